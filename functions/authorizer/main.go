@@ -1,0 +1,67 @@
+// The authorizer is the Lambda in front of a REST API: it reads its rules from one DynamoDB table, counts in another, and
+// answers with a policy. It is wiring only.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	authorizer, err := build(context.Background(), log)
+	if err != nil {
+		log.Error("authorizer cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.Start(authorizer.HandleRequest)
+}
+
+// build reads SLIDEGATE_COUNTERS and SLIDEGATE_RULES, the names of the tables, and SLIDEGATE_DEADLINE, a duration.
+func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
+	counters, rules := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
+	if counters == "" || rules == "" {
+		return nil, errors.New("SLIDEGATE_COUNTERS and SLIDEGATE_RULES must name the tables")
+	}
+	deadline, err := deadline(os.Getenv("SLIDEGATE_DEADLINE"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamo.Connect(ctx, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	source := app.NewTableSource(client, rules, log)
+	// Read them while the Lambda starts: the first answer also tells the time. A failure shows again at the first request.
+	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
+		log.Error("rules", "error", err)
+	}
+	engine := app.NewEngine(app.Config{
+		Rules:    source,
+		Store:    app.NewDynamoStore(client, counters, time.Now),
+		Deadline: deadline,
+		Log:      log,
+	})
+	return apigw.NewAuthorizer(engine, client.Clock.Now), nil
+}
+
+func deadline(text string) (time.Duration, error) {
+	if text == "" {
+		return app.DefaultDeadline, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,102 @@
+package apigw
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Names of the context that an authorizer's answer carries to templates and backends. All values are strings of plain
+// ASCII. What does not apply is left out; so is retryAfter where the answer is never.
+const (
+	contextAllowed         = "allowed"         // "true" or "false"
+	contextRule            = "rule"            // the deciding rule, or "rule.limit" where it has several
+	contextLimit           = "limit"           // that limit's capacity, in units
+	contextRemaining       = "remaining"       // units left now
+	contextReset           = "reset"           // seconds until the key is empty again
+	contextRetryAfter      = "retryAfter"      // seconds until the same request would be allowed
+	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided
+	contextRateLimit       = "rateLimit"       // value of the RateLimit field
+	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
+	contextProblemType     = "problemType"     // of a denial: a problem type's URI
+	contextProblemTitle    = "problemTitle"
+)
+
+// Names that stand for a rule in the context where none decided.
+const (
+	ruleDeny      = "deny"
+	ruleUnmatched = "unmatched"
+)
+
+// decisionContext spells a decision as an authorizer's context.
+func decisionContext(d *engine.Decision) map[string]any {
+	c := map[string]any{
+		contextAllowed:  strconv.FormatBool(d.Allowed),
+		contextDegraded: strconv.FormatBool(d.Degraded),
+	}
+	switch d.Reason {
+	case engine.Banned:
+		c[contextRule] = ruleDeny
+	case engine.Unmatched:
+		c[contextRule] = ruleUnmatched
+	case engine.Limited:
+		describeLimits(c, d)
+	}
+	if !d.Allowed {
+		problem := problemOf(d)
+		c[contextProblemType], c[contextProblemTitle] = problem.Type, problem.Title
+	}
+	return c
+}
+
+func problemOf(d *engine.Decision) headers.Problem {
+	switch {
+	case d.Reason == engine.Banned:
+		return headers.Blocked
+	case d.Reason == engine.Unmatched:
+		return headers.Unmatched
+	case d.Degraded:
+		return headers.ReducedCapacity
+	}
+	return headers.QuotaExceeded
+}
+
+// describeLimits adds every limit that was asked, and the tightest on its own.
+func describeLimits(c map[string]any, d *engine.Decision) {
+	rateLimit, policy := make([]byte, 0, 64), make([]byte, 0, 64)
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if v.Blind {
+			continue
+		}
+		for j := range v.Rule.Limits {
+			p := headers.Policy{Name: v.PolicyName(j), Limit: &v.Rule.Limits[j], Result: v.Limits[j]}
+			p.Result.Allowed, p.Result.RetryAfter = d.Allowed, v.RetryAfter
+			rateLimit = headers.AppendRateLimit(rateLimit, &p)
+			policy = headers.AppendPolicy(policy, &p)
+		}
+	}
+	if len(policy) > 0 {
+		c[contextRateLimit], c[contextRateLimitPolicy] = string(rateLimit), string(policy)
+	}
+	if v, i := d.Tightest(); v != nil {
+		c[contextRule] = v.PolicyName(i)
+		c[contextLimit] = strconv.FormatInt(v.Rule.Limits[i].Capacity, 10)
+		c[contextRemaining] = strconv.FormatInt(v.Limits[i].Remaining, 10)
+		c[contextReset] = strconv.FormatInt(headers.Seconds(v.Limits[i].Reset), 10)
+	} else {
+		c[contextRule] = d.Verdicts[0].Rule.Name // nothing was counted
+	}
+	if !d.Allowed {
+		addRetryAfter(c, d.Verdicts[0].RetryAfter)
+	}
+}
+
+func addRetryAfter(c map[string]any, d time.Duration) {
+	if d != limit.Never {
+		c[contextRetryAfter] = headers.RetryAfter(d)
+	}
+}

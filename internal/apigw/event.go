@@ -1,0 +1,66 @@
+// Package apigw translates between API Gateway's events and the engine: a request authorizer's event into a request, a
+// decision into a policy and its context. Shapes are those of "Input to an API Gateway Lambda authorizer" and "Output
+// from an API Gateway Lambda authorizer" in the AWS documentation.
+package apigw
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// RequestEvent is the event of a REST API's REQUEST authorizer.
+type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
+
+var errNoARN = errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
+
+// request reads an event. The address is the one that API Gateway saw; no header can change it.
+func request(ev *RequestEvent) (*rules.Request, error) {
+	if ev.Type != "REQUEST" {
+		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
+	}
+	req := &rules.Request{
+		Method:     ev.HTTPMethod,
+		Path:       ev.Path,
+		Route:      ev.Resource,
+		Stage:      ev.RequestContext.Stage,
+		Headers:    several(ev.MultiValueHeaders, ev.Headers),
+		Query:      several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters),
+		PathParams: ev.PathParameters,
+	}
+	if source := ev.RequestContext.Identity.SourceIP; source != "" {
+		ip, err := netip.ParseAddr(source)
+		if err != nil {
+			return nil, fmt.Errorf("event's sourceIp: %w", err)
+		}
+		req.IP = ip
+	}
+	return req, nil
+}
+
+// several prefers the map that keeps repeated values; some emulators send the other alone.
+func several(all map[string][]string, last map[string]string) map[string][]string {
+	if len(all) > 0 || len(last) == 0 {
+		return all
+	}
+	all = make(map[string][]string, len(last))
+	for name, value := range last {
+		all[name] = []string{value}
+	}
+	return all
+}
+
+// stageARN returns the resource that a policy names: all methods and paths of the stage. The method's own ARN holds the
+// path as the client sent it, and may be longer than a policy allows.
+func stageARN(methodARN string) (string, error) {
+	parts := strings.SplitN(methodARN, "/", 3)
+	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {
+		return "", errNoARN
+	}
+	return parts[0] + "/" + parts[1] + "/*", nil
+}

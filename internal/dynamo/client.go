@@ -1,0 +1,69 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// connectTimeout bounds the search for credentials and each TCP connection: a command must answer within seconds also
+// where nothing listens.
+const connectTimeout = 2 * time.Second
+
+// Client is a DynamoDB client that keeps its clock right by the answers it gets.
+type Client struct {
+	*dynamodb.Client
+	Clock *Clock
+}
+
+// Connect returns a client made from the usual AWS variables and files. The SDK never retries on its own: a charge that
+// was sent twice could be counted twice. It fails with ErrNoRegion or ErrNoCredentials; it does not call DynamoDB yet.
+func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	transport := awshttp.NewBuildableClient().
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
+		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
+	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport))
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, ErrNoRegion
+	}
+	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNoCredentials, err)
+	}
+	clock := NewClock(wall)
+	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{}
+		o.APIOptions = append(o.APIOptions, clock.listen)
+	})
+	return &Client{client, clock}, nil
+}
+
+// listen adds a step next to the wire that shows the clock every answer, successes and failures alike.
+func (c *Clock) listen(stack *middleware.Stack) error {
+	step := middleware.DeserializeMiddlewareFunc("slidegate.Date", func(
+		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+	) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		sent := c.wall()
+		out, metadata, err := next.HandleDeserialize(ctx, in)
+		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok && answer != nil {
+			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+				c.Observe(sent, c.wall(), date)
+			}
+		}
+		return out, metadata, err
+	})
+	return stack.Deserialize.Add(step, middleware.After)
+}

@@ -1,0 +1,61 @@
+package dynamo
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock is a local clock corrected by the Date field of DynamoDB's answers. Callers whose clocks differ by ε share a
+// window that is 2ε shorter, and one far ahead makes everybody wait for its slot, so a wrong clock must mend itself.
+//
+// Date has whole seconds: the server's time lies in [Date, Date + 1 s). The offset changes only when two answers running
+// rule the corrected clock out, so a healthy clock is never touched.
+type Clock struct {
+	wall func() time.Time
+
+	mu        sync.RWMutex
+	offset    time.Duration
+	misses    int
+	confirmed bool
+}
+
+// NewClock returns a clock that starts with no offset from wall.
+func NewClock(wall func() time.Time) *Clock { return &Clock{wall: wall} }
+
+// Now returns the corrected time.
+func (c *Clock) Now() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.wall().Add(c.offset)
+}
+
+// Confirmed reports whether the latest answer agreed with the corrected clock.
+func (c *Clock) Confirmed() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.confirmed
+}
+
+// Observe takes in one answer: when its request was sent and the answer received, by the local clock, and its Date.
+func (c *Clock) Observe(sent, received, date time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	earliest := sent.Add(c.offset - time.Second)
+	latest := received.Add(c.offset + time.Second)
+	if latest.Before(date) || !earliest.Before(date.Add(time.Second)) {
+		c.miss(sent, received, date)
+		return
+	}
+	c.misses, c.confirmed = 0, true
+}
+
+func (c *Clock) miss(sent, received, date time.Time) {
+	c.misses++
+	c.confirmed = false
+	if c.misses < 2 {
+		return
+	}
+	midpoint := sent.Add(received.Sub(sent) / 2)
+	c.offset = date.Add(500 * time.Millisecond).Sub(midpoint)
+	c.misses, c.confirmed = 0, true
+}

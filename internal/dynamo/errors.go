@@ -1,0 +1,72 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// What can go wrong with DynamoDB, in this package's words. Each is wrapped together with the SDK's own error.
+var (
+	ErrNoTable       = errors.New("table does not exist; `slidegate tables create` makes it")
+	ErrThrottled     = errors.New("DynamoDB throttles the table")
+	ErrNotPermitted  = errors.New("AWS does not permit the call; check the role's policy and the credentials")
+	ErrNoCredentials = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	ErrNoRegion      = errors.New("no AWS region; set AWS_REGION")
+	ErrUnreachable   = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
+	ErrTimeout       = errors.New("DynamoDB did not answer in time")
+)
+
+// codes maps the error codes of DynamoDB and of AWS in general, as "Error handling with DynamoDB" lists them.
+var codes = map[string]error{
+	"ResourceNotFoundException":              ErrNoTable,
+	"ProvisionedThroughputExceededException": ErrThrottled,
+	"RequestLimitExceeded":                   ErrThrottled,
+	"ThrottlingException":                    ErrThrottled,
+	"AccessDeniedException":                  ErrNotPermitted,
+	"UnrecognizedClientException":            ErrNotPermitted,
+	"IncompleteSignatureException":           ErrNotPermitted,
+	"InvalidSignatureException":              ErrNotPermitted,
+	"MissingAuthenticationTokenException":    ErrNotPermitted,
+	"ExpiredTokenException":                  ErrNotPermitted,
+}
+
+// Translate puts an error of the SDK into this package's words and names the table. It is the only place that does, and
+// leaves nil and errors that have been translated alone.
+func Translate(err error, table string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("table %s: %w", table, classify(err))
+}
+
+func classify(err error) error {
+	var api smithy.APIError
+	var send *smithyhttp.RequestSendError
+	var network net.Error
+	switch {
+	case errors.As(err, &api) && codes[api.ErrorCode()] != nil:
+		return fmt.Errorf("%w (%w)", codes[api.ErrorCode()], err)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return fmt.Errorf("%w (%w)", ErrTimeout, err)
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &send):
+		return fmt.Errorf("%w (%w)", ErrUnreachable, err)
+	}
+	return err
+}
+
+// conditionFailed reports whether a write was refused by its condition, and the item as it stood; nil if there was none.
+func conditionFailed(err error) (old map[string]types.AttributeValue, refused bool) {
+	var failed *types.ConditionalCheckFailedException
+	if errors.As(err, &failed) {
+		return failed.Item, true
+	}
+	return nil, false
+}

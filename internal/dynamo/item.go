@@ -1,0 +1,133 @@
+package dynamo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Attribute names of an item. Those of a limit follow its letter: a for the rule's first limit by name, b for the next.
+// A slot counter is the letter and the slot's number in lower-case base 36, so upper case never collides with it.
+const (
+	attrKey      = "k"
+	attrLife     = "e"   // a random mark of this life of the item: views of another life write nothing
+	attrTTL      = "ttl" // Unix seconds
+	attrTotal    = "C"   // units ever charged; only grows
+	attrNewest   = "H"   // the highest slot charged
+	attrCredit   = "F"   // how far C may still grow under the last ceiling computed
+	attrCapacity = "N"   // the capacity that this ceiling was computed for
+)
+
+func letter(i int) string { return string(rune('a' + i)) }
+
+func slotName(letter string, slot int64) string { return letter + strconv.FormatInt(slot, 36) }
+
+// ErrForeign is returned for an item that this package did not write, or that something else has changed.
+var ErrForeign = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` starts it afresh")
+
+// view is a state of an item that was current at some moment. It is never changed, so callers may share it.
+type view struct {
+	life   string
+	seen   time.Time // by the clock of the caller that asked
+	totals []int64   // C, by limit; 0 for a limit that was never charged
+	states []limit.Slots
+}
+
+// readView reads an item that counts n limits.
+func readView(item map[string]types.AttributeValue, n int, seen time.Time) (*view, error) {
+	life, ok := item[attrLife].(*types.AttributeValueMemberS)
+	if !ok || life.Value == "" {
+		return nil, fmt.Errorf("%w: attribute %s is missing or no string", ErrForeign, attrLife)
+	}
+	v := &view{life: life.Value, seen: seen, totals: make([]int64, n), states: make([]limit.Slots, n)}
+	slots, err := readSlots(item, n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		if err := v.readLimit(item, i, slots[i]); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// readSlots collects the slot counters of every limit, ascending by slot.
+func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), error) {
+	slots := make([][]limit.Slot, n)
+	for name, value := range item {
+		i := int(name[0]) - 'a'
+		if len(name) < 2 || i < 0 || i >= n {
+			continue
+		}
+		number, err := strconv.ParseInt(name[1:], 36, 64)
+		if err != nil || slotName(letter(i), number) != name {
+			continue
+		}
+		units, err := readNumber(name, value)
+		if err != nil {
+			return nil, err
+		}
+		slots[i] = append(slots[i], limit.Slot{Number: number, Units: units})
+	}
+	for i := range slots {
+		slices.SortFunc(slots[i], func(a, b limit.Slot) int { return compare(a.Number, b.Number) })
+	}
+	return slots, nil
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// readLimit reads what the item holds of limit i besides its slots. What does not add up is refused: a wrong ceiling
+// reckoned from it could admit too much.
+func (v *view) readLimit(item map[string]types.AttributeValue, i int, slots []limit.Slot) error {
+	newest, total := letter(i)+attrNewest, letter(i)+attrTotal
+	if item[newest] == nil && item[total] == nil && len(slots) == 0 {
+		return nil // never charged in this life: its costs were 0 until now
+	}
+	h, err := readNumber(newest, item[newest])
+	if err != nil {
+		return err
+	}
+	if v.totals[i], err = readNumber(total, item[total]); err != nil {
+		return err
+	}
+	if len(slots) == 0 || slots[len(slots)-1].Number != h {
+		return fmt.Errorf("%w: %s does not name its newest slot", ErrForeign, newest)
+	}
+	v.states[i] = limit.NewSlots(slots)
+	var sum int64
+	for _, s := range slots {
+		if s.Units < 0 || s.Units > v.totals[i]-sum {
+			return fmt.Errorf("%w: the slots of %s do not add up", ErrForeign, total)
+		}
+		sum += s.Units
+	}
+	return nil
+}
+
+func readNumber(name string, value types.AttributeValue) (int64, error) {
+	n, ok := value.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, fmt.Errorf("%w: attribute %s is missing or no number", ErrForeign, name)
+	}
+	number, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: attribute %s is %q", ErrForeign, name, n.Value)
+	}
+	return number, nil
+}

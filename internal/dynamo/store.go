@@ -1,0 +1,244 @@
+// Package dynamo keeps counters in DynamoDB: one conditional write for each allowed request, none for a denial that an
+// earlier answer already proves.
+//
+// The protocol is that of docs/design.md section 3.1. A caller holds a view, any earlier state of the counter's item, and
+// from it knows P, a lower bound on the units charged before the current window. Units are only ever added to the total
+// C, so C ≤ P + capacity − cost proves that the window has room, whoever else has written since: that comparison is the
+// condition of the write. When a window fills, the same numbers prove a denial without asking the table at all.
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	// maxAttempts bounds the writes of one charge. Within one slot three suffice, two deletes or settlements in flight
+	// aside (checked exhaustively on small systems).
+	maxAttempts = 3
+	// viewLife is how old a view may be and still deny on its own. An older one is read again first, so that a reset shows.
+	viewLife = 10 * time.Second
+	// aheadLife is how far the newest slot may be ahead of a confirmed clock, besides one slot.
+	aheadLife = 3 * time.Second
+)
+
+var (
+	// ErrContended is returned when three writes in a row lost against others and the last answer does not deny.
+	ErrContended = errors.New("counter changed under every attempt")
+	// ErrAhead is returned for a counter that a clock far ahead has charged: nobody could charge it before that slot.
+	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` starts it afresh")
+)
+
+// API is the part of the DynamoDB client that the store calls.
+type API interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+}
+
+// Options set up a Store. The zero value of each but Wall is usable.
+type Options struct {
+	// Wall is the clock that the ttl of items is reckoned by: real time, also where a replay decides by its log's. It
+	// never takes part in a decision.
+	Wall func() time.Time
+	// Confirmed says whether the clock that decisions are made by agrees with DynamoDB's, as Clock.Confirmed does. Only
+	// then is a counter that is far ahead an error; nil stands for never.
+	Confirmed func() bool
+	// MaxViews bounds the cache of views; 0 stands for DefaultMaxViews.
+	MaxViews int
+	// NewLife returns a mark that no two lives of an item share; nil stands for 96 random bits.
+	NewLife func() string
+}
+
+// Store keeps counters in one table. It is safe for concurrent use, also by many processes at once.
+//
+// Trade-off: a denial by a view costs nothing, an admission costs one write unit and one round trip. A view may miss
+// that units were given back since, for at most ten seconds; it never misses that units were taken.
+type Store struct {
+	api     API
+	table   string
+	opts    Options
+	views   *viewCache
+	tidying atomic.Pointer[tidying]
+	reads   atomic.Int64
+	writes  atomic.Int64
+}
+
+// New returns a store over a table, which must exist.
+func New(api API, table string, opts Options) *Store {
+	if opts.Confirmed == nil {
+		opts.Confirmed = func() bool { return false }
+	}
+	if opts.NewLife == nil {
+		opts.NewLife = randomLife
+	}
+	return &Store{api: api, table: table, opts: opts, views: newViewCache(opts.MaxViews)}
+}
+
+// Calls returns how many items the store has read and how many writes it has sent, failed conditions included: both are
+// what AWS charges for.
+func (s *Store) Calls() (reads, writes int64) { return s.reads.Load(), s.writes.Load() }
+
+// Charge takes the costs from all limits of the key or from none. An error means that the store cannot say: the outcome
+// of the last write may be unknown, and then may have charged, but nothing was admitted.
+func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	defer s.tidyOthers(ctx, c.Key)()
+	if c.Free() {
+		return s.Peek(ctx, now, c, v)
+	}
+	seen := s.views.get(c)
+	for attempt := range maxAttempts + 1 {
+		var err error
+		if seen, err = s.judge(ctx, now, c, seen, v); err != nil || !v.Allowed {
+			return err
+		}
+		if attempt == maxAttempts {
+			break
+		}
+		w := plan(seen, c, now, s.opts.Wall(), attempt == 0)
+		var charged bool
+		if seen, charged, err = s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife())); err != nil {
+			return err
+		}
+		if charged {
+			admit(w, seen, c, now, v)
+			s.noteTidying(w, seen, c)
+			return nil
+		}
+	}
+	return ErrContended
+}
+
+// Denies reports, without any call, whether a view proves that the charge would be denied; if so v holds the denial.
+func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	seen := s.views.get(c)
+	return seen != nil && fresh(seen, now) && s.verdict(seen, c, now, v) == nil && !v.Allowed
+}
+
+// Peek says what the charge would get now, by a consistent read. It charges nothing.
+func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	seen, err := s.read(ctx, now, c)
+	if err != nil {
+		return err
+	}
+	return s.verdict(seen, c, now, v)
+}
+
+// Reset deletes the counter: its next request starts afresh, in every process within ten seconds. It is for operators: a
+// window that was full is empty after it.
+func (s *Store) Reset(ctx context.Context, key string) error {
+	s.writes.Add(1)
+	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: itemKey(key)})
+	s.views.drop(key)
+	return Translate(err, s.table)
+}
+
+// judge decides from a view what the charge gets, so far as a view can: an allowance is still to be proven by the write.
+// A view too old to deny on its own is read again first; where that fails its denial stands, because it is proven.
+func (s *Store) judge(ctx context.Context, now time.Time, c *limit.Charge, seen *view, v *limit.Verdict) (*view, error) {
+	err := s.verdict(seen, c, now, v)
+	if err == nil && v.Allowed || seen == nil || fresh(seen, now) {
+		return seen, err
+	}
+	again, failed := s.read(ctx, now, c)
+	if failed != nil && err == nil {
+		return seen, nil
+	}
+	if failed != nil {
+		return seen, failed
+	}
+	return again, s.verdict(again, c, now, v)
+}
+
+// verdict judges the charge on a view alone; a nil view is a counter that was never charged.
+func (s *Store) verdict(seen *view, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	if seen == nil {
+		limit.Judge(make([]limit.Slots, len(c.Limits)), c, now, v)
+		return nil
+	}
+	if s.opts.Confirmed() && ahead(seen, c, now) {
+		return ErrAhead
+	}
+	limit.Judge(seen.states, c, now, v)
+	return nil
+}
+
+func fresh(seen *view, now time.Time) bool { return now.Sub(seen.seen) <= viewLife }
+
+// ahead reports whether a limit's newest slot starts later than any honest clock could have charged it.
+func ahead(seen *view, c *limit.Charge, now time.Time) bool {
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		if h, ok := seen.states[i].Newest(); ok && l.Until(h, now) > aheadLife+l.Granularity {
+			return true
+		}
+	}
+	return false
+}
+
+// send makes one conditional write. It returns the state of the item afterwards, written or not, nil if there is none.
+func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression) (after *view, written bool, err error) {
+	s.writes.Add(1)
+	out, err := s.api.UpdateItem(ctx, x.input(s.table, c.Key))
+	old, refused := conditionFailed(err)
+	switch {
+	case refused && len(old) == 0:
+		s.views.drop(c.Key)
+		return nil, false, nil
+	case refused:
+		after, err = readView(old, len(c.Limits), now)
+	case err != nil:
+		return nil, false, Translate(err, s.table)
+	default:
+		after, err = readView(out.Attributes, len(c.Limits), now)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	s.views.put(c.Key, after)
+	return after, !refused, nil
+}
+
+// read gets the item as it is now; nil if there is none.
+func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*view, error) {
+	s.reads.Add(1)
+	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(s.table), Key: itemKey(c.Key), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, Translate(err, s.table)
+	}
+	if len(out.Item) == 0 {
+		s.views.drop(c.Key)
+		return nil, nil
+	}
+	seen, err := readView(out.Item, len(c.Limits), now)
+	if err != nil {
+		return nil, err
+	}
+	s.views.put(c.Key, seen)
+	return seen, nil
+}
+
+// admit fills in the verdict of a charge that was written.
+func admit(w *write, after *view, c *limit.Charge, now time.Time, v *limit.Verdict) {
+	v.Receipt = limit.Receipt{Life: after.life}
+	for i := range c.Limits {
+		v.Limits[i] = after.states[i].Left(&c.Limits[i], now)
+		v.Receipt.Slots[i] = after.states[i].Current(&c.Limits[i], now)
+	}
+	v.Result = limit.Combine(v.Limits[:len(c.Limits)])
+}

@@ -1,0 +1,76 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// creationTimeout bounds the wait for a new table to become active.
+const creationTimeout = 2 * time.Minute
+
+// Table describes a table to create: on demand, with string keys.
+type Table struct {
+	Name      string
+	Partition string
+	Sort      string // empty for none
+	TTL       string // the attribute that expires items; empty for none
+}
+
+// CountersTable describes the table of counters.
+func CountersTable(name string) Table { return Table{Name: name, Partition: attrKey, TTL: attrTTL} }
+
+// Create makes the table and waits until it can be used; created is false for a table that was there. Its expiry is
+// switched on in either case.
+func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) {
+	_, err = c.CreateTable(ctx, t.input())
+	var exists *types.ResourceInUseException
+	if created = err == nil; err != nil && !errors.As(err, &exists) {
+		return false, Translate(err, t.Name)
+	}
+	ready := dynamodb.NewTableExistsWaiter(c, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 100 * time.Millisecond })
+	if err := ready.Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(t.Name)}, creationTimeout); err != nil {
+		return created, Translate(err, t.Name)
+	}
+	return created, Translate(c.expire(ctx, t), t.Name)
+}
+
+func (t Table) input() *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{TableName: aws.String(t.Name), BillingMode: types.BillingModePayPerRequest}
+	keys := []struct {
+		name string
+		role types.KeyType
+	}{{t.Partition, types.KeyTypeHash}, {t.Sort, types.KeyTypeRange}}
+	for _, key := range keys {
+		if key.name == "" {
+			continue
+		}
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(key.name), KeyType: key.role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions,
+			types.AttributeDefinition{AttributeName: aws.String(key.name), AttributeType: types.ScalarAttributeTypeS})
+	}
+	return in
+}
+
+// expire switches the table's TTL on, unless it is.
+func (c *Client) expire(ctx context.Context, t Table) error {
+	if t.TTL == "" {
+		return nil
+	}
+	now, err := c.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(t.Name)})
+	if err != nil {
+		return err
+	}
+	if d := now.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+		return nil
+	}
+	_, err = c.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String(t.Name),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(t.TTL), Enabled: aws.Bool(true)},
+	})
+	return err
+}

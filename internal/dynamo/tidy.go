@@ -1,0 +1,80 @@
+package dynamo
+
+import (
+	"context"
+	"sync"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// tidying is a write that only removes expired slots. Callers without a view cannot name them, so an item that only such
+// callers charge would grow.
+type tidying struct {
+	key  string
+	view *view
+	of   *limit.Charge
+}
+
+// noteTidying remembers, after a write without a view that left more than half a window of expired slots, to remove them
+// when the next request comes: a Lambda does nothing between requests. A write with a view removes them itself.
+func (s *Store) noteTidying(w *write, after *view, c *limit.Charge) {
+	if w.life != "" {
+		if due := s.tidying.Load(); due != nil && due.key == c.Key {
+			s.tidying.CompareAndSwap(due, nil)
+		}
+		return
+	}
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		if expired := len(unreachable(after, i, l)); expired > 0 && int64(expired) > l.Slots()/2 {
+			s.tidying.Store(&tidying{key: c.Key, view: after, of: &limit.Charge{Key: c.Key, Limits: c.Limits}})
+			return
+		}
+	}
+}
+
+// unreachable returns the slots that no window ending at the newest slot or later reaches.
+func unreachable(v *view, i int, l *limit.Limit) []int64 {
+	h, ok := v.states[i].Newest()
+	if !ok {
+		return nil
+	}
+	return slotsBefore(&v.states[i], h-l.Slots())
+}
+
+// tidyOthers sends the tidying that is due while a request for another counter is served; the function it returns waits
+// for it. Its failure loses nothing: the next writer with a view removes the slots.
+func (s *Store) tidyOthers(ctx context.Context, key string) (wait func()) {
+	due := s.tidying.Load()
+	if due == nil || due.key == key || !s.tidying.CompareAndSwap(due, nil) {
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _, _ = s.send(ctx, due.view.seen, due.of, tidyExpression(due.view, due.of.Limits))
+	})
+	return wg.Wait
+}
+
+// tidyExpression removes what no window reaches any more, if nothing has changed since the view.
+func tidyExpression(v *view, limits []limit.Limit) *expression {
+	x := newExpression()
+	x.require(x.name(attrLife), "=", x.text("e", v.life))
+	room := maxRemovals
+	for i := range limits {
+		h, ok := v.states[i].Newest()
+		if !ok {
+			continue
+		}
+		l := letter(i)
+		x.require(x.name(l+attrTotal), "=", x.number(l+"t", v.totals[i]))
+		x.require(x.name(l+attrNewest), "=", x.number(l+"q", h))
+		slots := unreachable(v, i, &limits[i])
+		slots = slots[:min(len(slots), room)]
+		room -= len(slots)
+		for _, slot := range slots {
+			x.remove(slotName(l, slot))
+		}
+	}
+	return x
+}

@@ -1,0 +1,84 @@
+// Package engine decides requests: which rules cover one, what each rule's key and counter are, what the store says, and
+// what to do where the store cannot say.
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// Store keeps counters. Denial is a verdict; an error means that the store cannot say.
+type Store interface {
+	// Charge takes the costs from all limits of the key or from none.
+	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
+	// Denies reports whether what the store has at hand proves a denial, without a round trip.
+	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
+	// Settle corrects a charge by deltas, one for each limit.
+	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
+}
+
+// RuleSource returns the rules in force at a moment. It fails only if it has none at all.
+type RuleSource interface {
+	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
+}
+
+// Recorder is told of every failure of the store, so that none is silent: what was being done, for whom, and why not.
+type Recorder interface {
+	StoreFailed(ctx context.Context, action, rule, key string, err error)
+}
+
+// Options set up an Engine.
+type Options struct {
+	Rules    RuleSource
+	Store    Store
+	Local    Store // in this process, for rules with on_error: local
+	Recorder Recorder
+	// Deadline bounds the store's part of a decision, in real time; 0 for none.
+	Deadline time.Duration
+}
+
+// Engine decides requests. It is safe for concurrent use.
+type Engine struct{ opts Options }
+
+// New returns an engine. All options but Deadline are required.
+func New(opts Options) *Engine { return &Engine{opts} }
+
+// Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order; at the first
+// denial what the earlier ones took is given back. It fails only where there are no rules to judge by.
+func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) (*Decision, error) {
+	set, err := e.opts.Rules.Rules(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case set.Banned(req):
+		return &Decision{Reason: Banned}, nil
+	case set.Skipped(req):
+		return &Decision{Reason: Skipped, Allowed: true}, nil
+	}
+	d := &Decision{Reason: Limited}
+	for _, rule := range set.Rules {
+		if rule.Matches(req) {
+			d.Verdicts = append(d.Verdicts, newVerdict(rule, req))
+		}
+	}
+	if len(d.Verdicts) == 0 {
+		return &Decision{Reason: Unmatched, Allowed: set.Unmatched == rules.Allow}, nil
+	}
+	if e.opts.Deadline > 0 {
+		bounded, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+		defer cancel()
+		ctx = bounded
+	}
+	e.judge(ctx, now, set, d)
+	return d, nil
+}
+
+// Fixed is a source of rules that never change.
+type Fixed struct{ Set *rules.Set }
+
+// Rules returns the set.
+func (f Fixed) Rules(context.Context, time.Time) (*rules.Set, error) { return f.Set, nil }

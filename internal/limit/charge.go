@@ -1,0 +1,76 @@
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Charge asks a store to take units from the limits of one key, from all of them or from none.
+type Charge struct {
+	Key    string  // the counter's name: rule, key and shape
+	Limits []Limit // one to MaxLimits, in the order of their names
+	Costs  []int64 // units, one for each limit; 0 is always allowed and counts nothing
+}
+
+var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")
+
+// Check returns an error for a charge that no store can judge. Stores call it before they touch anything.
+func (c *Charge) Check() error {
+	if len(c.Limits) == 0 || len(c.Limits) > MaxLimits || len(c.Costs) != len(c.Limits) {
+		return errShape
+	}
+	for i := range c.Limits {
+		if l := &c.Limits[i]; l.Granularity <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Slots() > MaxSlots {
+			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
+		}
+		if c.Costs[i] < 0 {
+			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
+		}
+	}
+	return nil
+}
+
+// Free reports whether the charge takes nothing from any limit.
+func (c *Charge) Free() bool {
+	for _, cost := range c.Costs {
+		if cost != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Verdict is a store's answer to a Charge.
+type Verdict struct {
+	Result                   // all limits together
+	Limits [MaxLimits]Result // each limit's own, in the charge's order
+	// Receipt says what was charged. It means nothing unless the charge was made.
+	Receipt Receipt
+}
+
+// Receipt names what a charge took, so that it can be corrected once the true cost is known.
+type Receipt struct {
+	Life  string           // the life of the counter that was charged: nothing is corrected in a later one
+	Slots [MaxLimits]int64 // the slot charged, by limit
+}
+
+// Judge says what a charge on these states would get now, one state for each limit. It changes nothing, and leaves in the
+// receipt the slots that Take would charge.
+func Judge(states []Slots, c *Charge, now time.Time, v *Verdict) {
+	for i := range c.Limits {
+		q := states[i].Current(&c.Limits[i], now)
+		v.Receipt.Slots[i] = q
+		v.Limits[i] = states[i].judge(&c.Limits[i], now, q, c.Costs[i])
+	}
+	v.Receipt.Life = ""
+	v.Result = Combine(v.Limits[:len(c.Limits)])
+}
+
+// Take charges the states after Judge has allowed it in v. The receipt's life is the store's to add.
+func Take(states []Slots, c *Charge, now time.Time, v *Verdict) {
+	for i := range c.Limits {
+		v.Limits[i] = states[i].take(&c.Limits[i], now, v.Receipt.Slots[i], c.Costs[i])
+	}
+	v.Result = Combine(v.Limits[:len(c.Limits)])
+}

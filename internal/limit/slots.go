@@ -1,0 +1,151 @@
+package limit
+
+import (
+	"slices"
+	"time"
+)
+
+// Slot is the number of units charged in one slot of time.
+type Slot struct {
+	Number int64 // ⌊Unix nanoseconds / granularity⌋
+	Units  int64
+}
+
+// Slots is the state of the algorithms that count by slots: the units charged to one key, by slot. The zero value has
+// never been charged. It holds one element for each slot in use, at most k+1 of them still count.
+//
+// Time never runs backwards for a key: a charge by a clock behind the newest slot is made in the newest slot. Without
+// that rule a late caller could add to a window that another caller has already found full.
+type Slots struct {
+	slots []Slot // ascending; the last one is the newest slot ever charged, even if its units were given back
+	sum   int64  // units in slots
+}
+
+// NewSlots returns the state with these counts, which must ascend by number; the last is the newest slot ever charged.
+// The state keeps the slice.
+func NewSlots(counts []Slot) Slots {
+	s := Slots{slots: counts}
+	for _, c := range counts {
+		s.sum += c.Units
+	}
+	return s
+}
+
+// All returns the counts in ascending order. They belong to the state.
+func (s *Slots) All() []Slot { return s.slots }
+
+// Newest returns the newest slot ever charged; ok is false for a state never charged.
+func (s *Slots) Newest() (number int64, ok bool) {
+	if len(s.slots) == 0 {
+		return 0, false
+	}
+	return s.slots[len(s.slots)-1].Number, true
+}
+
+// Current returns the slot that a charge made now belongs to: the clock's, or the newest if the clock is behind it.
+func (s *Slots) Current(l *Limit, now time.Time) int64 {
+	q := l.SlotAt(now)
+	if h, ok := s.Newest(); ok {
+		return max(q, h)
+	}
+	return q
+}
+
+// expired returns how many of the slots lie before number, and their units.
+func (s *Slots) expired(number int64) (n int, units int64) {
+	for n < len(s.slots) && s.slots[n].Number < number {
+		units += s.slots[n].Units
+		n++
+	}
+	return n, units
+}
+
+// Used returns the units in the window that ends with slot q.
+func (s *Slots) Used(l *Limit, q int64) int64 {
+	_, gone := s.expired(q - l.Slots())
+	return s.sum - gone
+}
+
+// Judge says what a charge of cost units would get now. It changes nothing.
+func (s *Slots) Judge(l *Limit, now time.Time, cost int64) Result {
+	return s.judge(l, now, s.Current(l, now), cost)
+}
+
+func (s *Slots) judge(l *Limit, now time.Time, q, cost int64) Result {
+	k := l.Slots()
+	n, gone := s.expired(q - k)
+	used := s.sum - gone
+	r := Result{Allowed: cost == 0 || cost <= l.Capacity-used, Remaining: max(0, l.Capacity-used), Reset: s.reset(l, now, k)}
+	if !r.Allowed {
+		r.RetryAfter = retryAfter(s.slots[n:], l, now, used, cost)
+	}
+	return r
+}
+
+// Take charges cost units now, whatever the capacity says: ask Judge first. It returns what is left.
+func (s *Slots) Take(l *Limit, now time.Time, cost int64) Result {
+	return s.take(l, now, s.Current(l, now), cost)
+}
+
+func (s *Slots) take(l *Limit, now time.Time, q, cost int64) Result {
+	if cost != 0 {
+		s.add(l, q, cost)
+	}
+	return s.left(l, now, q)
+}
+
+// Left returns what is left now to a charge that was made.
+func (s *Slots) Left(l *Limit, now time.Time) Result { return s.left(l, now, s.Current(l, now)) }
+
+func (s *Slots) left(l *Limit, now time.Time, q int64) Result {
+	k := l.Slots()
+	_, gone := s.expired(q - k)
+	return Result{Allowed: true, Remaining: max(0, l.Capacity-s.sum+gone), Reset: s.reset(l, now, k)}
+}
+
+func (s *Slots) add(l *Limit, q, cost int64) {
+	s.sum += cost
+	if last := len(s.slots) - 1; last >= 0 && s.slots[last].Number == q {
+		s.slots[last].Units += cost
+		return
+	}
+	n, units := s.expired(q - l.Slots())
+	s.sum -= units
+	s.slots = append(slices.Delete(s.slots, 0, n), Slot{q, cost})
+}
+
+// GiveBack takes up to units back out of slot number and returns how many: none once the slot has left the state.
+func (s *Slots) GiveBack(number, units int64) int64 {
+	for i := range s.slots {
+		if c := &s.slots[i]; c.Number == number {
+			units = min(units, c.Units)
+			c.Units -= units
+			s.sum -= units
+			return units
+		}
+	}
+	return 0
+}
+
+// reset returns the time until the last slot that holds a unit has left the window.
+func (s *Slots) reset(l *Limit, now time.Time, k int64) time.Duration {
+	for i := len(s.slots) - 1; i >= 0; i-- {
+		if s.slots[i].Units > 0 {
+			return max(0, l.Until(s.slots[i].Number+k+1, now))
+		}
+	}
+	return 0
+}
+
+// retryAfter returns the time until enough of the slots that hold the used units have left the window.
+func retryAfter(slots []Slot, l *Limit, now time.Time, used, cost int64) time.Duration {
+	if cost > l.Capacity {
+		return Never
+	}
+	var last int64
+	for i := 0; i < len(slots) && cost > l.Capacity-used; i++ {
+		used -= slots[i].Units
+		last = slots[i].Number
+	}
+	return l.Until(last+l.Slots()+1, now)
+}

@@ -1,0 +1,119 @@
+// Package memory keeps counters in this process: the store for one machine, for replays, and for the hours in which
+// DynamoDB does not answer.
+package memory
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// ErrFull is returned for a key that the store does not hold yet while live keys fill its bound. A live counter is never
+// dropped to make room: whoever floods the store with made-up keys must not free anybody from a limit.
+var ErrFull = errors.New("memory store is full of live keys")
+
+// DefaultMaxKeys bounds a store that was not told otherwise. A key takes about 250 bytes and 16 bytes for each slot that
+// it uses: at most 1.2 KB with one limit of 60 slots.
+const DefaultMaxKeys = 250_000
+
+const shardCount = 64 // a power of two
+
+// Store holds counters in shards, each behind its own mutex. It is safe for concurrent use; a charge is atomic over the
+// limits of its key. Decisions on keys that it holds do not allocate once the key's slots have been used.
+type Store struct {
+	seed   maphash.Seed
+	shards [shardCount]shard
+}
+
+// New returns a store for at most maxKeys keys; 0 stands for DefaultMaxKeys. The bound is shared out evenly among the
+// shards, so a store may report ErrFull a few keys before it holds all of them.
+func New(maxKeys int) *Store {
+	if maxKeys <= 0 {
+		maxKeys = DefaultMaxKeys
+	}
+	s := &Store{seed: maphash.MakeSeed()}
+	for i := range s.shards {
+		s.shards[i] = shard{counters: map[string]*counter{}, bound: max(1, maxKeys/shardCount)}
+	}
+	return s
+}
+
+func (s *Store) shard(key string) *shard {
+	return &s.shards[maphash.String(s.seed, key)%shardCount]
+}
+
+// Charge takes the costs from all limits of the key or from none. It fails with ErrFull where a new key finds no room.
+func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	sh := s.shard(c.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	ct := sh.counters[c.Key]
+	if ct == nil {
+		return sh.open(c, now, v)
+	}
+	if limit.Judge(ct.states, c, now, v); v.Allowed {
+		ct.take(c, now, v)
+	}
+	return nil
+}
+
+// Denies reports, without charging, whether the charge would be denied; if so v holds the denial.
+func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	return s.Peek(context.Background(), now, c, v) == nil && !v.Allowed
+}
+
+// Peek says what the charge would get now. It changes nothing.
+func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	sh := s.shard(c.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if ct := sh.counters[c.Key]; ct != nil {
+		limit.Judge(ct.states, c, now, v)
+		return nil
+	}
+	limit.Judge(make([]limit.Slots, limit.MaxLimits), c, now, v)
+	return nil
+}
+
+// Settle corrects an earlier charge by deltas, one for each of its limits: a negative one gives units back while their
+// slot still counts, a positive one charges more without asking, so that later requests pay. A counter that was reset
+// since is left alone.
+func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	sh := s.shard(c.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	ct := sh.counters[c.Key]
+	if ct == nil || ct.life != r.Life {
+		return nil
+	}
+	for i := range c.Limits {
+		if deltas[i] < 0 {
+			ct.states[i].GiveBack(r.Slots[i], -deltas[i])
+		} else {
+			ct.states[i].Take(&c.Limits[i], now, deltas[i])
+		}
+	}
+	ct.end = ends(ct.states, c, now)
+	return nil
+}
+
+// Reset forgets the key: its next request starts afresh.
+func (s *Store) Reset(_ context.Context, key string) error {
+	sh := s.shard(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.drop(key)
+	return nil
+}

@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"container/heap"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// linger is how long a counter stays after its window has ended while there is room, as an item in DynamoDB does: a
+// caller whose clock is behind (a log out of order) still finds it.
+const linger = time.Hour
+
+// counter is the state of one key.
+type counter struct {
+	key    string
+	life   string
+	states []limit.Slots // one for each limit
+	end    time.Time     // when its last window has ended
+	due    time.Time     // its place in the queue: never after end
+}
+
+func (ct *counter) take(c *limit.Charge, now time.Time, v *limit.Verdict) {
+	limit.Take(ct.states, c, now, v)
+	v.Receipt.Life = ct.life
+	ct.end = ends(ct.states, c, now)
+}
+
+// ends returns when the last of the states counts for nothing any more.
+func ends(states []limit.Slots, c *limit.Charge, now time.Time) time.Time {
+	end := now
+	for i := range c.Limits {
+		if h, ok := states[i].Newest(); ok {
+			l := &c.Limits[i]
+			if t := now.Add(l.Until(h+l.Slots()+1, now)); t.After(end) {
+				end = t
+			}
+		}
+	}
+	return end
+}
+
+// shard is a part of the keys behind one mutex.
+type shard struct {
+	mu       sync.Mutex
+	counters map[string]*counter
+	queue    queue
+	newest   time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
+	lives    uint64
+	bound    int
+}
+
+// open decides a charge on a key that the shard does not hold, and makes its counter if it is allowed.
+func (sh *shard) open(c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	states := make([]limit.Slots, len(c.Limits))
+	if limit.Judge(states, c, now, v); !v.Allowed || c.Free() {
+		return nil
+	}
+	sh.reclaim(now)
+	if len(sh.counters) >= sh.bound {
+		return ErrFull
+	}
+	sh.lives++
+	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: states}
+	ct.take(c, now, v)
+	ct.due = ct.end
+	sh.counters[c.Key] = ct
+	heap.Push(&sh.queue, ct)
+	return nil
+}
+
+// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window has ended.
+// A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
+func (sh *shard) reclaim(now time.Time) {
+	if now.After(sh.newest) {
+		sh.newest = now
+	}
+	for len(sh.queue) > 0 {
+		first, before := sh.queue[0], sh.newest
+		if len(sh.counters) < sh.bound {
+			before = before.Add(-linger)
+		}
+		if first.due.After(before) {
+			return
+		}
+		if first.end.After(before) {
+			first.due = first.end
+			heap.Fix(&sh.queue, 0)
+			continue
+		}
+		heap.Pop(&sh.queue)
+		delete(sh.counters, first.key)
+	}
+}
+
+// drop forgets a key.
+func (sh *shard) drop(key string) {
+	ct := sh.counters[key]
+	if ct == nil {
+		return
+	}
+	delete(sh.counters, key)
+	for i, queued := range sh.queue {
+		if queued == ct {
+			heap.Remove(&sh.queue, i)
+			return
+		}
+	}
+}
+
+// queue orders counters by the time at which to look at them again.
+type queue []*counter
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*counter)) }
+
+// Pop removes the last counter, as container/heap wants it.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	ct := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return ct
+}
