@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -46,9 +47,24 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 	clock := NewClock(wall)
 	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
+		o.HTTPClient = plainBodies{o.HTTPClient}
 		o.APIOptions = append(o.APIOptions, clock.listen)
 	})
 	return &Client{client, clock}, nil
+}
+
+// plainBodies hides that a request's body can write itself. The SDK closes the body as soon as the answer's head is in;
+// net/http, which may still be looking for the body's end by then, takes the body's WriteTo for failed and closes the
+// connection under the answer ("use of closed network connection"). The SDK mends that by retrying; a charge must not
+// be sent twice. A plain Read of a closed body ends it in good order.
+type plainBodies struct{ dynamodb.HTTPClient }
+
+// Do sends a request.
+func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
+	return c.HTTPClient.Do(r)
 }
 
 // listen adds a step next to the wire that shows the clock every answer, successes and failures alike.

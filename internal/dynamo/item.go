@@ -62,8 +62,11 @@ func readView(item map[string]types.AttributeValue, n int, seen time.Time) (*vie
 func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), error) {
 	slots := make([][]limit.Slot, n)
 	for name, value := range item {
+		if len(name) < 2 {
+			continue
+		}
 		i := int(name[0]) - 'a'
-		if len(name) < 2 || i < 0 || i >= n {
+		if i < 0 || i >= n {
 			continue
 		}
 		number, err := strconv.ParseInt(name[1:], 36, 64)

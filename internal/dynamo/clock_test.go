@@ -1,0 +1,90 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// TestClock reads as a trace of answers: the local clock when each was sent and received, the server's true time, and
+// the offset after it. The server's Date is its time without the fraction.
+func TestClock(t *testing.T) {
+	epoch := time.Unix(1_700_000_000, 0)
+	type answer struct {
+		sent, received, server time.Duration
+		offset                 time.Duration
+		confirmed              bool
+	}
+	ms := time.Millisecond
+	for name, trace := range map[string][]answer{
+		"a right clock is never touched": {
+			{0, 5 * ms, 2 * ms, 0, true},
+			{990 * ms, 1010 * ms, 999 * ms, 0, true},
+			{1990 * ms, 2010 * ms, 2001 * ms, 0, true},
+		},
+		"a second off either way is within what Date can tell": {
+			{5000 * ms, 5010 * ms, 4100 * ms, 0, true},
+			{5000 * ms, 5010 * ms, 5900 * ms, 0, true},
+		},
+		"ten seconds ahead: two answers running mend it": {
+			{10 * time.Second, 10*time.Second + 20*ms, 500 * ms, 0, false},
+			{11 * time.Second, 11*time.Second + 20*ms, 1500 * ms, -9510 * ms, true},
+			{12 * time.Second, 12*time.Second + 20*ms, 2500 * ms, -9510 * ms, true},
+		},
+		"ten seconds behind": {
+			{0, 20 * ms, 10500 * ms, 0, false},
+			{time.Second, 1020 * ms, 11500 * ms, 10490 * ms, true},
+		},
+		"one odd answer alone changes nothing": {
+			{0, 20 * ms, 10 * ms, 0, true},
+			{time.Second, 1020 * ms, 50 * time.Second, 0, false},
+			{2 * time.Second, 2020 * ms, 2010 * ms, 0, true},
+			{3 * time.Second, 3020 * ms, 50 * time.Second, 0, false},
+		},
+		"a process frozen while it waited learns nothing wrong": {
+			{0, time.Hour, 30 * time.Minute, 0, true},
+			{time.Hour, 2 * time.Hour, time.Hour, 0, true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var local time.Time
+			clock := NewClock(func() time.Time { return local })
+			if clock.Confirmed() {
+				t.Error("confirmed before any answer")
+			}
+			for i, a := range trace {
+				local = epoch.Add(a.received)
+				clock.Observe(epoch.Add(a.sent), local, epoch.Add(a.server).Truncate(time.Second))
+				if got := clock.Now().Sub(local); got != a.offset || clock.Confirmed() != a.confirmed {
+					t.Errorf("answer %d: offset %v, confirmed %v; want %v, %v", i, got, clock.Confirmed(), a.offset, a.confirmed)
+				}
+			}
+		})
+	}
+}
+
+// TestFarAhead looks at counters that a wrong clock has charged: a failure of the key, but only for a clock known right.
+func TestFarAhead(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	c := &limit.Charge{Limits: []limit.Limit{{Capacity: 9, Window: 10 * time.Second, Granularity: time.Second}}, Costs: []int64{1}}
+	for _, test := range []struct {
+		newest    time.Duration
+		confirmed bool
+		err       error
+	}{
+		{4 * time.Second, true, nil}, // three seconds and a slot
+		{5 * time.Second, true, ErrAhead},
+		{time.Hour, true, ErrAhead},
+		{time.Hour, false, nil},
+		{-time.Hour, true, nil},
+	} {
+		store := New(nil, "", Options{Confirmed: func() bool { return test.confirmed }})
+		seen := &view{states: []limit.Slots{limit.NewSlots([]limit.Slot{{Number: now.Add(test.newest).Unix(), Units: 1}})}, totals: []int64{1}, seen: now}
+		if _, err := store.judge(context.Background(), now, c, seen, &limit.Verdict{}); !errors.Is(err, test.err) {
+			t.Errorf("newest slot %v ahead, clock confirmed %v: error %v, want %v", test.newest, test.confirmed, err, test.err)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestTranslate(t *testing.T) {
+	for code, want := range map[string]error{
+		"ResourceNotFoundException":              dynamo.ErrNoTable,
+		"ProvisionedThroughputExceededException": dynamo.ErrThrottled,
+		"ThrottlingException":                    dynamo.ErrThrottled,
+		"AccessDeniedException":                  dynamo.ErrNotPermitted,
+		"ExpiredTokenException":                  dynamo.ErrNotPermitted,
+	} {
+		cause := &smithy.GenericAPIError{Code: code, Message: "as AWS says it"}
+		got := dynamo.Translate(cause, "counters")
+		if !errors.Is(got, want) || !errors.Is(got, cause) || !strings.HasPrefix(got.Error(), "table counters: ") {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+	if got := dynamo.Translate(context.DeadlineExceeded, "t"); !errors.Is(got, dynamo.ErrTimeout) {
+		t.Errorf("a deadline: %v", got)
+	}
+	if got := dynamo.Translate(context.Canceled, "t"); !errors.Is(got, context.Canceled) || errors.Is(got, dynamo.ErrUnreachable) {
+		t.Errorf("a caller that went away: %v", got)
+	}
+	if dynamo.Translate(nil, "t") != nil {
+		t.Error("nil is no error")
+	}
+}
+
+func TestNoTable(t *testing.T) {
+	store := dynamo.New(dynamotest.Connect(t), "no-such-table", dynamo.Options{Wall: time.Now})
+	c := &limit.Charge{Key: "k", Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
+	var v limit.Verdict
+	for name, err := range map[string]error{
+		"charge": store.Charge(context.Background(), epoch, c, &v),
+		"peek":   store.Peek(context.Background(), epoch, c, &v),
+		"reset":  store.Reset(context.Background(), "k"),
+	} {
+		if !errors.Is(err, dynamo.ErrNoTable) {
+			t.Errorf("%s: %v, want ErrNoTable", name, err)
+		}
+	}
+}
+
+// closedPort returns an address at which nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://"+closedPort(t))
+	client := dynamotest.Connect(t)
+	err := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now}).Reset(context.Background(), "k")
+	if !errors.Is(err, dynamo.ErrUnreachable) {
+		t.Errorf("error %v, want ErrUnreachable", err)
+	}
+}
+
+func TestConnectNeedsRegionAndCredentials(t *testing.T) {
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.Is(err, dynamo.ErrNoRegion) {
+		t.Errorf("error %v, want ErrNoRegion", err)
+	}
+	t.Setenv("AWS_REGION", "us-east-1")
+	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.Is(err, dynamo.ErrNoCredentials) {
+		t.Errorf("error %v, want ErrNoCredentials", err)
+	}
+}
+
+// TestDateReachesTheClock makes a real call: the engine's answer confirms a right clock.
+func TestDateReachesTheClock(t *testing.T) {
+	client := dynamotest.Connect(t)
+	store := dynamo.New(client, "no-such-table", dynamo.Options{Wall: time.Now})
+	if client.Clock.Confirmed() {
+		t.Fatal("confirmed before any answer")
+	}
+	_ = store.Reset(context.Background(), "k") // fails: failures tell the time too
+	if !client.Clock.Confirmed() {
+		t.Error("not confirmed by an answer's Date")
+	}
+}
+
+func TestCreate(t *testing.T) {
+	client, ctx := dynamotest.Connect(t), context.Background()
+	table := dynamo.CountersTable(dynamotest.Counters(t, client))
+	if created, err := client.Create(ctx, table); err != nil || created {
+		t.Errorf("created %v, error %v for a table that was there", created, err)
+	}
+}

@@ -1,0 +1,117 @@
+package dynamo
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func n(i int64) types.AttributeValue  { return number(i) }
+func s(x string) types.AttributeValue { return &types.AttributeValueMemberS{Value: x} }
+
+type item = map[string]types.AttributeValue
+
+// good is a counter of one limit with two slots, one of them emptied by giving back.
+func good() item {
+	return item{"k": s("key"), "e": s("life"), "ttl": n(1), "aC": n(9), "aH": n(70), "aF": n(-3), "aN": n(5), "a1y": n(4), "a1x": n(0)}
+}
+
+func TestReadView(t *testing.T) {
+	seen, err := readView(good(), 1, time.Unix(3, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen.life != "life" || seen.totals[0] != 9 || !seen.seen.Equal(time.Unix(3, 0)) {
+		t.Errorf("got %+v", seen)
+	}
+	want := []limit.Slot{{Number: 69, Units: 0}, {Number: 70, Units: 4}}
+	got := seen.states[0].All()
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("slots %v, want %v", got, want)
+	}
+}
+
+// TestForeignItems feeds items that this package never writes: each is refused, because a ceiling reckoned from it could
+// admit too much, or is read without what does not belong to it.
+func TestForeignItems(t *testing.T) {
+	with := func(changes item) item {
+		all := good()
+		maps.Copy(all, changes)
+		maps.DeleteFunc(all, func(_ string, v types.AttributeValue) bool { return v == nil })
+		return all
+	}
+	for name, test := range map[string]struct {
+		item item
+		ok   bool
+	}{
+		"as written":                     {good(), true},
+		"attributes of somebody else":    {with(item{"note": s("x"), "": n(1), "zz": n(2), "A": n(3), "a": n(1)}), true},
+		"a name in letters, not a slot":  {with(item{"aNote": s("x"), "a+1": s("x"), "a01": s("x")}), true},
+		"another limit's":                {with(item{"bC": n(1)}), true},
+		"no life":                        {with(item{"e": nil}), false},
+		"an empty life":                  {with(item{"e": s("")}), false},
+		"a life that is a number":        {with(item{"e": n(1)}), false},
+		"no total":                       {with(item{"aC": nil}), false},
+		"no newest slot":                 {with(item{"aH": nil}), false},
+		"a total in text":                {with(item{"aC": s("9")}), false},
+		"a total with a fraction":        {with(item{"aC": &types.AttributeValueMemberN{Value: "9.5"}}), false},
+		"a total beyond 64 bits":         {with(item{"aC": &types.AttributeValueMemberN{Value: "1e30"}}), false},
+		"a slot in text":                 {with(item{"a1y": s("4")}), false},
+		"a negative slot":                {with(item{"a1x": n(-1)}), false},
+		"more in the slots than charged": {with(item{"aC": n(3)}), false},
+		"slots that overflow":            {with(item{"a1x": n(1<<63 - 1), "aC": n(1<<63 - 1)}), false},
+		"a slot after the newest":        {with(item{"a20": n(1)}), false},
+		"a newest slot with no counter":  {with(item{"aH": n(71)}), false},
+		"slots alone":                    {item{"e": s("life"), "a1y": n(1)}, false},
+		"nothing but a life":             {item{"e": s("life")}, true},
+	} {
+		_, err := readView(test.item, 1, time.Time{})
+		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// FuzzReadView reads items of any shape: an error or a view that adds up, never a panic.
+func FuzzReadView(f *testing.F) {
+	f.Add("aC", "9", "aH", "70", "a1y", "4", true)
+	f.Add("aC", "-9", "bH", "x", "a-1", "9223372036854775807", false)
+	f.Add("", "", "a", "1", "aZ", "1e99", true)
+	f.Fuzz(func(t *testing.T, n1, v1, n2, v2, n3, v3 string, numbers bool) {
+		all := item{"e": s("life")}
+		for name, value := range map[string]string{n1: v1, n2: v2, n3: v3} {
+			if all[name] = s(value); numbers {
+				all[name] = &types.AttributeValueMemberN{Value: value}
+			}
+		}
+		seen, err := readView(all, 2, time.Time{})
+		if err != nil {
+			return
+		}
+		for i := range seen.states {
+			var sum int64
+			for _, slot := range seen.states[i].All() {
+				if sum += slot.Units; slot.Units < 0 || all[slotName(letter(i), slot.Number)] == nil {
+					t.Fatalf("slot %+v of %v", slot, all)
+				}
+			}
+			if sum > seen.totals[i] {
+				t.Fatalf("slots hold %d of %d charged: %v", sum, seen.totals[i], all)
+			}
+		}
+	})
+}
+
+func TestSlotNames(t *testing.T) {
+	for slot, want := range map[int64]string{0: "a0", 35: "az", 36: "a10", 1_700_000_040: "as" + strconv.FormatInt(1_700_000_040, 36)[1:], -1: "a-1"} {
+		if got := slotName("a", slot); got != want {
+			t.Errorf("slot %d is %q, want %q", slot, got, want)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// epoch is slot 0 of every trace: a whole minute.
+var epoch = time.Unix(1_700_000_040, 0)
+
+const key = "rule|user:1|00000000"
+
+var errLost = errors.New("the answer is lost")
+
+// wire stands between a store and the engine: it may change a write on its way, or lose its answer. It keeps the exact
+// log, by what the engine took and not by what the store makes of it.
+type wire struct {
+	dynamo.API
+	tamper func(*dynamodb.UpdateItemInput)
+	took   func(slot, units int64)
+	lose   bool
+
+	mu   sync.Mutex
+	sent []*dynamodb.UpdateItemInput
+}
+
+func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent = append(w.sent, in)
+	slot, cost := number(in, ":aq"), number(in, ":ac")
+	if w.tamper != nil {
+		w.tamper(in)
+	}
+	out, err := w.API.UpdateItem(ctx, in, opts...)
+	if err == nil {
+		w.took(slot, cost)
+	}
+	if w.lose {
+		w.lose = false
+		return nil, errLost
+	}
+	return out, err
+}
+
+// number returns a value of a write; 0 if it has none of that name.
+func number(in *dynamodb.UpdateItemInput, name string) int64 {
+	return units(in.ExpressionAttributeValues[name])
+}
+
+func units(value types.AttributeValue) int64 {
+	n, ok := value.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	i, _ := strconv.ParseInt(n.Value, 10, 64)
+	return i
+}
+
+// world is one counter in a real engine, several callers with views and clocks of their own, and an exact log.
+type world struct {
+	t       *testing.T
+	client  *dynamo.Client
+	table   string
+	limit   limit.Limit
+	tamper  func(*dynamodb.UpdateItemInput)
+	callers map[string]*dynamo.Store
+	wires   map[string]*wire
+	last    map[string]limit.Receipt // each caller's latest admission
+	charged map[int64]int64          // units by slot: the exact log
+	counted map[string][2]int64
+}
+
+// newWorld returns a counter of a sliding window of k slots of a second.
+func newWorld(t *testing.T, capacity, k int64) *world {
+	client := dynamotest.Connect(t)
+	return &world{
+		t: t, client: client, table: dynamotest.Counters(t, client),
+		limit:   limit.Limit{Capacity: capacity, Window: time.Duration(k) * time.Second, Granularity: time.Second},
+		callers: map[string]*dynamo.Store{}, wires: map[string]*wire{},
+		last: map[string]limit.Receipt{}, charged: map[int64]int64{}, counted: map[string][2]int64{},
+	}
+}
+
+func (w *world) caller(name string) *dynamo.Store {
+	if w.callers[name] == nil {
+		w.wires[name] = &wire{API: w.client, tamper: w.tamper, took: func(slot, units int64) { w.charged[slot] += units }}
+		w.callers[name] = dynamo.New(w.wires[name], w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
+	}
+	return w.callers[name]
+}
+
+func (w *world) time(slot int64) time.Time { return epoch.Add(time.Duration(slot) * time.Second) }
+
+func (w *world) charge(cost int64) *limit.Charge {
+	return &limit.Charge{Key: key, Limits: []limit.Limit{w.limit}, Costs: []int64{cost}}
+}
+
+// try charges at a slot by a caller's clock and reports whether it was admitted.
+func (w *world) try(name string, slot, cost int64) (bool, error) {
+	var v limit.Verdict
+	err := w.caller(name).Charge(context.Background(), w.time(slot), w.charge(cost), &v)
+	if err == nil && v.Allowed {
+		w.last[name] = v.Receipt
+	}
+	return err == nil && v.Allowed, err
+}
+
+// lost charges, but the caller never hears of it.
+func (w *world) lost(name string, slot, cost int64) {
+	w.caller(name)
+	w.wires[name].lose = true
+	_, _ = w.try(name, slot, cost)
+}
+
+// settle corrects an admission and logs what the engine made of it. Units given back in another life of the counter were
+// not the caller's to give.
+func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
+	before := w.item()
+	err := w.caller(name).Settle(context.Background(), w.time(slot), w.charge(0), &of, []int64{delta})
+	if life, ok := before["e"].(*types.AttributeValueMemberS); !ok || life.Value != of.Life {
+		return err
+	}
+	for attribute, value := range w.item() {
+		if number, err := strconv.ParseInt(attribute[1:], 36, 64); err == nil && attribute == strings.ToLower(attribute) && attribute[0] == 'a' {
+			w.charged[number] += units(value) - units(before[attribute])
+		}
+	}
+	return err
+}
+
+// reset deletes the counter, as an operator does: the log starts afresh with it.
+func (w *world) reset() {
+	w.t.Helper()
+	if err := w.caller("operator").Reset(context.Background(), key); err != nil {
+		w.t.Fatal(err)
+	}
+	clear(w.charged)
+}
+
+func (w *world) item() map[string]types.AttributeValue {
+	w.t.Helper()
+	out, err := w.client.GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: &w.table, Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out.Item
+}
+
+// slot returns the units that the item holds for a slot counted from the start of the trace.
+func (w *world) slot(n int64) int64 {
+	return units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
+}
+
+// most returns the most units that any window of k+1 slots holds.
+func (w *world) most() (most int64) {
+	for first := range w.charged {
+		var sum int64
+		for slot := first; slot <= first+w.limit.Slots(); slot++ {
+			sum += w.charged[slot]
+		}
+		most = max(most, sum)
+	}
+	return most
+}

@@ -1,0 +1,68 @@
+// Package dynamotest gives tests a real DynamoDB engine: fresh tables in whatever answers at AWS_ENDPOINT_URL, which
+// `make test` sets after starting the local emulator.
+package dynamotest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+const howTo = `no DynamoDB engine to test against: AWS_ENDPOINT_URL is not set.
+"make test" starts one for the whole suite; for some tests: localstack/with.sh go test ./internal/dynamo`
+
+// tables numbers the tables of this process.
+var tables atomic.Int64
+
+// Connect returns a client of the engine under test. It fails the test where there is none, saying how to get one.
+func Connect(t testing.TB) *dynamo.Client {
+	t.Helper()
+	if os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
+		t.Fatal(howTo)
+	}
+	for name, value := range map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	} {
+		if os.Getenv(name) == "" {
+			t.Setenv(name, value)
+		}
+	}
+	client, err := dynamo.Connect(context.Background(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Counters creates a table of counters that goes when the test ends, and returns its name.
+func Counters(t testing.TB, client *dynamo.Client) string {
+	t.Helper()
+	return Create(t, client, dynamo.CountersTable(Name()))
+}
+
+// Name returns a name for a table that no other test uses.
+func Name() string {
+	return fmt.Sprintf("slidegate-test-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), tables.Add(1))
+}
+
+// Create makes a table that goes when the test ends, and returns its name.
+func Create(t testing.TB, client *dynamo.Client, table dynamo.Table) string {
+	t.Helper()
+	ctx := context.Background()
+	if _, err := client.Create(ctx, table); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
+			t.Error(err)
+		}
+	})
+	return table.Name
+}
