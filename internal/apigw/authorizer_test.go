@@ -1,0 +1,213 @@
+package apigw_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const document = `
+unmatched: deny
+deny: [{cidrs: [198.51.100.0/24]}]
+skip: [{methods: [GET], route: /health}]
+rules:
+  - name: per-user
+    when: {route: /v1/items/**}
+    key: "stage:{stage}|route:{route}|user:{header.x-user}|page:{query.page}"
+    limits: [{capacity: 2, window: 60s}]
+  - name: chat
+    when: {methods: [POST], route: /v1/chat}
+    key: "ip:{ip}"
+    limits:
+      - {name: requests, capacity: 10, window: 10s}
+      - {name: units, capacity: 100, window: 1h, cost: 40}
+  - name: everybody
+    when: {route: /v1/**}
+    key: "stage:{stage}"
+    limits: [{algorithm: fixed_window, capacity: 1000, window: 60s}]
+`
+
+// now is 3.25 s into a minute.
+var now = time.Unix(1_792_231_503, 250_000_000)
+
+func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	return apigw.NewAuthorizer(e, func() time.Time { return now })
+}
+
+func readEvent(t testing.TB, name string) (ev apigw.RequestEvent) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".event.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &ev); err != nil {
+		t.Fatal(err)
+	}
+	return ev
+}
+
+// TestGolden sends an event a number of times and compares the last answer, as JSON, with a file.
+func TestGolden(t *testing.T) {
+	for name, test := range map[string]struct {
+		event string
+		times int
+	}{
+		"allowed":        {"get", 1},
+		"denied":         {"get", 3},
+		"emulator":       {"emulator", 1},
+		"banned":         {"banned", 1},
+		"skipped":        {"skipped", 1},
+		"unmatched":      {"unmatched", 1},
+		"several":        {"several", 2},
+		"several-denied": {"several", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			authorizer, ev := newAuthorizer(t, memory.New(0)), readEvent(t, test.event)
+			var answer apigw.Response
+			for range test.times {
+				var err error
+				if answer, err = authorizer.HandleRequest(context.Background(), ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compare(t, name, answer)
+			checkContext(t, answer.Context)
+		})
+	}
+}
+
+func compare(t *testing.T, name string, answer apigw.Response) {
+	t.Helper()
+	var got bytes.Buffer
+	encoder := json.NewEncoder(&got)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(answer); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", name+".golden.json")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("answer differs from %s (run with -update if it should):\n%s", file, got.Bytes())
+	}
+}
+
+// checkContext holds a context to what API Gateway takes: flat, strings, and nothing that a template would have to escape.
+// Header values alone may hold quotes: they never stand in a JSON body.
+func checkContext(t *testing.T, c map[string]any) {
+	t.Helper()
+	for name, value := range c {
+		text, ok := value.(string)
+		if !ok || text == "" {
+			t.Errorf("%s is %#v: want a string that is not empty", name, value)
+		}
+		header := name == "rateLimit" || name == "rateLimitPolicy"
+		for _, r := range text {
+			if r < ' ' || r > '~' || r == '\\' || r == '"' && !header {
+				t.Errorf("%s holds %q", name, r)
+			}
+		}
+	}
+}
+
+func TestDegraded(t *testing.T) {
+	for _, policy := range []string{"allow", "deny", "local"} {
+		set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "degraded-"+policy, answer)
+	}
+}
+
+func TestBadEvents(t *testing.T) {
+	for name, spoil := range map[string]func(*apigw.RequestEvent){
+		"a TOKEN authorizer's": func(ev *apigw.RequestEvent) { ev.Type = "TOKEN" },
+		"no ARN":               func(ev *apigw.RequestEvent) { ev.MethodArn = "" },
+		"an ARN without a stage": func(ev *apigw.RequestEvent) {
+			ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234"
+		},
+		"no ARN at all":       func(ev *apigw.RequestEvent) { ev.MethodArn = "a/b/c" },
+		"an address in words": func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "localhost" },
+	} {
+		ev := readEvent(t, "get")
+		spoil(&ev)
+		answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+		if err == nil || len(answer.PolicyDocument.Statement) > 0 {
+			t.Errorf("%s: error %v, answer %+v", name, err, answer)
+		}
+	}
+}
+
+// TestResource keeps the policy's resource short and free of what the client sent.
+func TestResource(t *testing.T) {
+	ev := readEvent(t, "get")
+	ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/prod/GET/" + strings.Repeat("x*/", 4000)
+	answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.PolicyDocument.Statement[0].Resource[0]; got != "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/prod/*" {
+		t.Errorf("resource %s", got)
+	}
+}
+
+// FuzzEvent decodes anything: an error or a policy, never a panic, and never an allowance for a banned address.
+func FuzzEvent(f *testing.F) {
+	for _, name := range []string{"get", "banned", "several", "emulator"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".event.json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var ev apigw.RequestEvent
+		if json.Unmarshal(data, &ev) != nil {
+			return
+		}
+		answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+		if err != nil {
+			return
+		}
+		checkContext(t, answer.Context)
+		if ev.RequestContext.Identity.SourceIP == "198.51.100.7" && answer.PolicyDocument.Statement[0].Effect != "Deny" {
+			t.Error("a banned address was let through")
+		}
+	})
+}

@@ -1,0 +1,101 @@
+// Package deps_test holds the module to its layout: who may import whom, as docs/design.md section 2 has it.
+package deps_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/slidegate/slidegate/"
+
+// allowed lists, for each package, what it may import of this module and from where else besides the standard library.
+// A package that is missing here fails the test: a new one is a decision.
+var allowed = map[string]string{
+	"internal/limit":     "",
+	"internal/rules":     "internal/limit github.com/goccy/go-yaml github.com/cespare/xxhash",
+	"internal/headers":   "internal/limit",
+	"internal/engine":    "internal/limit internal/rules",
+	"internal/memory":    "internal/limit",
+	"internal/dynamo":    "internal/limit github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/ruletable": "internal/rules internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/apigw":     "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
+	"internal/app":       "internal/engine internal/memory internal/dynamo internal/ruletable",
+	"internal/gateway":   "internal/apigw",
+	"internal/replay":    "internal/engine internal/rules internal/limit",
+
+	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/deps":        "",
+	"functions/authorizer": "internal/apigw internal/app internal/dynamo github.com/aws/aws-lambda-go",
+	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
+	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/limit internal/memory " +
+		"internal/replay internal/rules internal/ruletable github.com/spf13/cobra golang.org/x/term",
+}
+
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T, args ...string) (packages []listed) {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Deps"}, args...)...)
+	command.Dir = "../.."
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func TestImports(t *testing.T) {
+	standard := map[string]bool{}
+	for _, p := range list(t, "std") {
+		standard[p.ImportPath] = true
+	}
+	for _, p := range list(t, "./...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		rule, ok := allowed[name]
+		if !ok {
+			t.Errorf("%s is not in the layout: say in this test what it may import", name)
+		}
+		for _, imported := range p.Imports {
+			if !standard[imported] && !permits(rule, strings.TrimPrefix(imported, module)) {
+				t.Errorf("%s imports %s", name, imported)
+			}
+		}
+	}
+}
+
+func permits(rule, imported string) bool {
+	return slices.ContainsFunc(strings.Fields(rule), func(allowed string) bool {
+		return imported == allowed || strings.HasPrefix(imported, allowed+"/")
+	})
+}
+
+// TestLambda keeps out of the Lambda's binary what it does not need: every package costs cold start.
+func TestLambda(t *testing.T) {
+	for _, p := range list(t, "./functions/authorizer") {
+		for _, dep := range p.Deps {
+			for _, unwanted := range []string{"github.com/redis", "github.com/aws/aws-cdk-go", "github.com/spf13/cobra", "internal/gateway", "internal/replay"} {
+				if strings.Contains(dep, unwanted) {
+					t.Errorf("the authorizer carries %s", dep)
+				}
+			}
+		}
+	}
+}

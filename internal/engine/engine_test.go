@@ -1,0 +1,235 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+var (
+	epoch   = time.Unix(1_700_000_040, 0)
+	errDown = errors.New("store is down")
+)
+
+// faulty is a memory store that fails for the keys of some rules, and counts its calls.
+type faulty struct {
+	*memory.Store
+	down    []string // rules
+	blind   bool     // knows nothing without a round trip
+	charges int
+}
+
+func (f *faulty) fails(c *limit.Charge) bool {
+	return slices.ContainsFunc(f.down, func(rule string) bool { return len(c.Key) > len(rule) && c.Key[:len(rule)+1] == rule+"|" })
+}
+
+func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	f.charges++
+	if f.fails(c) {
+		v.Allowed = true // what an unfinished answer may leave behind
+		return errDown
+	}
+	return f.Store.Charge(ctx, now, c, v)
+}
+
+func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	return !f.blind && !f.fails(c) && f.Store.Denies(now, c, v)
+}
+
+type failure struct{ action, rule, key string }
+
+type recorder struct{ failures []failure }
+
+func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, err error) {
+	if errors.Is(err, errDown) || errors.Is(err, memory.ErrFull) {
+		r.failures = append(r.failures, failure{action, rule, key})
+	}
+}
+
+type bench struct {
+	engine   *engine.Engine
+	store    *faulty
+	recorder *recorder
+}
+
+func newBench(t *testing.T, document string) *bench {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{store: &faulty{Store: memory.New(0)}, recorder: &recorder{}}
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: memory.New(0), Recorder: b.recorder})
+	return b
+}
+
+func (b *bench) decide(t *testing.T, path string) *engine.Decision {
+	t.Helper()
+	req := &rules.Request{Method: "GET", Path: path, Stage: "prod", IP: netip.MustParseAddr("203.0.113.9")}
+	d, err := b.engine.Decide(context.Background(), epoch, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+const twoRules = `
+unmatched: deny
+deny: [{path: /banned}]
+skip: [{route: /health}]
+rules:
+  - {name: wide, when: {route: /v1/**}, key: "ip:{ip}", limits: [{capacity: 100, window: 60s}]}
+  - {name: narrow, when: {route: /v1/chat}, key: "ip:{ip}", limits: [{capacity: 2, window: 60s}]}
+`
+
+func TestReasons(t *testing.T) {
+	b := newBench(t, twoRules)
+	for path, want := range map[string]struct {
+		allowed bool
+		reason  engine.Reason
+		rules   int
+	}{
+		"/v1/items": {true, engine.Limited, 1},
+		"/v1/chat":  {true, engine.Limited, 2},
+		"/health":   {true, engine.Skipped, 0},
+		"/banned":   {false, engine.Banned, 0},
+		"/other":    {false, engine.Unmatched, 0},
+	} {
+		d := b.decide(t, path)
+		if d.Allowed != want.allowed || d.Reason != want.reason || len(d.Verdicts) != want.rules || d.Degraded {
+			t.Errorf("%s: got %+v, want %+v", path, d, want)
+		}
+	}
+}
+
+// TestSeveralRules gives back what the first rule took when the second denies.
+func TestSeveralRules(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		b := newBench(t, twoRules)
+		b.store.blind = blind
+		for range 2 {
+			if d := b.decide(t, "/v1/chat"); !d.Allowed {
+				t.Fatal("denied too early")
+			}
+		}
+		for range 3 {
+			d := b.decide(t, "/v1/chat")
+			if d.Allowed || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "narrow" || d.Verdicts[0].RetryAfter != 61*time.Second {
+				t.Fatalf("got %+v", d)
+			}
+		}
+		if d := b.decide(t, "/v1/items"); d.Verdicts[0].Remaining != 97 {
+			t.Errorf("blind %v: %d left, want 97: a denied request counted against the first rule", blind, d.Verdicts[0].Remaining)
+		}
+		if want := map[bool]int{false: 5, true: 11}[blind]; b.store.charges != want {
+			t.Errorf("blind %v: %d charges, want %d", blind, b.store.charges, want)
+		}
+	}
+}
+
+func TestOnError(t *testing.T) {
+	for policy, want := range map[string][]bool{ // what three requests get while the store is down
+		"allow": {true, true, true},
+		"deny":  {false, false, false},
+		"local": {true, true, false}, // 40 shared out among 20 processes
+	} {
+		b := newBench(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
+		b.store.down = []string{"r"}
+		for i, allowed := range want {
+			d := b.decide(t, "/")
+			if d.Allowed != allowed || !d.Degraded {
+				t.Errorf("%s, request %d: allowed %v, degraded %v", policy, i, d.Allowed, d.Degraded)
+			}
+			if !d.Allowed && d.Verdicts[0].RetryAfter <= 0 {
+				t.Errorf("%s, request %d: no retry-after", policy, i)
+			}
+		}
+		if f := b.recorder.failures; len(f) != 3 || f[0] != (failure{"on_error: " + policy, "r", "ip:203.0.113.9"}) {
+			t.Errorf("%s: recorded %v", policy, f)
+		}
+		b.store.down = nil
+		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || d.Verdicts[0].Remaining != 39 {
+			t.Errorf("%s: after the outage got %+v", policy, d)
+		}
+	}
+}
+
+// TestOnErrorOfOneRule lets the other rules decide while one of them cannot.
+func TestOnErrorOfOneRule(t *testing.T) {
+	b := newBench(t, `rules:
+  - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
+  - {name: blind, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
+  - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+`)
+	b.store.down, b.store.blind = []string{"blind"}, true
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Blind {
+		t.Errorf("got %+v", d)
+	}
+	if d := b.decide(t, "/"); d.Allowed || d.Verdicts[0].Rule.Name != "last" {
+		t.Errorf("got %+v", d)
+	}
+	b.store.down, b.store.blind = nil, false
+	req := limit.Verdict{}
+	d := b.decide(t, "/") // denied by last, without a charge
+	if d.Allowed || b.store.Denies(epoch, &limit.Charge{}, &req) {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestTightest(t *testing.T) {
+	b := newBench(t, `rules:
+  - {name: tenth, key: "ip:{ip}", limits: [{capacity: 10, window: 60s}]}
+  - name: mixed
+    key: "ip:{ip}"
+    limits: [{name: half, capacity: 2, window: 60s}, {name: wide, capacity: 1000, window: 60s}]
+`)
+	d := b.decide(t, "/")
+	if v, i := d.Tightest(); v == nil || v.PolicyName(i) != "mixed.half" {
+		t.Errorf("got %v %d, want the limit that is half used", v, i)
+	}
+	b.decide(t, "/")
+	d = b.decide(t, "/")
+	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "mixed.half" {
+		t.Errorf("got %v %d, want the limit that denied", v, i)
+	}
+}
+
+type noRules struct{}
+
+func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) { return nil, errDown }
+
+func TestNoRules(t *testing.T) {
+	e := engine.New(engine.Options{Rules: noRules{}, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{}})
+	if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); !errors.Is(err, errDown) || d != nil {
+		t.Errorf("decision %v, error %v", d, err)
+	}
+}
+
+// slow is a store that answers only when its caller has given up.
+type slow struct{ *memory.Store }
+
+func (slow) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Verdict) error {
+	<-ctx.Done()
+	return errDown
+}
+
+func TestDeadline(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}, Deadline: time.Millisecond,
+	})
+	if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); err != nil || !d.Allowed || !d.Degraded {
+		t.Errorf("decision %+v, error %v", d, err)
+	}
+}

@@ -1,0 +1,25 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// echo is the backend where none is named: it says what it was asked and what the authorizer decided.
+func echo(w http.ResponseWriter, r *http.Request) {
+	addFields(w.Header(), decision(r.Context()))
+	if r.Method == http.MethodOptions {
+		w.Header().Set("Access-Control-Allow-Methods", "*")
+		w.Header().Set("Access-Control-Allow-Headers", "*")
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(struct { // a client that has gone does not matter
+		Method     string         `json:"method"`
+		Path       string         `json:"path"`
+		Authorizer map[string]any `json:"authorizer"`
+	}{r.Method, r.URL.EscapedPath(), decision(r.Context())})
+}

@@ -1,0 +1,143 @@
+// Package gateway is a local stand-in for API Gateway: it turns HTTP into the events of a REST API's authorizer, runs the
+// same handler that the Lambda runs, applies the same gateway responses that the construct deploys, and passes what is
+// allowed on to a backend or echoes it.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+)
+
+const (
+	// drainTime is how long requests under way may take when the gateway stops.
+	drainTime = 10 * time.Second
+	// headerTime and headerSize bound what a client may send before it is judged; 10 KB is what API Gateway takes.
+	headerTime = 10 * time.Second
+	headerSize = 10 << 10
+)
+
+// Options set up a gateway.
+type Options struct {
+	Authorizer *apigw.Authorizer
+	Backend    *url.URL // where to proxy what is allowed; nil echoes it
+	Stage      string   // the stage that events name; empty for "local"
+	Log        *slog.Logger
+}
+
+type gateway struct {
+	authorizer *apigw.Authorizer
+	backend    http.Handler
+	stage      string
+	responses  map[string]apigw.GatewayResponse
+	log        *slog.Logger
+}
+
+// New returns the gateway as a handler.
+func New(o Options) http.Handler {
+	g := &gateway{authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, log: o.Log}
+	if o.Backend != nil {
+		g.backend = proxy(o.Backend, o.Log)
+	}
+	if g.stage == "" {
+		g.stage = "local"
+	}
+	g.responses = map[string]apigw.GatewayResponse{}
+	for _, r := range apigw.GatewayResponses() {
+		g.responses[r.Type] = r
+	}
+	return g
+}
+
+// ServeHTTP asks the authorizer, unless the request is a preflight: no authorizer is ever attached to OPTIONS.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions {
+		g.backend.ServeHTTP(w, r)
+		return
+	}
+	answer, err := g.authorizer.HandleRequest(r.Context(), event(r, g.stage))
+	if err != nil {
+		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
+		respond(w, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
+		return
+	}
+	if !allows(&answer) {
+		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
+		return
+	}
+	g.backend.ServeHTTP(w, r.WithContext(withDecision(r.Context(), answer.Context)))
+}
+
+func allows(answer *apigw.Response) bool {
+	for _, s := range answer.PolicyDocument.Statement {
+		if s.Effect != "Allow" {
+			return false
+		}
+	}
+	return len(answer.PolicyDocument.Statement) > 0
+}
+
+// proxy passes requests on to a backend and adds the decision's fields to its answers.
+func proxy(backend *url.URL, log *slog.Logger) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(backend)
+			r.SetXForwarded()
+		},
+		ModifyResponse: func(response *http.Response) error {
+			addFields(response.Header, decision(response.Request.Context()))
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			log.ErrorContext(r.Context(), "backend failed", "backend", backend.String(), "error", err)
+			http.Error(w, "the backend does not answer", http.StatusBadGateway)
+		},
+	}
+}
+
+type decisionKey struct{}
+
+func withDecision(ctx context.Context, decision map[string]any) context.Context {
+	return context.WithValue(ctx, decisionKey{}, decision)
+}
+
+// decision returns what the authorizer said of a request; nil for a preflight, which it never saw.
+func decision(ctx context.Context) map[string]any {
+	d, _ := ctx.Value(decisionKey{}).(map[string]any)
+	return d
+}
+
+// addFields adds the decision's fields, in place of the backend's own if it set any, with the spelling of their
+// specifications, which Header.Set would change.
+func addFields(h http.Header, decision map[string]any) {
+	for name, value := range apigw.AllowedFields(decision) {
+		h.Del(name)
+		h[name] = []string{value}
+	}
+}
+
+// Serve answers on the listener until the context ends, and then lets requests under way finish.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerSize}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	err := server.Shutdown(drain)
+	if stopped := <-failed; !errors.Is(stopped, http.ErrServerClosed) {
+		return stopped
+	}
+	return err
+}

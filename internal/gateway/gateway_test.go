@@ -1,0 +1,240 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const document = `
+deny: [{path: /banned}]
+rules: [{name: per-user, key: "user:{header.x-user}", limits: [{capacity: 2, window: 10s}]}]
+`
+
+// now is half a second into a slot.
+var now = time.Unix(1_700_000_040, 500_000_000)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func authorizer(t *testing.T, source engine.RuleSource) *apigw.Authorizer {
+	t.Helper()
+	e := app.NewEngine(app.Config{Rules: source, Store: memory.New(0), Log: quiet})
+	return apigw.NewAuthorizer(e, func() time.Time { return now })
+}
+
+func fixed(t *testing.T) engine.RuleSource {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Fixed{Set: set}
+}
+
+// start runs a gateway on a free port and returns its address.
+func start(t *testing.T, backend *url.URL) string {
+	t.Helper()
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, fixed(t)), Backend: backend, Log: quiet}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func get(t *testing.T, method, address string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-User", "alice")
+	response, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func expectFields(t *testing.T, got http.Header, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got.Get(name) != value {
+			t.Errorf("%s is %q, want %q", name, got.Get(name), value)
+		}
+	}
+}
+
+func TestAllowedThenDenied(t *testing.T) {
+	base := start(t, nil)
+	for remaining := 1; remaining >= 0; remaining-- {
+		response, body := get(t, "GET", base+"/v1/items/7?page=2")
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("status %d, body %s", response.StatusCode, body)
+		}
+		left := string(rune('0' + remaining))
+		expectFields(t, response.Header, map[string]string{
+			"RateLimit":             `"per-user";r=` + left + `;t=11`,
+			"RateLimit-Policy":      `"per-user";q=2;w=10`,
+			"X-RateLimit-Limit":     "2",
+			"X-RateLimit-Remaining": left,
+			"Retry-After":           "",
+		})
+		var echo struct {
+			Method, Path string
+			Authorizer   map[string]string
+		}
+		if err := json.Unmarshal([]byte(body), &echo); err != nil {
+			t.Fatal(err)
+		}
+		if echo.Method != "GET" || echo.Path != "/v1/items/7" || echo.Authorizer["allowed"] != "true" || echo.Authorizer["remaining"] != left {
+			t.Errorf("echo %+v", echo)
+		}
+	}
+
+	response, body := get(t, "GET", base+"/v1/items/7")
+	if response.StatusCode != http.StatusTooManyRequests {
+		t.Fatalf("status %d, want 429", response.StatusCode)
+	}
+	expectFields(t, response.Header, map[string]string{
+		"Content-Type":                  "application/problem+json",
+		"Retry-After":                   "11", // 10.5 s, never early
+		"RateLimit":                     `"per-user";r=0;t=11`,
+		"RateLimit-Policy":              `"per-user";q=2;w=10`,
+		"X-RateLimit-Limit":             "2",
+		"X-RateLimit-Remaining":         "0",
+		"X-RateLimit-Retry-After":       "11",
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": apigw.ExposedHeaders,
+	})
+	const problem = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",` +
+		`"title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["per-user"]}`
+	if body != problem {
+		t.Errorf("body\n%s\nwant\n%s", body, problem)
+	}
+}
+
+// TestSpelling looks at the bytes: fields are spelt as their specifications spell them.
+func TestSpelling(t *testing.T) {
+	address := strings.TrimPrefix(start(t, nil), "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"\r\nRateLimit: ", "\r\nRateLimit-Policy: ", "\r\nX-RateLimit-Limit: "} {
+		if !bytes.Contains(answer, []byte(field)) {
+			t.Errorf("no field %q in\n%s", field, answer)
+		}
+	}
+}
+
+func TestBan(t *testing.T) {
+	response, body := get(t, "GET", start(t, nil)+"/banned")
+	if response.StatusCode != 429 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
+		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
+	}
+}
+
+func TestPreflightIsNeverLimited(t *testing.T) {
+	base := start(t, nil)
+	for range 5 {
+		response, _ := get(t, "OPTIONS", base+"/v1/items")
+		if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Fatalf("status %d, fields %v", response.StatusCode, response.Header)
+		}
+	}
+	if response, _ := get(t, "GET", base+"/"); response.Header.Get("X-RateLimit-Remaining") != "1" {
+		t.Error("preflights were counted")
+	}
+}
+
+func TestProxy(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("RateLimit", `"forged";r=9;t=9`)
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.String())
+	}))
+	defer backend.Close()
+	target, err := url.Parse(backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, body := get(t, "POST", start(t, target)+"/a%2Fb?c=d")
+	if response.StatusCode != http.StatusTeapot || body != "POST /a%2Fb?c=d" {
+		t.Errorf("status %d, body %q", response.StatusCode, body)
+	}
+	expectFields(t, response.Header, map[string]string{"RateLimit": `"per-user";r=1;t=11`})
+	if n := len(response.Header.Values("RateLimit")); n != 1 {
+		t.Errorf("%d RateLimit fields", n)
+	}
+	backend.Close()
+	if response, _ := get(t, "GET", start(t, target)+"/"); response.StatusCode != http.StatusBadGateway {
+		t.Errorf("status %d without a backend, want 502", response.StatusCode)
+	}
+}
+
+type noRules struct{}
+
+func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) {
+	return nil, errors.New("no rules")
+}
+
+func TestAuthorizerFailure(t *testing.T) {
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, noRules{}), Log: quiet}))
+	defer server.Close()
+	response, body := get(t, "GET", server.URL)
+	if response.StatusCode != http.StatusInternalServerError || response.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
+	}
+}
+
+// TestServe stops a gateway while a request is under way: it is answered.
+func TestServe(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	entered, stopped := make(chan struct{}), make(chan error)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-ctx.Done()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	go func() { stopped <- gateway.Serve(ctx, l, handler) }()
+	go func() { <-entered; stop() }()
+	response, err := http.Get("http://" + l.Addr().String())
+	if err != nil || response.StatusCode != http.StatusNoContent {
+		t.Errorf("response %v, error %v", response, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stopped with %v", err)
+	}
+}

@@ -1,0 +1,62 @@
+package headers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestFields(t *testing.T) {
+	perUser := limit.Limit{Capacity: 100, Window: time.Minute}
+	burst := limit.Limit{Name: "burst", Capacity: 5, Window: 2500 * time.Millisecond}
+	for name, test := range map[string]struct {
+		policies          []headers.Policy
+		rateLimit, policy string
+	}{
+		"none": {nil, "", ""},
+		"allowed": {
+			[]headers.Policy{{"per-user", &perUser, limit.Result{Allowed: true, Remaining: 50, Reset: 30 * time.Second}}},
+			`"per-user";r=50;t=30`, `"per-user";q=100;w=60`,
+		},
+		"parts of a second are rounded up": {
+			[]headers.Policy{{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1, Reset: 1001 * time.Millisecond}}},
+			`"chat.burst";r=1;t=2`, `"chat.burst";q=5;w=3`,
+		},
+		"several": {
+			[]headers.Policy{
+				{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1}},
+				{"chat.long", &perUser, limit.Result{Allowed: true, Remaining: 7, Reset: time.Second}},
+			},
+			`"chat.burst";r=1;t=0, "chat.long";r=7;t=1`, `"chat.burst";q=5;w=3, "chat.long";q=100;w=60`,
+		},
+		"denied: no longer than the retry-after": {
+			[]headers.Policy{{"per-user", &perUser, limit.Result{Reset: 61 * time.Second, RetryAfter: 2 * time.Second}}},
+			`"per-user";r=0;t=2`, `"per-user";q=100;w=60`,
+		},
+		"denied for good": {
+			[]headers.Policy{{"per-user", &perUser, limit.Result{Remaining: 3, Reset: 61 * time.Second, RetryAfter: limit.Never}}},
+			`"per-user";r=3;t=61`, `"per-user";q=100;w=60`,
+		},
+	} {
+		var rateLimit, policy []byte
+		for i := range test.policies {
+			rateLimit = headers.AppendRateLimit(rateLimit, &test.policies[i])
+			policy = headers.AppendPolicy(policy, &test.policies[i])
+		}
+		if string(rateLimit) != test.rateLimit || string(policy) != test.policy {
+			t.Errorf("%s:\nRateLimit: %s\nRateLimit-Policy: %s\nwant\n%s\n%s", name, rateLimit, policy, test.rateLimit, test.policy)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		limit.Never: "", 0: "1", 1: "1", time.Second: "1", time.Second + 1: "2", time.Hour: "3600",
+	} {
+		if got := headers.RetryAfter(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
