@@ -30,6 +30,7 @@ var allowed = map[string]string{
 
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
 	"internal/deps":        "",
+	"localstack":           "", // tests of the scripts
 	"functions/authorizer": "internal/apigw internal/app internal/dynamo github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/limit internal/memory " +

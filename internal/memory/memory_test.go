@@ -17,7 +17,6 @@ import (
 var (
 	epoch     = time.Unix(1_700_000_040, 0)
 	perMinute = []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}}
-	one       = []int64{1}
 )
 
 func charge(key string, limits []limit.Limit, costs ...int64) *limit.Charge {

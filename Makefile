@@ -1,0 +1,73 @@
+# Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MODULES     := . bench infra tools
+LISTEN      ?= 127.0.0.1:8080
+STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
+LOCAL       := localstack/with.sh
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench build synth local-up local-down e2e deploy
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: dist/slidegate ## serve examples/rules.yaml on this machine; needs Go alone
+	@printf '%s\n' '' 'In another terminal, see a client being limited:' '' \
+		"  for i in \$$(seq 12); do curl -si http://$(LISTEN)/ | grep -iE '^(HTTP|RateLimit:|Retry-After)'; done" '' \
+		'and replay a recorded day against other rules:' '' \
+		'  dist/slidegate replay examples/traffic/apache-access-2015.log.gz --rules examples/traffic/per-ip-10-per-minute.yaml' ''
+	@exec dist/slidegate serve --rules examples/rules.yaml --listen $(LISTEN)
+
+test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
+	@localstack/require.sh go cc node npm python
+	@$(LOCAL) $(MAKE) --no-print-directory test-all
+
+# Everything that `make test` runs once a local AWS answers at AWS_ENDPOINT_URL.
+.PHONY: test-all
+test-all:
+	go test -race ./...
+	cd bench && go test ./...
+	cd infra && go test ./...
+	go test -count=1 -tags e2e ./localstack/e2e
+
+lint: $(STATICCHECK) ## gofmt, go vet and staticcheck in every module
+	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack); \
+		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
+	@for module in $(MODULES); do \
+		[[ -n $$(cd $$module && go list ./... 2>/dev/null) ]] || continue; \
+		echo "lint $$module"; (cd $$module && go vet -tags e2e ./... && $(STATICCHECK) -tags e2e ./...); done
+
+$(STATICCHECK): tools/go.mod tools/go.sum
+	@localstack/require.sh go
+	cd tools && go build -o $@ honnef.co/go/tools/cmd/staticcheck
+
+bench: ## measure, beside yardsticks in the same run, and print the table of docs/performance.md
+	@localstack/require.sh go python
+	@cd bench && go build -o ../.cache/bin/bench-report ./report
+	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo' -cpu 1 . ; } \
+		| tee /dev/stderr | ../.cache/bin/bench-report
+
+build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/
+	cd infra && go run ./lambdazip -o ../dist authorizer backend
+
+.PHONY: dist/slidegate # go build knows better than make what is out of date
+dist/slidegate:
+	@localstack/require.sh go
+	go build -o $@ ./cmd/slidegate
+
+synth: build ## synthesize the CloudFormation template into infra/cdk.out
+	cd infra && ./cdk.sh synth --quiet
+
+local-up: ## start the local AWS, unless AWS_ENDPOINT_URL names another
+	@localstack/up.sh
+
+local-down: ## stop the local AWS
+	@localstack/down.sh
+
+e2e: ## deploy to the local AWS with the CDK and send traffic through API Gateway
+	@localstack/require.sh go node npm python
+	@$(LOCAL) go test -count=1 -v -tags e2e ./localstack/e2e
+
+deploy: build ## deploy the sample stack to the AWS account of your credentials
+	cd infra && ./cdk.sh deploy

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const document = `rules:
+  - {name: per-ip, key: "ip:{ip}", limits: [{capacity: 4000000000, window: 60s}]}
+  - {name: per-user, when: {route: /v1/**}, key: "user:{header.x-user}", limits: [{capacity: 4000000000, window: 60s}]}
+`
+
+// BenchmarkHandler answers a REST API's event with the memory store, where two rules cover it, beside decoding the event
+// from JSON.
+func BenchmarkHandler(b *testing.B) {
+	event, err := os.ReadFile("../internal/apigw/testdata/get.event.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	authorizer := apigw.NewAuthorizer(e, func() time.Time { return epoch })
+	var ev apigw.RequestEvent
+	b.Run("event/bare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			ev = apigw.RequestEvent{}
+			if err := json.Unmarshal(event, &ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("event/slidegate", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := authorizer.HandleRequest(context.Background(), ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+// Package bench measures Slidegate beside a yardstick, in one run: a bare map, a bare DynamoDB update, the decoding of an
+// event, and other limiters. `make bench` runs it and prints the table of docs/performance.md.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sethvargo/go-limiter/memorystore"
+	"golang.org/x/time/rate"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+)
+
+const zipfKeys = 100_000
+
+var (
+	epoch     = time.Unix(1_700_000_040, 0)
+	perMinute = []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}}
+	one       = []int64{1}
+)
+
+type workload struct {
+	name string
+	keys []string
+}
+
+// workloads are sequences of keys: one key, or a few busy and many quiet ones.
+func workloads() []workload {
+	z := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, zipfKeys-1)
+	zipf := make([]string, 1<<16)
+	for i := range zipf {
+		zipf[i] = fmt.Sprintf("per-user|user:%d|1a2b3c4d", z.Uint64())
+	}
+	return []workload{{"hot", zipf[:1]}, {"zipf", zipf}}
+}
+
+// BenchmarkMemory decides at 100 per minute and key with moments a microsecond apart.
+func BenchmarkMemory(b *testing.B) {
+	for _, w := range workloads() {
+		b.Run(w.name+"/slidegate", func(b *testing.B) { benchStore(b, w.keys) })
+		b.Run(w.name+"/bare", func(b *testing.B) { benchMap(b, w.keys) })
+		b.Run(w.name+"/x-time-rate", func(b *testing.B) { benchRate(b, w.keys) })
+		b.Run(w.name+"/go-limiter", func(b *testing.B) { benchGoLimiter(b, w.keys) })
+	}
+}
+
+// each calls take with the keys in turn, each goroutine from a place of its own, once every key has been met.
+func each(b *testing.B, keys []string, take func(key string, n int)) {
+	for n, key := range keys {
+		take(key, n)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		start := rand.IntN(len(keys))
+		for n := 0; pb.Next(); n++ {
+			take(keys[(start+n)%len(keys)], n)
+		}
+	})
+}
+
+func benchStore(b *testing.B, keys []string) {
+	store, ctx := memory.New(2*zipfKeys), context.Background()
+	for _, key := range keys {
+		if err := store.Charge(ctx, epoch, &limit.Charge{Key: key, Limits: perMinute, Costs: one}, &limit.Verdict{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		var v limit.Verdict
+		c := limit.Charge{Limits: perMinute, Costs: one}
+		now, start := epoch, rand.IntN(len(keys))
+		for n := 0; pb.Next(); n++ {
+			c.Key = keys[(start+n)%len(keys)]
+			now = now.Add(time.Microsecond)
+			if err := store.Charge(ctx, now, &c, &v); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// benchMap counts in a map behind a mutex, which limits nothing.
+func benchMap(b *testing.B, keys []string) {
+	var mu sync.Mutex
+	counts := map[string]int{}
+	each(b, keys, func(key string, _ int) {
+		mu.Lock()
+		counts[key]++
+		mu.Unlock()
+	})
+}
+
+// benchRate keeps a token bucket of golang.org/x/time/rate for each key.
+func benchRate(b *testing.B, keys []string) {
+	var limiters sync.Map
+	each(b, keys, func(key string, n int) {
+		limiter, ok := limiters.Load(key)
+		if !ok {
+			limiter, _ = limiters.LoadOrStore(key, rate.NewLimiter(100.0/60, 100))
+		}
+		limiter.(*rate.Limiter).AllowN(epoch.Add(time.Duration(n)*time.Microsecond), 1)
+	})
+}
+
+// benchGoLimiter asks the fixed windows of sethvargo/go-limiter, which reads the clock itself.
+func benchGoLimiter(b *testing.B, keys []string) {
+	store, err := memorystore.New(&memorystore.Config{Tokens: 100, Interval: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	defer store.Close(ctx)
+	each(b, keys, func(key string, _ int) { _, _, _, _, _ = store.Take(ctx, key) })
+}
