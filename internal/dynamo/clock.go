@@ -22,11 +22,11 @@ type Clock struct {
 // NewClock returns a clock that starts with no offset from wall.
 func NewClock(wall func() time.Time) *Clock { return &Clock{wall: wall} }
 
-// Now returns the corrected time.
+// Now returns the corrected time, without the monotonic reading: that one may stand still while a Lambda is frozen.
 func (c *Clock) Now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.wall().Add(c.offset)
+	return c.wall().Add(c.offset).Round(0)
 }
 
 // Confirmed reports whether the latest answer agreed with the corrected clock.
