@@ -1,0 +1,53 @@
+// Command backend is a sample API behind the authorizer. It echoes each request with the decision that let it through,
+// and shows how a backend passes that decision on: API Gateway adds no fields to an answer of a Lambda proxy.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+)
+
+func main() { lambda.Start(handle) }
+
+// fields maps the response fields to the names under which the authorizer's context holds their values.
+var fields = map[string]string{
+	"RateLimit":             "rateLimit",
+	"RateLimit-Policy":      "rateLimitPolicy",
+	"X-RateLimit-Limit":     "limit",
+	"X-RateLimit-Remaining": "remaining",
+}
+
+type echo struct {
+	Method     string         `json:"method"`
+	Path       string         `json:"path"`
+	Authorizer map[string]any `json:"authorizer"`
+}
+
+func handle(_ context.Context, request events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	decision := request.RequestContext.Authorizer
+	body, err := json.Marshal(echo{request.HTTPMethod, request.Path, decision})
+	if err != nil {
+		return events.APIGatewayProxyResponse{}, fmt.Errorf("encode the echo: %w", err)
+	}
+	return events.APIGatewayProxyResponse{StatusCode: http.StatusOK, Headers: headers(decision), Body: string(body)}, nil
+}
+
+// headers lets scripts of every origin read the answer, as the gateway does for the answers that it gives itself.
+func headers(decision map[string]any) map[string]string {
+	h := map[string]string{
+		"Content-Type":                  "application/json",
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining",
+	}
+	for field, name := range fields {
+		if value, ok := decision[name].(string); ok && value != "" {
+			h[field] = value
+		}
+	}
+	return h
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Usage: cdk.sh ARGUMENT...
+# Runs the AWS CDK command line that package-lock.json pins, in the current directory. It is installed into .cache/ if
+# need be, and not beside this file, because it brings Go templates that `go build ./...` would try to compile.
+set -euo pipefail
+infra=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=$infra/../.cache/cdk
+
+if ! cmp -s "$infra/package-lock.json" "$cache/installed"; then
+	"$infra/../localstack/require.sh" node npm
+	rm -rf "$cache"
+	mkdir -p "$cache"
+	cp "$infra/package.json" "$infra/package-lock.json" "$cache"
+	npm ci --prefix "$cache" --no-audit --no-fund --loglevel=error >&2
+	cp "$infra/package-lock.json" "$cache/installed"
+fi
+export CDK_DISABLE_CLI_TELEMETRY=1
+exec "$cache/node_modules/.bin/cdk" --no-notices "$@"

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"debug/elf"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newRoot is a module with one function that builds and one that does not.
+func newRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for path, text := range map[string]string{
+		"go.mod":                   "module example.com/lambdas\n\ngo 1.26\n",
+		"functions/hello/main.go":  "package main\n\nfunc main() { println(\"hello\") }\n",
+		"functions/broken/main.go": "package main\n\nfunc main() { undefined() }\n",
+	} {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestRun(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	root := newRoot(t)
+	for goarch, machine := range map[string]elf.Machine{"arm64": elf.EM_AARCH64, "amd64": elf.EM_X86_64} {
+		t.Run(goarch, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "dist")
+			if err := run([]string{"-root", root, "-goarch", goarch, "-o", out, "hello"}); err != nil {
+				t.Fatal(err)
+			}
+			file, err := elf.NewFile(bytes.NewReader(bootstrap(t, filepath.Join(out, "hello.zip"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Machine != machine {
+				t.Errorf("bootstrap is for %v, want %v", file.Machine, machine)
+			}
+			if symbols, err := file.Symbols(); err == nil {
+				t.Errorf("bootstrap carries %d symbols, want it stripped", len(symbols))
+			}
+		})
+	}
+}
+
+// bootstrap unpacks the only entry of a zip.
+func bootstrap(t *testing.T, path string) []byte {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode() != 0o755 {
+		t.Fatalf("the zip holds %d entries, the first %q with mode %v; want one, bootstrap, 0755", len(z.File), z.File[0].Name, z.File[0].Mode())
+	}
+	r, err := z.File[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestSameSourceSameBytes(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	var zips [2][]byte
+	for i := range zips {
+		out := t.TempDir()
+		if err := run([]string{"-root", newRoot(t), "-o", out, "hello"}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(out, "hello.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		zips[i] = data
+	}
+	if !bytes.Equal(zips[0], zips[1]) {
+		t.Error("two builds in two directories differ")
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no function", nil, "name at least one directory of functions/"},
+		{"a function that is not there", []string{"absent"}, "absent: go build: "},
+		{"a function that does not build", []string{"broken"}, "broken: go build: "},
+		{"an architecture that is not there", []string{"-goarch", "z80", "hello"}, "hello: go build: "},
+		{"a flag that is not there", []string{"-x", "hello"}, "flag provided but not defined: -x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out := t.TempDir()
+			err := run(append([]string{"-root", newRoot(t), "-o", out}, tt.args...))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want %q", err, tt.want)
+			}
+			if files, _ := os.ReadDir(out); len(files) != 0 {
+				t.Errorf("%v was written all the same", files[0].Name())
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package ratelimit
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+)
+
+func newFunction(r *RateLimit, p Props) awslambda.Function {
+	log := awslogs.NewLogGroup(r, jsii.String("Log"), &awslogs.LogGroupProps{
+		Retention:     p.LogRetention,
+		RemovalPolicy: p.RemovalPolicy,
+	})
+	return awslambda.NewFunction(r, jsii.String("Function"), &awslambda.FunctionProps{
+		Description:  jsii.String("Slidegate authorizer: allows or denies each request by its rules"),
+		Code:         p.Code,
+		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:      jsii.String("bootstrap"),
+		Architecture: p.Architecture,
+		// A decision mostly waits for DynamoDB. Memory here buys the share of a CPU that a cold start needs.
+		MemorySize:  jsii.Number(256),
+		Timeout:     awscdk.Duration_Millis(jsii.Number(timeout.Milliseconds())),
+		Environment: environment(r, p),
+		Role:        newRole(r, log),
+		LogGroup:    log,
+	})
+}
+
+// environment is what functions/authorizer reads.
+func environment(r *RateLimit, p Props) *map[string]*string {
+	env := map[string]*string{
+		"SLIDEGATE_COUNTERS": r.Counters.TableName(),
+		"SLIDEGATE_RULES":    r.Rules.TableName(),
+	}
+	if p.Deadline > 0 {
+		env["SLIDEGATE_DEADLINE"] = jsii.String(p.Deadline.String())
+	}
+	return &env
+}
+
+// newRole is written out because the usual shortcuts grant more: AWSLambdaBasicExecutionRole covers every log group of
+// the account, and Table.Grant the table's indexes too. Deleting a counter or publishing rules is for operators.
+func newRole(r *RateLimit, log awslogs.LogGroup) awsiam.Role {
+	role := awsiam.NewRole(r, jsii.String("Role"), &awsiam.RoleProps{
+		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+	})
+	role.AddToPolicy(allow(log.LogGroupArn(), "logs:CreateLogStream", "logs:PutLogEvents"))
+	role.AddToPolicy(allow(r.Counters.TableArn(), "dynamodb:GetItem", "dynamodb:UpdateItem"))
+	role.AddToPolicy(allow(r.Rules.TableArn(), "dynamodb:GetItem", "dynamodb:Query"))
+	return role
+}
+
+func allow(resource *string, actions ...string) awsiam.PolicyStatement {
+	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions:   jsii.Strings(actions...),
+		Resources: jsii.Strings(*resource),
+	})
+}
+
+// newAuthorizer caches nothing: a cached answer would let every request of its lifetime through uncounted. It names no
+// identity source either, because the gateway answers 401 by itself when a named one is missing from the request.
+func newAuthorizer(r *RateLimit) awsapigateway.RequestAuthorizer {
+	authorizer := awsapigateway.NewRequestAuthorizer(r, jsii.String("Authorizer"), &awsapigateway.RequestAuthorizerProps{
+		Handler:         r.Function,
+		ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(0)),
+		IdentitySources: &[]*string{},
+	})
+	// CDK writes the empty list as an empty string; no property at all says it plainly.
+	authorizer.Node().DefaultChild().(awsapigateway.CfnAuthorizer).SetIdentitySource(nil)
+	return authorizer
+}

@@ -1,0 +1,102 @@
+// Package ratelimit is the CDK construct that puts Slidegate in front of a REST API: the two tables, the Lambda
+// authorizer, and what the gateway answers when the authorizer denies.
+//
+//	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+//		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+//	})
+//	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
+//		DefaultMethodOptions:        limiter.MethodOptions(),
+//		DefaultCorsPreflightOptions: &awsapigateway.CorsOptions{AllowOrigins: awsapigateway.Cors_ALL_ORIGINS()},
+//	})
+//	limiter.Protect(api)
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
+)
+
+// Props configures New. Only Code is required.
+type Props struct {
+	// Code is the authorizer: a zip holding an executable named bootstrap, functions/authorizer built for Architecture.
+	// The construct cannot build it, because an app that imports this module has no writable copy of the source.
+	Code awslambda.Code
+
+	// Architecture is what Code was built for. Nil means arm64.
+	Architecture awslambda.Architecture
+
+	// Deadline bounds one decision; past it the rule's on_error answers. Zero leaves the authorizer's default of 250 ms.
+	// It must stay under the function's timeout, 5 s.
+	Deadline time.Duration
+
+	// MaxReads and MaxWrites cap what the counters table may use, in request units a second; zero means no cap.
+	// A cap bounds the bill of a flood of new keys. The price is that DynamoDB throttles above it, and then on_error answers.
+	MaxReads, MaxWrites int
+
+	// RemovalPolicy is what happens to the tables and the log when the stack goes. Empty means RETAIN.
+	// The rules table refuses deletion altogether unless the policy is DESTROY.
+	RemovalPolicy awscdk.RemovalPolicy
+
+	// LogRetention is how long the authorizer's log is kept. Empty means one month.
+	LogRetention awslogs.RetentionDays
+}
+
+// RateLimit is the construct, for one API: API Gateway ties an authorizer to its API. Its parts are exported so that an
+// app can put alarms, tags and grants on them.
+type RateLimit struct {
+	constructs.Construct
+
+	Counters   awsdynamodb.Table
+	Rules      awsdynamodb.Table
+	Function   awslambda.Function
+	Authorizer awsapigateway.RequestAuthorizer
+}
+
+// New adds the tables and the authorizer to scope. It touches no API: see MethodOptions and Protect.
+func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, error) {
+	p, err := props.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("ratelimit %s: %w", *id, err)
+	}
+	r := &RateLimit{}
+	constructs.NewConstruct_Override(r, scope, id) // registers r itself, so that r may be handed to CDK as a scope
+	r.Counters = newCounters(r, p)
+	r.Rules = newRules(r, p)
+	r.Function = newFunction(r, p)
+	r.Authorizer = newAuthorizer(r)
+	return r, nil
+}
+
+// timeout is the function's. A decision ends at its deadline long before; the rest is for a cold start.
+const timeout = 5 * time.Second
+
+func (p *Props) withDefaults() (Props, error) {
+	if p == nil || p.Code == nil {
+		return Props{}, errors.New("there is no Code: pass the authorizer's zip, for example with awslambda.Code_FromAsset")
+	}
+	if p.Deadline < 0 || p.Deadline >= timeout {
+		return Props{}, fmt.Errorf("the Deadline %v is out of range: it must lie above 0 and under the function's timeout of %v", p.Deadline, timeout)
+	}
+	if p.MaxReads < 0 || p.MaxWrites < 0 {
+		return Props{}, fmt.Errorf("neither MaxReads %d nor MaxWrites %d may be negative: use 0 for no cap", p.MaxReads, p.MaxWrites)
+	}
+	q := *p
+	if q.Architecture == nil {
+		q.Architecture = awslambda.Architecture_ARM_64()
+	}
+	if q.RemovalPolicy == "" {
+		q.RemovalPolicy = awscdk.RemovalPolicy_RETAIN
+	}
+	if q.LogRetention == "" {
+		q.LogRetention = awslogs.RetentionDays_ONE_MONTH
+	}
+	return q, nil
+}

@@ -1,0 +1,237 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+func TestMain(m *testing.M) {
+	// The CDK's own check of each template takes seconds; the test of the sample stack has it on.
+	os.Setenv("CDK_VALIDATION", "false")
+	cdktest.Main(m)
+}
+
+// synth builds a stack with one RateLimit and, unless extend adds something else, an API behind it.
+func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
+	t.Helper()
+	app, _ := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	props.Code = code(t)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extend == nil {
+		extend = func(stack awscdk.Stack, limiter *ratelimit.RateLimit) { limiter.Protect(newAPI(stack, limiter)) }
+	}
+	extend(stack, limiter)
+	return cdktest.Synth(t, stack)
+}
+
+func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit) awsapigateway.RestApi {
+	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
+		DefaultMethodOptions:        limiter.MethodOptions(),
+		DefaultCorsPreflightOptions: &awsapigateway.CorsOptions{AllowOrigins: awsapigateway.Cors_ALL_ORIGINS()},
+	})
+	api.Root().AddMethod(jsii.String("GET"), nil, nil)
+	return api
+}
+
+// code stands in for a built authorizer: synthesis looks at the directory only to hash it.
+func code(t *testing.T) awslambda.Code {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bootstrap"), []byte("not built\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return awslambda.Code_FromAsset(jsii.String(dir), nil)
+}
+
+func ref(id string) any { return map[string]any{"Ref": id} }
+
+func arn(id string) any { return map[string]any{"Fn::GetAtt": []any{id, "Arn"}} }
+
+func attributes(names ...string) (list []any) {
+	for _, name := range names {
+		list = append(list, map[string]any{"AttributeName": name, "AttributeType": "S"})
+	}
+	return list
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestTables(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{}, nil)
+
+	counters := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitCounters")
+	diff(t, "counters", map[string]any{
+		"AttributeDefinitions":    attributes("k"),
+		"KeySchema":               []any{map[string]any{"AttributeName": "k", "KeyType": "HASH"}},
+		"BillingMode":             "PAY_PER_REQUEST",
+		"TimeToLiveSpecification": map[string]any{"AttributeName": "ttl", "Enabled": true},
+	}, counters.Properties)
+	diff(t, "policies of counters", []string{"Retain", "Retain"}, []string{counters.DeletionPolicy, counters.UpdateReplacePolicy})
+
+	rules := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitRules")
+	diff(t, "rules", map[string]any{
+		"AttributeDefinitions": attributes("p", "s"),
+		"KeySchema": []any{
+			map[string]any{"AttributeName": "p", "KeyType": "HASH"},
+			map[string]any{"AttributeName": "s", "KeyType": "RANGE"},
+		},
+		"BillingMode":                      "PAY_PER_REQUEST",
+		"PointInTimeRecoverySpecification": map[string]any{"PointInTimeRecoveryEnabled": true},
+		"DeletionProtectionEnabled":        true,
+	}, rules.Properties)
+	diff(t, "policies of rules", []string{"Retain", "Retain"}, []string{rules.DeletionPolicy, rules.UpdateReplacePolicy})
+}
+
+func TestTablesOfAStackThatLeavesNothing(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{RemovalPolicy: awscdk.RemovalPolicy_DESTROY}, nil)
+	for _, name := range []string{"RateLimitCounters", "RateLimitRules"} {
+		table := tpl.One(t, "AWS::DynamoDB::Table", name)
+		diff(t, "policies of "+name, []string{"Delete", "Delete"}, []string{table.DeletionPolicy, table.UpdateReplacePolicy})
+	}
+	if tpl.One(t, "AWS::DynamoDB::Table", "RateLimitRules").Properties["DeletionProtectionEnabled"] != false {
+		t.Error("the rules table refuses the deletion that the stack asks for")
+	}
+}
+
+func TestCeilings(t *testing.T) {
+	tests := []struct {
+		reads, writes int
+		want          any
+	}{
+		{0, 0, nil},
+		{0, 500, map[string]any{"MaxWriteRequestUnits": 500.0}},
+		{100, 500, map[string]any{"MaxReadRequestUnits": 100.0, "MaxWriteRequestUnits": 500.0}},
+	}
+	for _, tt := range tests {
+		tpl := synth(t, ratelimit.Props{MaxReads: tt.reads, MaxWrites: tt.writes}, nil)
+		counters := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitCounters")
+		diff(t, fmt.Sprintf("ceilings of %d reads, %d writes", tt.reads, tt.writes), tt.want, counters.Properties["OnDemandThroughput"])
+	}
+}
+
+func TestFunction(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{}, nil)
+	got := tpl.One(t, "AWS::Lambda::Function", "RateLimit").Properties
+	if got["Code"] == nil || got["Description"] == nil {
+		t.Error("the function has no code or no description")
+	}
+	delete(got, "Code")
+	delete(got, "Description")
+	diff(t, "function", map[string]any{
+		"Architectures": []any{"arm64"},
+		"Runtime":       "provided.al2023",
+		"Handler":       "bootstrap",
+		"MemorySize":    256.0,
+		"Timeout":       5.0,
+		"Environment": map[string]any{"Variables": map[string]any{
+			"SLIDEGATE_COUNTERS": ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")),
+			"SLIDEGATE_RULES":    ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")),
+		}},
+		"LoggingConfig": map[string]any{"LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
+		"Role":          arn(tpl.ID(t, "AWS::IAM::Role", "RateLimit")),
+	}, got)
+}
+
+func TestFunctionOfALocalStack(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{
+		Architecture: awslambda.Architecture_X86_64(),
+		Deadline:     1500 * time.Millisecond,
+	}, nil)
+	got := tpl.One(t, "AWS::Lambda::Function", "RateLimit").Properties
+	diff(t, "architecture", []any{"x86_64"}, got["Architectures"])
+	variables := got["Environment"].(map[string]any)["Variables"].(map[string]any)
+	diff(t, "deadline", any("1.5s"), variables["SLIDEGATE_DEADLINE"])
+}
+
+func TestLog(t *testing.T) {
+	tests := []struct {
+		props     ratelimit.Props
+		retention any
+		policy    string
+	}{
+		{ratelimit.Props{}, 30.0, "Retain"},
+		{ratelimit.Props{LogRetention: awslogs.RetentionDays_ONE_WEEK, RemovalPolicy: awscdk.RemovalPolicy_DESTROY}, 7.0, "Delete"},
+	}
+	for _, tt := range tests {
+		log := synth(t, tt.props, nil).One(t, "AWS::Logs::LogGroup", "RateLimit")
+		diff(t, "log", map[string]any{"RetentionInDays": tt.retention}, log.Properties)
+		diff(t, "policy of the log", tt.policy, log.DeletionPolicy)
+	}
+}
+
+// TestLeastPrivilege holds everything that the authorizer may do, in full.
+func TestLeastPrivilege(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{}, nil)
+	role := tpl.ID(t, "AWS::IAM::Role", "RateLimit")
+	diff(t, "role", map[string]any{
+		"AssumeRolePolicyDocument": map[string]any{
+			"Version": "2012-10-17",
+			"Statement": []any{map[string]any{
+				"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": map[string]any{"Service": "lambda.amazonaws.com"},
+			}},
+		},
+	}, tpl.Resources[role].Properties)
+
+	policy := tpl.One(t, "AWS::IAM::Policy", "RateLimit").Properties
+	diff(t, "roles of the policy", []any{ref(role)}, policy["Roles"].([]any))
+	allow := func(resource any, actions ...any) any {
+		return map[string]any{"Effect": "Allow", "Action": actions, "Resource": resource}
+	}
+	diff(t, "policy", map[string]any{
+		"Version": "2012-10-17",
+		"Statement": []any{
+			allow(arn(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit")), "logs:CreateLogStream", "logs:PutLogEvents"),
+			allow(arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")), "dynamodb:GetItem", "dynamodb:UpdateItem"),
+			allow(arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")), "dynamodb:GetItem", "dynamodb:Query"),
+		},
+	}, policy["PolicyDocument"].(map[string]any))
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		props *ratelimit.Props
+		want  string
+	}{
+		{"no props", nil, "there is no Code"},
+		{"no code", &ratelimit.Props{}, "there is no Code"},
+		{"negative deadline", &ratelimit.Props{Code: code(t), Deadline: -time.Second}, "Deadline -1s is out of range"},
+		{"deadline past the timeout", &ratelimit.Props{Code: code(t), Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
+		{"negative ceiling", &ratelimit.Props{Code: code(t), MaxWrites: -1}, "nor MaxWrites -1 may be negative"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("Test"), nil)
+			_, err := ratelimit.New(stack, jsii.String("Limits"), tt.props)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "ratelimit Limits: ") {
+				t.Errorf("error is %v, want the construct's name and %q", err, tt.want)
+			}
+			if n := len(*stack.Node().Children()); n != 0 {
+				t.Errorf("%d constructs were added all the same", n)
+			}
+		})
+	}
+}

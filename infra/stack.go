@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+// newStack is the sample: a REST API in front of a backend that echoes, limited by the construct.
+func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
+	stack := awscdk.NewStack(app, jsii.String(id), &awscdk.StackProps{
+		Description: jsii.String("Slidegate sample: a rate-limited REST API"),
+	})
+	code, err := zip(s.dist, "authorizer.zip")
+	if err != nil {
+		return nil, err
+	}
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code:          code,
+		Architecture:  s.architecture,
+		Deadline:      s.deadline,
+		RemovalPolicy: s.removal,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if code, err = zip(s.dist, "backend.zip"); err != nil {
+		return nil, err
+	}
+	api := newAPI(stack, limiter, newBackend(stack, code, s))
+	output(stack, "Url", "the API", api.Url())
+	output(stack, "ApiId", "the API's id", api.RestApiId())
+	output(stack, "CountersTable", "the table of counters", limiter.Counters.TableName())
+	output(stack, "RulesTable", "the table of rules: slidegate rules apply FILE --rules dynamodb://TABLE", limiter.Rules.TableName())
+	return stack, nil
+}
+
+// zip is a file that `make build` leaves. It is looked for here so that the message says what to do.
+func zip(dist, name string) (awslambda.Code, error) {
+	path, err := filepath.Abs(filepath.Join(dist, name))
+	if err != nil {
+		return nil, fmt.Errorf("locate %s: %w", name, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("the Lambda's code is missing: run `make build` first: %w", err)
+	}
+	return awslambda.Code_FromAsset(jsii.String(path), nil), nil
+}
+
+func output(stack awscdk.Stack, id, description string, value *string) {
+	awscdk.NewCfnOutput(stack, jsii.String(id), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
+}

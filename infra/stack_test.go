@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+)
+
+func TestMain(m *testing.M) { cdktest.Main(m) }
+
+// sampleDist stands in for what `make build` leaves: synthesis only hashes it.
+func sampleDist(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"authorizer.zip", "backend.zip"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestStack synthesizes the sample once, as a deployment with no settings but the place of its code would.
+func TestStack(t *testing.T) {
+	app, outdir := cdktest.NewApp(t, map[string]any{"dist": sampleDist(t)})
+	s, err := readSettings(app.Node())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := newStack(app, "Slidegate", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl := cdktest.Synth(t, stack)
+	t.Run("outputs", func(t *testing.T) { testOutputs(t, tpl) })
+	t.Run("methods", func(t *testing.T) { testMethods(t, tpl) })
+	t.Run("functions", func(t *testing.T) { testFunctions(t, tpl) })
+	t.Run("no wildcards", func(t *testing.T) { testNoWildcards(t, tpl) })
+	t.Run("valid to CloudFormation", func(t *testing.T) { testValidation(t, outdir) })
+}
+
+func testOutputs(t *testing.T, tpl cdktest.Template) {
+	want := []string{"ApiId", "CountersTable", "RulesTable", "Url"}
+	if got := slices.Sorted(maps.Keys(tpl.Outputs)); !slices.Equal(got, want) {
+		t.Errorf("the outputs are %v, want %v", got, want)
+	}
+}
+
+// testMethods reads the paths back and wants each ANY to have its own OPTIONS: otherwise it would take the preflights.
+func testMethods(t *testing.T, tpl cdktest.Template) {
+	methods := map[string][]string{}
+	for _, r := range tpl.Resources {
+		if r.Type != "AWS::ApiGateway::Method" {
+			continue
+		}
+		path, method := pathOf(tpl, r.Properties["ResourceId"]), r.Properties["HttpMethod"].(string)
+		methods[path] = append(methods[path], method)
+		if open := r.Properties["AuthorizationType"] == "NONE" && r.Properties["AuthorizerId"] == nil; open != (method == "OPTIONS") {
+			t.Errorf("%s %s: authorization is %v", method, path, r.Properties["AuthorizationType"])
+		}
+	}
+	for _, path := range []string{"/", "/v1/items", "/v1/items/{id}", "/{proxy+}"} {
+		slices.Sort(methods[path])
+		if !slices.Equal(methods[path], []string{"ANY", "OPTIONS"}) {
+			t.Errorf("%s has the methods %v, want ANY and OPTIONS", path, methods[path])
+		}
+	}
+}
+
+// pathOf follows a method's ResourceId up to the root.
+func pathOf(tpl cdktest.Template, resourceID any) string {
+	id, ok := resourceID.(map[string]any)["Ref"].(string)
+	if !ok {
+		return "/" // Fn::GetAtt RootResourceId
+	}
+	properties := tpl.Resources[id].Properties
+	return strings.TrimSuffix(pathOf(tpl, properties["ParentId"]), "/") + "/" + properties["PathPart"].(string)
+}
+
+func testFunctions(t *testing.T, tpl cdktest.Template) {
+	seen := 0
+	for id, r := range tpl.Resources {
+		if r.Type != "AWS::Lambda::Function" {
+			continue
+		}
+		seen++
+		if got := fmt.Sprintf("%v %v", r.Properties["Architectures"], r.Properties["Runtime"]); got != "[arm64] provided.al2023" {
+			t.Errorf("%s runs on %s, want [arm64] provided.al2023", id, got)
+		}
+	}
+	if seen != 2 {
+		t.Errorf("the stack has %d functions, want the authorizer and the backend", seen)
+	}
+}
+
+// testNoWildcards looks at what the functions' roles may do, the managed policies of AWS included: they are all wildcards.
+func testNoWildcards(t *testing.T, tpl cdktest.Template) {
+	statements := 0
+	for id, r := range tpl.Resources {
+		if r.Type == "AWS::IAM::Role" && r.Properties["ManagedPolicyArns"] != nil {
+			t.Errorf("%s takes the managed policies %v", id, r.Properties["ManagedPolicyArns"])
+		}
+		if r.Type != "AWS::IAM::Policy" {
+			continue
+		}
+		for _, s := range r.Properties["PolicyDocument"].(map[string]any)["Statement"].([]any) {
+			statements++
+			text := fmt.Sprint(s.(map[string]any)["Action"], s.(map[string]any)["Resource"])
+			if strings.Contains(text, "*") {
+				t.Errorf("%s has a wildcard: %s", id, text)
+			}
+		}
+	}
+	if statements != 4 {
+		t.Errorf("the stack grants %d statements, want 3 of the authorizer and 1 of the backend", statements)
+	}
+}
+
+// testValidation reads what CDK's check of the template against the schemas of CloudFormation found.
+func testValidation(t *testing.T, outdir string) {
+	data, err := os.ReadFile(filepath.Join(outdir, "validation-report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct{ PluginReports []any }
+	if err := json.Unmarshal(data, &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.PluginReports) != 0 {
+		t.Errorf("the template is not valid: %s", data)
+	}
+}
+
+func TestStackNeedsTheLambdas(t *testing.T) {
+	for _, missing := range []string{"authorizer.zip", "backend.zip"} {
+		t.Run(missing, func(t *testing.T) {
+			dist := sampleDist(t)
+			if err := os.Remove(filepath.Join(dist, missing)); err != nil {
+				t.Fatal(err)
+			}
+			app, _ := cdktest.NewApp(t, nil)
+			_, err := newStack(app, "Slidegate", settings{dist: dist})
+			if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), filepath.Join(dist, missing)) {
+				t.Errorf("error is %v, want the path and `make build`", err)
+			}
+		})
+	}
+}

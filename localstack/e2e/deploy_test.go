@@ -1,0 +1,133 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+const (
+	root    = "../.."
+	account = "000000000000" // what emulators make of the dummy credentials
+	region  = "us-east-1"
+)
+
+// deployment is the sample stack on a local AWS.
+type deployment struct {
+	run      string // differs from run to run
+	url      string // of the API's stage
+	counters string // the table
+	db       *dynamodb.Client
+}
+
+// deploy builds everything, deploys it and publishes the rules. It is all taken down when the test ends.
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	began := time.Now()
+	endpoint := localEndpoint(t)
+	dir := t.TempDir()
+	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", dir, "authorizer", "backend")
+	command(t, root+"/infra", "go", "build", "-o", filepath.Join(dir, "app"), ".")
+	command(t, root, "go", "build", "-o", filepath.Join(dir, "slidegate"), "./cmd/slidegate")
+	t.Logf("built after %v", time.Since(began))
+
+	cdk, err := filepath.Abs(root + "/infra/cdk.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, dir, cdk, "bootstrap", "aws://"+account+"/"+region) // where no cdk.json asks for the app to be run
+	t.Logf("bootstrapped after %v", time.Since(began))
+
+	app := []string{
+		"--app", filepath.Join(dir, "app"), "--output", filepath.Join(dir, "cdk.out"),
+		"-c", "dist=" + dir, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "removal=destroy",
+	}
+	t.Cleanup(func() { command(t, root+"/infra", cdk, append([]string{"destroy", "--force"}, app...)...) })
+	outputs := filepath.Join(dir, "outputs.json")
+	command(t, root+"/infra", cdk, append([]string{"deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
+	t.Logf("deployed after %v", time.Since(began))
+
+	stack := readOutputs(t, outputs)
+	command(t, ".", filepath.Join(dir, "slidegate"), "rules", "apply", "testdata/rules.yaml", "--rules", "dynamodb://"+stack["RulesTable"])
+	return &deployment{
+		run:      fmt.Sprintf("-%d", began.UnixNano()),
+		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
+		counters: stack["CountersTable"],
+		db: dynamodb.New(dynamodb.Options{
+			BaseEndpoint: &endpoint,
+			Region:       region,
+			Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+		}),
+	}
+}
+
+// localEndpoint refuses to go on without an emulator, and to take AWS for one.
+func localEndpoint(t *testing.T) string {
+	t.Helper()
+	endpoint := strings.TrimSuffix(os.Getenv("AWS_ENDPOINT_URL"), "/")
+	if endpoint == "" {
+		t.Fatal("AWS_ENDPOINT_URL is not set: run `make e2e`, or localstack/with.sh go test -tags e2e ./localstack/e2e")
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || strings.Contains(u.Host, "amazonaws.com") {
+		t.Fatalf("AWS_ENDPOINT_URL=%s is not the address of a local emulator, such as http://127.0.0.1:4566", endpoint)
+	}
+	return endpoint
+}
+
+// architecture is this machine's in Lambda's words: emulators run the function here, as a process or in a container.
+func architecture(t *testing.T) string {
+	t.Helper()
+	name, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	if !ok {
+		t.Fatalf("Lambda has no architecture %s: run this on amd64 or arm64", runtime.GOARCH)
+	}
+	return name
+}
+
+// command runs a program in dir against the emulator, and shows what it printed if it fails.
+func command(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(),
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
+		"CDK_VALIDATION=false", // seconds for what the tests of infra have checked
+	)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+func readOutputs(t *testing.T, path string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stacks map[string]map[string]string
+	if err := json.Unmarshal(data, &stacks); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, name := range []string{"ApiId", "CountersTable", "RulesTable"} {
+		if stacks["Slidegate"][name] == "" {
+			t.Fatalf("the stack has no output %s: %s", name, data)
+		}
+	}
+	return stacks["Slidegate"]
+}

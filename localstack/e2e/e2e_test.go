@@ -1,0 +1,130 @@
+//go:build e2e
+
+// Package e2e deploys the sample stack to a local AWS with the real CDK command line and sends traffic through API
+// Gateway. It needs a running emulator at AWS_ENDPOINT_URL; `make e2e` brings one.
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEndToEnd(t *testing.T) {
+	d := deploy(t)
+	// One user does not see another's counters, nor those of an earlier run on the same emulator.
+	alice, bob := "alice"+d.run, "bob"+d.run
+	t.Run("an allowed request reaches the backend with its decision", func(t *testing.T) { d.allowed(t, alice) })
+	t.Run("the request over the limit is answered 429", func(t *testing.T) { d.denied(t, alice) })
+	t.Run("the counter holds what was charged", func(t *testing.T) { d.counted(t, alice, 3) })
+	t.Run("another key is untouched", func(t *testing.T) { d.untouched(t, alice, bob) })
+	t.Run("a preflight is neither limited nor counted", func(t *testing.T) { d.preflight(t, alice) })
+	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
+}
+
+func (d *deployment) allowed(t *testing.T, user string) {
+	got := d.request(t, http.MethodGet, "/v1/items/1", user)
+	if got.status != http.StatusOK || got.echo.Method != http.MethodGet || got.echo.Path != "/v1/items/1" {
+		t.Fatalf("answer is %d %+v, want 200 and an echo of GET /v1/items/1", got.status, got.echo)
+	}
+	for name, want := range map[string]string{
+		"allowed": "true", "degraded": "false", "rule": "per-user", "limit": "3", "remaining": "2",
+		"rateLimitPolicy": `"per-user";q=3;w=60`,
+	} {
+		if got.echo.Authorizer[name] != want {
+			t.Errorf("the context's %s is %v, want %s", name, got.echo.Authorizer[name], want)
+		}
+	}
+	for name, want := range map[string]string{
+		"RateLimit": `"per-user";r=2;t=`, "RateLimit-Policy": `"per-user";q=3;w=60`, "X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "2",
+	} {
+		if value := got.header.Get(name); !strings.HasPrefix(value, want) {
+			t.Errorf("%s is %q, want %s", name, value, want)
+		}
+	}
+}
+
+// denied takes two units more, under other ids: they are the same route to the gateway, so they share a counter.
+// The fields that are mapped from the context are not looked at, because emulators do not map them; see the README.
+func (d *deployment) denied(t *testing.T, user string) {
+	for _, path := range []string{"/v1/items/2", "/v1/items/3"} {
+		if got := d.request(t, http.MethodGet, path, user); got.status != http.StatusOK {
+			t.Fatalf("%s is answered %d, want 200", path, got.status)
+		}
+	}
+	for range 3 {
+		got := d.request(t, http.MethodPost, "/v1/items/4", user)
+		if got.status != http.StatusTooManyRequests {
+			t.Fatalf("the request over the limit is answered %d, want 429", got.status)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/problem+json", "Access-Control-Allow-Origin": "*",
+		} {
+			if value := got.header.Get(name); value != want {
+				t.Errorf("%s is %q, want %s", name, value, want)
+			}
+		}
+		if expose := got.header.Get("Access-Control-Expose-Headers"); !strings.Contains(expose, "Retry-After") {
+			t.Errorf("Access-Control-Expose-Headers is %q, want Retry-After in it", expose)
+		}
+	}
+}
+
+// counted reads the item as docs/design.md, section 3.1, describes it.
+func (d *deployment) counted(t *testing.T, user string, charged int64) {
+	c := d.counter(t, "per-user|user:"+user+"|")
+	if c == nil {
+		t.Fatal("there is no counter")
+	}
+	if c.charged != charged || c.inSlots != charged {
+		t.Errorf("the counter holds %d units, %d in its slots, want %d", c.charged, c.inSlots, charged)
+	}
+	if now := time.Now().Unix(); c.ttl <= now+3600 || c.ttl > now+3600+120 {
+		t.Errorf("ttl is %d s from now, want an hour after the end of the window", c.ttl-now)
+	}
+}
+
+func (d *deployment) untouched(t *testing.T, user, other string) {
+	if c := d.counter(t, "per-user|user:"+other+"|"); c != nil {
+		t.Fatalf("%s was charged %d units before the first request", other, c.charged)
+	}
+	if got := d.request(t, http.MethodGet, "/v1/items/1", other); got.status != http.StatusOK {
+		t.Fatalf("the other key is answered %d, want 200", got.status)
+	}
+	d.counted(t, other, 1)
+	d.counted(t, user, 3)
+}
+
+func (d *deployment) preflight(t *testing.T, user string) {
+	got := d.request(t, http.MethodOptions, "/v1/items/1", user)
+	if got.status/100 != 2 || got.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("the preflight is answered %d with Access-Control-Allow-Origin %q", got.status, got.header.Get("Access-Control-Allow-Origin"))
+	}
+	d.counted(t, user, 3)
+}
+
+// recovers takes the one unit of a short window, is denied, and asks again until it is allowed. Both grants lie between
+// the moments measured here, so the window is proved to have passed whatever the machine's load.
+func (d *deployment) recovers(t *testing.T, user string) {
+	const window, patience = 2 * time.Second, 30 * time.Second
+	var first time.Time
+	denied := false
+	for stop := time.Now().Add(patience); time.Now().Before(stop); time.Sleep(50 * time.Millisecond) {
+		sent := time.Now()
+		got := d.request(t, http.MethodGet, "/short", user)
+		switch {
+		case got.status == http.StatusTooManyRequests:
+			denied = true
+			continue
+		case got.status != http.StatusOK:
+			t.Fatalf("answer is %d, want 200 or 429", got.status)
+		case !first.IsZero() && time.Since(first) < window:
+			t.Fatalf("two requests were allowed within %v, want 1 in %v", time.Since(first), window)
+		case denied:
+			return
+		}
+		first = sent // the first grant, or one so slow that no denial came between
+	}
+	t.Fatalf("not allowed again within %v (denied at all: %v)", patience, denied)
+}

@@ -1,0 +1,85 @@
+// Package localstack_test checks what can be checked of the local AWS without starting one.
+package localstack_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// compose is the part of the Compose specification that the file uses.
+type compose struct {
+	Services map[string]struct {
+		Profiles    []string
+		Image       string
+		Ports       []string
+		Environment map[string]string
+		Volumes     []string
+	}
+}
+
+func TestComposeFile(t *testing.T) {
+	data, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file compose
+	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"localstack", "floci"} {
+		service, ok := file.Services[name]
+		if !ok {
+			t.Errorf("there is no service %s", name)
+			continue
+		}
+		// Of its own profile only: they share the port.
+		if !slices.Equal(service.Profiles, []string{name}) {
+			t.Errorf("%s starts with the profiles %v, want its own", name, service.Profiles)
+		}
+		if !regexp.MustCompile(`^[a-z]+/[a-z]+:\$\{[A-Z]+_TAG:-latest\}$`).MatchString(service.Image) {
+			t.Errorf("%s runs the image %q", name, service.Image)
+		}
+		if !slices.Equal(service.Ports, []string{"127.0.0.1:4566:4566"}) {
+			t.Errorf("%s publishes %v, want 4566 on loopback only", name, service.Ports)
+		}
+		if !slices.Contains(service.Volumes, "/var/run/docker.sock:/var/run/docker.sock") {
+			t.Errorf("%s cannot run Lambdas: it has no Docker socket", name)
+		}
+	}
+	if len(file.Services) != 2 {
+		t.Errorf("there are %d services, want localstack and floci", len(file.Services))
+	}
+	if file.Services["localstack"].Environment["LOCALSTACK_AUTH_TOKEN"] != "${LOCALSTACK_AUTH_TOKEN:-}" {
+		t.Error("localstack gets no token")
+	}
+}
+
+// TestRequirements holds pip to the very files that were tried: each package exact, each with hashes, no index named.
+func TestRequirements(t *testing.T) {
+	data, err := os.ReadFile("requirements.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := regexp.MustCompile(`^([a-z0-9-]+)==[0-9][0-9a-z.]*( ; [^\\]+)?( --hash=sha256:[0-9a-f]{64})+$`)
+	seen := map[string]bool{}
+	for line := range strings.Lines(strings.ReplaceAll(string(data), "\\\n", "")) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		match := pinned.FindStringSubmatch(line)
+		if match == nil {
+			t.Errorf("this is not one package, pinned with hashes: %.80s", line)
+			continue
+		}
+		seen[match[1]] = true
+	}
+	if !seen["ministack"] || len(seen) < 10 {
+		t.Errorf("only %d packages are pinned, ministack among them: %v", len(seen), seen["ministack"])
+	}
+}

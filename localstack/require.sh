@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Usage: require.sh TOOL...   where TOOL is go, cc, node, npm or python
+# Names every tool that is missing or too old, and how to get it. Exits 1 if there is one.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=env.sh
+. "$(dirname "$0")/env.sh"
+
+failed=0
+missing() { # what it is for, and how to get it
+	echo "require: $1" >&2
+	failed=1
+}
+
+for tool in "$@"; do
+	case $tool in
+	go)
+		# The go command downloads the version that go.mod asks for by itself, from 1.21 on.
+		command -v go >/dev/null || missing 'go is missing: install Go 1.26 or later from https://go.dev/dl'
+		;;
+	cc)
+		command -v "${CC:-cc}" >/dev/null ||
+			missing 'a C compiler is missing, which go test -race needs: install gcc or clang (apt install gcc, xcode-select --install)'
+		;;
+	node)
+		if ! command -v node >/dev/null; then
+			missing 'node is missing, which the AWS CDK runs on: install Node.js 20 or later from https://nodejs.org'
+		elif ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
+			missing "node $(node --version) is too old for the AWS CDK: install Node.js 20 or later from https://nodejs.org"
+		fi
+		;;
+	npm)
+		command -v npm >/dev/null || missing 'npm is missing, which installs the AWS CDK: it comes with Node.js (apt install npm on Debian)'
+		;;
+	python)
+		if ! python=$(find_python); then
+			missing 'Python 3.10 or later is missing, which the local AWS runs on: install it (apt install python3 python3-venv), or name one by PYTHON'
+		elif ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+			missing "$python has no venv module: install it (apt install python3-venv)"
+		fi
+		;;
+	*)
+		missing "there is no tool called $tool: name go, cc, node, npm or python"
+		;;
+	esac
+done
+exit $failed

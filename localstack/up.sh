@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Starts a local AWS and prints its address on standard output. It listens on 127.0.0.1 only, on a free port.
+# With AWS_ENDPOINT_URL set it starts nothing: that emulator is the local AWS.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=env.sh
+. "$(dirname "$0")/env.sh"
+
+if [[ -n ${AWS_ENDPOINT_URL:-} ]]; then
+	answers "$AWS_ENDPOINT_URL" || {
+		echo "up: nothing answers at AWS_ENDPOINT_URL=$AWS_ENDPOINT_URL: start that emulator, or unset the variable to have MiniStack started" >&2
+		exit 1
+	}
+	echo "$AWS_ENDPOINT_URL"
+	exit
+fi
+if running; then
+	cat "$state/endpoint"
+	exit
+fi
+
+# The virtual environment is made again whenever the pinned packages change.
+install() {
+	"$root/localstack/require.sh" python
+	rm -rf "$venv"
+	"$(find_python)" -m venv "$venv"
+	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
+		--requirement "$root/localstack/requirements.txt" >&2
+	cp "$root/localstack/requirements.txt" "$venv/installed"
+}
+cmp -s "$root/localstack/requirements.txt" "$venv/installed" || install
+
+# start runs MiniStack in an environment of its own, because its Lambdas inherit it: no credentials or profiles of the
+# user may reach them. AWS_ENDPOINT_URL is how they find their way back here.
+start() {
+	local port
+	port=$("$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	echo "http://127.0.0.1:$port" >"$state/endpoint"
+	cd "$state"
+	env -i PATH="$PATH" HOME="$state" TMPDIR="$state/tmp" \
+		BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" IOT_MTLS_ENABLED=0 AWS_ENDPOINT_URL="http://127.0.0.1:$port" \
+		nohup "$venv/bin/ministack" >"$state/log" 2>&1 </dev/null &
+	echo $! >"$state/pid"
+}
+
+# Another process may take the free port first, so the start is tried three times.
+for _ in 1 2 3; do
+	rm -rf "$state"
+	mkdir -p "$state/tmp"
+	start
+	for ((i = 0; i < 300; i++)); do
+		if ! running; then
+			break
+		elif answers "$(<"$state/endpoint")"; then
+			cat "$state/endpoint"
+			exit
+		fi
+		sleep 0.1
+	done
+	"$root/localstack/down.sh"
+done
+echo "up: MiniStack does not answer; the end of its log ($state/log):" >&2
+tail -n 20 "$state/log" >&2
+exit 1
