@@ -31,7 +31,9 @@ type Source struct {
 }
 
 // NewSource returns a source that reads the table; report is told of every look that fails.
-func NewSource(table *Table, report func(error)) *Source { return &Source{table: table, report: report} }
+func NewSource(table *Table, report func(error)) *Source {
+	return &Source{table: table, report: report}
+}
 
 // Rules returns the rules in force as last read. Only the first call waits for the table, and fails if it cannot be read.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {

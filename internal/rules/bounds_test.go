@@ -1,0 +1,122 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Each of these took the YAML library minutes or a stack without end. They must be refused before it sees them, and what
+// is just within the bounds must not be.
+func TestBounds(t *testing.T) {
+	rep := strings.Repeat
+	keys := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for _, tt := range []struct {
+		name string
+		make func(n int) string
+		most int // the largest n that is taken
+		want string
+	}{
+		{"bytes", func(n int) string { return "rules: [] #" + rep("x", n-11) }, maxDocument, "the document has 4194305 bytes, and 4194304 is the most"},
+		{"marks", func(n int) string { return "rules: [] #" + rep(rep("-", 80)+"\n#", n/81) + rep("-", n%81-4) }, maxMarks, "too many values"},
+		{"blank lines", func(n int) string { return "rules: []\n" + rep(" \n", n) + "# end\n" }, maxRun, "more than 64 blank lines in a row"},
+		{"blank lines in a literal", func(n int) string { return "x: |\n" + rep("\n", n) + "  a\nrules: []\n" }, maxRun, "more than 64 blank lines in a row"},
+		{"blank lines of old macs", func(n int) string { return "rules: []\r" + rep("\r", n) + "#" }, maxRun, "more than 64 blank lines in a row"},
+		{"angles", func(n int) string { return "rules: [] # é" + rep("<", n) }, maxRun, "more than 64 < in a row"},
+		{"brackets", func(n int) string { return "x: " + rep("[", n-1) + rep("]", n-1) + "\nrules: []" }, maxDepth, "more than 32 maps and lists within each other"},
+		{"braces", func(n int) string { return rep("{x: ", n) + "1" + rep("}", n) }, maxDepth, "more than 32 maps and lists within each other"},
+		{"dashes", func(n int) string { return rep("- ", n) + "x" }, maxDepth, "more than 32 maps and lists within each other"},
+		{"indentation", func(n int) string {
+			var b strings.Builder
+			for i := range n {
+				b.WriteString(rep(" ", i) + "x:\n")
+			}
+			return b.String() + rep(" ", n) + "1"
+		}, maxDepth, "more than 32 maps and lists within each other"},
+		{"keys", func(n int) string { return keys(n, "k%d: 1\n") }, maxKeys, "more than 1000 entries in one map or list"},
+		{"quoted keys", func(n int) string { return keys(n, "'k%d' : 1 # x\n") }, maxKeys, "more than 1000 entries in one map or list"},
+		{"keys below", func(n int) string { return "x:\n" + keys(n, "  k%d:\n  - 1\n") }, maxKeys, "more than 1000 entries in one map or list"},
+		{"keys in braces", func(n int) string { return "{" + keys(n, "k%d: 1, ") + "}" }, maxEntries, "more than 10000 entries in one map or list"},
+		{"list", func(n int) string { return rep("- 1\n", n) }, maxEntries, "more than 10000 entries in one map or list"},
+		{"list in brackets", func(n int) string { return "[" + rep("1, ", n) + "1]" }, maxEntries, "more than 10000 entries in one map or list"},
+		{"empty entries", func(n int) string { return rep("-\n", n) + "- 1" }, maxEmpty, "more than 1000 entries without a value"},
+		{"empty values", func(n int) string { return rep("- x:\n", n) }, maxEmpty, "more than 1000 entries without a value"},
+		{"names in braces", func(n int) string { return "{" + rep("x, ", n) + "}" }, maxEmpty, "more than 1000 entries without a value"},
+		{"empty values in braces", func(n int) string { return "{" + rep("x: , ", n) + "}" }, maxEmpty, "more than 1000 entries without a value"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Parse("f", []byte(tt.make(tt.most))); err != nil && strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%d are refused: %.200v", tt.most, err)
+			}
+			_, err := Parse("f", []byte(tt.make(tt.most+1)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%d: error %.200v, want %q", tt.most+1, err, tt.want)
+			}
+		})
+	}
+}
+
+// Long lists of plain values are no mistake.
+func TestManyEntries(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("deny:\n  - cidrs: [")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "10.%d.%d.0/24, ", i/256, i%256)
+	}
+	b.WriteString("]\nrules:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "  - name: r%d\n    key: ip:{ip}\n    limits: # of rule %d\n      - {capacity: 10, window: 60s}\n", i, i)
+	}
+	s := parse(t, b.String())
+	if len(s.Rules) != 2000 || len(s.deny[0].cidrs) != 5000 {
+		t.Errorf("%d rules and %d networks", len(s.Rules), len(s.deny[0].cidrs))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("rules:\n- name: r\n  when: {methods: [GET], route: /v1/**, path: '*'}\n  key: ip:{ip}|{header.x}\n  cost: 2\n  limits: [{capacity: 10, window: 60s}]\n  on_error: deny\n")
+	f.Add("defaults: {on_error: local, instances: 3}\nunmatched: deny\ndeny: [{cidrs: [10.0.0.0/8]}]\nskip: [{path: /x}]\nrules: []")
+	f.Add("rules:\n- limits:\n  - {name: a, algorithm: fixed_window, capacity: 1, window: 1d}\n  - {name: b, capacity: 1, window: 61s, granularity: 7s, cost: 9}\n")
+	f.Add("rules: &a !!seq\n- *a\n<<: |\n  x\n\n--- >-\n ? \"\\x00\"\n")
+	f.Fuzz(func(t *testing.T, document string) {
+		s, err := Parse("f", []byte(document))
+		if err == nil {
+			checkSet(t, s)
+			return
+		}
+		for _, e := range err.(Errors) {
+			if e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
+				t.Errorf("error %#v", e)
+			}
+		}
+	})
+}
+
+// checkSet holds what the rest of the program relies on.
+func checkSet(t *testing.T, s *Set) {
+	names := map[string]bool{}
+	for _, r := range s.Rules {
+		if names[r.Name] || !ruleName.MatchString(r.Name) {
+			t.Errorf("rule name %q", r.Name)
+		}
+		names[r.Name] = true
+		if len(r.Limits) == 0 || len(r.Limits) > 8 || len(r.Costs) != len(r.Limits) {
+			t.Errorf("%d limits and %d costs", len(r.Limits), len(r.Costs))
+		}
+		for i, l := range r.Limits {
+			if l.Capacity < 1 || l.Window < l.Granularity || l.Granularity < minGranularity || l.Window%l.Granularity != 0 ||
+				l.Window/l.Granularity > 600 || r.Costs[i] < 0 || r.Costs[i] > l.Capacity || i > 0 && r.Limits[i-1].Name >= l.Name {
+				t.Errorf("limit %+v, cost %d", l, r.Costs[i])
+			}
+		}
+		if key := r.AppendKey(nil, &Request{}); r.template.fits(string(key)) != nil {
+			t.Errorf("key %q of template %q", key, r.Key)
+		}
+	}
+}

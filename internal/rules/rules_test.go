@@ -1,0 +1,216 @@
+package rules
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// parse reads a document that must be good.
+func parse(t testing.TB, document string) *Set {
+	t.Helper()
+	s, err := Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatalf("Parse:\n%v\nof:\n%s", err, document)
+	}
+	return s
+}
+
+// parseRule reads a document of one rule: its fields in YAML, without key and limits unless they matter.
+func parseRule(t testing.TB, fields string) *Rule {
+	t.Helper()
+	return parse(t, "rules: [{name: r, limits: [{capacity: 10, window: 60s}], "+fields+"}]").Rules[0]
+}
+
+func TestParse(t *testing.T) {
+	s := parse(t, `
+defaults: {on_error: deny, instances: 4}
+unmatched: deny
+deny:
+  - cidrs: [198.51.100.0/24, "2001:db8::/32"]
+skip:
+  - {methods: [OPTIONS]}
+rules:
+  - name: chat
+    when: {methods: [POST], route: /v1/chat}
+    key: user:{header.x-user}
+    cost: 2
+    limits:
+      - {name: tokens, capacity: 4000, window: 1h, cost: 500}
+      - {name: requests, capacity: 10, window: 60s, granularity: 500ms}
+    on_error: allow
+  - name: per-ip
+    key: ip:{ip}
+    limits: [{algorithm: fixed_window, capacity: 1000, window: 1d}]
+`)
+	if s.Unmatched != Deny || s.Instances != 4 || len(s.Warnings) != 0 {
+		t.Errorf("Unmatched %v, Instances %d, Warnings %q; want deny, 4 and none", s.Unmatched, s.Instances, s.Warnings)
+	}
+	type rule struct {
+		Name, Key string
+		Limits    []limit.Limit
+		Costs     []int64
+		OnError   OnError
+	}
+	want := []rule{
+		{"chat", "user:{header.x-user}", []limit.Limit{
+			{Name: "requests", Capacity: 10, Window: time.Minute, Granularity: 500 * time.Millisecond},
+			{Name: "tokens", Capacity: 4000, Window: time.Hour, Granularity: time.Minute},
+		}, []int64{2, 500}, OnErrorAllow},
+		{"per-ip", "ip:{ip}", []limit.Limit{
+			{Algorithm: limit.FixedWindow, Capacity: 1000, Window: 24 * time.Hour, Granularity: 24 * time.Hour},
+		}, []int64{1}, OnErrorDeny},
+	}
+	var got []rule
+	for _, r := range s.Rules {
+		got = append(got, rule{r.Name, r.Key, r.Limits, r.Costs, r.OnError})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	s := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
+	r := s.Rules[0]
+	if s.Unmatched != Allow || s.Instances != 20 || r.OnError != OnErrorLocal || r.Limits[0].Algorithm != limit.SlidingWindow {
+		t.Errorf("got %v, %d, %v, %v; want allow, 20, local, sliding_window", s.Unmatched, s.Instances, r.OnError, r.Limits[0].Algorithm)
+	}
+}
+
+// Spellings of one document that must all come to the same.
+func TestParseSpellings(t *testing.T) {
+	want := parse(t, "rules: [{name: r, when: {route: /v1/**}, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]")
+	for name, document := range map[string]string{
+		"block":               "rules:\n- name: r\n  when:\n    route:\n    - /v1/**\n  key: ip:{ip}\n  limits:\n  - capacity: 10\n    window: 60s\n",
+		"json":                `{"rules": [{"name": "r", "when": {"route": ["/v1/**"]}, "key": "ip:{ip}", "limits": [{"capacity": 10, "window": "60s"}]}]}`,
+		"byte order mark":     "\ufeffrules: [{name: r, when: {route: /v1/**}, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]",
+		"document marks":      "# a comment\n---\nrules: [{name: r, when: {route: /v1/**}, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]\n...\n# another\n",
+		"windows lines":       "# a comment\r\nrules: # and one here\r\n  - name: r\r\n    when: {route: /v1/**}\r\n    key: ip:{ip}\r\n    limits: [{capacity: 10, window: 60s}]\r\n",
+		"old mac lines":       "rules:\r  - name: r\r    when: {route: /v1/**}\r    key: ip:{ip}\r    limits: [{capacity: 10, window: 60s}]\r",
+		"literal":             "rules:\n  - name: r\n    when: {route: /v1/**}\n    key: |-\n      ip:{ip}\n    limits: [{capacity: 10, window: 1m}]\n",
+		"everything stated":   "rules: [{name: r, when: {route: /v1/**}, key: 'ip:{ip}', cost: 1, limits: [{algorithm: sliding_window, capacity: 10, window: 60s, granularity: 1s}], on_error: local}]",
+		"in another order":    "rules: [{limits: [{window: 60s, capacity: 10}], key: 'ip:{ip}', when: {route: /v1/**}, name: r}]",
+		"without a last line": "rules: [{name: r, when: {route: /v1/**}, key: 'ip:{ip}', limits: [{capacity: 10, window: 60s}]}] # end",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := parse(t, document)
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Set{}, Rule{}, selector{}, glob{}, template{}, part{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoRules(t *testing.T) {
+	s := parse(t, "unmatched: deny\nrules: []\n")
+	if len(s.Rules) != 0 || s.Unmatched != Deny {
+		t.Errorf("got %d rules and %v", len(s.Rules), s.Unmatched)
+	}
+	if _, ok := s.Rule("r"); ok {
+		t.Error("found a rule in a document without any")
+	}
+}
+
+func TestRuleByName(t *testing.T) {
+	s := parse(t, `rules: [{name: a, key: all, limits: [{capacity: 1, window: 1s}]}, {name: b, key: all, limits: [{capacity: 1, window: 1s}]}]`)
+	if r, ok := s.Rule("b"); !ok || r != s.Rules[1] {
+		t.Errorf("Rule(b) = %v, %t", r, ok)
+	}
+	if r, ok := s.Rule("c"); ok {
+		t.Errorf("Rule(c) = %v, want none", r)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Allow.String(), "allow"}, {Deny.String(), "deny"}, {Policy(9).String(), "unknown"},
+		{OnErrorLocal.String(), "local"}, {OnErrorAllow.String(), "allow"}, {OnErrorDeny.String(), "deny"}, {OnError(9).String(), "unknown"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// The digits are part of the names of stored counters. A change here empties every counter there is.
+func TestShape(t *testing.T) {
+	for _, tt := range []struct{ limits, shape string }{
+		{"[{capacity: 10, window: 60s}]", "9e0c8586"},
+		{"[{capacity: 99, window: 60s}]", "9e0c8586"},
+		{"[{capacity: 10, window: 60s, cost: 3}]", "9e0c8586"},
+		{"[{capacity: 10, window: 60s, granularity: 2s}]", "e924f447"},
+		{"[{capacity: 10, window: 30s}]", "e662cc50"},
+		{"[{name: a, capacity: 10, window: 60s}]", "2ba1bf6e"},
+		{"[{capacity: 10, window: 60s, algorithm: fixed_window}]", "753855bd"},
+		{"[{name: a, capacity: 10, window: 60s}, {name: b, capacity: 10, window: 1h}]", "11b940f1"},
+		{"[{name: b, capacity: 10, window: 1h}, {name: a, capacity: 10, window: 60s}]", "11b940f1"},
+	} {
+		r := parse(t, "rules: [{name: r, key: all, limits: "+tt.limits+"}]").Rules[0]
+		if got := r.Item("k"); got != "r|k|"+tt.shape {
+			t.Errorf("limits %s: item %q, want shape %q", tt.limits, got, tt.shape)
+		}
+	}
+}
+
+// Every example must be good, and none may be one that draws a warning.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	traffic, err := filepath.Glob("../../examples/traffic/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, traffic...)
+	for _, want := range []string{"rules.yaml", "per-ip-10-per-minute.yaml", "per-ip-3-per-10s.yaml"} {
+		if !slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f) == want }) {
+			t.Errorf("no example %s", want)
+		}
+	}
+	for _, file := range files {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(file, document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Rules) == 0 || len(s.Warnings) > 0 {
+			t.Errorf("%s: %d rules, warnings %q", file, len(s.Rules), s.Warnings)
+		}
+	}
+}
+
+// A Set is shared by all requests of a process. Run with -race.
+func TestSetIsSafeForConcurrentUse(t *testing.T) {
+	s := parse(t, `
+deny: [{cidrs: [198.51.100.0/24]}]
+skip: [{path: /health}]
+rules: [{name: r, when: {route: "/v1/**"}, key: "ip:{ip}|{route}|{header.x-user}", limits: [{capacity: 1, window: 1s}]}]`)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 200 {
+				req := &Request{Path: "/v1/../v1/x", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {"u"}}}
+				if s.Banned(req) || s.Skipped(req) || !s.Rules[0].Matches(req) {
+					t.Error("wrong")
+				}
+				if got := string(s.Rules[0].AppendKey(nil, req)); got != "ip:203.0.113.9|/v1/**|u" {
+					t.Errorf("key %q", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,229 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestMatches(t *testing.T) {
+	for _, tt := range []struct {
+		when string
+		req  Request
+		want bool
+	}{
+		{"{methods: GET}", Request{Method: "GET"}, true},
+		{"{methods: GET}", Request{Method: "POST"}, false},
+		{"{methods: GET}", Request{Method: "get"}, true}, // a limit ignores case
+		{"{methods: [get, Post]}", Request{Method: "POST"}, true},
+		{"{methods: GET}", Request{}, false},
+
+		{"{path: /v1/**}", Request{Path: "/v1/x"}, true},
+		{"{path: /v1/**}", Request{Path: "/V1/x"}, true},
+		{"{path: /v1/**}", Request{Path: "/v2/x"}, false},
+		{"{path: /v1/**}", Request{Path: "//v1/./y/../x"}, true},
+		{"{path: /v1/**}", Request{Path: "/v2/../v1/x"}, true},
+		{"{path: /v1/**}", Request{Path: "/%76%31/x"}, true},
+		{"{path: /v1/**}", Request{Path: "/%2576%2531/x"}, false}, // decoded once
+		{"{path: [/a, /b]}", Request{Path: "/b"}, true},
+		{"{path: /v1/users}", Request{Path: "/v1/users", Route: "/v1/{kind}"}, true}, // a path is a path, whatever the route
+		{"{path: /}", Request{}, true},
+
+		{"{route: /v1/users/*}", Request{Path: "/v1/users/7"}, true}, // no template: the path
+		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "$default"}, true},
+		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "ANY /v1/{proxy+}"}, true},
+		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, true},
+		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7", Route: "GET /v1/users/{id}"}, true},
+		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7", Route: "GET /V1/Users/{ID}"}, true},
+		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7"}, false},
+		{"{route: /v1/users/7}", Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, false}, // the template, not the path
+		{"{route: [/a, /b]}", Request{Path: "/b"}, true},
+		{"{route: $connect}", Request{Route: "$connect"}, true},
+		{"{route: $connect}", Request{Path: "/$connect"}, true},
+		{"{route: /x}", Request{Route: "$connect"}, false},
+
+		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/a", Path: "/b"}, true},
+		{"{methods: GET, route: /a, path: /b}", Request{Method: "PUT", Route: "/a", Path: "/b"}, false},
+		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/c", Path: "/b"}, false},
+		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/a", Path: "/c"}, false},
+	} {
+		r := parseRule(t, "key: all, when: "+tt.when)
+		if got := r.Matches(&tt.req); got != tt.want {
+			t.Errorf("%s covers %s %q on route %q: %t, want %t", tt.when, tt.req.Method, tt.req.Path, tt.req.Route, got, tt.want)
+		}
+	}
+	if r := parseRule(t, "key: all"); !r.Matches(&Request{}) {
+		t.Error("a rule without when covers every request")
+	}
+}
+
+func TestBanned(t *testing.T) {
+	for _, tt := range []struct {
+		deny string
+		req  Request
+		want bool
+	}{
+		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("198.51.100.7")}, true},
+		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("198.51.101.7")}, false},
+		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("::ffff:198.51.100.7")}, true}, // the same host
+		{"{cidrs: [198.51.100.0/24]}", Request{}, false},
+		{"{cidrs: 0.0.0.0/0}", Request{IP: netip.MustParseAddr("203.0.113.9")}, true},
+		{"{cidrs: 0.0.0.0/0}", Request{IP: netip.MustParseAddr("2001:db8::1")}, false},
+		{"{cidrs: ['::/0']}", Request{IP: netip.MustParseAddr("203.0.113.9")}, false},
+		{"{cidrs: ['fe80::/10']}", Request{IP: netip.MustParseAddr("fe80::1%eth0")}, true},
+		{"{cidrs: [10.0.0.0/8, '2001:db8::/32']}", Request{IP: netip.MustParseAddr("2001:db8:1::1")}, true},
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/Admin/../ADMIN/x"}, true}, // ignores case
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/"}, false},
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("11.1.1.1"), Path: "/admin"}, false},
+		{"{methods: [TRACE]}", Request{Method: "trace"}, true},
+		{"{methods: [TRACE]}, {path: /x}", Request{Path: "/x"}, true}, // any entry
+	} {
+		s := parse(t, "rules: []\ndeny: ["+tt.deny+"]")
+		if got := s.Banned(&tt.req); got != tt.want {
+			t.Errorf("deny %s: %v %s %q: %t, want %t", tt.deny, tt.req.IP, tt.req.Method, tt.req.Path, got, tt.want)
+		}
+	}
+}
+
+// What lifts limits is narrow: any doubt, and the request is limited.
+func TestSkipped(t *testing.T) {
+	for _, tt := range []struct {
+		skip string
+		req  Request
+		want bool
+	}{
+		{"{methods: [GET], route: /health}", Request{Method: "GET", Path: "/health"}, true},
+		{"{methods: [get], route: /health}", Request{Method: "GET", Path: "/health"}, true},
+		{"{methods: [GET], route: /health}", Request{Method: "get", Path: "/health"}, false},
+		{"{methods: [GET], route: /health}", Request{Method: "POST", Path: "/health"}, false},
+		{"{path: /health}", Request{Path: "/Health"}, false},
+		{"{path: /health}", Request{Path: "/health/"}, false},
+		{"{path: /health}", Request{Path: "//health"}, false},
+		{"{path: /health}", Request{Path: "/healt%68"}, false},
+		{"{path: /health}", Request{Path: "/x/../health"}, false},
+		{"{path: /health}", Request{Path: "/health%00"}, false},
+		{"{path: /static/**}", Request{Path: "/static/a/b.css"}, true},
+		{"{path: /static/**}", Request{Path: "/static"}, true},
+		{"{path: /static/**}", Request{Path: "/static/../admin"}, false},
+		{"{path: /static/**}", Request{Path: "/static/%2e%2e/admin"}, false},
+		{"{path: /static/**}", Request{Path: "/static/%252e%252e/admin"}, false},
+		{"{route: /health}", Request{Path: "/health", Route: "GET /health"}, true},
+		{"{route: /health}", Request{Path: "/%68ealth", Route: "GET /health"}, false},
+		{"{route: $connect}", Request{Route: "$connect"}, true}, // no path was sent, so none was hidden
+		{"{path: /}", Request{Path: "/"}, true},
+		{"{methods: [OPTIONS]}", Request{Method: "OPTIONS", Path: "/a/../b"}, true}, // does not look at the path
+		{"{cidrs: [10.0.0.0/8]}", Request{IP: netip.MustParseAddr("10.0.0.1"), Path: "//"}, true},
+		{"{cidrs: [10.0.0.0/8], path: /x}", Request{IP: netip.MustParseAddr("11.0.0.1"), Path: "/x"}, false},
+	} {
+		s := parse(t, "rules: []\nskip: ["+tt.skip+"]")
+		if got := s.Skipped(&tt.req); got != tt.want {
+			t.Errorf("skip %s: %s %q on route %q: %t, want %t", tt.skip, tt.req.Method, tt.req.Path, tt.req.Route, got, tt.want)
+		}
+	}
+}
+
+func TestParseCIDR(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"10.0.0.0/8", ""},
+		{"2001:db8::/32", ""},
+		{"10.0.0.1/32", ""},
+		{"10.0.0.1", `"10.0.0.1" is an address: write the network 10.0.0.1/32`},
+		{"2001:db8::1", `"2001:db8::1" is an address: write the network 2001:db8::1/128`},
+		{"fe80::1%eth0", `"fe80::1%eth0" is an address: write the network fe80::1/128`},
+		{"::ffff:10.0.0.1", `"::ffff:10.0.0.1" is an address: write the network 10.0.0.1/32`},
+		{"10.0.0.1/8", `"10.0.0.1/8" is not how a network is written: write 10.0.0.0/8`},
+		{"::ffff:10.0.0.0/104", `"::ffff:10.0.0.0/104" is not how a network is written: write 10.0.0.0/8`},
+		{"10.0.0.0/33", `"10.0.0.0/33" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
+		{"", `"" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
+	} {
+		if _, got := parseCIDR(tt.text); got != tt.want {
+			t.Errorf("parseCIDR(%q): %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// thousand is a document of 1,000 rules, of which a request for /v1/items7/x matches one.
+func thousand() []byte {
+	var b strings.Builder
+	b.WriteString("rules:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "- {name: r%d, when: {methods: [GET, POST], route: '/v1/items%d/**'}, key: '{ip}|{header.x-user}', limits: [{capacity: 1, window: 1s}]}\n", i, i)
+	}
+	return []byte(b.String())
+}
+
+func matching(s *Set, req *Request) (n int) {
+	for _, r := range s.Rules {
+		if r.Matches(req) {
+			n++
+		}
+	}
+	return n
+}
+
+// request is a new one each time: what is worked out of one is kept in it.
+func request(path string) Request {
+	return Request{Method: "GET", Path: path, IP: netip.MustParseAddr("2001:db8::9"), Headers: map[string][]string{"X-User": {"241531"}, "Accept": {"*/*"}}}
+}
+
+func TestAllocations(t *testing.T) {
+	s := parse(t, string(thousand()))
+	clean, dirty := request("/v1/items7/x"), request("/v1//items%37/x")
+	if n := testing.AllocsPerRun(100, func() {
+		req := clean
+		if s.Banned(&req) || s.Skipped(&req) || matching(s, &req) != 1 {
+			t.Error("want one match")
+		}
+	}); n != 0 {
+		t.Errorf("matching 1,000 rules allocates %v times", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		req := dirty
+		if matching(s, &req) != 1 {
+			t.Error("want one match")
+		}
+	}); n > 3 {
+		t.Errorf("matching a path that must be cleaned allocates %v times, want 3 at most, to decode and clean it once", n)
+	}
+	buffer := make([]byte, 0, MaxKey)
+	if n := testing.AllocsPerRun(100, func() {
+		req := clean
+		buffer = s.Rules[7].AppendKey(buffer[:0], &req)
+	}); n != 0 {
+		t.Errorf("rendering a key into a buffer allocates %v times", n)
+	}
+}
+
+func BenchmarkMatches(b *testing.B) {
+	s := parse(b, string(thousand()))
+	sent := request("/v1/items7/x")
+	b.ReportAllocs()
+	for b.Loop() {
+		req := sent
+		if matching(s, &req) != 1 {
+			b.Fatal("want one match")
+		}
+	}
+}
+
+func BenchmarkAppendKey(b *testing.B) {
+	r := parseRule(b, "key: 'ip:{ip}|user:{header.x-user}'")
+	req := request("/v1/items7/x")
+	buffer := make([]byte, 0, MaxKey)
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = r.AppendKey(buffer[:0], &req)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	document := thousand()
+	b.SetBytes(int64(len(document)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse("f", document); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
