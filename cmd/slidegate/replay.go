@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/replay"
+)
+
+const (
+	// replayDeadline bounds the store's part of a decision. Nobody waits for the answer, so it is generous.
+	replayDeadline = 3 * time.Second
+	// replayKeys bounds the keys that live at once in memory: about 1 GB with one limit of a few slots in use.
+	replayKeys = 4_000_000
+)
+
+type replayFlags struct {
+	placeFlags
+	format, decisions, speed string
+	json                     bool
+}
+
+func (c *cli) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
+		Short: "Send recorded traffic through the rules",
+		Long: `Replay judges recorded requests in the order of the files, each at its own time: the log is the clock. Logs
+may be gzipped; - is standard input. A line that cannot be read is counted and passed over, and the first
+is shown.
+
+Formats, guessed by the suffix (also before .gz), else clf:
+  clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
+  jsonl  objects with time (RFC 3339 or Unix seconds), method, path, ip, headers, route
+  csv    a header line naming time method path ip route header.NAME
+Only time is required. The fields apikey and jwt (in csv apikey and jwt.NAME) are accepted and not used yet.
+
+Counters in a table are charged for good, beside those of real requests: use a table of their own.
+
+With --decisions a line is written for each request and rule that covers it (of a denied request for the
+denying rule alone), with tabs between Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in
+nanoseconds (0 where allowed, -1 for never). The file appears when the replay has succeeded. With
+--decisions - they go to standard output and the totals to standard error.`,
+		Example: `  slidegate replay access.log.gz --rules rules.yaml
+  slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
+  slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
+  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1`,
+		Args: positional(1, -1, "at least one log, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd, &f, args) },
+	}
+	f.add(cmd, memoryStore)
+	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
+	cmd.Flags().StringVar(&f.speed, "speed", "", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)")
+	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
+	where, err := f.resolve(cmd)
+	if err != nil {
+		return err
+	}
+	speed, err := parseSpeed(cmd, f.speed)
+	if err != nil {
+		return err
+	}
+	logs, err := c.logs(cmd, f.format, paths)
+	if err != nil {
+		return err
+	}
+	g, err := open(cmd.Context(), where, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	c.warn(g.set.Warnings)
+	out, err := createOutput(f.decisions, c.stdout)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	result, err := c.runReplay(cmd.Context(), g, logs, speed, out.w)
+	if shown := c.showReplay(result, f); err == nil {
+		err = shown
+	}
+	if err == nil {
+		err = out.commit()
+	}
+	return err
+}
+
+// parseSpeed reads --speed; 0 if it was not given.
+func parseSpeed(cmd *cobra.Command, text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	speed, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
+		return 0, usagef(cmd, "--speed %s: want a number above 0", text)
+	}
+	return speed, nil
+}
+
+// logs opens nothing yet, but fails for a file that is not there.
+func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.Log, error) {
+	given, ok := replay.ParseFormat(format)
+	if format != "" && !ok {
+		return nil, usagef(cmd, "--format %s: want clf, jsonl or csv", format)
+	}
+	logs := make([]replay.Log, 0, len(paths))
+	for _, path := range paths {
+		f := given
+		if format == "" {
+			f = replay.FormatOf(path)
+		}
+		if path == "-" {
+			logs = append(logs, replay.Stream("standard input", c.stdin, f))
+			continue
+		}
+		log, err := replay.File(path, f)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+// replayed is a replay's report, and what it cost.
+type replayed struct {
+	*replay.Report
+	calls func() (reads, writes int64) // nil but for DynamoDB
+}
+
+func (c *cli) runReplay(ctx context.Context, g *ground, logs []replay.Log, speed float64, decisions io.Writer) (*replayed, error) {
+	result := &replayed{}
+	var store engine.Store = memory.New(replayKeys)
+	if g.table != "" {
+		// The log's clock decides, so no counter is ever too far ahead; the table reaps by real time.
+		counters := dynamo.New(g.client, g.table, dynamo.Options{Wall: time.Now})
+		store, result.calls = counters, counters.Calls
+	}
+	var failures replay.Failures
+	progress := c.newProgress(time.Now)
+	defer progress.clear()
+	options := replay.Options{
+		Engine: engine.New(engine.Options{
+			Rules: engine.Fixed{Set: g.set}, Store: store, Local: memory.New(0), Recorder: &failures, Deadline: replayDeadline,
+		}),
+		Speed: speed, Decisions: decisions, Progress: progress.show,
+		Warn: func(text string) { c.say("warning: %s", text) },
+	}
+	for _, rule := range g.set.Rules {
+		options.Rules = append(options.Rules, rule.Name)
+	}
+	var err error
+	result.Report, err = replay.Run(ctx, logs, options)
+	return result, failed(result.Report, err, failures.First())
+}
+
+// failed says why a replay is no success: decisions by on_error are not what the rules would have decided.
+func failed(r *replay.Report, err, store error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted: the totals are of what was replayed so far")
+	case errors.Is(err, replay.ErrUnreadable):
+		return fmt.Errorf("%w: does --format say what the logs hold?", err)
+	case err != nil && store != nil:
+		return fmt.Errorf("%w; the store failed first with: %w", err, store)
+	case err != nil:
+		return err
+	case r.Degraded > 0:
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", r.Degraded, r.Requests, store)
+	case store != nil:
+		return fmt.Errorf("the store failed; first: %w", store)
+	}
+	return nil
+}
+
+// showReplay prints the report, also of a replay that did not get to its end.
+func (c *cli) showReplay(r *replayed, f *replayFlags) error {
+	if r.FirstSkipped != nil {
+		c.say("%s could not be read; first: %v", plural(int(r.Skipped), "line"), r.FirstSkipped)
+	}
+	w := c.stdout
+	if f.decisions == "-" {
+		w = c.stderr
+	}
+	if f.json {
+		return printJSON(w, r.object())
+	}
+	return r.print(w, c.colours(w))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/replay"
+)
+
+// replayObject is what replay --json prints.
+type replayObject struct {
+	Requests  int64               `json:"requests"` // read and judged
+	Allowed   int64               `json:"allowed"`
+	Denied    int64               `json:"denied"`
+	Skipped   int64               `json:"skipped"`  // lines that could not be read
+	Degraded  int64               `json:"degraded"` // requests that on_error decided
+	Rules     map[string]ruleTold `json:"rules"`
+	TopDenied []keyTold           `json:"top_denied"`
+	Elapsed   float64             `json:"elapsed_s"`
+	Reads     *int64              `json:"reads,omitempty"` // of DynamoDB
+	Writes    *int64              `json:"writes,omitempty"`
+}
+
+type ruleTold struct {
+	Allowed int64 `json:"allowed"`
+	Denied  int64 `json:"denied"`
+}
+
+type keyTold struct {
+	Rule   string `json:"rule"`
+	Key    string `json:"key"`
+	Denied int64  `json:"denied"`
+}
+
+func (r *replayed) object() replayObject {
+	o := replayObject{
+		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Skipped: r.Skipped, Degraded: r.Degraded,
+		Rules: map[string]ruleTold{}, TopDenied: []keyTold{}, Elapsed: r.Elapsed.Seconds(),
+	}
+	for _, rule := range r.Rules {
+		o.Rules[rule.Rule] = ruleTold{rule.Allowed, rule.Denied}
+	}
+	for _, k := range r.TopDenied {
+		o.TopDenied = append(o.TopDenied, keyTold(k))
+	}
+	if r.calls != nil {
+		reads, writes := r.calls()
+		o.Reads, o.Writes = &reads, &writes
+	}
+	return o
+}
+
+// print prints the report for people.
+func (r *replayed) print(w io.Writer, paint colours) error {
+	total := [][]string{
+		{"requests", thousands(r.Requests), "", r.span()},
+		{"allowed", thousands(r.Allowed), percent(r.Allowed, r.Requests), paint.green(bar(r.Allowed, r.Requests))},
+		{"denied", thousands(r.Denied), percent(r.Denied, r.Requests), paint.red(bar(r.Denied, r.Requests))},
+	}
+	if r.Degraded > 0 {
+		total = append(total, []string{"degraded", thousands(r.Degraded), percent(r.Degraded, r.Requests), "decided by on_error: the store failed"})
+	}
+	if r.Skipped > 0 {
+		total = append(total, []string{"skipped", thousands(r.Skipped), "", "lines that could not be read"})
+	}
+	p := printer{w: w}
+	p.table("lrrl", total)
+	p.section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, r.ruleRows(paint))
+	p.section("rll", []string{"denied", "rule", "key"}, keyRows(r.TopDenied))
+	if r.calls != nil {
+		reads, writes := r.calls()
+		p.line("")
+		p.line("DynamoDB: %s, %s (%s and %s per request)", plural(int(writes), "write"), plural(int(reads), "read"),
+			per(writes, r.Requests), per(reads, r.Requests))
+	}
+	return p.err
+}
+
+// span says how long the log is by its own clock, and how long that took.
+func (r *replayed) span() string {
+	return fmt.Sprintf("%s of traffic in %s", brief(r.Last.Sub(r.First)), brief(r.Elapsed))
+}
+
+func (r *replayed) ruleRows(paint colours) (rows [][]string) {
+	for _, rule := range r.Rules {
+		all := rule.Allowed + rule.Denied
+		rows = append(rows, []string{
+			rule.Rule, thousands(rule.Allowed), thousands(rule.Denied),
+			percent(rule.Denied, all), paint.red(bar(rule.Denied, all)),
+		})
+	}
+	return rows
+}
+
+func keyRows(keys []replay.KeyTotal) (rows [][]string) {
+	for _, k := range keys {
+		rows = append(rows, []string{thousands(k.Denied), k.Rule, k.Key})
+	}
+	return rows
+}
+
+func per(n, all int64) string {
+	if all == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3f", float64(n)/float64(all))
+}
+
+// brief spells a duration to about three digits: 3d 21h, 5m 4s, 1.24s, 80ms.
+func brief(d time.Duration) string {
+	switch day := 24 * time.Hour; {
+	case d >= day:
+		return fmt.Sprintf("%dd %dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm %ds", d/time.Minute, d%time.Minute/time.Second)
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}

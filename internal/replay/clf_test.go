@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"testing"
+	"time"
+)
+
+// on returns a moment of the day that most lines here speak of.
+func on(hour, minute, second int) time.Time {
+	return time.Date(2015, time.May, 17, hour, minute, second, 0, time.UTC)
+}
+
+func TestCLF(t *testing.T) {
+	headers := func(referer, agent string) map[string][]string {
+		return map[string][]string{"referer": {referer}, "user-agent": {agent}}
+	}
+	runParser(t, CLF, []parserCase{
+		{
+			name: "common",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 2326`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
+		},
+		{
+			name: "combined",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "POST /a HTTP/2.0" 201 - "http://example.com/" "curl/8"`,
+			want: wanted{at: on(10, 5, 3), method: "POST", path: "/a", ip: "203.0.113.9", headers: headers("http://example.com/", "curl/8")},
+		},
+		{
+			name: "headers that were not sent",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "-" "-"`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+		},
+		{
+			name: "quotes and bytes in a header",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "\xe4\t\\ \q\xg" "say \"hi\"\\"`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("\xe4\t\\ \\q\\xg", `say "hi"\`)},
+		},
+		{
+			name: "fields after the user agent",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "a" "b" "10.0.0.1" 0.003`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("a", "b")},
+		},
+		{
+			name: "a time in place of the headers",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 0.003`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+		},
+		{
+			name: "user with spaces, zone, IPv6",
+			line: `2001:db8::1 - Jo [x] Doe [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "2001:db8::1"},
+		},
+		{
+			name: "no client",
+			line: `- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/"},
+		},
+		{
+			name: "query, once decoded",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a%2Fb?q=x%20y&q=z&bad=%zz&e HTTP/1.1" 200 0`,
+			want: wanted{
+				at: on(10, 5, 3), method: "GET", path: "/a%2Fb", ip: "203.0.113.9",
+				query: map[string][]string{"q": {"x y", "z"}, "e": {""}},
+			},
+		},
+		{
+			name: "no protocol",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
+		},
+		{
+			name: "space in the target",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a b HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a b", ip: "203.0.113.9"},
+		},
+		{
+			name: "absolute form",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET HTTP://example.com/a/b?c=d HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a/b", ip: "203.0.113.9", query: map[string][]string{"c": {"d"}}},
+		},
+		{
+			name: "absolute form of a host alone",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET http://example.com HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+		},
+		{
+			name: "options of the server",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "OPTIONS * HTTP/1.1" 200 0`,
+			want: wanted{at: on(10, 5, 3), method: "OPTIONS", path: "*", ip: "203.0.113.9"},
+		},
+
+		{name: "one word", line: `hello`, err: `no client address: not the common or combined log format`},
+		{name: "host name", line: `crawl.example.com - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: `client "crawl.example.com" is no IP address`},
+		{name: "no time", line: `203.0.113.9 - - "GET / HTTP/1.1" 200 0`, err: errNoStamp.Error()},
+		{name: "time never closed", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000`, err: errNoStamp.Error()},
+		{name: "31 April", line: `203.0.113.9 - - [31/Apr/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: `time "31/Apr/2015:10:05:03 +0000" is not like 02/Jan/2006:15:04:05 -0700`},
+		{name: "year 9999", line: `203.0.113.9 - - [31/Dec/9999:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: errRange.Error()},
+		{name: "no request was sent", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "-" 408 0`, err: `no request was sent`},
+		{name: "empty request", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "" 400 0`, err: `no request was sent`},
+		{name: "TLS to a plain port", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "\x16\x03\x01 \x02" 400 0`, err: `"\x16\x03\x01 \x02" is no HTTP request`},
+		{name: "no target", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET" 400 0`, err: `"GET" is no HTTP request`},
+		{name: "target missing before the protocol", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET  HTTP/1.1" 400 0`, err: `"GET  HTTP/1.1" is no HTTP request`},
+		{name: "request not quoted", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] GET / HTTP/1.1 200 0`, err: errNoStamp.Error()},
+		{name: "request never closed", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\"`, err: errQuote.Error()},
+		{name: "cut after the request", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1"`, err: errNoStatus.Error()},
+		{name: "cut after the status", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200`, err: errNoStatus.Error()},
+		{name: "size is no number", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 big`, err: errNoStatus.Error()},
+		{name: "cut in the user agent", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla`, err: `user-agent: a quoted field is never closed`},
+	})
+}

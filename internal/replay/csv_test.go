@@ -1,0 +1,49 @@
+package replay
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestCSV(t *testing.T) {
+	at := on(10, 5, 3)
+	const all = "time,method,path,ip,header.X-User,route,apikey,jwt.sub"
+	runParser(t, CSV, []parserCase{
+		{
+			name: "every column", header: all,
+			line: `2015-05-17T10:05:03Z,PUT,/a?b=c,203.0.113.9,7,/{x},k1,u1`,
+			want: wanted{
+				at: at, method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
+				query: map[string][]string{"b": {"c"}}, headers: map[string][]string{"X-User": {"7"}},
+			},
+		},
+		{name: "empty values are missing", header: all, line: `1431857103,,,,,,,`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "time alone", header: "time", line: `1431857103.000000001`, want: wanted{at: at.Add(1), method: "GET", path: "/"}},
+		{name: "any order, spaces in the header line", header: "path, time", line: `/a,1431857103`, want: wanted{at: at, method: "GET", path: "/a"}},
+		{name: "quoted", header: "time,path", line: `1431857103,"/a,b""c"`, want: wanted{at: at, method: "GET", path: `/a,b"c`}},
+		{name: "a header twice", header: "time,header.a,header.a", line: `1431857103,1,2`, want: wanted{
+			at: at, method: "GET", path: "/", headers: map[string][]string{"a": {"1", "2"}},
+		}},
+		{name: "columns that mean nothing", header: "time,status", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
+
+		{name: "no time", header: "time,path", line: `,/`, err: `no time`},
+		{name: "too few values", header: "time,path", line: `1431857103`, err: `1 values under 2 columns`},
+		{name: "too many values", header: "time", line: `1431857103,/`, err: `2 values under 1 columns`},
+		{name: "quote never closed", header: "time,path", line: `1431857103,"/a`, err: `line is no CSV: extraneous or missing " in quoted-field`},
+		{name: "client is a name", header: "time,ip", line: `1431857103,localhost`, err: `client "localhost" is no IP address`},
+		{name: "no column time", header: "path,ip", line: `/,203.0.113.9`, err: `header line names no column time`},
+		{name: "a column twice", header: "time,path,path", line: `1431857103,/,/`, err: `header line names "path" twice`},
+		{name: "header line is no CSV", header: `time,"path`, line: `1431857103,/`, err: `line is no CSV: extraneous or missing " in quoted-field`},
+	})
+}
+
+func TestCSVTellsWhatItDoesNotUse(t *testing.T) {
+	var warned []string
+	p := newCSV(func(text string) { warned = append(warned, text) })
+	if _, err := p.parse("time,methd,status,header.,jwt.sub,apikey"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"columns not used: methd, status, header."}; !reflect.DeepEqual(warned, want) {
+		t.Errorf("warned %q, want %q", warned, want)
+	}
+}

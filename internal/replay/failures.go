@@ -1,0 +1,30 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Failures keeps the first failure of a store, as an engine.Recorder: a replay in which on_error had to decide is no
+// answer to what the rules would have done. It is safe for concurrent use.
+type Failures struct {
+	mu    sync.Mutex
+	first error
+}
+
+// StoreFailed takes in a failure.
+func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.first == nil {
+		f.first = fmt.Errorf("rule %s, key %s: %s: %w", rule, key, action, err)
+	}
+}
+
+// First returns the first failure, nil if there was none.
+func (f *Failures) First() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.first
+}

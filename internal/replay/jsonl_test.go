@@ -1,0 +1,56 @@
+package replay
+
+import (
+	"testing"
+	"time"
+)
+
+func TestJSONL(t *testing.T) {
+	at := on(10, 5, 3)
+	runParser(t, JSONL, []parserCase{
+		{
+			name: "every field",
+			line: `{"time":"2015-05-17T12:05:03.000000001+02:00","method":"PUT","path":"/a?b=c","ip":"203.0.113.9","route":"/{x}",` +
+				`"headers":{"X-User":"7","accept":["a","b"],"empty":"","none":null},"apikey":"k1","jwt":{"sub":"7"},"status":200}`,
+			want: wanted{
+				at: at.Add(1), method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
+				query:   map[string][]string{"b": {"c"}},
+				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}, "none": nil},
+			},
+		},
+		{name: "time alone", line: `{"time":1431857103}`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "spaces around", line: ` { "time" : 1431857103 } `, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "fraction kept", line: `{"time":1431857103.123456789}`, want: wanted{at: at.Add(123456789), method: "GET", path: "/"}},
+		{name: "fraction in a string", line: `{"time":"1431857103.5"}`, want: wanted{at: at.Add(time.Second / 2), method: "GET", path: "/"}},
+		{name: "below a nanosecond", line: `{"time":1431857103.0000000019}`, want: wanted{at: at.Add(1), method: "GET", path: "/"}},
+		{name: "before the epoch", line: `{"time":-0.25}`, want: wanted{at: time.Unix(0, -250000000), method: "GET", path: "/"}},
+		{name: "the first moment", line: `{"time":-9223372036.854775808}`, want: wanted{at: earliest, method: "GET", path: "/"}},
+		{name: "the last moment", line: `{"time":9223372036.854775807}`, want: wanted{at: latest, method: "GET", path: "/"}},
+		{name: "client not known", line: `{"time":1431857103,"ip":"-"}`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "header names in any case", line: `{"time":1431857103,"headers":{"A":"1","a":"2"}}`, want: wanted{
+			at: at, method: "GET", path: "/", headers: map[string][]string{"A": {"1"}, "a": {"2"}},
+		}},
+
+		{name: "no JSON", line: `GET /`, err: `line is no JSON: invalid character 'G' looking for beginning of value`},
+		{name: "cut", line: `{"time":14318`, err: `line is no JSON: unexpected end of JSON input`},
+		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is no JSON: invalid character '{' after top-level value`},
+		{name: "no object", line: `[1431857103]`, err: `line is no JSON object`},
+		{name: "no time", line: `{"path":"/"}`, err: `no time`},
+		{name: "null is no object with a time", line: `null`, err: `no time`},
+		{name: "null time", line: `{"time":null}`, err: `no time`},
+		{name: "empty time", line: `{"time":""}`, err: `no time`},
+		{name: "exponent", line: `{"time":1.4e9}`, err: `time "1.4e9" is neither plain Unix seconds, such as 1431857103.25, nor RFC 3339`},
+		{name: "no zone", line: `{"time":"2015-05-17T10:05:03"}`, err: `time "2015-05-17T10:05:03" is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds`},
+		{name: "milliseconds", line: `{"time":1431857103000}`, err: errRange.Error()},
+		{name: "after the last moment", line: `{"time":9223372036.854775808}`, err: errRange.Error()},
+		{name: "before the first moment", line: `{"time":-9223372036.854775809}`, err: errRange.Error()},
+		{name: "more digits than an integer holds", line: `{"time":99999999999999999999}`, err: errRange.Error()},
+		{name: "year 9999", line: `{"time":"9999-12-31T00:00:00Z"}`, err: errRange.Error()},
+		{name: "method is a number", line: `{"time":1,"method":5}`, err: `field method is of the wrong type: number`},
+		{name: "method with a space", line: `{"time":1,"method":"GET /"}`, err: `"GET /" is no HTTP method`},
+		{name: "headers in a list", line: `{"time":1,"headers":["a"]}`, err: `field headers is of the wrong type: array`},
+		{name: "header is a number", line: `{"time":1,"headers":{"a":5}}`, err: errHeaders.Error()},
+		{name: "header of numbers", line: `{"time":1,"headers":{"a":[5]}}`, err: errHeaders.Error()},
+		{name: "client is a name", line: `{"time":1,"ip":"localhost"}`, err: `client "localhost" is no IP address`},
+	})
+}

@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// never is a store that denies for good.
+type never struct{ engine.Store }
+
+func (never) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
+	v.RetryAfter = limit.Never
+	return nil
+}
+
+var errDown = errors.New("the table is on fire")
+
+// down is a store that fails wherever a pattern has an x.
+type down struct {
+	engine.Store
+	pattern string
+	calls   int
+}
+
+func (d *down) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
+	i := d.calls
+	d.calls++
+	if d.pattern[i%len(d.pattern)] == 'x' {
+		return errDown
+	}
+	v.Allowed = true
+	return nil
+}
+
+func TestOutage(t *testing.T) {
+	const document = "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 60s}]}]\ndefaults: {on_error: allow}"
+	for _, tc := range []struct {
+		name, pattern      string
+		lines              int
+		requests, degraded int64
+		err                error
+	}{
+		{name: "none", pattern: ".", lines: 30, requests: 30},
+		{name: "now and then", pattern: "...x", lines: 40, requests: 40, degraded: 10},
+		{name: "nine running", pattern: "xxxxxxxxx.", lines: 30, requests: 30, degraded: 27},
+		{name: "ten running", pattern: ".xxxxxxxxxx....", lines: 30, requests: 11, degraded: 10, err: ErrOutage},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var failures Failures
+			e, _ := newEngine(t, document, &down{pattern: tc.pattern}, &failures)
+			report, err := Run(t.Context(), []Log{text(strings.Repeat(requests("1 /"), tc.lines))}, Options{Engine: e})
+			if !errors.Is(err, tc.err) {
+				t.Errorf("error %v, want %v", err, tc.err)
+			}
+			if report.Requests != tc.requests || report.Degraded != tc.degraded || report.Allowed != tc.requests {
+				t.Errorf("%d requests, %d degraded, %d allowed; want %d, %d", report.Requests, report.Degraded, report.Allowed, tc.requests, tc.degraded)
+			}
+			first := failures.First()
+			if tc.degraded == 0 && first != nil || tc.degraded > 0 && !errors.Is(first, errDown) {
+				t.Errorf("the first failure is %v", first)
+			}
+		})
+	}
+}
+
+func TestFailuresKeepTheFirst(t *testing.T) {
+	var f Failures
+	f.StoreFailed(t.Context(), "on_error: local", "per-ip", "ip:::1", errDown)
+	f.StoreFailed(t.Context(), "give back", "other", "k", io.EOF)
+	if got, want := message(f.First()), "rule per-ip, key ip:::1: on_error: local: the table is on fire"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestEngineWithoutRules(t *testing.T) {
+	broken := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) { return nil, errDown })
+	report, err := Run(t.Context(), []Log{text(requests("1 /", "2 /"))}, Options{Engine: broken})
+	if !errors.Is(err, errDown) || report.Requests != 0 {
+		t.Errorf("%d requests, error %v", report.Requests, err)
+	}
+}
+
+// fullDisk takes so many bytes.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room -= len(p); d.room < 0 {
+		return 0, errDown
+	}
+	return len(p), nil
+}
+
+func TestDecisionsThatCannotBeWritten(t *testing.T) {
+	for name, lines := range map[string]int{"at the end": 1, "on the way": 5000} {
+		t.Run(name, func(t *testing.T) {
+			e, _ := newEngine(t, twoRules, &down{pattern: "."}, &Failures{})
+			report, err := Run(t.Context(), []Log{text(strings.Repeat(requests("1 /"), lines))}, Options{Engine: e, Decisions: &fullDisk{}})
+			if !errors.Is(err, errDown) || !strings.HasPrefix(message(err), "writing decisions: ") {
+				t.Errorf("error %v", err)
+			}
+			if report.Requests == 0 || lines > 1 && report.Requests == int64(lines) {
+				t.Errorf("%d requests of %d", report.Requests, lines)
+			}
+		})
+	}
+}
+
+func TestInterruption(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	count := 0
+	decide := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+		if count++; count == 2 {
+			cancel()
+		}
+		return &engine.Decision{Allowed: true}, nil
+	})
+	report, err := Run(ctx, []Log{text(requests("1 /", "2 /", "3 /")), text(requests("4 /"))}, Options{Engine: decide})
+	if !errors.Is(err, context.Canceled) || report.Requests != 2 {
+		t.Errorf("%d requests, error %v; want 2, interrupted", report.Requests, err)
+	}
+}
+
+// The request under way is decided to its end: half a decision would be neither counted nor undone.
+func TestInterruptionLeavesADecisionAlone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	decide := contextDecider(func(ctx context.Context) error {
+		cancel()
+		return ctx.Err()
+	})
+	report, err := Run(ctx, []Log{text(requests("1 /", "2 /"))}, Options{Engine: decide})
+	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
+		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
+	}
+}
+
+type contextDecider func(context.Context) error
+
+func (f contextDecider) Decide(ctx context.Context, _ time.Time, _ *rules.Request) (*engine.Decision, error) {
+	return &engine.Decision{Allowed: true}, f(ctx)
+}
+
+// Somebody who types a log, or tail -f, does not keep the program from ending.
+func TestInterruptionOfAWaitingRead(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	decide := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+		cancel()
+		return &engine.Decision{Allowed: true}, nil
+	})
+	go io.WriteString(out, requests("1 /", "2 /")+`{"time`)
+	report, err := Run(ctx, []Log{Stream("pipe", in, JSONL)}, Options{Engine: decide})
+	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
+		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
+	}
+}
+
+func TestInterruptionBeforeAnythingArrives(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	report, err := Run(ctx, []Log{Stream("pipe", in, JSONL)}, Options{Engine: allowAll(new([]string))})
+	if !errors.Is(err, context.Canceled) || report.Requests != 0 {
+		t.Errorf("%d requests, error %v; want 0, interrupted", report.Requests, err)
+	}
+}

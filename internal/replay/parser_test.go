@@ -1,0 +1,126 @@
+package replay
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type parserCase struct {
+	name   string
+	header string // a line before, for CSV
+	line   string
+	want   wanted
+	err    string // of the line
+}
+
+// wanted is what rules see of a request, and when.
+type wanted struct {
+	at             time.Time
+	method, path   string
+	ip             string // empty where it is not known
+	route          string
+	headers, query map[string][]string
+}
+
+func found(e *Entry) wanted {
+	r := e.Request
+	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query}
+	if r.IP.IsValid() {
+		w.ip = r.IP.String()
+	}
+	return w
+}
+
+func runParser(t *testing.T, f Format, cases []parserCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			p := f.parser(func(string) {})
+			if tc.header != "" {
+				_, _ = p.parse(tc.header) // a refused one is reported again for every line
+			}
+			e, err := p.parse(tc.line)
+			if err != nil {
+				if err.Error() != tc.err {
+					t.Fatalf("error %q, want %q", err, tc.err)
+				}
+				return
+			}
+			if tc.err != "" {
+				t.Fatalf("read as %+v, want error %q", found(e), tc.err)
+			}
+			if diff := cmp.Diff(tc.want, found(e), cmp.AllowUnexported(wanted{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for path, want := range map[string]Format{
+		"a.jsonl": JSONL, "a.jsonl.gz": JSONL, "A.JSONL.GZ": JSONL, "a.csv": CSV, "a.csv.gz": CSV,
+		"a.clf": CLF, "access.log": CLF, "access.log.gz": CLF, "csv": CLF, "-": CLF, "": CLF,
+	} {
+		if got := FormatOf(path); got != want {
+			t.Errorf("FormatOf(%q) is %s, want %s", path, got, want)
+		}
+	}
+	for _, f := range []Format{CLF, JSONL, CSV} {
+		if got, ok := ParseFormat(f.String()); !ok || got != f {
+			t.Errorf("ParseFormat(%q) is %s, %v", f, got, ok)
+		}
+	}
+	if f, ok := ParseFormat("xml"); ok {
+		t.Errorf("xml is taken for %s", f)
+	}
+}
+
+func FuzzCLF(f *testing.F) {
+	f.Add(`203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "http://example.com/" "say \"hi\""`)
+	f.Add(`2001:db8::1 - jo [17/May/2015:10:05:03 -0730] "GET /\x22 HTTP/1.0" 304 -`)
+	f.Add(`- - - [17/May/2015:10:05:03 +0000] "-" 408 0`)
+	f.Add(`203.0.113.9 - - [] "\`)
+	f.Add(`203.0.113.9 - - [17/May/9999:10:05:03 +0000] "OPTIONS * HTTP/1.1" 200 0 "-" "\xf`)
+	f.Fuzz(func(t *testing.T, line string) { sound(t, clf{}, line) })
+}
+
+func FuzzJSONL(f *testing.F) {
+	f.Add(`{"time":"2015-05-17T12:05:03.25+02:00","method":"PUT","path":"/a?b=c","ip":"::1","headers":{"a":["b"],"c":"d"}}`)
+	f.Add(`{"time":-1431857103.123456789,"jwt":{"sub":null},"route":"$default"}`)
+	f.Add(`{"time":1e999,"headers":null}`)
+	f.Add(`[[[[`)
+	f.Fuzz(func(t *testing.T, line string) { sound(t, jsonl{}, line) })
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add("time,method,path,ip,header.x,route,apikey,jwt.sub", `1431857103.5,GET,"/a,b?c",127.0.0.1,y,/x,k,s`)
+	f.Add("\"time\"", "-5")
+	f.Add("time,time", "")
+	f.Add("header.,time", `",`)
+	f.Fuzz(func(t *testing.T, header, line string) {
+		p := newCSV(func(string) {})
+		if e, err := p.parse(header); e != nil {
+			t.Fatalf("the header line was taken for a request: %+v, %v", found(e), err)
+		}
+		sound(t, p, line)
+	})
+}
+
+// sound parses a line and checks what must hold of whatever comes out.
+func sound(t *testing.T, p parser, line string) {
+	e, err := p.parse(line)
+	if err != nil {
+		if e != nil || err.Error() == "" {
+			t.Fatalf("%q: both %+v and error %q", line, e, err)
+		}
+		return
+	}
+	if !time.Unix(0, e.Time.UnixNano()).Equal(e.Time) {
+		t.Errorf("%q: time %v does not fit Unix nanoseconds", line, e.Time)
+	}
+	if r := e.Request; !isToken(r.Method) || r.Path == "" {
+		t.Errorf("%q: method %q, path %q", line, r.Method, r.Path)
+	}
+}

@@ -1,0 +1,277 @@
+package replay
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// deciderFunc decides as a test likes.
+type deciderFunc func(now time.Time, req *rules.Request) (*engine.Decision, error)
+
+func (f deciderFunc) Decide(_ context.Context, now time.Time, req *rules.Request) (*engine.Decision, error) {
+	return f(now, req)
+}
+
+// allowAll allows every request and notes what it was asked: the second and the path.
+func allowAll(seen *[]string) deciderFunc {
+	return func(now time.Time, req *rules.Request) (*engine.Decision, error) {
+		*seen = append(*seen, fmt.Sprint(now.Unix(), " ", req.Path))
+		return &engine.Decision{Allowed: true}, nil
+	}
+}
+
+func newEngine(t testing.TB, document string, store engine.Store, recorder engine.Recorder) (*engine.Engine, *rules.Set) {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: recorder}), set
+}
+
+// requests spells a jsonl log: "second path" for each line.
+func requests(lines ...string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		second, path, _ := strings.Cut(line, " ")
+		fmt.Fprintf(&b, `{"time":%s,"path":"%s","ip":"203.0.113.9"}`+"\n", second, path)
+	}
+	return b.String()
+}
+
+func text(content string) Log { return Stream("log", strings.NewReader(content), JSONL) }
+
+func gzipped(t testing.TB, content string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+const twoRules = `
+rules:
+  - name: per-ip
+    key: ip:{ip}
+    limits: [{capacity: 2, window: 10s, granularity: 1s}]
+  - name: login
+    when: {path: /login}
+    key: everybody
+    limits: [{capacity: 1, window: 1h}]
+`
+
+// Each line: seconds of the log, path → allowed, remaining and retry-after as the decisions say.
+func TestDecisionsFollowTheLogsClock(t *testing.T) {
+	e, _ := newEngine(t, twoRules, memory.New(0), &Failures{})
+	log := requests(
+		"100 /a",
+		"105 /login", // both rules
+		"103 /a",     // out of order, and too many
+		"111 /login", // the first rule has room again, the second has not
+		"111 /b",
+		"111.5 /b",
+		"90 /b", // ten seconds early: charged where the key stands
+	)
+	var out strings.Builder
+	report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: e, Decisions: &out, Rules: []string{"per-ip", "login", "unused"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"100000000000\tper-ip\tip:203.0.113.9\t1\t1\t0",
+		"105000000000\tper-ip\tip:203.0.113.9\t1\t0\t0",
+		"105000000000\tlogin\teverybody\t1\t0\t0",
+		"103000000000\tper-ip\tip:203.0.113.9\t0\t0\t8000000000",
+		"111000000000\tlogin\teverybody\t0\t0\t3609000000000",
+		"111000000000\tper-ip\tip:203.0.113.9\t1\t0\t0",
+		"111500000000\tper-ip\tip:203.0.113.9\t0\t0\t4500000000",
+		"90000000000\tper-ip\tip:203.0.113.9\t0\t0\t26000000000",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	report.Elapsed = 0
+	if diff := cmp.Diff(&Report{
+		Requests: 7, Allowed: 3, Denied: 4,
+		Rules: []RuleTotal{{"per-ip", 3, 3}, {"login", 1, 1}, {"unused", 0, 0}},
+		TopDenied: []KeyTotal{
+			{"per-ip", "ip:203.0.113.9", 3}, {"login", "everybody", 1},
+		},
+		First: time.Unix(90, 0), Last: time.Unix(111, 5e8),
+	}, report); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDenialThatNeverEnds(t *testing.T) {
+	e, _ := newEngine(t, "rules: [{name: big, key: all, limits: [{capacity: 1, window: 10s, granularity: 1s}, ]}]", never{}, &Failures{})
+	var out strings.Builder
+	if _, err := Run(t.Context(), []Log{text(requests("1 /"))}, Options{Engine: e, Decisions: &out}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1000000000\tbig\tall\t0\t0\t-1\n"; out.String() != want {
+		t.Errorf("decision %q, want %q", out.String(), want)
+	}
+}
+
+// What a log may look like, and what is read of it.
+func TestLogs(t *testing.T) {
+	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"
+	for _, tc := range []struct {
+		name    string
+		logs    []Log
+		want    []string
+		skipped int64
+		first   string // of the skipped
+		err     string
+	}{
+		{name: "lines in file order", logs: []Log{text(requests("5 /a", "3 /b", "4 /c"))}, want: []string{"5 /a", "3 /b", "4 /c"}},
+		{name: "no line break at the end", logs: []Log{text(strings.TrimSpace(requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{name: "breaks of Windows", logs: []Log{text(strings.ReplaceAll(requests("5 /a", "3 /b"), "\n", "\r\n"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "empty lines", logs: []Log{text("\n" + requests("5 /a") + "\n\r\n" + requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "byte order mark", logs: []Log{text("\ufeff" + requests("5 /a"))}, want: []string{"5 /a"}},
+		{name: "nothing at all", logs: []Log{text("")}},
+		{name: "several logs, one by one", logs: []Log{text(requests("5 /a")), text(requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "gzip", logs: []Log{text(gzipped(t, requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{name: "gzip put together", logs: []Log{text(gzipped(t, requests("5 /a")) + gzipped(t, requests("3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{
+			name: "broken lines",
+			logs: []Log{text(requests("5 /a") + "\nbroken\n" + requests("3 /b") + "{}\n")}, want: []string{"5 /a", "3 /b"},
+			skipped: 2, first: `log:3: line is no JSON: invalid character 'b' looking for beginning of value`,
+		},
+		{
+			name: "broken lines alone", logs: []Log{text("x\n"), text("y\n")},
+			skipped: 2, first: `log:1: line is no JSON: invalid character 'x' looking for beginning of value`, err: ErrUnreadable.Error(),
+		},
+		{
+			name: "a line too long to hold",
+			logs: []Log{text(requests("1 /a") + long + requests("3 /b"))}, want: []string{"1 /a", "3 /b"},
+			skipped: 1, first: "log:2: " + errLong.Error(),
+		},
+		{
+			name: "csv with a header line that is refused",
+			logs: []Log{Stream("log", strings.NewReader("path\n/a\n/b\n"), CSV), text(requests("3 /b"))}, want: []string{"3 /b"},
+			skipped: 3, first: "log:1: header line names no column time",
+		},
+		{
+			name: "csv, its header line anew in each log",
+			logs: []Log{Stream("1", strings.NewReader("time,path\n5,/a\n"), CSV), Stream("2", strings.NewReader("path,time\n/b,3\n"), CSV)},
+			want: []string{"5 /a", "3 /b"},
+		},
+		{name: "gzip cut short", logs: []Log{text(gzipped(t, requests("5 /a"))[:40])}, err: "log:1: unexpected EOF"},
+		{name: "gzip with a broken header", logs: []Log{text("\x1f\x8bxxxxxxxxxxxxxxxxxxxx")}, err: "log: gzip: invalid header"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen []string
+			report, err := Run(t.Context(), tc.logs, Options{Engine: allowAll(&seen)})
+			if got := message(err); got != tc.err {
+				t.Fatalf("error %q, want %q", got, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, seen); diff != "" {
+				t.Error(diff)
+			}
+			first := ""
+			if report.FirstSkipped != nil {
+				first = report.FirstSkipped.Error()
+			}
+			if report.Requests != int64(len(tc.want)) || report.Skipped != tc.skipped || first != tc.first {
+				t.Errorf("%d requests, %d skipped, the first %q; want %d, %d, %q",
+					report.Requests, report.Skipped, first, len(tc.want), tc.skipped, tc.first)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.jsonl.gz")
+	content := gzipped(t, requests("5 /a"))
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := File(path, FormatOf(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	var last Progress
+	_, err = Run(t.Context(), []Log{log, log}, Options{Engine: allowAll(&seen), Progress: func(p Progress) { last = p }})
+	if err != nil || len(seen) != 2 {
+		t.Fatalf("%d requests of 2, error %v", len(seen), err)
+	}
+	size := 2 * int64(len(content))
+	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
+		t.Errorf("the last progress was %+v, want %+v", last, want)
+	}
+	for _, missing := range []string{filepath.Dir(path), path + "x"} {
+		if _, err := File(missing, CLF); err == nil {
+			t.Errorf("%s is taken for a log", missing)
+		}
+	}
+}
+
+func TestFileThatGoesMissing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.jsonl")
+	if err := os.WriteFile(path, []byte(requests("5 /a")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := File(path, JSONL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), []Log{log}, Options{Engine: allowAll(new([]string))}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTopDenied(t *testing.T) {
+	tally := newTally(nil)
+	deny := func(rule, key string, times int) {
+		for range times {
+			v := engine.Verdict{Rule: &rules.Rule{Name: rule}, Key: key}
+			tally.count(&Entry{}, &engine.Decision{Verdicts: []engine.Verdict{v}})
+		}
+	}
+	for i := range 12 {
+		deny("b", fmt.Sprintf("k%02d", i), 1+i/2)
+	}
+	deny("a", "k09", 5)
+	var got []string
+	for _, k := range tally.report().TopDenied {
+		got = append(got, fmt.Sprint(k.Rule, " ", k.Key, " ", k.Denied))
+	}
+	want := []string{"b k10 6", "b k11 6", "a k09 5", "b k08 5", "b k09 5", "b k06 4", "b k07 4", "b k04 3", "b k05 3", "b k02 2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
