@@ -12,6 +12,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -34,7 +35,8 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 	transport := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
-	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport))
+	// The SDK's own log would stand beside the errors that its calls return.
+	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}

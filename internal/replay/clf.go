@@ -13,7 +13,7 @@ import (
 //
 //	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
 //
-// What follows the user agent is passed over. A request without a protocol (HTTP/0.9) is one; a line whose request is "-",
+// What follows the user agent is passed over, and a line may be cut off inside these two headers. A request without a protocol (HTTP/0.9) is one; a line whose request is "-",
 // or is not even a method and a target, is not: nobody sent a request there, and an API's gateway would not ask either.
 type clf struct{}
 
@@ -89,7 +89,7 @@ func (f *fields) outcome(rest string) error {
 		}
 		value, after, err := quoted(field)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			value, after = unescape(field), "" // the line was cut off here: the request it tells of was made all the same
 		}
 		if value != absent {
 			f.addHeader(name, value)

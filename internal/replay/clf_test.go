@@ -89,6 +89,12 @@ func TestCLF(t *testing.T) {
 			want: wanted{at: on(10, 5, 3), method: "OPTIONS", path: "*", ip: "203.0.113.9"},
 		},
 
+		{
+			name: "cut off in the user agent",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla/5.0 (X11`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: map[string][]string{"user-agent": {"Mozilla/5.0 (X11"}}},
+		},
+
 		{name: "one word", line: `hello`, err: `no client address: not the common or combined log format`},
 		{name: "host name", line: `crawl.example.com - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: `client "crawl.example.com" is no IP address`},
 		{name: "no time", line: `203.0.113.9 - - "GET / HTTP/1.1" 200 0`, err: errNoStamp.Error()},
@@ -105,6 +111,5 @@ func TestCLF(t *testing.T) {
 		{name: "cut after the request", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1"`, err: errNoStatus.Error()},
 		{name: "cut after the status", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200`, err: errNoStatus.Error()},
 		{name: "size is no number", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 big`, err: errNoStatus.Error()},
-		{name: "cut in the user agent", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla`, err: `user-agent: a quoted field is never closed`},
 	})
 }
