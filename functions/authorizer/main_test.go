@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func TestBuildNeedsTables(t *testing.T) {
+	for _, missing := range []string{"SLIDEGATE_COUNTERS", "SLIDEGATE_RULES"} {
+		t.Setenv("SLIDEGATE_COUNTERS", "counters")
+		t.Setenv("SLIDEGATE_RULES", "rules")
+		t.Setenv(missing, "")
+		if _, err := build(context.Background(), quiet); err == nil || !strings.Contains(err.Error(), "SLIDEGATE_COUNTERS") {
+			t.Errorf("without %s: error %v", missing, err)
+		}
+	}
+}
+
+// TestBuildWithoutRules starts although no rules can be read yet: they may be there when the first request comes.
+func TestBuildWithoutRules(t *testing.T) {
+	dynamotest.Connect(t)
+	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")
+	t.Setenv("SLIDEGATE_RULES", "no-such-table")
+	var log strings.Builder
+	if a, err := build(context.Background(), slog.New(slog.NewTextHandler(&log, nil))); err != nil || a == nil {
+		t.Errorf("authorizer %v, error %v", a, err)
+	}
+	if !strings.Contains(log.String(), "does not exist") {
+		t.Errorf("nothing logged of the missing table: %q", log.String())
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 250 * time.Millisecond, "2s": 2 * time.Second, "0s": 0, "-1s": 0, "250": 0, "soon": 0} {
+		got, err := deadline(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %v, error %v", text, got, err)
+		}
+	}
+}
