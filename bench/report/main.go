@@ -39,10 +39,18 @@ func run(in io.Reader, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "| case | threads | ns per decision | allocations | × bare | calls |\n|---|---|---|---|---|---|")
 	for _, r := range results {
-		fmt.Fprintf(out, "| %s, %s | %s | %.1f | %.0f | %s | %s |\n", strings.ToLower(r.group), r.name, r.threads,
-			r.units["ns/op"], r.units["allocs/op"], ratio(r, results), calls(r))
+		fmt.Fprintf(out, "| %s, %s | %s | %.*f | %.0f | %s | %s |\n", strings.ToLower(r.group), r.name, r.threads,
+			decimals(r.units["ns/op"]), r.units["ns/op"], r.units["allocs/op"], ratio(r, results), calls(r))
 	}
 	return nil
+}
+
+// decimals keeps what a measurement can tell.
+func decimals(ns float64) int {
+	if ns < 1000 {
+		return 1
+	}
+	return 0
 }
 
 func read(in io.Reader) (results []result, err error) {
