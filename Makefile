@@ -12,7 +12,7 @@ LOCAL       := localstack/with.sh
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: dist/slidegate ## serve examples/rules.yaml on this machine; needs Go alone
+run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs Go alone
 	@printf '%s\n' '' 'In another terminal, see a client being limited:' '' \
 		"  for i in \$$(seq 12); do curl -si http://$(LISTEN)/ | grep -iE '^(HTTP|RateLimit:|Retry-After)'; done" '' \
 		'and replay a recorded day against other rules:' '' \

@@ -59,7 +59,7 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 	c.warn(g.set.Warnings)
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	c.say("listening on http://%s, %s, counters in %s", listener.Addr(), plural(len(g.set.Rules), "rule"), g.storeName())
 	handler := gateway.New(gateway.Options{Authorizer: g.authorizer(log), Backend: backend, Log: log})
