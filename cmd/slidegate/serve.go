@@ -72,7 +72,7 @@ func (g *ground) authorizer(log *slog.Logger) *apigw.Authorizer {
 	if g.table == "" {
 		config.Store = memory.New(0)
 	} else {
-		config.Store, config.Deadline = app.NewDynamoStore(g.client, g.table, time.Now), app.DefaultDeadline
+		config.Store, config.Deadline = app.NewDynamoStore(g.client, g.table, g.client.Clock.Now), app.DefaultDeadline
 		now = g.client.Clock.Now
 	}
 	return apigw.NewAuthorizer(app.NewEngine(config), now)

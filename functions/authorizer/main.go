@@ -48,7 +48,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	}
 	engine := app.NewEngine(app.Config{
 		Rules:    source,
-		Store:    app.NewDynamoStore(client, counters, time.Now),
+		Store:    app.NewDynamoStore(client, counters, client.Clock.Now),
 		Deadline: deadline,
 		Log:      log,
 	})

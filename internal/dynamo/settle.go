@@ -16,7 +16,7 @@ import (
 // A counter that was deleted since is left alone. A write whose outcome is unknown is not sent again: giving back twice
 // would let too much through.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	if err := c.Check(); err != nil {
+	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
 	seen := s.views.get(c)

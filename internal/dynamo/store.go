@@ -176,7 +176,12 @@ func (s *Store) verdict(seen *view, c *limit.Charge, now time.Time, v *limit.Ver
 	return nil
 }
 
-func fresh(seen *view, now time.Time) bool { return now.Sub(seen.seen) <= viewLife }
+// fresh reports whether a view may deny on its own. One from later than now was dated by a clock put back since, or by
+// one that a little earlier callers do not share.
+func fresh(seen *view, now time.Time) bool {
+	age := now.Sub(seen.seen)
+	return -viewLife <= age && age <= viewLife
+}
 
 // ahead reports whether a limit's newest slot starts later than any honest clock could have charged it.
 func ahead(seen *view, c *limit.Charge, now time.Time) bool {

@@ -21,11 +21,28 @@ func (c *Charge) Check() error {
 		return errShape
 	}
 	for i := range c.Limits {
-		if l := &c.Limits[i]; l.Granularity <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Slots() > MaxSlots {
+		if l := &c.Limits[i]; !l.valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
 		}
 		if c.Costs[i] < 0 {
 			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
+		}
+	}
+	return nil
+}
+
+// CheckSettlement returns an error for corrections of the charge that no store can make: one for each limit, of
+// MaxCapacity units at most.
+func (c *Charge) CheckSettlement(deltas []int64) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if len(deltas) != len(c.Limits) {
+		return fmt.Errorf("%d corrections for %d limits", len(deltas), len(c.Limits))
+	}
+	for i, delta := range deltas {
+		if delta < -MaxCapacity || delta > MaxCapacity {
+			return fmt.Errorf("limit %q: correction %d is out of range", c.Limits[i].Name, delta)
 		}
 	}
 	return nil

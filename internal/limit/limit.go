@@ -62,6 +62,20 @@ type Limit struct {
 	Granularity time.Duration // width of a slot; for a fixed window the window itself
 }
 
+// valid reports whether the limit can be judged at all.
+func (l *Limit) valid() bool {
+	if l.Granularity <= 0 || l.Window <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity {
+		return false
+	}
+	switch l.Algorithm {
+	case SlidingWindow:
+		return l.Window%l.Granularity == 0 && l.Slots() <= MaxSlots
+	case FixedWindow:
+		return l.Granularity == l.Window
+	}
+	return false
+}
+
 // Slots returns k, the number of slots before the current one that still count: the window's width in slots for a sliding
 // window, none for a fixed one.
 func (l *Limit) Slots() int64 {

@@ -58,7 +58,7 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 		return sh.open(c, now, v)
 	}
 	if limit.Judge(ct.states, c, now, v); v.Allowed {
-		ct.take(c, now, v)
+		sh.take(ct, c, now, v)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 // slot still counts, a positive one charges more without asking, so that later requests pay. A counter that was reset
 // since is left alone.
 func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	if err := c.Check(); err != nil {
+	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
 	sh := s.shard(c.Key)
@@ -105,7 +105,8 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 			ct.states[i].Take(&c.Limits[i], now, deltas[i])
 		}
 	}
-	ct.end = ends(ct.states, c, now)
+	sh.advance(now)
+	ct.end = sh.ends(ct.states, c, now)
 	return nil
 }
 

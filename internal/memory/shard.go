@@ -22,19 +22,22 @@ type counter struct {
 	due    time.Time     // its place in the queue: never after end
 }
 
-func (ct *counter) take(c *limit.Charge, now time.Time, v *limit.Verdict) {
+func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.Take(ct.states, c, now, v)
 	v.Receipt.Life = ct.life
-	ct.end = ends(ct.states, c, now)
+	sh.advance(now)
+	ct.end = sh.ends(ct.states, c, now)
 }
 
-// ends returns when the last of the states counts for nothing any more.
-func ends(states []limit.Slots, c *limit.Charge, now time.Time) time.Time {
-	end := now
+// ends returns when the last of the states counts for nothing any more, by the shard's clock: as DynamoDB's ttl is, it is
+// reckoned from the newest time seen and not from the caller's, so that a caller whose clock is behind does not have its
+// counter dropped at once.
+func (sh *shard) ends(states []limit.Slots, c *limit.Charge, now time.Time) time.Time {
+	end := sh.newest
 	for i := range c.Limits {
 		if h, ok := states[i].Newest(); ok {
 			l := &c.Limits[i]
-			if t := now.Add(l.Until(h+l.Slots()+1, now)); t.After(end) {
+			if t := sh.newest.Add(l.Until(h+l.Slots()+1, now)); t.After(end) {
 				end = t
 			}
 		}
@@ -64,19 +67,23 @@ func (sh *shard) open(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	}
 	sh.lives++
 	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: states}
-	ct.take(c, now, v)
+	sh.take(ct, c, now, v)
 	ct.due = ct.end
 	sh.counters[c.Key] = ct
 	heap.Push(&sh.queue, ct)
 	return nil
 }
 
-// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window has ended.
-// A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
-func (sh *shard) reclaim(now time.Time) {
+func (sh *shard) advance(now time.Time) {
 	if now.After(sh.newest) {
 		sh.newest = now
 	}
+}
+
+// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window has ended.
+// A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
+func (sh *shard) reclaim(now time.Time) {
+	sh.advance(now)
 	for len(sh.queue) > 0 {
 		first, before := sh.queue[0], sh.newest
 		if len(sh.counters) < sh.bound {

@@ -40,13 +40,16 @@ func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set == nil {
-		set, version, err := s.load(ctx, 0)
+		bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
+		defer cancel()
+		set, version, err := s.load(bounded, 0)
 		if err != nil {
 			return nil, err
 		}
 		s.set, s.version, s.checked = set, version, now
 	}
-	if now.Sub(s.checked) >= refreshEvery && !s.looking {
+	age := now.Sub(s.checked) // negative if the clock has been put back since
+	if (age >= refreshEvery || age < 0) && !s.looking {
 		s.looking = true
 		go s.refresh(context.WithoutCancel(ctx), now, s.version)
 	}
@@ -57,9 +60,14 @@ func (s *Source) refresh(ctx context.Context, now time.Time, have int64) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	set, version, err := s.load(ctx, have)
+	s.take(set, version, now)
 	if err != nil {
 		s.report(fmt.Errorf("refreshing rules, keeping version %d: %w", have, err))
 	}
+}
+
+// take ends a look; a nil set leaves the rules as they are.
+func (s *Source) take(set *rules.Set, version int64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looking, s.checked = false, now
