@@ -58,7 +58,7 @@ func problemOf(d *engine.Decision) headers.Problem {
 		return headers.Blocked
 	case d.Reason == engine.Unmatched:
 		return headers.Unmatched
-	case d.Degraded:
+	case d.Verdicts[0].Degraded:
 		return headers.ReducedCapacity
 	}
 	return headers.QuotaExceeded

@@ -10,6 +10,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 
 var (
 	// ErrContended is returned when three writes in a row lost against others and the last answer does not deny.
-	ErrContended = errors.New("counter changed under every attempt")
+	ErrContended = fmt.Errorf("counter changed under every attempt: %w", limit.ErrUndecided)
 	// ErrAhead is returned for a counter that a clock far ahead has charged: nobody could charge it before that slot.
 	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` starts it afresh")
 )

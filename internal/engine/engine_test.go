@@ -233,3 +233,24 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("decision %+v, error %v", d, err)
 	}
 }
+
+// undecided is a store that is well but has no turn for anybody.
+type undecided struct{ *memory.Store }
+
+func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+	return memory.ErrFull
+}
+
+// TestUndecidedIsNoOutage denies what a store in good health could not take: counted locally it would come on top.
+func TestUndecidedIsNoOutage(t *testing.T) {
+	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
+		set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
+		if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); err != nil || d.Allowed != want || !d.Degraded {
+			t.Errorf("%s: decision %+v, error %v", policy, d, err)
+		}
+	}
+}

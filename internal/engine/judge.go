@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,9 @@ import (
 
 // outageRetry is the retry-after of a denial by on_error: deny. Nobody knows when the store will answer again.
 const outageRetry = time.Second
+
+// giveBackTimeout bounds, in real time, the return of what a denied request took.
+const giveBackTimeout = 250 * time.Millisecond
 
 // judge charges the rules of a decision one after another, having asked first whether one of them can deny for free.
 func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) {
@@ -46,6 +50,9 @@ func (e *Engine) foresee(now time.Time, d *Decision) bool {
 
 // giveBack returns what rules before the denying one have taken. Units that cannot be returned stay charged.
 func (e *Engine) giveBack(ctx context.Context, now time.Time, charged []Verdict) {
+	// The decision's deadline may be what ended it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
 	var wg sync.WaitGroup
 	for i := range charged {
 		v := &charged[i]
@@ -65,16 +72,17 @@ func (e *Engine) giveBack(ctx context.Context, now time.Time, charged []Verdict)
 	wg.Wait()
 }
 
-// degrade decides as the rule's on_error says after the store has failed.
+// degrade decides as the rule's on_error says after the store has failed. A store that is well but undecided denies,
+// unless the rule allows: what this process counts on its own would come on top of what the store has let through.
 func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *Verdict, cause error) {
 	e.opts.Recorder.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
 	v.Degraded = true
 	v.Verdict = limit.Verdict{}
-	switch v.Rule.OnError {
-	case rules.OnErrorAllow:
+	switch {
+	case v.Rule.OnError == rules.OnErrorAllow, v.charge.Free():
 		v.Blind, v.Allowed = true, true
 		return
-	case rules.OnErrorLocal:
+	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided):
 		v.charge.Limits = localLimits(v.charge.Limits, v.charge.Costs, set.Instances)
 		if err := e.opts.Local.Charge(ctx, now, &v.charge, &v.Verdict); err == nil {
 			return

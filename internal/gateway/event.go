@@ -18,15 +18,16 @@ func event(r *http.Request, stage string) apigw.RequestEvent {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	query := r.URL.Query()
+	query, headers := r.URL.Query(), r.Header.Clone()
+	headers["Host"] = []string{r.Host} // net/http takes it out of the fields
 	ev := apigw.RequestEvent{
 		Type:                            "REQUEST",
 		MethodArn:                       "arn:aws:execute-api:local:000000000000:slidegate/" + stage + "/" + r.Method + path,
 		Resource:                        greedyRoute,
 		Path:                            path,
 		HTTPMethod:                      r.Method,
-		Headers:                         last(r.Header),
-		MultiValueHeaders:               r.Header,
+		Headers:                         last(headers),
+		MultiValueHeaders:               headers,
 		QueryStringParameters:           last(query),
 		MultiValueQueryStringParameters: query,
 		PathParameters:                  map[string]string{"proxy": strings.TrimPrefix(path, "/")},

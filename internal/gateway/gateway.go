@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -118,6 +119,9 @@ func decision(ctx context.Context) map[string]any {
 // specifications, which Header.Set would change.
 func addFields(h http.Header, decision map[string]any) {
 	for name, value := range apigw.AllowedFields(decision) {
+		if strings.HasPrefix(name, "Access-Control-") && h.Get("Access-Control-Allow-Origin") != "" {
+			continue // the backend speaks for itself
+		}
 		h.Del(name)
 		h[name] = []string{value}
 	}

@@ -58,6 +58,10 @@ func (c *Charge) Free() bool {
 	return true
 }
 
+// ErrUndecided is wrapped by the errors of a store that is well but has no room or no turn for a charge. It is no outage:
+// to count elsewhere instead would let more through than the limit says.
+var ErrUndecided = errors.New("the store cannot take the charge now")
+
 // Verdict is a store's answer to a Charge.
 type Verdict struct {
 	Result                   // all limits together

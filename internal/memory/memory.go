@@ -4,7 +4,7 @@ package memory
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"hash/maphash"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 
 // ErrFull is returned for a key that the store does not hold yet while live keys fill its bound. A live counter is never
 // dropped to make room: whoever floods the store with made-up keys must not free anybody from a limit.
-var ErrFull = errors.New("memory store is full of live keys")
+var ErrFull = fmt.Errorf("memory store is full of live keys: %w", limit.ErrUndecided)
 
 // DefaultMaxKeys bounds a store that was not told otherwise. A key takes about 250 bytes and 16 bytes for each slot that
 // it uses: at most 1.2 KB with one limit of 60 slots.
@@ -29,7 +29,8 @@ type Store struct {
 }
 
 // New returns a store for at most maxKeys keys; 0 stands for DefaultMaxKeys. The bound is shared out evenly among the
-// shards, so a store may report ErrFull a few keys before it holds all of them.
+// shards, so a store reports ErrFull once the fullest shard is full: at about 96% of 250,000 keys,
+// 80% of 10,000.
 func New(maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = DefaultMaxKeys
