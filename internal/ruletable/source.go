@@ -14,10 +14,12 @@ const (
 	refreshEvery = 10 * time.Second
 	// refreshTimeout bounds one look, in real time.
 	refreshTimeout = 5 * time.Second
+	// refreshWait is how long the request that starts a look waits for it, in real time.
+	refreshWait = 100 * time.Millisecond
 )
 
-// Source serves the rules in force. A request that finds them ten seconds old starts a look at the pointer and goes on
-// with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot be read or are not
+// Source serves the rules in force. A request that finds them ten seconds old starts a look at the pointer, waits for it a
+// moment, and goes on with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot be read or are not
 // valid leave the running ones as they are, and are reported.
 type Source struct {
 	table  *Table
@@ -51,9 +53,25 @@ func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	age := now.Sub(s.checked) // negative if the clock has been put back since
 	if (age >= refreshEvery || age < 0) && !s.looking {
 		s.looking = true
-		go s.refresh(context.WithoutCancel(ctx), now, s.version)
+		s.waitFor(ctx, now, s.version)
 	}
 	return s.set, nil
+}
+
+// waitFor starts a look and waits for it a moment, without the lock: a Lambda that answered first would be frozen in the
+// middle of it. A look that takes longer goes on beside the request.
+func (s *Source) waitFor(ctx context.Context, now time.Time, have int64) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.refresh(context.WithoutCancel(ctx), now, have)
+	}()
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-done:
+	case <-time.After(refreshWait):
+	}
 }
 
 func (s *Source) refresh(ctx context.Context, now time.Time, have int64) {
