@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,7 +66,11 @@ func (c *Client) expire(ctx context.Context, t Table) error {
 	if err != nil {
 		return err
 	}
-	if d := now.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+	if d := now.TimeToLiveDescription; d != nil && d.AttributeName != nil &&
+		(d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
+		if *d.AttributeName != t.TTL {
+			return fmt.Errorf("items expire by attribute %s: want %s", *d.AttributeName, t.TTL)
+		}
 		return nil
 	}
 	_, err = c.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
