@@ -37,7 +37,7 @@ var codes = map[string]error{
 }
 
 // Translate puts an error of the SDK into this package's words and names the table. It is the only place that does, and
-// leaves nil and errors that have been translated alone.
+// leaves nil alone.
 func Translate(err error, table string) error {
 	if err == nil {
 		return nil

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,19 +81,9 @@ func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), e
 		slots[i] = append(slots[i], limit.Slot{Number: number, Units: units})
 	}
 	for i := range slots {
-		slices.SortFunc(slots[i], func(a, b limit.Slot) int { return compare(a.Number, b.Number) })
+		slices.SortFunc(slots[i], func(a, b limit.Slot) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	return slots, nil
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // readLimit reads what the item holds of limit i besides its slots. What does not add up is refused: a wrong ceiling
