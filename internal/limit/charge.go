@@ -31,8 +31,8 @@ func (c *Charge) Check() error {
 	return nil
 }
 
-// CheckSettlement returns an error for corrections of the charge that no store can make: one for each limit, of
-// MaxCapacity units at most.
+// CheckSettlement returns an error for corrections of the charge that no store can make. There is one for each limit, of
+// MaxCapacity units at most, and of none for a limit that is not Correctable.
 func (c *Charge) CheckSettlement(deltas []int64) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -43,6 +43,9 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 	for i, delta := range deltas {
 		if delta < -MaxCapacity || delta > MaxCapacity {
 			return fmt.Errorf("limit %q: correction %d is out of range", c.Limits[i].Name, delta)
+		}
+		if l := &c.Limits[i]; delta != 0 && !l.Correctable() {
+			return fmt.Errorf("limit %q: a %s cannot be corrected", l.Name, l.Algorithm)
 		}
 	}
 	return nil
@@ -73,25 +76,36 @@ type Verdict struct {
 // Receipt names what a charge took, so that it can be corrected once the true cost is known.
 type Receipt struct {
 	Life  string           // the life of the counter that was charged: nothing is corrected in a later one
-	Slots [MaxLimits]int64 // the slot charged, by limit
+	Slots [MaxLimits]int64 // the slot charged, by limit; 0 for a bucket
 }
 
 // Judge says what a charge on these states would get now, one state for each limit. It changes nothing, and leaves in the
 // receipt the slots that Take would charge.
-func Judge(states []Slots, c *Charge, now time.Time, v *Verdict) {
+func Judge(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
-		q := states[i].Current(&c.Limits[i], now)
+		l, s := &c.Limits[i], &states[i]
+		if l.Bucket() {
+			v.Receipt.Slots[i] = 0
+			v.Limits[i] = s.Bucket.judge(l, now, c.Costs[i])
+			continue
+		}
+		q := s.Current(l, now)
 		v.Receipt.Slots[i] = q
-		v.Limits[i] = states[i].judge(&c.Limits[i], now, q, c.Costs[i])
+		v.Limits[i] = s.Slots.judge(l, now, q, c.Costs[i])
 	}
 	v.Receipt.Life = ""
 	v.Result = Combine(v.Limits[:len(c.Limits)])
 }
 
 // Take charges the states after Judge has allowed it in v. The receipt's life is the store's to add.
-func Take(states []Slots, c *Charge, now time.Time, v *Verdict) {
+func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
-		v.Limits[i] = states[i].take(&c.Limits[i], now, v.Receipt.Slots[i], c.Costs[i])
+		l, s := &c.Limits[i], &states[i]
+		if l.Bucket() {
+			v.Limits[i] = s.Bucket.take(l, now, c.Costs[i])
+			continue
+		}
+		v.Limits[i] = s.Slots.take(l, now, v.Receipt.Slots[i], c.Costs[i])
 	}
 	v.Result = Combine(v.Limits[:len(c.Limits)])
 }

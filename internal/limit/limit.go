@@ -12,10 +12,16 @@ const MaxLimits = 8
 // MaxSlots is the largest number of slots that a window may be cut into.
 const MaxSlots = 600
 
+// MaxLog is the largest capacity of a sliding window log, which keeps every request.
+const MaxLog = 1000
+
 // MaxCapacity is the largest capacity: below 2³², so that sums over a window never leave 63 bits.
 const MaxCapacity = 1<<32 - 1
 
-// Never is the retry-after of a charge that its limit can never allow: its cost is above the capacity.
+// MaxDrain is the longest time that a bucket may take to refill or a queue to drain.
+const MaxDrain = 10 * 366 * 24 * time.Hour
+
+// Never is the retry-after of a charge that its limit can never allow: its cost is above Most.
 const Never time.Duration = -1
 
 // Algorithm says how a limit counts.
@@ -25,12 +31,27 @@ const (
 	// SlidingWindow counts by slots of the limit's granularity and adds up every slot that the window touches. No window
 	// of any position ever holds more than the capacity; up to one slot's worth of room is given up for that.
 	SlidingWindow Algorithm = iota
-	// FixedWindow counts by whole windows, aligned to the Unix epoch. It keeps one number, and lets up to twice the
-	// capacity through around the border of two windows.
+	// FixedWindow counts by whole windows, aligned to the Unix epoch or to a calendar. It keeps one number, and lets up to
+	// twice the capacity through around the border of two windows.
 	FixedWindow
+	// SlidingWindowCounter keeps the counts of two fixed windows and weighs the older one by how much of it a window that
+	// ends now still covers. Two numbers instead of one for each slot, for a bound of just under twice the capacity.
+	SlidingWindowCounter
+	// SlidingWindowLog keeps the time of every request. It gives up no room at all, and its state grows with the capacity,
+	// which is therefore at most MaxLog.
+	SlidingWindowLog
+	// TokenBucket refills at the rate of Capacity in a Window and holds Burst units: a caller that has been idle may take
+	// them at once. It keeps one number, by the generic cell rate algorithm (ITU-T I.371).
+	TokenBucket
+	// LeakyBucket lets requests out at the rate of Capacity in a Window, one by one, and has a queue of Burst units: a
+	// request that is admitted is told how long to wait for its turn. It counts as TokenBucket does.
+	LeakyBucket
 )
 
-var algorithms = [...]string{SlidingWindow: "sliding_window", FixedWindow: "fixed_window"}
+var algorithms = [...]string{
+	SlidingWindow: "sliding_window", FixedWindow: "fixed_window", SlidingWindowCounter: "sliding_window_counter",
+	SlidingWindowLog: "sliding_window_log", TokenBucket: "token_bucket", LeakyBucket: "leaky_bucket",
+}
 
 // String returns the name that rule files use, such as "sliding_window".
 func (a Algorithm) String() string {
@@ -58,36 +79,68 @@ type Limit struct {
 	Name        string // empty for a rule's only limit
 	Algorithm   Algorithm
 	Capacity    int64         // units, from 1 to MaxCapacity
-	Window      time.Duration // a whole number of slots
-	Granularity time.Duration // width of a slot; for a fixed window the window itself
+	Window      time.Duration // a whole number of slots; the nominal length of a calendar's window
+	Granularity time.Duration // width of a slot: the window itself where one slot is a window, Exact for a log, 0 for a bucket
+	Burst       int64         // units that a bucket holds, or that a leaky bucket queues; 0 for the other algorithms
+	Calendar    *Calendar     // where the windows of a fixed window begin; nil for the Unix epoch
 }
+
+// Exact is the granularity of a sliding window log: each nanosecond is a slot of its own.
+const Exact = time.Nanosecond
 
 // valid reports whether the limit can be judged at all.
 func (l *Limit) valid() bool {
-	if l.Granularity <= 0 || l.Window <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity {
+	if l.Window <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Calendar != nil && (l.Algorithm != FixedWindow || !l.Calendar.valid()) {
 		return false
 	}
 	switch l.Algorithm {
 	case SlidingWindow:
-		return l.Window%l.Granularity == 0 && l.Slots() <= MaxSlots
-	case FixedWindow:
+		return l.Granularity > 0 && l.Window%l.Granularity == 0 && l.Slots() <= MaxSlots
+	case FixedWindow, SlidingWindowCounter:
 		return l.Granularity == l.Window
+	case SlidingWindowLog:
+		return l.Granularity == Exact && l.Capacity <= MaxLog
+	case TokenBucket, LeakyBucket:
+		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= MaxCapacity && l.drains()
 	}
 	return false
 }
 
+// Bucket reports whether the limit keeps a Bucket and not Slots.
+func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket }
+
+// Correctable reports whether a charge can be corrected afterwards. A bucket and a log do not keep apart what a charge
+// took from what others took since.
+func (l *Limit) Correctable() bool { return !l.Bucket() && l.Algorithm != SlidingWindowLog }
+
+// Most returns the largest cost that the limit can ever allow.
+func (l *Limit) Most() int64 {
+	if l.Bucket() {
+		return l.Burst
+	}
+	return l.Capacity
+}
+
 // Slots returns k, the number of slots before the current one that still count: the window's width in slots for a sliding
-// window, none for a fixed one.
+// window, because the current slot is not over yet; none for a fixed one.
 func (l *Limit) Slots() int64 {
-	if l.Algorithm == FixedWindow {
+	switch l.Algorithm {
+	case FixedWindow:
 		return 0
+	case SlidingWindowCounter:
+		return 1
+	case SlidingWindowLog:
+		return int64(l.Window) - 1 // a nanosecond is over as soon as it is there
 	}
 	return int64(l.Window / l.Granularity)
 }
 
 // SlotAt returns the number of the slot that holds t, counted from the Unix epoch. Moments before the epoch are in
-// negative slots. t must be between the years 1678 and 2262, where Unix nanoseconds fit 64 bits.
+// negative slots. t must be between the years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no slots.
 func (l *Limit) SlotAt(t time.Time) int64 {
+	if l.Calendar != nil {
+		return l.Calendar.windowAt(t)
+	}
 	ns, width := t.UnixNano(), int64(l.Granularity)
 	b := ns / width
 	if ns%width < 0 {
@@ -98,6 +151,9 @@ func (l *Limit) SlotAt(t time.Time) int64 {
 
 // Until returns the time from now to the start of a slot.
 func (l *Limit) Until(slot int64, now time.Time) time.Duration {
+	if l.Calendar != nil {
+		return l.Calendar.start(slot).Sub(now)
+	}
 	return time.Duration(slot*int64(l.Granularity) - now.UnixNano())
 }
 
@@ -107,10 +163,11 @@ type Result struct {
 	Remaining  int64         // units left now, after the charge if it was made; never negative
 	Reset      time.Duration // until the key is empty again if nothing else comes
 	RetryAfter time.Duration // until this cost would be allowed if nothing else came; 0 where allowed, or Never
+	Delay      time.Duration // how long an admitted request is to wait for its turn; a leaky bucket's alone
 }
 
 // Combine returns the result of limits that are charged all or none: allowed if all allow, the least remaining, the latest
-// reset and retry-after.
+// reset, retry-after and delay.
 func Combine(results []Result) Result {
 	if len(results) == 0 {
 		return Result{Allowed: true}
@@ -121,6 +178,10 @@ func Combine(results []Result) Result {
 		all.Remaining = min(all.Remaining, r.Remaining)
 		all.Reset = max(all.Reset, r.Reset)
 		all.RetryAfter = later(all.RetryAfter, r.RetryAfter)
+		all.Delay = max(all.Delay, r.Delay)
+	}
+	if !all.Allowed {
+		all.Delay = 0
 	}
 	return all
 }

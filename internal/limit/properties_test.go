@@ -46,7 +46,7 @@ func TestProperties(t *testing.T) {
 		if l.Algorithm == limit.FixedWindow {
 			bound *= 2
 		}
-		var state limit.Slots
+		var state limit.State
 		var log []admitted
 		now, newest := epoch, time.Time{}
 		for range rapid.IntRange(1, 60).Draw(t, "charges") {
@@ -75,7 +75,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-func checkRemaining(t *rapid.T, state *limit.Slots, l *limit.Limit, now time.Time, remaining int64) {
+func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, remaining int64) {
 	if remaining > 0 && !state.Judge(l, now, remaining).Allowed {
 		t.Fatalf("%d said to be left, but denied", remaining)
 	}
@@ -85,7 +85,7 @@ func checkRemaining(t *rapid.T, state *limit.Slots, l *limit.Limit, now time.Tim
 }
 
 // checkRetryAfter holds the retry-after to the nanosecond: denied until then, allowed then.
-func checkRetryAfter(t *rapid.T, state *limit.Slots, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
+func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
 		if cost <= l.Capacity {
 			t.Fatalf("never for a cost of %d, capacity %d", cost, l.Capacity)
@@ -104,7 +104,7 @@ func checkRetryAfter(t *rapid.T, state *limit.Slots, l *limit.Limit, now time.Ti
 func TestReset(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
-		var state limit.Slots
+		var state limit.State
 		now := epoch.Add(time.Duration(rapid.Int64Range(0, int64(l.Window)).Draw(t, "offset")))
 		reset := state.Take(&l, now, rapid.Int64Range(1, l.Capacity).Draw(t, "cost")).Reset
 		if state.Judge(&l, now.Add(reset-1), l.Capacity).Allowed {

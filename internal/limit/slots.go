@@ -12,7 +12,8 @@ type Slot struct {
 }
 
 // Slots is the state of the algorithms that count by slots: the units charged to one key, by slot. The zero value has
-// never been charged. It holds one element for each slot in use, at most k+1 of them still count.
+// never been charged. It holds one element for each slot in use, at most k+1 of them still count; a log's slots are
+// nanoseconds, so it holds one for each moment at which it was charged.
 //
 // Time never runs backwards for a key: a charge by a clock behind the newest slot is made in the newest slot. Without
 // that rule a late caller could add to a window that another caller has already found full.
@@ -60,33 +61,28 @@ func (s *Slots) expired(number int64) (n int, units int64) {
 	return n, units
 }
 
-// Used returns the units in the window that ends with slot q.
-func (s *Slots) Used(l *Limit, q int64) int64 {
+// Used returns the units that count against the capacity now: those in the window, an older part of them weighted where
+// the algorithm does that.
+func (s *Slots) Used(l *Limit, now time.Time) int64 { return s.used(l, now, s.Current(l, now)) }
+
+func (s *Slots) used(l *Limit, now time.Time, q int64) int64 {
+	if l.Algorithm == SlidingWindowCounter {
+		return s.weighted(l, now, q)
+	}
 	_, gone := s.expired(q - l.Slots())
 	return s.sum - gone
 }
 
-// Judge says what a charge of cost units would get now. It changes nothing.
-func (s *Slots) Judge(l *Limit, now time.Time, cost int64) Result {
-	return s.judge(l, now, s.Current(l, now), cost)
-}
-
 func (s *Slots) judge(l *Limit, now time.Time, q, cost int64) Result {
-	k := l.Slots()
-	n, gone := s.expired(q - k)
-	used := s.sum - gone
-	r := Result{Allowed: cost == 0 || cost <= l.Capacity-used, Remaining: max(0, l.Capacity-used), Reset: s.reset(l, now, k)}
+	used := s.used(l, now, q)
+	r := Result{Allowed: cost == 0 || cost <= l.Capacity-used, Remaining: max(0, l.Capacity-used), Reset: s.reset(l, now)}
 	if !r.Allowed {
-		r.RetryAfter = retryAfter(s.slots[n:], l, now, used, cost)
+		r.RetryAfter = s.retryAfter(l, now, q, cost)
 	}
 	return r
 }
 
-// Take charges cost units now, whatever the capacity says: ask Judge first. It returns what is left.
-func (s *Slots) Take(l *Limit, now time.Time, cost int64) Result {
-	return s.take(l, now, s.Current(l, now), cost)
-}
-
+// take charges cost units to slot q, whatever the capacity says.
 func (s *Slots) take(l *Limit, now time.Time, q, cost int64) Result {
 	if cost != 0 {
 		s.add(l, q, cost)
@@ -94,13 +90,8 @@ func (s *Slots) take(l *Limit, now time.Time, q, cost int64) Result {
 	return s.left(l, now, q)
 }
 
-// Left returns what is left now to a charge that was made.
-func (s *Slots) Left(l *Limit, now time.Time) Result { return s.left(l, now, s.Current(l, now)) }
-
 func (s *Slots) left(l *Limit, now time.Time, q int64) Result {
-	k := l.Slots()
-	_, gone := s.expired(q - k)
-	return Result{Allowed: true, Remaining: max(0, l.Capacity-s.sum+gone), Reset: s.reset(l, now, k)}
+	return Result{Allowed: true, Remaining: max(0, l.Capacity-s.used(l, now, q)), Reset: s.reset(l, now)}
 }
 
 func (s *Slots) add(l *Limit, q, cost int64) {
@@ -128,24 +119,28 @@ func (s *Slots) GiveBack(number, units int64) int64 {
 }
 
 // reset returns the time until the last slot that holds a unit has left the window.
-func (s *Slots) reset(l *Limit, now time.Time, k int64) time.Duration {
+func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	for i := len(s.slots) - 1; i >= 0; i-- {
 		if s.slots[i].Units > 0 {
-			return max(0, l.Until(s.slots[i].Number+k+1, now))
+			return max(0, l.Until(s.slots[i].Number+l.Slots()+1, now))
 		}
 	}
 	return 0
 }
 
-// retryAfter returns the time until enough of the slots that hold the used units have left the window.
-func retryAfter(slots []Slot, l *Limit, now time.Time, used, cost int64) time.Duration {
+// retryAfter returns the time until enough of the units in the window have left it.
+func (s *Slots) retryAfter(l *Limit, now time.Time, q, cost int64) time.Duration {
 	if cost > l.Capacity {
 		return Never
 	}
-	var last int64
-	for i := 0; i < len(slots) && cost > l.Capacity-used; i++ {
-		used -= slots[i].Units
-		last = slots[i].Number
+	if l.Algorithm == SlidingWindowCounter {
+		return s.retryWeighted(l, now, q, cost)
+	}
+	n, gone := s.expired(q - l.Slots())
+	used, last := s.sum-gone, q
+	for i := n; i < len(s.slots) && cost > l.Capacity-used; i++ {
+		used -= s.slots[i].Units
+		last = s.slots[i].Number
 	}
 	return l.Until(last+l.Slots()+1, now)
 }

@@ -99,7 +99,7 @@ func TestTraces(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var state limit.Slots
+			var state limit.State
 			for i, m := range test.trace {
 				now := epoch.Add(m.at)
 				got := state.Judge(&test.limit, now, m.cost)
@@ -117,7 +117,7 @@ func TestTraces(t *testing.T) {
 
 func TestLoweredCapacity(t *testing.T) {
 	wide, narrow := sliding(5, 10*sec, sec), sliding(2, 10*sec, sec)
-	var state limit.Slots
+	var state limit.State
 	state.Take(&wide, epoch, 2)
 	state.Take(&wide, epoch.Add(3*sec), 3)
 	got := state.Judge(&narrow, epoch.Add(4*sec), 1)
@@ -128,7 +128,7 @@ func TestLoweredCapacity(t *testing.T) {
 
 func TestGiveBack(t *testing.T) {
 	l := sliding(3, 10*sec, sec)
-	var state limit.Slots
+	var state limit.State
 	state.Take(&l, epoch, 3)
 	slot, _ := state.Newest()
 	if got := state.GiveBack(slot, 2); got != 2 {
@@ -169,7 +169,7 @@ func TestCombine(t *testing.T) {
 // TestHugeCost asks for costs at which used + cost would overflow.
 func TestHugeCost(t *testing.T) {
 	l := sliding(limit.MaxCapacity, 10*sec, sec)
-	var state limit.Slots
+	var state limit.State
 	state.Take(&l, epoch, limit.MaxCapacity)
 	if got := state.Judge(&l, epoch, 1<<63-1); got.Allowed || got.RetryAfter != limit.Never {
 		t.Errorf("got %+v", got)

@@ -81,7 +81,7 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 		limit.Judge(ct.states, c, now, v)
 		return nil
 	}
-	limit.Judge(make([]limit.Slots, limit.MaxLimits), c, now, v)
+	limit.Judge(make([]limit.State, len(c.Limits)), c, now, v)
 	return nil
 }
 
@@ -99,13 +99,7 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	if ct == nil || ct.life != r.Life {
 		return nil
 	}
-	for i := range c.Limits {
-		if deltas[i] < 0 {
-			ct.states[i].GiveBack(r.Slots[i], -deltas[i])
-		} else {
-			ct.states[i].Take(&c.Limits[i], now, deltas[i])
-		}
-	}
+	ct.settle(now, c, r, deltas)
 	sh.advance(now)
 	ct.end = sh.ends(ct.states, c, now)
 	return nil

@@ -17,9 +17,20 @@ const linger = time.Hour
 type counter struct {
 	key    string
 	life   string
-	states []limit.Slots // one for each limit
+	states []limit.State // one for each limit
 	end    time.Time     // when its last window has ended
 	due    time.Time     // its place in the queue: never after end
+}
+
+func (ct *counter) settle(now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) {
+	for i := range c.Limits {
+		switch {
+		case deltas[i] < 0:
+			ct.states[i].GiveBack(r.Slots[i], -deltas[i])
+		case deltas[i] > 0:
+			ct.states[i].Take(&c.Limits[i], now, deltas[i])
+		}
+	}
 }
 
 func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
@@ -32,14 +43,11 @@ func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verd
 // ends returns when the last of the states counts for nothing any more, by the shard's clock: as DynamoDB's ttl is, it is
 // reckoned from the newest time seen and not from the caller's, so that a caller whose clock is behind does not have its
 // counter dropped at once.
-func (sh *shard) ends(states []limit.Slots, c *limit.Charge, now time.Time) time.Time {
+func (sh *shard) ends(states []limit.State, c *limit.Charge, now time.Time) time.Time {
 	end := sh.newest
 	for i := range c.Limits {
-		if h, ok := states[i].Newest(); ok {
-			l := &c.Limits[i]
-			if t := sh.newest.Add(l.Until(h+l.Slots()+1, now)); t.After(end) {
-				end = t
-			}
+		if t := sh.newest.Add(states[i].Expiry(&c.Limits[i], now)); t.After(end) {
+			end = t
 		}
 	}
 	return end
@@ -57,7 +65,7 @@ type shard struct {
 
 // open decides a charge on a key that the shard does not hold, and makes its counter if it is allowed.
 func (sh *shard) open(c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	states := make([]limit.Slots, len(c.Limits))
+	states := make([]limit.State, len(c.Limits))
 	if limit.Judge(states, c, now, v); !v.Allowed || c.Free() {
 		return nil
 	}

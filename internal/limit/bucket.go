@@ -1,0 +1,92 @@
+package limit
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Bucket is the state of the token and the leaky bucket: the generic cell rate algorithm's theoretical arrival time, at
+// which the bucket is full again, or the queue empty. The zero value has never been charged.
+//
+// It only grows, so a caller whose clock is behind sees a bucket that is emptier than it is, and no fuller one.
+type Bucket struct {
+	full    int64 // Unix nanoseconds
+	charged bool
+}
+
+// NewBucket returns a bucket that is full again at a moment, in Unix nanoseconds.
+func NewBucket(full int64) Bucket { return Bucket{full, true} }
+
+// Full returns when the bucket is full again, in Unix nanoseconds; ok is false for one never charged.
+func (b *Bucket) Full() (full int64, ok bool) { return b.full, b.charged }
+
+// Interval returns T, the time in which one unit refills: ⌈window / capacity⌉, so that rounding never makes it faster.
+func (l *Limit) Interval() time.Duration {
+	return (l.Window + time.Duration(l.Capacity) - 1) / time.Duration(l.Capacity)
+}
+
+// Drain returns the time in which an empty bucket refills or a full queue drains.
+func (l *Limit) Drain() time.Duration { return time.Duration(l.Burst) * l.Interval() }
+
+// drains reports whether Drain is within MaxDrain.
+func (l *Limit) drains() bool {
+	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Interval()))
+	return hi == 0 && lo <= uint64(MaxDrain)
+}
+
+// backlog returns the time from now until the bucket is full again.
+func (b *Bucket) backlog(now time.Time) time.Duration {
+	if !b.charged {
+		return 0
+	}
+	return max(0, time.Duration(b.full-now.UnixNano()))
+}
+
+func (b *Bucket) judge(l *Limit, now time.Time, cost int64) Result {
+	backlog := b.backlog(now)
+	room := l.Drain() - backlog
+	r := Result{Remaining: max(0, int64(room/l.Interval())), Reset: backlog}
+	switch {
+	case cost == 0:
+		r.Allowed = true
+	case cost > l.Burst:
+		r.RetryAfter = Never
+	case time.Duration(cost)*l.Interval() <= room:
+		r.Allowed = true
+		r.Delay = l.delay(backlog)
+	default:
+		r.RetryAfter = time.Duration(cost)*l.Interval() - room
+	}
+	return r
+}
+
+// delay returns how long a request waits behind a backlog: a token bucket lets it go at once.
+func (l *Limit) delay(backlog time.Duration) time.Duration {
+	if l.Algorithm == LeakyBucket {
+		return backlog
+	}
+	return 0
+}
+
+// take charges cost units, at most Burst.
+func (b *Bucket) take(l *Limit, now time.Time, cost int64) Result {
+	if cost != 0 {
+		now := now.UnixNano()
+		if !b.charged || b.full < now {
+			b.full = now
+		}
+		b.full += cost * int64(l.Interval())
+		b.charged = true
+	}
+	return b.left(l, now, cost)
+}
+
+// left returns what is left now to a charge of cost that was made. Its delay is the backlog that it met.
+func (b *Bucket) left(l *Limit, now time.Time, cost int64) Result {
+	backlog := b.backlog(now)
+	r := Result{Allowed: true, Remaining: max(0, int64((l.Drain()-backlog)/l.Interval())), Reset: backlog}
+	if cost != 0 {
+		r.Delay = l.delay(max(0, backlog-time.Duration(cost)*l.Interval()))
+	}
+	return r
+}

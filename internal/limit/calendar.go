@@ -1,0 +1,64 @@
+package limit
+
+import "time"
+
+// Unit is the length of a calendar's windows.
+type Unit uint8
+
+const (
+	Day   Unit = iota
+	Week       // starts on Monday
+	Month      // starts on the calendar's anchor
+)
+
+var nominal = [...]time.Duration{Day: 24 * time.Hour, Week: 7 * 24 * time.Hour, Month: 30 * 24 * time.Hour}
+
+// Calendar has fixed windows begin at midnight in a place, where a day has 23 to 25 hours when its clocks change.
+type Calendar struct {
+	Unit     Unit
+	Location *time.Location
+	Anchor   int // day of the month on which months start, from 1 to 28; 0 stands for 1
+}
+
+// Nominal returns the length of a window as a rule file states it: a month has 30 days.
+func (c *Calendar) Nominal() time.Duration { return nominal[c.Unit] }
+
+func (c *Calendar) valid() bool {
+	return int(c.Unit) < len(nominal) && c.Location != nil && c.Anchor >= 0 && c.Anchor <= 28 && (c.Unit == Month || c.Anchor == 0)
+}
+
+// start returns when a window begins. Days, weeks and months are counted from those of 1 January 1970. Where clocks leave
+// out midnight, the day starts with what the time package makes of it, within an hour.
+func (c *Calendar) start(window int64) time.Time {
+	n := int(window)
+	switch c.Unit {
+	case Week:
+		return time.Date(1970, time.January, 7*n-2, 0, 0, 0, 0, c.Location) // 29 December 1969 was a Monday
+	case Month:
+		return time.Date(1970, time.January+time.Month(n), max(1, c.Anchor), 0, 0, 0, 0, c.Location)
+	}
+	return time.Date(1970, time.January, 1+n, 0, 0, 0, 0, c.Location)
+}
+
+// windowAt returns the window that holds t: the last one that has begun. The guess from the date is off by one at most.
+func (c *Calendar) windowAt(t time.Time) int64 {
+	window := c.guess(t.In(c.Location))
+	for c.start(window).After(t) {
+		window--
+	}
+	for !c.start(window + 1).After(t) {
+		window++
+	}
+	return window
+}
+
+func (c *Calendar) guess(t time.Time) int64 {
+	if c.Unit == Month {
+		return int64(t.Year()-1970)*12 + int64(t.Month()-time.January)
+	}
+	days := t.Unix() / int64(24*time.Hour/time.Second)
+	if c.Unit == Week {
+		return days / 7
+	}
+	return days
+}
