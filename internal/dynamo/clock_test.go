@@ -82,7 +82,7 @@ func TestFarAhead(t *testing.T) {
 		{-time.Hour, true, nil},
 	} {
 		store := New(nil, "", Options{Confirmed: func() bool { return test.confirmed }})
-		seen := &view{states: []limit.Slots{limit.NewSlots([]limit.Slot{{Number: now.Add(test.newest).Unix(), Units: 1}})}, totals: []int64{1}, seen: now}
+		seen := &view{states: []limit.State{{Slots: limit.NewSlots([]limit.Slot{{Number: now.Add(test.newest).Unix(), Units: 1}})}}, totals: []int64{1}, seen: now}
 		if _, err := store.judge(context.Background(), now, c, seen, &limit.Verdict{}); !errors.Is(err, test.err) {
 			t.Errorf("newest slot %v ahead, clock confirmed %v: error %v, want %v", test.newest, test.confirmed, err, test.err)
 		}

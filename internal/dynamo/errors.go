@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -28,6 +29,8 @@ var codes = map[string]error{
 	"ProvisionedThroughputExceededException": ErrThrottled,
 	"RequestLimitExceeded":                   ErrThrottled,
 	"ThrottlingException":                    ErrThrottled,
+	"ThrottlingError":                        ErrThrottled, // as a reason of a cancelled transaction, like the next
+	"ProvisionedThroughputExceeded":          ErrThrottled,
 	"AccessDeniedException":                  ErrNotPermitted,
 	"UnrecognizedClientException":            ErrNotPermitted,
 	"IncompleteSignatureException":           ErrNotPermitted,
@@ -49,6 +52,11 @@ func classify(err error) error {
 	var api smithy.APIError
 	var send *smithyhttp.RequestSendError
 	var network net.Error
+	for _, reason := range canceled(err) {
+		if known := codes[aws.ToString(reason.Code)]; known != nil {
+			return fmt.Errorf("%w (%w)", known, err)
+		}
+	}
 	switch {
 	case errors.As(err, &api) && codes[api.ErrorCode()] != nil:
 		return fmt.Errorf("%w (%w)", codes[api.ErrorCode()], err)
@@ -69,4 +77,19 @@ func conditionFailed(err error) (old map[string]types.AttributeValue, refused bo
 		return failed.Item, true
 	}
 	return nil, false
+}
+
+// inTransaction reports whether a write was refused, and nothing done, because a transaction holds the item.
+func inTransaction(err error) bool {
+	var conflict *types.TransactionConflictException
+	return errors.As(err, &conflict)
+}
+
+// canceled returns why a transaction was cancelled, one reason for each of its writes; nil for other errors.
+func canceled(err error) []types.CancellationReason {
+	var failed *types.TransactionCanceledException
+	if errors.As(err, &failed) {
+		return failed.CancellationReasons
+	}
+	return nil
 }

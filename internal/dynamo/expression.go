@@ -37,6 +37,11 @@ func (x *expression) text(name, s string) string {
 	return ":" + name
 }
 
+func (x *expression) binary(name string, b []byte) string {
+	x.values[":"+name] = &types.AttributeValueMemberB{Value: b}
+	return ":" + name
+}
+
 func (x *expression) require(condition ...string) {
 	x.conditions = append(x.conditions, strings.Join(condition, " "))
 }
@@ -58,28 +63,45 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// input spells the update for an item. Either outcome returns the whole item, so the caller always ends with a view.
-func (x *expression) input(table, key string) *dynamodb.UpdateItemInput {
-	update := ""
+// update returns the update expression.
+func (x *expression) update() string {
+	var update []string
 	if len(x.sets) > 0 {
-		update = "SET " + strings.Join(x.sets, ", ")
+		update = append(update, "SET "+strings.Join(x.sets, ", "))
 	}
 	if len(x.removals) > 0 {
-		update += " REMOVE " + strings.Join(x.removals, ", ")
+		update = append(update, "REMOVE "+strings.Join(x.removals, ", "))
 	}
-	in := &dynamodb.UpdateItemInput{
+	return strings.Join(update, " ")
+}
+
+func (x *expression) condition() string { return strings.Join(x.conditions, " AND ") }
+
+// input spells the update of an item. Either outcome returns the whole item, so the caller always ends with a view.
+func (x *expression) input(table, key string) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
 		TableName:                           aws.String(table),
 		Key:                                 itemKey(key),
-		ConditionExpression:                 aws.String(strings.Join(x.conditions, " AND ")),
-		UpdateExpression:                    aws.String(strings.TrimSpace(update)),
+		ConditionExpression:                 aws.String(x.condition()),
+		UpdateExpression:                    aws.String(x.update()),
 		ExpressionAttributeNames:            x.names,
+		ExpressionAttributeValues:           x.values,
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if len(x.values) > 0 {
-		in.ExpressionAttributeValues = x.values
-	}
-	return in
+}
+
+// part spells the update as one of a transaction, which returns an item only if its condition failed.
+func (x *expression) part(table, key string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName:                           aws.String(table),
+		Key:                                 itemKey(key),
+		ConditionExpression:                 aws.String(x.condition()),
+		UpdateExpression:                    aws.String(x.update()),
+		ExpressionAttributeNames:            x.names,
+		ExpressionAttributeValues:           x.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
 }
 
 func itemKey(key string) map[string]types.AttributeValue {
@@ -94,51 +116,9 @@ func chargeExpression(w *write, newLife string) *expression {
 	} else {
 		x.set(attrLife, x.orElse(attrLife, x.text("e", newLife)))
 	}
-	for i := range w.limits {
-		lw := &w.limits[i]
-		x.conditions = append(x.conditions, chargeCondition(x, lw, w.life != ""))
-		chargeUpdate(x, lw)
+	for _, l := range w.limits {
+		l.spell(x)
 	}
 	x.set(attrTTL, x.number("ttl", w.ttl))
 	return x
-}
-
-// chargeCondition holds if the charge keeps its limit: the total is under the ceiling that the view proves, or the credit
-// that an earlier caller worked out covers the cost. Time must not run backwards in either case.
-func chargeCondition(x *expression, w *limitWrite, viewed bool) string {
-	total, newest := x.name(w.letter+attrTotal), x.name(w.letter+attrNewest)
-	credit, capacity := x.name(w.letter+attrCredit), x.name(w.letter+attrCapacity)
-	slot := x.number(w.letter+"q", w.slot)
-	covered := capacity + " = " + x.number(w.letter+"n", w.capacity) + " AND " + credit + " >= " + x.number(w.letter+"c", w.cost)
-	switch {
-	case w.known:
-		return newest + " <= " + slot + " AND (" + total + " <= " + x.number(w.letter+"b", w.ceiling) + " OR (" + covered + "))"
-	case viewed: // the limit had never been charged in this life: if it has been since, look again
-		return "attribute_not_exists(" + newest + ")"
-	}
-	return "(attribute_not_exists(" + newest + ") OR (" + newest + " <= " + slot + " AND " + covered + "))"
-}
-
-func chargeUpdate(x *expression, w *limitWrite) {
-	cost, zero := x.number(w.letter+"c", w.cost), x.number("zero", 0)
-	total, credit, capacity := w.letter+attrTotal, w.letter+attrCredit, w.letter+attrCapacity
-	slot := slotName(w.letter, w.slot)
-	x.set(slot, x.orElse(slot, zero), "+", cost)
-	x.set(w.letter+attrNewest, x.number(w.letter+"q", w.slot))
-	switch {
-	case w.known && w.setCredit:
-		x.set(total, x.name(total), "+", cost)
-		x.set(credit, x.number(w.letter+"b", w.ceiling), "-", x.name(total))
-		x.set(capacity, x.number(w.letter+"n", w.capacity))
-	case w.known:
-		x.set(total, x.name(total), "+", cost)
-		x.set(credit, x.name(credit), "-", cost)
-	default:
-		x.set(total, x.orElse(total, zero), "+", cost)
-		x.set(credit, x.orElse(credit, x.number(w.letter+"n", w.capacity)), "-", cost)
-		x.set(capacity, x.orElse(capacity, x.number(w.letter+"n", w.capacity)))
-	}
-	for _, expired := range w.expired {
-		x.remove(slotName(w.letter, expired))
-	}
 }

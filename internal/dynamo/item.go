@@ -23,6 +23,8 @@ const (
 	attrNewest   = "H"   // the highest slot charged
 	attrCredit   = "F"   // how far C may still grow under the last ceiling computed
 	attrCapacity = "N"   // the capacity that this ceiling was computed for
+	attrFull     = "T"   // of a bucket: when it is full again, in Unix nanoseconds; only grows
+	attrLog      = "L"   // of a log: its stamps
 )
 
 func letter(i int) string { return string(rune('a' + i)) }
@@ -36,38 +38,51 @@ var ErrForeign = errors.New("the stored counter is not readable; `slidegate rese
 type view struct {
 	life   string
 	seen   time.Time // by the clock of the caller that asked
-	totals []int64   // C, by limit; 0 for a limit that was never charged
-	states []limit.Slots
+	totals []int64   // C, by limit, or a bucket's T: what only grows; 0 for a limit that was never charged
+	states []limit.State
 }
 
-// readView reads an item that counts n limits.
-func readView(item map[string]types.AttributeValue, n int, seen time.Time) (*view, error) {
+// readView reads an item that counts these limits.
+func readView(item map[string]types.AttributeValue, limits []limit.Limit, seen time.Time) (*view, error) {
 	life, ok := item[attrLife].(*types.AttributeValueMemberS)
 	if !ok || life.Value == "" {
 		return nil, fmt.Errorf("%w: attribute %s is missing or no string", ErrForeign, attrLife)
 	}
-	v := &view{life: life.Value, seen: seen, totals: make([]int64, n), states: make([]limit.Slots, n)}
-	slots, err := readSlots(item, n)
+	n := len(limits)
+	v := &view{life: life.Value, seen: seen, totals: make([]int64, n), states: make([]limit.State, n)}
+	slots, err := readSlots(item, limits)
 	if err != nil {
 		return nil, err
 	}
-	for i := range n {
-		if err := v.readLimit(item, i, slots[i]); err != nil {
+	for i := range limits {
+		if limits[i].Bucket() {
+			err = v.readBucket(item, i)
+		} else {
+			err = v.readLimit(item, i, &limits[i], slots[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return v, nil
 }
 
-// readSlots collects the slot counters of every limit, ascending by slot.
-func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), error) {
-	slots := make([][]limit.Slot, n)
+// readSlots collects what is charged to every limit that counts by slots, ascending by slot.
+func readSlots(item map[string]types.AttributeValue, limits []limit.Limit) (slots [limit.MaxLimits][]limit.Slot, err error) {
 	for name, value := range item {
 		if len(name) < 2 {
 			continue
 		}
 		i := int(name[0]) - 'a'
-		if i < 0 || i >= n {
+		if i < 0 || i >= len(limits) || limits[i].Bucket() {
+			continue
+		}
+		if limits[i].Algorithm == limit.SlidingWindowLog {
+			if name == letter(i)+attrLog {
+				if slots[i], err = readLog(name, value); err != nil {
+					return slots, err
+				}
+			}
 			continue
 		}
 		number, err := strconv.ParseInt(name[1:], 36, 64)
@@ -76,7 +91,7 @@ func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), e
 		}
 		units, err := readNumber(name, value)
 		if err != nil {
-			return nil, err
+			return slots, err
 		}
 		slots[i] = append(slots[i], limit.Slot{Number: number, Units: units})
 	}
@@ -86,32 +101,71 @@ func readSlots(item map[string]types.AttributeValue, n int) ([]([]limit.Slot), e
 	return slots, nil
 }
 
+// readBucket reads when bucket i is full again.
+func (v *view) readBucket(item map[string]types.AttributeValue, i int) error {
+	name := letter(i) + attrFull
+	if item[name] == nil {
+		return nil // never charged in this life
+	}
+	full, err := readNumber(name, item[name])
+	if err != nil {
+		return err
+	}
+	if full > farthest || full < -farthest {
+		return fmt.Errorf("%w: %s is %d, which is no time", ErrForeign, name, full)
+	}
+	v.totals[i], v.states[i].Bucket = full, limit.NewBucket(full)
+	return nil
+}
+
 // readLimit reads what the item holds of limit i besides its slots. What does not add up is refused: a wrong ceiling
 // reckoned from it could admit too much.
-func (v *view) readLimit(item map[string]types.AttributeValue, i int, slots []limit.Slot) error {
+func (v *view) readLimit(item map[string]types.AttributeValue, i int, l *limit.Limit, slots []limit.Slot) error {
 	newest, total := letter(i)+attrNewest, letter(i)+attrTotal
 	if item[newest] == nil && item[total] == nil && len(slots) == 0 {
 		return nil // never charged in this life: its costs were 0 until now
 	}
-	h, err := readNumber(newest, item[newest])
-	if err != nil {
-		return err
-	}
+	var err error
 	if v.totals[i], err = readNumber(total, item[total]); err != nil {
 		return err
 	}
-	if len(slots) == 0 || slots[len(slots)-1].Number != h {
-		return fmt.Errorf("%w: %s does not name its newest slot", ErrForeign, newest)
+	if l.Algorithm != limit.SlidingWindowLog {
+		h, err := readNumber(newest, item[newest])
+		if err != nil {
+			return err
+		}
+		if len(slots) == 0 || slots[len(slots)-1].Number != h {
+			return fmt.Errorf("%w: %s does not name its newest slot", ErrForeign, newest)
+		}
 	}
-	v.states[i] = limit.NewSlots(slots)
+	if len(slots) == 0 {
+		return fmt.Errorf("%w: %s has no log", ErrForeign, total)
+	}
 	var sum int64
 	for _, s := range slots {
+		if !isTime(l, s.Number) {
+			return fmt.Errorf("%w: slot %d is no time", ErrForeign, s.Number)
+		}
 		if s.Units < 0 || s.Units > v.totals[i]-sum {
 			return fmt.Errorf("%w: the slots of %s do not add up", ErrForeign, total)
 		}
 		sum += s.Units
 	}
+	v.states[i].Slots = limit.NewSlots(slots)
 	return nil
+}
+
+// farthest bounds the moments that are read, in nanoseconds from the Unix epoch: the year 2116. What is reckoned from them
+// stays within 64 bits.
+const farthest = 1 << 62
+
+// isTime reports whether a slot begins within farthest.
+func isTime(l *limit.Limit, slot int64) bool {
+	most := farthest / int64(l.Granularity)
+	if l.Calendar != nil {
+		most = farthest / int64(l.Calendar.Nominal())
+	}
+	return -most <= slot && slot <= most
 }
 
 func readNumber(name string, value types.AttributeValue) (int64, error) {

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -22,8 +23,13 @@ func good() item {
 	return item{"k": s("key"), "e": s("life"), "ttl": n(1), "aC": n(9), "aH": n(70), "aF": n(-3), "aN": n(5), "a1y": n(4), "a1x": n(0)}
 }
 
+// windows are n sliding windows of two slots of a second.
+func windows(n int) []limit.Limit {
+	return slices.Repeat([]limit.Limit{{Capacity: 5, Window: 2 * time.Second, Granularity: time.Second}}, n)
+}
+
 func TestReadView(t *testing.T) {
-	seen, err := readView(good(), 1, time.Unix(3, 0))
+	seen, err := readView(good(), windows(1), time.Unix(3, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func TestForeignItems(t *testing.T) {
 		"slots alone":                    {item{"e": s("life"), "a1y": n(1)}, false},
 		"nothing but a life":             {item{"e": s("life")}, true},
 	} {
-		_, err := readView(test.item, 1, time.Time{})
+		_, err := readView(test.item, windows(1), time.Time{})
 		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -90,7 +96,7 @@ func FuzzReadView(f *testing.F) {
 				all[name] = &types.AttributeValueMemberN{Value: value}
 			}
 		}
-		seen, err := readView(all, 2, time.Time{})
+		seen, err := readView(all, windows(2), time.Time{})
 		if err != nil {
 			return
 		}

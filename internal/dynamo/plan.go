@@ -6,97 +6,80 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// maxRemovals bounds the expired slots that one write names: an expression holds at most 4 KB.
-const maxRemovals = 200
-
-// write is a charge on its way, planned from one view. It is the protocol of docs/design.md section 3.1 before it is
-// spelt as DynamoDB expressions.
+// write is a charge on its way, planned from one view. It is the protocol of docs/design.md, sections 3.1 to 3.3, before
+// it is spelt as DynamoDB expressions.
 type write struct {
-	key    string
-	life   string // of the view; empty without one
-	limits []limitWrite
-	ttl    int64 // Unix seconds
+	life   string       // of the view; empty without one
+	limits []limitWrite // of the limits that cost something
+	ttl    int64        // Unix seconds
 }
 
 // limitWrite is what a write does to one limit.
-type limitWrite struct {
-	letter   string
-	slot     int64 // q, the slot to charge
-	cost     int64
-	capacity int64
-	// known says that the view has seen this limit charged; then ceiling is B: the largest total, before the charge, at
-	// which the charge keeps the window within the capacity.
-	known   bool
-	ceiling int64
-	// setCredit says that the write may compute the credit anew from ceiling. Otherwise it only draws on it.
-	setCredit bool
-	expired   []int64 // slots of the view that no window can reach any more
+type limitWrite interface {
+	// spell adds the condition under which the charge keeps the limit, and the update that makes it.
+	spell(x *expression)
 }
 
 // plan says what to write to make the charge, given a view (nil for none) that does not deny it. Limits whose cost is 0
 // are left out. keepCredit leaves the credit of a limit alone that the view shows idle: a mostly idle fleet then spares
 // itself a second write for each key.
 func plan(v *view, c *limit.Charge, now, wall time.Time, keepCredit bool) *write {
-	w := &write{key: c.Key, ttl: expiry(v, c, now, wall)}
+	slots := currentSlots(v, c.Limits, now)
+	w := &write{ttl: expiry(v, c.Limits, &slots, now, wall)}
 	if v != nil {
 		w.life = v.life
 	}
 	room := maxRemovals
 	for i := range c.Limits {
-		if c.Costs[i] == 0 {
-			continue
+		l, cost := &c.Limits[i], c.Costs[i]
+		switch {
+		case cost == 0:
+		case l.Bucket():
+			w.limits = append(w.limits, planBucket(v, i, l, now, cost))
+		case l.Algorithm == limit.SlidingWindowLog:
+			w.limits = append(w.limits, planLog(v, i, l, now, cost))
+		default:
+			sw := planSlots(v, i, l, now, cost, keepCredit)
+			sw.expired = sw.expired[:min(len(sw.expired), room)]
+			room -= len(sw.expired)
+			w.limits = append(w.limits, sw)
 		}
-		lw := planLimit(v, i, &c.Limits[i], now, c.Costs[i], keepCredit)
-		lw.expired = lw.expired[:min(len(lw.expired), room)]
-		room -= len(lw.expired)
-		w.limits = append(w.limits, lw)
 	}
 	return w
 }
 
-func planLimit(v *view, i int, l *limit.Limit, now time.Time, cost int64, keepCredit bool) limitWrite {
-	w := limitWrite{letter: letter(i), slot: l.SlotAt(now), cost: cost, capacity: l.Capacity}
-	if v == nil {
-		return w
-	}
-	h, charged := v.states[i].Newest()
-	if !charged {
-		return w
-	}
-	w.known = true
-	w.slot = max(w.slot, h)
-	first := w.slot - l.Slots() // the window is first … slot
-	before := v.totals[i] - v.states[i].Used(l, w.slot)
-	w.ceiling = before + l.Capacity - cost
-	w.setCredit = first <= h || !keepCredit
-	w.expired = slotsBefore(&v.states[i], first)
-	return w
-}
-
-func slotsBefore(s *limit.Slots, first int64) (numbers []int64) {
-	for _, c := range s.All() {
-		if c.Number >= first {
-			break
+// currentSlots returns q for each limit: the slot that a charge made now belongs to, as far as a view tells.
+func currentSlots(v *view, limits []limit.Limit, now time.Time) (slots [limit.MaxLimits]int64) {
+	for i := range limits {
+		switch l := &limits[i]; {
+		case l.Bucket():
+		case v != nil:
+			slots[i] = v.states[i].Current(l, now)
+		default:
+			slots[i] = l.SlotAt(now)
 		}
-		numbers = append(numbers, c.Number)
 	}
-	return numbers
+	return slots
 }
 
 // slack is how long an item outlives its last window: longer than any write can be under way and any clock be wrong.
 const slack = 3600 * time.Second
 
-// expiry returns the item's ttl: when the last of its limits' windows has ended, by the wall clock, and the slack. Limits
-// that cost nothing now count too, or the charge of a short limit would have a long one's counter deleted under it.
-func expiry(v *view, c *limit.Charge, now, wall time.Time) int64 {
+// expiry returns the item's ttl: when the last of its limits counts for nothing any more, by the wall clock, and the
+// slack. Limits that cost nothing now count too, or the charge of a short limit would have a long one's counter deleted
+// under it.
+func expiry(v *view, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
 	var longest time.Duration
-	for i := range c.Limits {
-		l := &c.Limits[i]
-		q := l.SlotAt(now)
-		if v != nil {
-			q = v.states[i].Current(l, now)
+	for i := range limits {
+		l := &limits[i]
+		if !l.Bucket() {
+			longest = max(longest, l.Until(slots[i]+l.Slots()+1, now))
+			continue
 		}
-		longest = max(longest, l.Until(q+l.Slots()+1, now))
+		longest = max(longest, l.Drain()) // no charge fills a bucket further
+		if v != nil {
+			longest = max(longest, v.states[i].Expiry(l, now))
+		}
 	}
 	end := wall.Add(longest)
 	seconds := end.Unix()

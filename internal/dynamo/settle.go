@@ -13,21 +13,25 @@ import (
 // as charged before the window: every older view stays on the safe side. Once the slot has left the window they are worth
 // nothing, and are kept. A positive delta charges more without asking; later requests pay for it.
 //
-// A counter that was deleted since is left alone. A write whose outcome is unknown is not sent again: giving back twice
-// would let too much through.
+// A counter that was deleted since is left alone, unless the receipt is of a charge that took nothing: what it turns out
+// to have cost is charged to the counter that there is. A write whose outcome is unknown is not sent again: giving back
+// twice would let too much through.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
 	seen := s.views.get(c)
 	for range maxAttempts {
-		x := settleExpression(seen, c, r, deltas, now, s.opts.Wall())
+		x := settleExpression(seen, c, r, deltas, now, s.opts.Wall(), s.opts.NewLife())
 		if len(x.sets) == 0 {
 			return nil
 		}
-		after, written, err := s.send(ctx, now, c, x)
-		if err != nil || written || after == nil || after.life != r.Life {
+		after, written, err := s.send(ctx, now, c, x, seen)
+		if err != nil || written {
 			return err
+		}
+		if r.Life != "" && (after == nil || after.life != r.Life) {
+			return nil
 		}
 		seen = after
 	}
@@ -35,28 +39,34 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 }
 
 // settleExpression spells the corrections that can still be made as far as a view (nil for none) tells.
-func settleExpression(seen *view, c *limit.Charge, r *limit.Receipt, deltas []int64, now, wall time.Time) *expression {
-	if seen != nil && seen.life != r.Life {
+func settleExpression(seen *view, c *limit.Charge, r *limit.Receipt, deltas []int64, now, wall time.Time, newLife string) *expression {
+	if seen != nil && r.Life != "" && seen.life != r.Life {
 		seen = nil
 	}
+	slots := currentSlots(seen, c.Limits, now)
 	x := newExpression()
-	x.require(x.name(attrLife), "=", x.text("e", r.Life))
+	grows := false
 	for i := range c.Limits {
 		l := &c.Limits[i]
+		slots[i] = max(slots[i], r.Slots[i])
 		switch {
-		case deltas[i] < 0 && givable(seen, i, l, r.Slots[i], -deltas[i], now):
-			giveBack(x, letter(i), r.Slots[i], -deltas[i], l.Slots())
+		case deltas[i] < 0 && r.Life != "" && givable(seen, i, l, r.Slots[i], -deltas[i], now):
+			giveBack(x, letter(i), r.Slots[i], -deltas[i])
 		case deltas[i] > 0:
-			q := max(l.SlotAt(now), r.Slots[i])
-			if seen != nil {
-				q = max(q, seen.states[i].Current(l, now))
-			}
-			takeMore(x, letter(i), l, q, deltas[i])
-			x.values[":ttl"] = number(expiry(seen, c, now, wall))
+			takeMore(x, letter(i), l, slots[i], deltas[i])
+			grows = true
 		}
 	}
-	if x.values[":ttl"] != nil {
-		x.set(attrTTL, ":ttl")
+	if len(x.sets) == 0 {
+		return x
+	}
+	if grows {
+		x.set(attrTTL, x.number("ttl", expiry(seen, c.Limits, &slots, now, wall)))
+	}
+	if r.Life != "" {
+		x.require(x.name(attrLife), "=", x.text("e", r.Life))
+	} else {
+		x.set(attrLife, x.orElse(attrLife, x.text("e", newLife)))
 	}
 	return x
 }
@@ -77,11 +87,10 @@ func givable(seen *view, i int, l *limit.Limit, slot, units int64, now time.Time
 	return false
 }
 
-func giveBack(x *expression, letter string, slot, units, k int64) {
+func giveBack(x *expression, letter string, slot, units int64) {
 	counter := x.name(slotName(letter, slot))
 	back := x.number(letter+"r", units)
 	x.require(counter, ">=", back)
-	x.require(x.name(letter+attrNewest), "<=", x.number(letter+"k", slot+k))
 	x.set(slotName(letter, slot), counter, "-", back)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -42,6 +43,7 @@ type API interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Options set up a Store. The zero value of each but Wall is usable.
@@ -93,7 +95,6 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err := c.Check(); err != nil {
 		return err
 	}
-	defer s.tidyOthers(ctx, c.Key)()
 	if c.Free() {
 		return s.Peek(ctx, now, c, v)
 	}
@@ -106,13 +107,19 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 		if attempt == maxAttempts {
 			break
 		}
+		if attempt == 0 {
+			defer s.tidyOthers(ctx, c.Key)()
+		}
 		w := plan(seen, c, now, s.opts.Wall(), attempt == 0)
 		var charged bool
-		if seen, charged, err = s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife())); err != nil {
+		if seen, charged, err = s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife()), seen); err != nil {
 			return err
 		}
 		if charged {
-			admit(w, seen, c, now, v)
+			if err = overdrawn(seen, c, now); err != nil {
+				return err
+			}
+			admit(seen, c, now, v)
 			s.noteTidying(w, seen, c)
 			return nil
 		}
@@ -167,7 +174,8 @@ func (s *Store) judge(ctx context.Context, now time.Time, c *limit.Charge, seen 
 // verdict judges the charge on a view alone; a nil view is a counter that was never charged.
 func (s *Store) verdict(seen *view, c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	if seen == nil {
-		limit.Judge(make([]limit.Slots, len(c.Limits)), c, now, v)
+		var never [limit.MaxLimits]limit.State
+		limit.Judge(never[:], c, now, v)
 		return nil
 	}
 	if s.opts.Confirmed() && ahead(seen, c, now) {
@@ -184,10 +192,16 @@ func fresh(seen *view, now time.Time) bool {
 	return -viewLife <= age && age <= viewLife
 }
 
-// ahead reports whether a limit's newest slot starts later than any honest clock could have charged it.
+// ahead reports whether a limit was charged later than any honest clock could have charged it.
 func ahead(seen *view, c *limit.Charge, now time.Time) bool {
 	for i := range c.Limits {
 		l := &c.Limits[i]
+		if l.Bucket() {
+			if seen.states[i].Expiry(l, now) > aheadLife+l.Drain() {
+				return true
+			}
+			continue
+		}
 		if h, ok := seen.states[i].Newest(); ok && l.Until(h, now) > aheadLife+l.Granularity {
 			return true
 		}
@@ -195,27 +209,37 @@ func ahead(seen *view, c *limit.Charge, now time.Time) bool {
 	return false
 }
 
-// send makes one conditional write. It returns the state of the item afterwards, written or not, nil if there is none.
-func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression) (after *view, written bool, err error) {
+// send makes one conditional write. It returns the state of the item afterwards, written or not, nil if there is none;
+// where a transaction holds the item it returns the view as it was.
+func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression, seen *view) (after *view, written bool, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, x.input(s.table, c.Key))
 	old, refused := conditionFailed(err)
 	switch {
-	case refused && len(old) == 0:
-		s.views.drop(c.Key)
-		return nil, false, nil
 	case refused:
-		after, err = readView(old, len(c.Limits), now)
+		after, err = s.keep(c, old, now)
+		return after, false, err
+	case inTransaction(err):
+		return seen, false, nil
 	case err != nil:
 		return nil, false, Translate(err, s.table)
-	default:
-		after, err = readView(out.Attributes, len(c.Limits), now)
 	}
+	after, err = s.keep(c, out.Attributes, now)
+	return after, err == nil, err
+}
+
+// keep reads an item that DynamoDB has answered with, and keeps it as the view; nil if there is none.
+func (s *Store) keep(c *limit.Charge, item map[string]types.AttributeValue, now time.Time) (*view, error) {
+	if len(item) == 0 {
+		s.views.drop(c.Key)
+		return nil, nil
+	}
+	seen, err := readView(item, c.Limits, now)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	s.views.put(c.Key, after)
-	return after, !refused, nil
+	s.views.put(c.Key, seen)
+	return seen, nil
 }
 
 // read gets the item as it is now; nil if there is none.
@@ -227,24 +251,29 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*view
 	if err != nil {
 		return nil, Translate(err, s.table)
 	}
-	if len(out.Item) == 0 {
-		s.views.drop(c.Key)
-		return nil, nil
+	return s.keep(c, out.Item, now)
+}
+
+// overdrawn returns an error if a charge that was written has left more in its window than the capacity. The write's
+// condition rules that out, unless something else has changed the item: the charge is not admitted then.
+func overdrawn(after *view, c *limit.Charge, now time.Time) error {
+	for i := range c.Limits {
+		l, state := &c.Limits[i], &after.states[i]
+		if c.Costs[i] == 0 || l.Bucket() || l.Algorithm == limit.SlidingWindowCounter { // its weights differ by clock
+			continue
+		}
+		if used := state.Used(l, now); used > l.Capacity {
+			return fmt.Errorf("%w: %d units in the window of limit %q, capacity %d", ErrForeign, used, l.Name, l.Capacity)
+		}
 	}
-	seen, err := readView(out.Item, len(c.Limits), now)
-	if err != nil {
-		return nil, err
-	}
-	s.views.put(c.Key, seen)
-	return seen, nil
+	return nil
 }
 
 // admit fills in the verdict of a charge that was written.
-func admit(w *write, after *view, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	v.Receipt = limit.Receipt{Life: after.life}
+func admit(after *view, c *limit.Charge, now time.Time, v *limit.Verdict) {
+	v.Receipt = limit.Receipt{Life: after.life, Slots: currentSlots(after, c.Limits, now)}
 	for i := range c.Limits {
-		v.Limits[i] = after.states[i].Left(&c.Limits[i], now)
-		v.Receipt.Slots[i] = after.states[i].Current(&c.Limits[i], now)
+		v.Limits[i] = after.states[i].Left(&c.Limits[i], now, c.Costs[i])
 	}
 	v.Result = limit.Combine(v.Limits[:len(c.Limits)])
 }

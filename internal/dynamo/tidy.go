@@ -36,10 +36,10 @@ func (s *Store) noteTidying(w *write, after *view, c *limit.Charge) {
 // unreachable returns the slots that no window ending at the newest slot or later reaches.
 func unreachable(v *view, i int, l *limit.Limit) []int64 {
 	h, ok := v.states[i].Newest()
-	if !ok {
+	if !ok || !l.Correctable() {
 		return nil
 	}
-	return slotsBefore(&v.states[i], h-l.Slots())
+	return slotsBefore(&v.states[i].Slots, h-l.Slots())
 }
 
 // tidyOthers sends the tidying that is due while a request for another counter is served; the function it returns waits
@@ -51,7 +51,7 @@ func (s *Store) tidyOthers(ctx context.Context, key string) (wait func()) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _, _ = s.send(ctx, due.view.seen, due.of, tidyExpression(due.view, due.of.Limits))
+		_, _, _ = s.send(ctx, due.view.seen, due.of, tidyExpression(due.view, due.of.Limits), due.view)
 	})
 	return wg.Wait
 }

@@ -31,6 +31,25 @@ func (c *Charge) Check() error {
 	return nil
 }
 
+// CheckAll returns an error for charges that no store can judge together: there must be 1 to MaxLimits of them, each on a
+// key of its own.
+func CheckAll(cs []*Charge) error {
+	if len(cs) == 0 || len(cs) > MaxLimits {
+		return fmt.Errorf("%d charges at once: want 1 to %d", len(cs), MaxLimits)
+	}
+	for i, c := range cs {
+		if err := c.Check(); err != nil {
+			return err
+		}
+		for _, other := range cs[:i] {
+			if other.Key == c.Key {
+				return fmt.Errorf("two charges at once on %q", c.Key)
+			}
+		}
+	}
+	return nil
+}
+
 // CheckSettlement returns an error for corrections of the charge that no store can make. There is one for each limit, of
 // MaxCapacity units at most, and of none for a limit that is not Correctable.
 func (c *Charge) CheckSettlement(deltas []int64) error {

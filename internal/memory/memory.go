@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -42,9 +43,9 @@ func New(maxKeys int) *Store {
 	return s
 }
 
-func (s *Store) shard(key string) *shard {
-	return &s.shards[maphash.String(s.seed, key)%shardCount]
-}
+func (s *Store) index(key string) uint64 { return maphash.String(s.seed, key) % shardCount }
+
+func (s *Store) shard(key string) *shard { return &s.shards[s.index(key)] }
 
 // Charge takes the costs from all limits of the key or from none. It fails with ErrFull where a new key finds no room.
 func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
@@ -54,14 +55,75 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 	sh := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ct := sh.counters[c.Key]
-	if ct == nil {
-		return sh.open(c, now, v)
+	return sh.charge(c, now, v)
+}
+
+// ChargeAll takes the costs of several counters or of none. The keys must differ. If one of the charges is denied, nothing
+// is charged, and the verdicts of the others say what they would get.
+func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if err := limit.CheckAll(cs); err != nil {
+		return err
 	}
-	if limit.Judge(ct.states, c, now, v); v.Allowed {
-		sh.take(ct, c, now, v)
+	unlock := s.lock(cs)
+	defer unlock()
+	allowed := true
+	for i, c := range cs {
+		sh := s.shard(c.Key)
+		judge(sh.counters[c.Key], c, now, vs[i])
+		allowed = allowed && vs[i].Allowed
+	}
+	if !allowed {
+		return nil
+	}
+	counters, err := s.hold(cs, now)
+	if err != nil {
+		return err
+	}
+	for i, c := range cs {
+		if counters[i] != nil {
+			s.shard(c.Key).take(counters[i], c, now, vs[i])
+		}
 	}
 	return nil
+}
+
+// hold returns the counters of the charges that cost something, all of them or none. Their shards must be locked.
+func (s *Store) hold(cs []*limit.Charge, now time.Time) (counters [limit.MaxLimits]*counter, err error) {
+	for i, c := range cs {
+		if c.Free() {
+			continue
+		}
+		if counters[i], err = s.shard(c.Key).hold(c, now); err == nil {
+			continue
+		}
+		for _, opened := range counters[:i] {
+			if opened != nil && !opened.queued {
+				delete(s.shard(opened.key).counters, opened.key)
+			}
+		}
+		return counters, err
+	}
+	return counters, nil
+}
+
+// lock locks the shards of all keys, in the order of the shards: two callers never wait for each other.
+func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
+	var mine [shardCount]bool
+	for _, c := range cs {
+		mine[s.index(c.Key)] = true
+	}
+	for i := range s.shards {
+		if mine[i] {
+			s.shards[i].mu.Lock()
+		}
+	}
+	return func() {
+		for i := range s.shards {
+			if mine[i] {
+				s.shards[i].mu.Unlock()
+			}
+		}
+	}
 }
 
 // Denies reports, without charging, whether the charge would be denied; if so v holds the denial.
@@ -77,17 +139,13 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	sh := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if ct := sh.counters[c.Key]; ct != nil {
-		limit.Judge(ct.states, c, now, v)
-		return nil
-	}
-	limit.Judge(make([]limit.State, len(c.Limits)), c, now, v)
+	judge(sh.counters[c.Key], c, now, v)
 	return nil
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits: a negative one gives units back while their
 // slot still counts, a positive one charges more without asking, so that later requests pay. A counter that was reset
-// since is left alone.
+// since is left alone, unless the receipt is of a charge that took nothing.
 func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
@@ -96,12 +154,16 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	ct := sh.counters[c.Key]
-	if ct == nil || ct.life != r.Life {
+	if r.Life == "" && slices.Max(deltas) > 0 {
+		var err error
+		if ct, err = sh.hold(c, now); err != nil {
+			return err
+		}
+	}
+	if ct == nil || r.Life != "" && r.Life != ct.life {
 		return nil
 	}
-	ct.settle(now, c, r, deltas)
-	sh.advance(now)
-	ct.end = sh.ends(ct.states, c, now)
+	sh.settle(ct, now, c, r, deltas)
 	return nil
 }
 

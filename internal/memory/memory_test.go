@@ -125,7 +125,7 @@ func TestBound(t *testing.T) {
 	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
 		t.Errorf("a charge of nothing needs no room: %v", err)
 	}
-	later := epoch.Add(61 * time.Second) // the last nanosecond in which slot 0 counts has passed
+	later := epoch.Add(62 * time.Second) // a second after the last nanosecond in which slot 0 counts
 	for i := range keys {
 		must(t, store.Charge(ctx, later, charge(fmt.Sprint("new-", i, held[i]), perMinute, 1), &limit.Verdict{}))
 		if i == keys/8 {
@@ -153,13 +153,13 @@ func TestModel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	store, ctx := memory.New(0), context.Background()
-	model := map[string]*limit.Slots{}
+	model := map[string]*limit.State{}
 	now := epoch
 	for i := range 20_000 {
 		now = now.Add(time.Duration(r.Int64N(int64(200 * time.Millisecond))))
 		key, cost := fmt.Sprint(r.IntN(20)), r.Int64N(4)
 		if model[key] == nil {
-			model[key] = &limit.Slots{}
+			model[key] = &limit.State{}
 		}
 		want := model[key].Judge(&perMinute[0], now, cost)
 		if want.Allowed {

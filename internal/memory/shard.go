@@ -9,9 +9,13 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// linger is how long a counter stays after its window has ended while there is room, as an item in DynamoDB does: a
-// caller whose clock is behind (a log out of order) still finds it.
-const linger = time.Hour
+const (
+	// linger is how long a counter stays after its window has ended while there is room, as an item in DynamoDB does: a
+	// caller whose clock is behind (a log out of order) still finds it.
+	linger = time.Hour
+	// shortLinger is how long where there is none: callers of one process differ by less.
+	shortLinger = time.Second
+)
 
 // counter is the state of one key.
 type counter struct {
@@ -20,24 +24,91 @@ type counter struct {
 	states []limit.State // one for each limit
 	end    time.Time     // when its last window has ended
 	due    time.Time     // its place in the queue: never after end
+	queued bool
 }
 
-func (ct *counter) settle(now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) {
+// shard is a part of the keys behind one mutex.
+type shard struct {
+	mu       sync.Mutex
+	counters map[string]*counter
+	queue    queue
+	newest   time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
+	lives    uint64
+	bound    int
+}
+
+// judge says what the charge would get from a counter, nil for one never charged.
+func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
+	if ct == nil {
+		var never [limit.MaxLimits]limit.State
+		limit.Judge(never[:], c, now, v)
+		return
+	}
+	limit.Judge(ct.states, c, now, v)
+}
+
+// charge makes the charge if it is allowed, on a new counter if there is none yet.
+func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	ct := sh.counters[c.Key]
+	if judge(ct, c, now, v); !v.Allowed {
+		return nil
+	}
+	if ct == nil {
+		if c.Free() {
+			return nil
+		}
+		var err error
+		if ct, err = sh.hold(c, now); err != nil {
+			return err
+		}
+	}
+	sh.take(ct, c, now, v)
+	return nil
+}
+
+// hold returns the key's counter, a new one if there is none. A new one is not in the queue until it is charged.
+func (sh *shard) hold(c *limit.Charge, now time.Time) (*counter, error) {
+	if ct := sh.counters[c.Key]; ct != nil {
+		return ct, nil
+	}
+	sh.reclaim(now)
+	if len(sh.counters) >= sh.bound {
+		return nil, ErrFull
+	}
+	sh.lives++
+	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: make([]limit.State, len(c.Limits))}
+	sh.counters[c.Key] = ct
+	return ct, nil
+}
+
+// take makes a charge that the counter has been judged to allow.
+func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
+	limit.Take(ct.states, c, now, v)
+	v.Receipt.Life = ct.life
+	sh.keep(ct, c, now)
+}
+
+// settle corrects the counter's charges.
+func (sh *shard) settle(ct *counter, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) {
 	for i := range c.Limits {
 		switch {
-		case deltas[i] < 0:
+		case deltas[i] < 0 && r.Life != "":
 			ct.states[i].GiveBack(r.Slots[i], -deltas[i])
 		case deltas[i] > 0:
 			ct.states[i].Take(&c.Limits[i], now, deltas[i])
 		}
 	}
+	sh.keep(ct, c, now)
 }
 
-func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.Take(ct.states, c, now, v)
-	v.Receipt.Life = ct.life
+// keep reckons how long a counter that was charged now is kept.
+func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	sh.advance(now)
 	ct.end = sh.ends(ct.states, c, now)
+	if !ct.queued {
+		ct.due, ct.queued = ct.end, true
+		heap.Push(&sh.queue, ct)
+	}
 }
 
 // ends returns when the last of the states counts for nothing any more, by the shard's clock: as DynamoDB's ttl is, it is
@@ -53,49 +124,20 @@ func (sh *shard) ends(states []limit.State, c *limit.Charge, now time.Time) time
 	return end
 }
 
-// shard is a part of the keys behind one mutex.
-type shard struct {
-	mu       sync.Mutex
-	counters map[string]*counter
-	queue    queue
-	newest   time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
-	lives    uint64
-	bound    int
-}
-
-// open decides a charge on a key that the shard does not hold, and makes its counter if it is allowed.
-func (sh *shard) open(c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	states := make([]limit.State, len(c.Limits))
-	if limit.Judge(states, c, now, v); !v.Allowed || c.Free() {
-		return nil
-	}
-	sh.reclaim(now)
-	if len(sh.counters) >= sh.bound {
-		return ErrFull
-	}
-	sh.lives++
-	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: states}
-	sh.take(ct, c, now, v)
-	ct.due = ct.end
-	sh.counters[c.Key] = ct
-	heap.Push(&sh.queue, ct)
-	return nil
-}
-
 func (sh *shard) advance(now time.Time) {
 	if now.After(sh.newest) {
 		sh.newest = now
 	}
 }
 
-// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window has ended.
-// A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
+// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window ended a second
+// ago. A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
 func (sh *shard) reclaim(now time.Time) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
-		first, before := sh.queue[0], sh.newest
-		if len(sh.counters) < sh.bound {
-			before = before.Add(-linger)
+		first, before := sh.queue[0], sh.newest.Add(-linger)
+		if len(sh.counters) >= sh.bound {
+			before = sh.newest.Add(-shortLinger)
 		}
 		if first.due.After(before) {
 			return
