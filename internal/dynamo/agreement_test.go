@@ -1,0 +1,81 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+)
+
+func TestSeveralLimits(t *testing.T) {
+	w := newWorld(t, 5, 60)
+	c := w.charge(1)
+	c.Limits = []limit.Limit{
+		{Name: "burst", Capacity: 2, Window: 10 * time.Second, Granularity: time.Second},
+		{Name: "fixed", Algorithm: limit.FixedWindow, Capacity: 9, Window: time.Minute, Granularity: time.Minute},
+		{Name: "long", Capacity: 3, Window: time.Minute, Granularity: time.Second},
+	}
+	store, model := w.caller("A"), memory.New(0)
+	for i, step := range []struct {
+		slot    int64
+		costs   []int64
+		allowed bool
+	}{
+		{0, []int64{1, 1, 1}, true},
+		{0, []int64{1, 5, 1}, true},
+		{1, []int64{1, 1, 1}, false},  // the burst denies, and nothing is charged to the others
+		{1, []int64{0, 1, 1}, true},   // without the burst there is room
+		{12, []int64{1, 1, 1}, false}, // now the long one denies
+		{12, []int64{2, 2, 0}, true},
+		{12, []int64{0, 0, 0}, true},
+		{13, []int64{0, 1, 0}, false}, // 9 of 9 in this minute
+		{63, []int64{1, 1, 1}, true},
+	} {
+		c.Costs = step.costs
+		var got, want limit.Verdict
+		if err := store.Charge(context.Background(), w.time(step.slot), c, &got); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if err := model.Charge(context.Background(), w.time(step.slot), c, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got.Allowed != step.allowed || got.Result != want.Result || got.Limits != want.Limits {
+			t.Fatalf("step %d:\ngot    %+v\nmemory %+v", i, got, want)
+		}
+	}
+}
+
+// TestAgreesWithMemory charges at random and expects the memory store's every answer: of one caller whose clock is late
+// at times, and of four whose clocks agree. (Of both at once it would be wrong to: a late caller with an old view may be
+// denied by the window that its clock shows, when the store has moved on to a later one.)
+func TestAgreesWithMemory(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, test := range []struct {
+		callers int
+		late    time.Duration
+	}{{1, 1500 * time.Millisecond}, {4, 0}} {
+		w := newWorld(t, 20, 7)
+		model, ctx, elapsed := memory.New(0), context.Background(), time.Duration(0)
+		for i := range 400 {
+			elapsed += time.Duration(r.Int64N(int64(time.Second)))
+			now := epoch.Add(elapsed - time.Duration(r.Int64N(int64(test.late+1))))
+			c := w.charge(r.Int64N(5))
+			var got, want limit.Verdict
+			if err := w.caller(fmt.Sprint(r.IntN(test.callers))).Charge(ctx, now, c, &got); err != nil {
+				t.Fatal(err)
+			}
+			if err := model.Charge(ctx, now, c, &want); err != nil {
+				t.Fatal(err)
+			}
+			if got.Allowed != want.Allowed || (got.Allowed || test.callers == 1) && got.Result != want.Result {
+				t.Fatalf("charge %d at %v, cost %d:\ngot    %+v\nmemory %+v", i, now.Sub(epoch), c.Costs[0], got.Result, want.Result)
+			}
+		}
+	}
+}

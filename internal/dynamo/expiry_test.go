@@ -1,0 +1,121 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestTTL(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	ttl := func() int64 { w.t.Helper(); return units(w.item()["ttl"]) - epoch.Unix() }
+	w.must(true, "A", 0, 1)
+	if got := ttl(); got != 11+3600 {
+		t.Errorf("ttl is %d s after the epoch, want the end of slot 10 and an hour", got)
+	}
+	w.must(true, "A", 5, 1) // the wall still stands at the epoch: 11 s to the end of slot 15
+	if got := ttl(); got != 11+3600 {
+		t.Errorf("ttl is %d s, want 11 s and an hour from the wall", got)
+	}
+	w.must(true, "A", 2, 1) // charged in slot 5, whose window ends 14 s from slot 2
+	if got := ttl(); got != 14+3600 {
+		t.Errorf("ttl is %d s, want 14 s and an hour: reckoned from the slot charged, not from the clock", got)
+	}
+	if err := w.settle("A", w.last["A"], 7, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got, h := ttl(), units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
+		t.Errorf("ttl is %d s, newest slot %d: charging more must set both", got, h)
+	}
+}
+
+func TestTTLCoversLimitsThatCostNothing(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	c := w.charge(1)
+	c.Limits = append(c.Limits, limit.Limit{Name: "b", Capacity: 5, Window: time.Hour, Granularity: time.Minute})
+	c.Costs = []int64{1, 0}
+	if err := w.caller("A").Charge(context.Background(), epoch, c, &limit.Verdict{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
+		t.Errorf("ttl is %d s, want that of the hour's window", got)
+	}
+}
+
+func TestExpiredSlotsAreRemoved(t *testing.T) {
+	w := newWorld(t, 1000, 4)
+	for slot := range int64(5) {
+		w.must(true, "A", slot, 1)
+	}
+	w.must(true, "A", 6, 1)
+	for slot, want := range []int64{0, 0, 1, 1, 1, 0, 1} {
+		if got := w.slot(int64(slot)); got != want {
+			t.Errorf("slot %d holds %d units, want %d: the window is 2 … 6", slot, got, want)
+		}
+	}
+	if got := units(w.item()["aC"]); got != 6 {
+		t.Errorf("total %d, want 6: it never falls", got)
+	}
+}
+
+// TestRemovalsAreBounded lets 300 slots expire under callers without views, then charges twice with one.
+func TestRemovalsAreBounded(t *testing.T) {
+	w := newWorld(t, 100_000, 300)
+	for slot := range int64(300) {
+		w.must(true, "A", slot, 1)
+	}
+	w.must(true, "A", 1000, 1)
+	left := strings.Count(fmt.Sprint(w.item()), "Value:1 ") // slots with a unit
+	if removed := strings.Count(*w.wires["A"].sent[300].UpdateExpression, "#a") - len("C H F N s s"); left == 1 || removed > 210 {
+		t.Errorf("%d slots left, about %d removed: one write names 200 at most", left, removed)
+	}
+	w.must(true, "A", 1001, 1)
+	if n := len(w.item()); n != 2+4+2+1 {
+		t.Errorf("%d attributes left: the second write removes the rest", n)
+	}
+}
+
+// TestTidying has only strangers charge a key: nobody could name the expired slots, so a write of its own follows.
+func TestTidying(t *testing.T) {
+	w := newWorld(t, 1000, 4)
+	for slot := range int64(4) {
+		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
+	}
+	w.must(true, "B", 20, 1) // sees four expired slots of a window of four
+	if w.slot(0) != 1 {
+		t.Fatal("slot 0 went too early")
+	}
+	other := w.charge(1)
+	other.Key = "rule|user:2|00000000"
+	if err := w.caller("B").Charge(context.Background(), w.time(20), other, &limit.Verdict{}); err != nil {
+		t.Fatal(err)
+	}
+	if w.slot(0)+w.slot(3) != 0 || w.slot(20) != 1 || units(w.item()["aC"]) != 5 {
+		t.Errorf("item after tidying: %v", w.item())
+	}
+	w.calls("B")
+	w.must(true, "B", 21, 1)
+	w.cost("B", 0, 1)
+}
+
+// TestTidyingTouchesNothingNew gives the key a new charge between the sight of the expired slots and their removal.
+func TestTidyingTouchesNothingNew(t *testing.T) {
+	w := newWorld(t, 1000, 4)
+	for slot := range int64(4) {
+		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
+	}
+	w.must(true, "B", 20, 1)
+	w.must(true, "C", 20, 1)
+	other := w.charge(1)
+	other.Key = "rule|user:2|00000000"
+	if err := w.caller("B").Charge(context.Background(), w.time(20), other, &limit.Verdict{}); err != nil {
+		t.Fatal(err)
+	}
+	if w.slot(0) != 1 || w.slot(20) != 2 {
+		t.Errorf("the item had changed, and was tidied all the same: %v", w.item())
+	}
+}
