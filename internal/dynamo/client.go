@@ -17,9 +17,12 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// connectTimeout bounds the search for credentials and each TCP connection: a command must answer within seconds also
-// where nothing listens.
-const connectTimeout = 2 * time.Second
+const (
+	// connectTimeout bounds each TCP connection: a command must answer within seconds also where nothing listens.
+	connectTimeout = 2 * time.Second
+	// credentialTimeout bounds the search for credentials, which may be a sign-in or another program.
+	credentialTimeout = 30 * time.Second
+)
 
 // Client is a DynamoDB client that keeps its clock right by the answers it gets.
 type Client struct {
@@ -28,9 +31,10 @@ type Client struct {
 }
 
 // Connect returns a client made from the usual AWS variables and files. The SDK never retries on its own: a charge that
-// was sent twice could be counted twice. It fails with ErrNoRegion or ErrNoCredentials; it does not call DynamoDB yet.
+// was sent twice could be counted twice. It fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does not
+// call DynamoDB yet.
 func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
-	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	transport := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
@@ -44,7 +48,7 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 		return nil, ErrNoRegion
 	}
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrNoCredentials, err)
+		return nil, credentialError(bounded, err)
 	}
 	clock := NewClock(wall)
 	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
@@ -53,6 +57,13 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 		o.APIOptions = append(o.APIOptions, clock.listen)
 	})
 	return &Client{client, clock}, nil
+}
+
+func credentialError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", ErrCredentialsTimeout, err)
+	}
+	return fmt.Errorf("%w (%w)", ErrNoCredentials, err)
 }
 
 // plainBodies hides that a request's body can write itself. The SDK closes the body as soon as the answer's head is in;

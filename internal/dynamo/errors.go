@@ -14,13 +14,14 @@ import (
 
 // What can go wrong with DynamoDB, in this package's words. Each is wrapped together with the SDK's own error.
 var (
-	ErrNoTable       = errors.New("table does not exist; `slidegate tables create` makes it")
-	ErrThrottled     = errors.New("DynamoDB throttles the table")
-	ErrNotPermitted  = errors.New("AWS does not permit the call; check the role's policy and the credentials")
-	ErrNoCredentials = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	ErrNoRegion      = errors.New("no AWS region; set AWS_REGION")
-	ErrUnreachable   = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
-	ErrTimeout       = errors.New("DynamoDB did not answer in time")
+	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it")
+	ErrThrottled          = errors.New("DynamoDB throttles the table")
+	ErrNotPermitted       = errors.New("AWS does not permit the call; check the role's policy and the credentials")
+	ErrNoCredentials      = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	ErrCredentialsTimeout = errors.New("AWS credentials did not come in time; sign in first (aws sso login), or check credential_process")
+	ErrNoRegion           = errors.New("no AWS region; set AWS_REGION")
+	ErrUnreachable        = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
+	ErrTimeout            = errors.New("DynamoDB did not answer in time")
 )
 
 // codes maps the error codes of DynamoDB and of AWS in general, as "Error handling with DynamoDB" lists them.

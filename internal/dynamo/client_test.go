@@ -1,0 +1,63 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// TestNothingIsSentTwice answers with the errors that the SDK would retry on its own: a charge sent again could be counted
+// twice.
+func TestNothingIsSentTwice(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"a server error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusInternalServerError) },
+		"throttled": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`))
+		},
+		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		var asked atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			answer(w, r)
+		}))
+		t.Setenv("AWS_ENDPOINT_URL", server.URL)
+		store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
+		c := &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
+		err := store.Charge(context.Background(), epoch, c, &limit.Verdict{})
+		if n := asked.Load(); err == nil || n != 1 {
+			t.Errorf("%s: sent %d times, error %v; want once, and an error", name, n, err)
+		}
+		server.Close()
+	}
+}
+
+// TestSlowCredentials signs in by a program that takes too long: the error does not say that there are none.
+func TestSlowCredentials(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("[default]\nregion = us-east-1\ncredential_process = sleep 0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := dynamo.Connect(ctx, time.Now); !errors.Is(err, dynamo.ErrCredentialsTimeout) {
+		t.Errorf("error %v, want ErrCredentialsTimeout", err)
+	}
+}
