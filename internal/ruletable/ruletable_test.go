@@ -49,6 +49,9 @@ func TestPublish(t *testing.T) {
 		t.Errorf("version %d in force, error %v", got, err)
 	}
 	old, err := table.Get(ctx, 1)
+	if _, err := table.Get(ctx, 4); !errors.Is(err, ruletable.ErrNoVersion) {
+		t.Errorf("error %v for a version that is not there", err)
+	}
 	if err != nil || !bytes.Equal(old.Document, document(1)) || old.Who != "ada" || old.Why != "launch week" || !old.When.Equal(epoch) {
 		t.Errorf("version 1 is %+v, error %v", old, err)
 	}
@@ -116,8 +119,12 @@ func TestTooLarge(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
 	}
-	for what, document := range map[string][]byte{"noise": noise, "four megabytes of nothing": make([]byte, 4<<20+1)} {
-		_, err := ruletable.New(client, name).Publish(context.Background(), ruletable.Version{Document: document})
+	for what, v := range map[string]ruletable.Version{
+		"noise":                     {Document: noise},
+		"four megabytes of nothing": {Document: make([]byte, 4<<20+1)},
+		"a long story":              {Document: document(1), Why: strings.Repeat("because ", 50_000)},
+	} {
+		_, err := ruletable.New(client, name).Publish(context.Background(), v)
 		if !errors.Is(err, ruletable.ErrTooLarge) {
 			t.Errorf("%s: error %v, want ErrTooLarge", what, err)
 		}

@@ -19,8 +19,8 @@ const (
 )
 
 // Source serves the rules in force. A request that finds them ten seconds old starts a look at the pointer, waits for it a
-// moment, and goes on with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot be read or are not
-// valid leave the running ones as they are, and are reported.
+// moment, and goes on with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot
+// be read or are not valid leave the running ones as they are, and are reported.
 type Source struct {
 	table  *Table
 	report func(error)
@@ -37,7 +37,8 @@ func NewSource(table *Table, report func(error)) *Source {
 	return &Source{table: table, report: report}
 }
 
-// Rules returns the rules in force as last read. Only the first call waits for the table, and fails if it cannot be read.
+// Rules returns the rules in force as last read. The first call waits for the table, and fails if it cannot be read; one
+// that starts a look waits a moment; all others answer at once.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

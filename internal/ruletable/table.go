@@ -43,6 +43,8 @@ const (
 var (
 	// ErrNone is returned by a table into which nothing has been published.
 	ErrNone = errors.New("no rules are published; `slidegate rules apply FILE` publishes some")
+	// ErrNoVersion is returned for a number that no version has; a pointer to one was not written by this package.
+	ErrNoVersion = errors.New("there is no such version of the rules")
 	// ErrConflict is returned to a publisher that another one has overtaken.
 	ErrConflict = errors.New("somebody else has published since; look at their rules and apply again")
 	// ErrTooLarge is returned for a document that an item cannot hold.
@@ -83,7 +85,7 @@ type Version struct {
 // if it still points where it did at the start. It returns the version's number. It fails with ErrConflict if somebody
 // else published meanwhile; then nothing has changed for readers.
 func (t *Table) Publish(ctx context.Context, v Version) (number int64, err error) {
-	packed, err := pack(v.Document)
+	packed, err := pack(v.Document, len(v.Who)+len(v.Why))
 	if err != nil {
 		return 0, err
 	}
@@ -105,9 +107,12 @@ func (t *Table) Publish(ctx context.Context, v Version) (number int64, err error
 // Current returns the number of the version in force, ErrNone if nothing was published.
 func (t *Table) Current(ctx context.Context) (int64, error) { return t.pointer(ctx) }
 
-// Get returns a version.
+// Get returns a version, ErrNoVersion if there is none of that number.
 func (t *Table) Get(ctx context.Context, number int64) (*Version, error) {
 	item, err := t.get(ctx, digits(number))
+	if errors.Is(err, ErrNone) {
+		return nil, fmt.Errorf("table %s: version %d: %w", t.name, number, ErrNoVersion)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +228,7 @@ func text(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-func pack(document []byte) ([]byte, error) {
+func pack(document []byte, notes int) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(document); err != nil {
@@ -232,8 +237,8 @@ func pack(document []byte) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	if packed.Len() > maxItem || len(document) > maxDocument {
-		return nil, fmt.Errorf("%w: %d bytes, %d gzipped", ErrTooLarge, len(document), packed.Len())
+	if size := packed.Len() + notes; size > maxItem || len(document) > maxDocument {
+		return nil, fmt.Errorf("%w: %d bytes, %d gzipped and with who and why", ErrTooLarge, len(document), size)
 	}
 	return packed.Bytes(), nil
 }
