@@ -116,7 +116,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 			return err
 		}
 		if charged {
-			if err = overdrawn(seen, c, now); err != nil {
+			if err = tampered(seen, c, now); err != nil {
 				return err
 			}
 			admit(seen, c, now, v)
@@ -254,16 +254,23 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*view
 	return s.keep(c, out.Item, now)
 }
 
-// overdrawn returns an error if a charge that was written has left more in its window than the capacity. The write's
-// condition rules that out, unless something else has changed the item: the charge is not admitted then.
-func overdrawn(after *view, c *limit.Charge, now time.Time) error {
+// tampered returns an error if a charge that was written has left more in its window than the capacity, or less in its
+// slot than it cost. The write rules both out, unless something else has changed the item: the charge is not admitted then.
+func tampered(after *view, c *limit.Charge, now time.Time) error {
 	for i := range c.Limits {
-		l, state := &c.Limits[i], &after.states[i]
-		if c.Costs[i] == 0 || l.Bucket() || l.Algorithm == limit.SlidingWindowCounter { // its weights differ by clock
+		l := &c.Limits[i]
+		if c.Costs[i] == 0 || l.Bucket() {
 			continue
 		}
-		if used := state.Used(l, now); used > l.Capacity {
-			return fmt.Errorf("%w: %d units in the window of limit %q, capacity %d", ErrForeign, used, l.Name, l.Capacity)
+		slots := after.states[i].All()
+		charged := slots[len(slots)-1].Units
+		used := after.states[i].Used(l, now)
+		if l.Algorithm == limit.SlidingWindowCounter { // what the older window weighs differs by clock
+			used = charged
+		}
+		if used > l.Capacity || charged < c.Costs[i] {
+			return fmt.Errorf("%w: limit %q holds %d units in its window and %d in its slot after a charge of %d, capacity %d",
+				ErrForeign, l.Name, used, charged, c.Costs[i], l.Capacity)
 		}
 	}
 	return nil

@@ -1,0 +1,49 @@
+package dynamo_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/storetest"
+)
+
+// TestConformance runs the suite of all stores on a real engine.
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		client := dynamotest.Connect(t)
+		return harness(client, dynamotest.Counters(t, client), 1)
+	})
+}
+
+// TestConformanceOnModel runs it on the model of DynamoDB, which needs no server and has time for more of it.
+func TestConformanceOnModel(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Harness {
+		return harness(dynamomodel.New("counters", "k"), "counters", 3)
+	})
+}
+
+// harness makes clients of one table, each with views of its own, which they deny by for ten seconds.
+func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
+	return storetest.Harness{
+		Client: func(testing.TB) storetest.Store {
+			return dynamo.New(engine, table, dynamo.Options{Wall: time.Now})
+		},
+		Expire: func(t testing.TB, key string) {
+			t.Helper()
+			if _, err := engine.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
+				TableName: &table, Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Lag:    10 * time.Second,
+		Rounds: rounds,
+	}
+}
