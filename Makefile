@@ -3,11 +3,12 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MODULES     := . bench infra
 LISTEN      ?= 127.0.0.1:8080
+FUZZ_TIME   ?= 30s
 STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench build synth local-up local-down e2e deploy
+.PHONY: help run test lint bench pictures fuzz build synth local-up local-down e2e deploy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +47,15 @@ bench: ## measure, beside yardsticks in the same run, and print the table of doc
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
 	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
+
+pictures: ## draw what each algorithm admits at a window's edge, for docs/accuracy.md
+	@localstack/require.sh go
+	cd bench && go run ./pictures ../docs/pictures
+
+fuzz: ## run every fuzz target for FUZZ_TIME=30s
+	@localstack/require.sh go
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
+		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/
 	cd infra && go run ./lambdazip -o ../dist authorizer backend
