@@ -1,14 +1,14 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench infra
+MODULES     := . bench infra tools
 LISTEN      ?= 127.0.0.1:8080
 FUZZ_TIME   ?= 30s
 STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench pictures fuzz build synth local-up local-down e2e deploy
+.PHONY: help run test lint bench pictures fuzz mutants build synth local-up local-down e2e deploy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,11 +29,12 @@ test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 test-all:
 	go test -race ./...
 	cd bench && go test ./...
+	cd tools && go test ./...
 	cd infra && go test ./...
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(STATICCHECK) ## gofmt, go vet and staticcheck in every module
-	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack); \
+	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do \
 		echo "lint $$module"; (cd $$module && go vet -tags e2e ./... && $(STATICCHECK) -tags e2e ./...); done
@@ -56,6 +57,11 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
+
+mutants: ## change PACKAGES (default: limit memory dynamo redis) bit by bit; list what no test catches
+	@localstack/require.sh go python
+	@cd tools && go build -o ../.cache/bin/mutants ./mutants
+	@$(LOCAL) .cache/bin/mutants $(if $(BUDGET),-budget $(BUDGET)) $(if $(JSON),-json) $(PACKAGES)
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/
 	cd infra && go run ./lambdazip -o ../dist authorizer backend

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// examine tries every mutant of a target and returns what became of each.
+func examine(ctx context.Context, t target, workers int, grace time.Duration, progress io.Writer) ([]result, error) {
+	results, err := mutantsOf(t.pkg)
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	suites, err := baseline(ctx, t, scratch)
+	if ctx.Err() != nil {
+		return results, nil // none of them was run
+	}
+	if err != nil {
+		return nil, err
+	}
+	tally := newTally(progress, t.pkg, len(results))
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for i := range results {
+		group.Go(func() error {
+			dir, err := os.MkdirTemp(scratch, "")
+			if err != nil || ctx.Err() != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			results[i].Outcome, err = try(ctx, dir, grace, &results[i].mutant, suites)
+			tally.count(results[i].Outcome)
+			return err
+		})
+	}
+	return results, group.Wait()
+}
+
+// mutantsOf returns the mutants of a package, none of them tried yet.
+func mutantsOf(pkg string) (results []result, err error) {
+	names, err := goTool(context.Background(), "list", "-f", `{{join .GoFiles "\n"}}`, "./"+pkg)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strings.Fields(names) {
+		file := filepath.Join(pkg, name)
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		mutants, err := find(file, src)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range mutants {
+			results = append(results, result{m, notRun})
+		}
+	}
+	return results, nil
+}

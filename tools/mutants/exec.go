@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// goTool runs the go command at the module's root and returns what it prints.
+func goTool(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+var errTimeout = errors.New("the tests did not end in time")
+
+// runTests runs a test binary in its package's directory, as go test does, and ends with it whatever it has started. Its
+// address space is bound to 8 GiB where the system can do that: a mutant whose loop never ends must not fill the memory.
+func runTests(ctx context.Context, dir string, timeout time.Duration, binary string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	shell := []string{"-c", `ulimit -v 8388608 2>/dev/null; exec "$0" "$@"`, binary, "-test.failfast", "-test.short"}
+	cmd := exec.CommandContext(ctx, "sh", append(shell, args...)...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = cmd.Cancel() // usually nothing is left to end
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return string(out), err
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// target is a package to mutate, as a directory, and the tests that have to notice: each the directory of a package, and
+// flags for its tests if they need any.
+type target struct {
+	pkg   string
+	tests []string
+}
+
+var targets = []target{
+	{"internal/limit", []string{"internal/limit", "internal/memory"}},
+	{"internal/memory", []string{"internal/memory"}},
+	{"internal/dynamo", []string{"internal/dynamo -model", "internal/dynamo", "internal/sim"}},
+	{"internal/redis", []string{"internal/redis"}},
+}
+
+// choose returns the targets for these packages, or all of them if none is named.
+func choose(all []target, packages []string) ([]target, error) {
+	if len(packages) == 0 {
+		return all, nil
+	}
+	var chosen []target
+	for _, pkg := range packages {
+		i := slices.IndexFunc(all, func(t target) bool { return t.pkg == pkg })
+		if i < 0 {
+			return nil, fmt.Errorf("nothing says whose tests have to notice the mutants of %q: add it to targets.go", pkg)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
