@@ -41,6 +41,13 @@ rules:
     when: {route: /v1/**}
     key: "stage:{stage}"
     limits: [{algorithm: fixed_window, capacity: 1000, window: 60s}]
+  - name: uploads
+    when: {route: /uploads}
+    key: "ip:{ip}"
+    limits:
+      - {name: burst, algorithm: token_bucket, capacity: 10, window: 60s, burst: 20}
+      - {name: even, algorithm: leaky_bucket, capacity: 3, window: 1s, queue: 6}
+      - {name: month, algorithm: fixed_window, capacity: 50, window: 1mo, timezone: Europe/Berlin, anchor: 15}
 `
 
 // now is 3.25 s into a minute.
@@ -82,6 +89,9 @@ func TestGolden(t *testing.T) {
 		"unmatched":      {"unmatched", 1},
 		"several":        {"several", 2},
 		"several-denied": {"several", 3},
+		"buckets":        {"uploads", 1},
+		"delayed":        {"uploads", 3},
+		"buckets-denied": {"uploads", 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			authorizer, ev := newAuthorizer(t, memory.New(0)), readEvent(t, test.event)
@@ -189,7 +199,7 @@ func TestResource(t *testing.T) {
 
 // FuzzEvent decodes anything: an error or a policy, never a panic, and never an allowance for a banned address.
 func FuzzEvent(f *testing.F) {
-	for _, name := range []string{"get", "banned", "several", "emulator"} {
+	for _, name := range []string{"get", "banned", "several", "emulator", "skipped", "unmatched", "uploads"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".event.json"))
 		if err != nil {
 			f.Fatal(err)

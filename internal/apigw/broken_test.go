@@ -17,6 +17,10 @@ func (brokenStore) Charge(context.Context, time.Time, *limit.Charge, *limit.Verd
 	return errBroken
 }
 
+func (brokenStore) ChargeAll(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error {
+	return errBroken
+}
+
 func (brokenStore) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
 func (brokenStore) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {

@@ -18,6 +18,7 @@ const (
 	contextRemaining       = "remaining"       // units left now
 	contextReset           = "reset"           // seconds until the key is empty again
 	contextRetryAfter      = "retryAfter"      // seconds until the same request would be allowed
+	contextDelayMs         = "delayMs"         // milliseconds to hold an allowed request for; left out where there are none
 	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided
 	contextRateLimit       = "rateLimit"       // value of the RateLimit field
 	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
@@ -25,7 +26,7 @@ const (
 	contextProblemTitle    = "problemTitle"
 )
 
-// Names that stand for a rule in the context where none decided.
+// Names that stand for a rule in the context where none decided. No rule may have them.
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
@@ -44,6 +45,9 @@ func decisionContext(d *engine.Decision) map[string]any {
 		c[contextRule] = ruleUnmatched
 	case engine.Limited:
 		describeLimits(c, d)
+	}
+	if d.Delay > 0 {
+		c[contextDelayMs] = strconv.FormatInt(milliseconds(d.Delay), 10)
 	}
 	if !d.Allowed {
 		problem := problemOf(d)
@@ -99,4 +103,9 @@ func addRetryAfter(c map[string]any, d time.Duration) {
 	if d != limit.Never {
 		c[contextRetryAfter] = headers.RetryAfter(d)
 	}
+}
+
+// milliseconds rounds up: nobody goes before the turn.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
-	"path"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -44,49 +42,6 @@ func request(ev *RequestEvent) (*rules.Request, error) {
 	}
 	return req, nil
 }
-
-// pathBelow returns the path below the API's root. Behind a custom domain the event's own begins with the domain's base path,
-// which no rule knows of. What the resource's template says with its parameters filled in tells how much of it that is.
-func pathBelow(ev *RequestEvent) string {
-	below, ok := filledIn(ev.Resource, ev.PathParameters)
-	if !ok {
-		return ev.Path
-	}
-	for rest := ev.Path; rest != ""; {
-		decoded, err := url.PathUnescape(rest)
-		if sameSegments(rest, below) || err == nil && sameSegments(decoded, below) {
-			return rest
-		}
-		next := strings.IndexByte(rest[1:], '/')
-		if next < 0 {
-			break
-		}
-		rest = rest[1+next:]
-	}
-	if below == "/" {
-		return below // the root itself, behind a base path
-	}
-	return ev.Path
-}
-
-// filledIn puts a request's parameters in the places that a template names.
-func filledIn(template string, parameters map[string]string) (string, bool) {
-	segments := strings.Split(template, "/")
-	for i, s := range segments {
-		name, isParameter := strings.CutPrefix(s, "{")
-		if !isParameter {
-			continue
-		}
-		value, ok := parameters[strings.TrimRight(name, "+}")]
-		if !ok {
-			return "", false
-		}
-		segments[i] = value
-	}
-	return strings.Join(segments, "/"), strings.HasPrefix(template, "/")
-}
-
-func sameSegments(a, b string) bool { return path.Clean(a) == path.Clean(b) }
 
 // several prefers the map that keeps repeated values; some emulators send the other alone.
 func several(all map[string][]string, last map[string]string) map[string][]string {

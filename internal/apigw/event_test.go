@@ -1,6 +1,12 @@
 package apigw
 
-import "testing"
+import (
+	"math/rand/v2"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+)
 
 func TestPathBelowTheRoot(t *testing.T) {
 	proxy := func(value string) map[string]string { return map[string]string{"proxy": value} }
@@ -28,5 +34,69 @@ func TestPathBelowTheRoot(t *testing.T) {
 		if got := pathBelow(ev); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// slowPathBelow is what pathBelow means, spelled out: the longest end of the path that comes to what the template says.
+func slowPathBelow(ev *RequestEvent) string {
+	below, ok := filledIn(ev.Resource, ev.PathParameters)
+	if !ok {
+		return ev.Path
+	}
+	below = path.Clean(below)
+	for i := range len(ev.Path) {
+		if ev.Path[i] != '/' {
+			continue
+		}
+		rest := ev.Path[i:]
+		decoded, err := url.PathUnescape(rest)
+		if path.Clean(rest) == below || err == nil && path.Clean(decoded) == below {
+			return rest
+		}
+	}
+	if below == "/" {
+		return below
+	}
+	return ev.Path
+}
+
+func TestPathBelowTheRootByDefinition(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	text := func() string {
+		var b strings.Builder
+		for range random.IntN(7) {
+			b.WriteString([]string{"/", "/", "/a", "/b", "/ab", "/.", "/..", "%2F", "%2f..", "%", "a", "%61"}[random.IntN(12)])
+		}
+		return b.String()
+	}
+	for range 50_000 {
+		ev := &RequestEvent{Resource: "/{proxy+}", Path: text(), PathParameters: map[string]string{"proxy": text()}}
+		if got, want := pathBelow(ev), slowPathBelow(ev); got != want {
+			t.Fatalf("seed %d: path %q, parameter %q: %q, want %q", seed, ev.Path, ev.PathParameters["proxy"], got, want)
+		}
+	}
+}
+
+// TestPathBelowTheRootIsQuick takes minutes, if the time grows with the square of the path.
+func TestPathBelowTheRootIsQuick(t *testing.T) {
+	for _, step := range []string{"/.", "/a/..", "%2F.", "/"} {
+		ev := &RequestEvent{Resource: "/{proxy+}", Path: "/v1" + strings.Repeat(step, 1<<18), PathParameters: map[string]string{"proxy": "v1"}}
+		if got := pathBelow(ev); got != ev.Path {
+			t.Errorf("%s: %d bytes of %d", step, len(got), len(ev.Path))
+		}
+	}
+}
+
+func TestDelay(t *testing.T) {
+	for text, want := range map[any]string{
+		"1": "1ms", "1500": "1.5s", "0": "0s", "": "0s", nil: "0s", 7: "0s", "-1": "0s", "1.5": "0s", "9223372036854775807": "0s",
+	} {
+		if got := Delay(map[string]any{"delayMs": text}).String(); got != want {
+			t.Errorf("%v: %s, want %s", text, got, want)
+		}
+	}
+	if got := Delay(nil); got != 0 {
+		t.Errorf("no context: %v", got)
 	}
 }

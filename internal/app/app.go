@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"time"
+	_ "time/tzdata" // calendar windows know their timezones in a Lambda too, which has no zone database
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"

@@ -262,8 +262,10 @@ func tampered(after *view, c *limit.Charge, now time.Time) error {
 		if c.Costs[i] == 0 || l.Bucket() {
 			continue
 		}
-		slots := after.states[i].All()
-		charged := slots[len(slots)-1].Units
+		var charged int64
+		if slots := after.states[i].All(); len(slots) > 0 {
+			charged = slots[len(slots)-1].Units
+		}
 		used := after.states[i].Used(l, now)
 		if l.Algorithm == limit.SlidingWindowCounter { // what the older window weighs differs by clock
 			used = charged

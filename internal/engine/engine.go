@@ -14,9 +14,12 @@ import (
 type Store interface {
 	// Charge takes the costs from all limits of the key or from none.
 	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
+	// ChargeAll takes the costs of 1 to limit.MaxLimits keys that differ, or of none of them. If one of the charges is denied,
+	// nothing is taken, and the verdicts of the others say what they would get.
+	ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error
 	// Denies reports whether what the store has at hand proves a denial, without a round trip.
 	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
-	// Settle corrects a charge by deltas, one for each limit.
+	// Settle corrects a charge by deltas, one for each limit, 0 for one that is not limit.Correctable.
 	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
 }
 
@@ -46,8 +49,10 @@ type Engine struct{ opts Options }
 // New returns an engine. All options but Deadline are required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
-// Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order; at the first
-// denial what the earlier ones took is given back. It fails only where there are no rules to judge by.
+// Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order, those that are
+// atomic together in the turn of the first of them; at the first denial what the earlier ones took is given back, where
+// their algorithms can. It fails where there are no rules to judge by, and with the context's own error where the caller
+// has hung up before the decision was made: then too what was taken is given back.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) (*Decision, error) {
 	set, err := e.opts.Rules.Rules(ctx, now)
 	if err != nil {
@@ -73,7 +78,9 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) 
 		defer cancel()
 		ctx = bounded
 	}
-	e.judge(ctx, now, set, d)
+	if err := e.judge(ctx, now, set, d); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -14,90 +12,121 @@ import (
 // outageRetry is the retry-after of a denial by on_error: deny. Nobody knows when the store will answer again.
 const outageRetry = time.Second
 
-// giveBackTimeout bounds, in real time, the return of what a denied request took.
-const giveBackTimeout = 250 * time.Millisecond
-
-// judge charges the rules of a decision one after another, having asked first whether one of them can deny for free.
-func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) {
+// judge charges the rules of a decision one after another, having asked first whether one of them can deny for free. Rules
+// that are atomic are charged together, in the turn of the first of them. It fails only where the caller has hung up.
+func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
 	if len(d.Verdicts) > 1 && e.foresee(now, d) {
-		return
+		return nil
 	}
 	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
-		if err := e.opts.Store.Charge(ctx, now, &v.charge, &v.Verdict); err != nil {
-			e.degrade(ctx, now, set, v, err)
-			d.Degraded = true
+		if d.Verdicts[i].asked {
+			continue
 		}
-		if !v.Allowed {
-			e.giveBack(ctx, now, d.Verdicts[:i])
-			d.Verdicts = []Verdict{*v}
-			return
+		denier, err := e.ask(ctx, now, set, d.Verdicts[i:])
+		if denier == nil && err == nil {
+			continue
 		}
+		e.giveBack(ctx, now, d.Verdicts)
+		if err == nil {
+			d.conclude(denier)
+		}
+		return err
 	}
-	d.Allowed = true
+	d.conclude(nil)
+	return nil
 }
 
 // foresee denies the request where the store knows without a round trip that one of the rules would.
 func (e *Engine) foresee(now time.Time, d *Decision) bool {
 	for i := range d.Verdicts {
 		if v := &d.Verdicts[i]; e.opts.Store.Denies(now, &v.charge, &v.Verdict) {
-			d.Verdicts = []Verdict{*v}
+			d.conclude(v)
 			return true
 		}
 	}
 	return false
 }
 
-// giveBack returns what rules before the denying one have taken. Units that cannot be returned stay charged.
-func (e *Engine) giveBack(ctx context.Context, now time.Time, charged []Verdict) {
-	// The decision's deadline may be what ended it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i := range charged {
-		v := &charged[i]
-		if v.Degraded || v.charge.Free() {
-			continue
-		}
-		wg.Go(func() {
-			deltas := make([]int64, len(v.charge.Costs))
-			for j, cost := range v.charge.Costs {
-				deltas[j] = -cost
-			}
-			if err := e.opts.Store.Settle(ctx, now, &v.charge, &v.Receipt, deltas); err != nil {
-				e.opts.Recorder.StoreFailed(ctx, "give back", v.Rule.Name, v.Key, err)
-			}
-		})
+// ask charges the first of these rules, and with it those that go together with it. It returns the one that denies the
+// request, nil if none does.
+func (e *Engine) ask(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict) (denier *Verdict, err error) {
+	if group := together(vs); len(group) > 1 {
+		return e.chargeAll(ctx, now, set, group)
 	}
-	wg.Wait()
+	v := &vs[0]
+	v.asked = true
+	switch err := e.opts.Store.Charge(ctx, now, &v.charge, &v.Verdict); {
+	case err != nil:
+		return e.degrade(ctx, now, set, v, err)
+	case !v.Allowed:
+		return v, nil
+	}
+	v.charged = e.opts.Store
+	return nil, nil
 }
 
-// degrade decides as the rule's on_error says after the store has failed. A store that is well but undecided denies,
-// unless the rule allows: what this process counts on its own would come on top of what the store has let through.
-func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *Verdict, cause error) {
+// together returns the rules to charge with the first one if it is atomic, itself included: as many as a store takes at
+// once. More would be the turn of the next.
+func together(vs []Verdict) (group []*Verdict) {
+	if !vs[0].Rule.Atomic {
+		return nil
+	}
+	for i := range vs {
+		if v := &vs[i]; v.Rule.Atomic && len(group) < limit.MaxLimits {
+			group = append(group, v)
+		}
+	}
+	return group
+}
+
+// chargeAll charges rules all or none. If several deny, it returns the one to wait longest for. If the store does not say,
+// each rule's on_error decides for it, in their order.
+func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, group []*Verdict) (denier *Verdict, err error) {
+	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
+	for i, v := range group {
+		v.asked = true
+		charges[i], verdicts[i] = &v.charge, &v.Verdict
+	}
+	if err := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); err != nil {
+		for _, v := range group {
+			if denier, err := e.degrade(ctx, now, set, v, err); denier != nil || err != nil {
+				return denier, err
+			}
+		}
+		return nil, nil
+	}
+	for _, v := range group {
+		if !v.Allowed && (denier == nil || longer(v.RetryAfter, denier.RetryAfter)) {
+			denier = v
+		}
+	}
+	if denier == nil {
+		for _, v := range group {
+			v.charged = e.opts.Store
+		}
+	}
+	return denier, nil
+}
+
+func longer(a, b time.Duration) bool { return b != limit.Never && (a == limit.Never || a > b) }
+
+// degrade decides as the rule's on_error says after the store has failed, and returns the verdict if it denies. A store
+// that is well but undecided denies, unless the rule allows: what this process counts on its own would come on top of what
+// the store has let through. That a caller has hung up is no failure of the store, and leaves nothing to decide.
+func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *Verdict, cause error) (denier *Verdict, err error) {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the decision's own deadline is another error
+		return nil, err
+	}
 	e.opts.Recorder.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
 	v.Degraded = true
 	v.Verdict = limit.Verdict{}
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.charge.Free():
 		v.Blind, v.Allowed = true, true
-		return
-	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided):
-		v.charge.Limits = localLimits(v.charge.Limits, v.charge.Costs, set.Instances)
-		if err := e.opts.Local.Charge(ctx, now, &v.charge, &v.Verdict); err == nil {
-			return
-		}
+		return nil, nil
+	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):
+		return v.denier(), nil
 	}
 	v.Blind, v.Allowed, v.RetryAfter = true, false, outageRetry
-}
-
-// localLimits returns the share of the limits that each of so many processes may let through on its own: at least one
-// request.
-func localLimits(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
-	shares := slices.Clone(limits)
-	for i := range shares {
-		l := &shares[i]
-		l.Capacity = min(l.Capacity, max(1, costs[i], l.Capacity/int64(max(1, instances))))
-	}
-	return shares
+	return v, nil
 }

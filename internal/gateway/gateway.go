@@ -17,9 +17,12 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
+// DefaultMaxDelay bounds a delay where Options do not.
+const DefaultMaxDelay = 10 * time.Second
+
 const (
-	// drainTime is how long requests under way may take when the gateway stops.
-	drainTime = 10 * time.Second
+	// drainTime is how long requests under way may take when the gateway stops: one that is held still gets its answer.
+	drainTime = DefaultMaxDelay + 5*time.Second
 	// headerTime and headerSize bound what a client may send before it is judged; 10 KB is what API Gateway takes.
 	headerTime = 10 * time.Second
 	headerSize = 10 << 10
@@ -30,25 +33,32 @@ type Options struct {
 	Authorizer *apigw.Authorizer
 	Backend    *url.URL // where to proxy what is allowed; nil echoes it
 	Stage      string   // the stage that events name; empty for "local"
-	Log        *slog.Logger
+	// MaxDelay bounds how long an allowed request is held for its turn in a leaky bucket; 0 stands for DefaultMaxDelay. One
+	// whose turn comes later is passed on early, and logged: the queue is longer than anybody here will wait.
+	MaxDelay time.Duration
+	Log      *slog.Logger
 }
 
 type gateway struct {
 	authorizer *apigw.Authorizer
 	backend    http.Handler
 	stage      string
+	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
-	g := &gateway{authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, log: o.Log}
+	g := &gateway{authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, maxDelay: o.MaxDelay, log: o.Log}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, o.Log)
 	}
 	if g.stage == "" {
 		g.stage = "local"
+	}
+	if g.maxDelay == 0 {
+		g.maxDelay = DefaultMaxDelay
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
@@ -64,6 +74,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := g.authorizer.HandleRequest(r.Context(), event(r, g.stage))
+	if err != nil && r.Context().Err() != nil {
+		return // nobody is there to be answered
+	}
 	if err != nil {
 		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
 		respond(w, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
@@ -73,7 +86,28 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
 		return
 	}
-	g.backend.ServeHTTP(w, r.WithContext(withDecision(r.Context(), answer.Context)))
+	if g.hold(r.Context(), apigw.Delay(answer.Context)) {
+		g.backend.ServeHTTP(w, r.WithContext(withDecision(r.Context(), answer.Context)))
+	}
+}
+
+// hold waits for a request's turn. It returns false if the client has hung up: its turn then passes unused.
+func (g *gateway) hold(ctx context.Context, delay time.Duration) bool {
+	if delay > g.maxDelay {
+		g.log.WarnContext(ctx, "request is passed on before its turn", "delay", delay, "max_delay", g.maxDelay)
+		delay = g.maxDelay
+	}
+	if delay <= 0 {
+		return true
+	}
+	turn := time.NewTimer(delay)
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func allows(answer *apigw.Response) bool {

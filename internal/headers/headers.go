@@ -34,7 +34,8 @@ func AppendRateLimit(dst []byte, p *Policy) []byte {
 }
 
 // AppendPolicy appends one item of the RateLimit-Policy field, such as `"per-user";q=100;w=60`: the capacity and the
-// window in seconds.
+// window in seconds, a calendar's by its nominal length. That is the rate that a client can keep up. A bucket may hold
+// more than its capacity, so that the units left are more than q for a while.
 func AppendPolicy(dst []byte, p *Policy) []byte {
 	dst = appendName(dst, p.Name)
 	dst = append(dst, ";q="...)

@@ -11,6 +11,9 @@ import (
 func TestFields(t *testing.T) {
 	perUser := limit.Limit{Capacity: 100, Window: time.Minute}
 	burst := limit.Limit{Name: "burst", Capacity: 5, Window: 2500 * time.Millisecond}
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 10, Window: time.Minute, Burst: 25}
+	utc := limit.Calendar{Unit: limit.Month, Location: time.UTC}
+	monthly := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 500, Window: utc.Nominal(), Granularity: utc.Nominal(), Calendar: &utc}
 	for name, test := range map[string]struct {
 		policies          []headers.Policy
 		rateLimit, policy string
@@ -34,6 +37,18 @@ func TestFields(t *testing.T) {
 		"denied: no longer than the retry-after": {
 			[]headers.Policy{{"per-user", &perUser, limit.Result{Reset: 61 * time.Second, RetryAfter: 2 * time.Second}}},
 			`"per-user";r=0;t=2`, `"per-user";q=100;w=60`,
+		},
+		"a bucket: the rate that it keeps up, and all that it holds": {
+			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 24, Reset: 6 * time.Second}}},
+			`"uploads";r=24;t=6`, `"uploads";q=10;w=60`,
+		},
+		"held for its turn: as if it were not": {
+			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 3, Reset: 12 * time.Second, Delay: 6 * time.Second}}},
+			`"uploads";r=3;t=12`, `"uploads";q=10;w=60`,
+		},
+		"a month: 30 days, and the true time to the next": {
+			[]headers.Policy{{"export", &monthly, limit.Result{Allowed: true, Remaining: 499, Reset: 31 * 24 * time.Hour}}},
+			`"export";r=499;t=2678400`, `"export";q=500;w=2592000`,
 		},
 		"denied for good": {
 			[]headers.Policy{{"per-user", &perUser, limit.Result{Remaining: 3, Reset: 61 * time.Second, RetryAfter: limit.Never}}},

@@ -66,6 +66,11 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	}
 	unlock := s.lock(cs)
 	defer unlock()
+	for _, c := range cs {
+		if sh := s.shard(c.Key); sh.counters[c.Key] == nil {
+			sh.reclaim(now, len(cs)) // before any is judged: one of theirs may have expired
+		}
+	}
 	allowed := true
 	for i, c := range cs {
 		sh := s.shard(c.Key)
@@ -75,7 +80,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	if !allowed {
 		return nil
 	}
-	counters, err := s.hold(cs, now)
+	counters, err := s.hold(cs)
 	if err != nil {
 		return err
 	}
@@ -88,12 +93,12 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 }
 
 // hold returns the counters of the charges that cost something, all of them or none. Their shards must be locked.
-func (s *Store) hold(cs []*limit.Charge, now time.Time) (counters [limit.MaxLimits]*counter, err error) {
+func (s *Store) hold(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
 	for i, c := range cs {
 		if c.Free() {
 			continue
 		}
-		if counters[i], err = s.shard(c.Key).hold(c, now); err == nil {
+		if counters[i], err = s.shard(c.Key).hold(c); err == nil {
 			continue
 		}
 		for _, opened := range counters[:i] {
@@ -154,9 +159,9 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	ct := sh.counters[c.Key]
-	if r.Life == "" && slices.Max(deltas) > 0 {
+	if ct == nil && r.Life == "" && slices.Max(deltas) > 0 {
 		var err error
-		if ct, err = sh.hold(c, now); err != nil {
+		if ct, err = sh.open(c, now); err != nil {
 			return err
 		}
 	}

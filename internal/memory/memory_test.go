@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,74 +25,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestAllOrNone(t *testing.T) {
-	limits := []limit.Limit{
-		{Name: "a", Capacity: 5, Window: time.Minute, Granularity: time.Second},
-		{Name: "b", Algorithm: limit.FixedWindow, Capacity: 3, Window: time.Minute, Granularity: time.Minute},
-	}
-	store, ctx := memory.New(0), context.Background()
-	for _, step := range []struct {
-		costs     [2]int64
-		allowed   bool
-		remaining [2]int64
-		retry     time.Duration
-	}{
-		{[2]int64{1, 2}, true, [2]int64{4, 1}, 0},
-		{[2]int64{1, 2}, false, [2]int64{4, 1}, time.Minute},
-		{[2]int64{5, 0}, false, [2]int64{4, 1}, 61 * time.Second},
-		{[2]int64{5, 2}, false, [2]int64{4, 1}, 61 * time.Second},
-		{[2]int64{4, 1}, true, [2]int64{0, 0}, 0},
-	} {
-		var v limit.Verdict
-		must(t, store.Charge(ctx, epoch, charge("k", limits, step.costs[:]...), &v))
-		if v.Allowed != step.allowed || v.RetryAfter != step.retry || [2]int64{v.Limits[0].Remaining, v.Limits[1].Remaining} != step.remaining {
-			t.Errorf("costs %v: got %+v, want %+v", step.costs, v, step)
-		}
-	}
-}
-
-func TestSettle(t *testing.T) {
-	store, ctx := memory.New(0), context.Background()
-	c := charge("k", perMinute, 10)
-	var v limit.Verdict
-	must(t, store.Charge(ctx, epoch, c, &v))
-	must(t, store.Settle(ctx, epoch, c, &v.Receipt, []int64{-4}))
-	left := func() int64 {
-		var v limit.Verdict
-		must(t, store.Peek(ctx, epoch, c, &v))
-		return v.Remaining
-	}
-	if got := left(); got != 94 {
-		t.Errorf("%d left after 10 charged and 4 given back, want 94", got)
-	}
-	must(t, store.Settle(ctx, epoch, c, &v.Receipt, []int64{200}))
-	if got := left(); got != 0 {
-		t.Errorf("%d left after 200 more than the capacity allows, want 0", got)
-	}
-	must(t, store.Reset(ctx, "k"))
-	must(t, store.Charge(ctx, epoch, c, &limit.Verdict{}))
-	must(t, store.Settle(ctx, epoch, c, &v.Receipt, []int64{-4}))
-	if got := left(); got != 90 {
-		t.Errorf("%d left, want 90: a receipt of the counter before the reset gave units back", got)
-	}
-}
-
-func TestDeniesChargesNothing(t *testing.T) {
-	store, ctx := memory.New(0), context.Background()
-	c := charge("k", perMinute, 100)
-	var v limit.Verdict
-	if store.Denies(epoch, c, &v) {
-		t.Error("denied on a key never charged")
-	}
-	must(t, store.Charge(ctx, epoch, c, &v))
-	if !v.Allowed {
-		t.Error("asking had charged")
-	}
-	if !store.Denies(epoch, c, &v) || v.RetryAfter != 61*time.Second {
-		t.Errorf("full, but %+v", v)
 	}
 }
 
@@ -147,58 +77,6 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestModel charges a few keys of a small store at random and holds each answer against the step itself.
-func TestModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	store, ctx := memory.New(0), context.Background()
-	model := map[string]*limit.State{}
-	now := epoch
-	for i := range 20_000 {
-		now = now.Add(time.Duration(r.Int64N(int64(200 * time.Millisecond))))
-		key, cost := fmt.Sprint(r.IntN(20)), r.Int64N(4)
-		if model[key] == nil {
-			model[key] = &limit.State{}
-		}
-		want := model[key].Judge(&perMinute[0], now, cost)
-		if want.Allowed {
-			want = model[key].Take(&perMinute[0], now, cost)
-		}
-		var v limit.Verdict
-		must(t, store.Charge(ctx, now, charge(key, perMinute, cost), &v))
-		if v.Result != want {
-			t.Fatalf("charge %d of key %s: got %+v, want %+v", i, key, v.Result, want)
-		}
-	}
-}
-
-// TestConcurrent is the promise in one sentence: 150 requests at once on a limit of 100, exactly 100 allowed.
-func TestConcurrent(t *testing.T) {
-	for range 20 {
-		store := memory.New(0)
-		var allowed atomic.Int64
-		var wg sync.WaitGroup
-		for client := range 8 {
-			wg.Go(func() {
-				for i := client; i < 150; i += 8 {
-					var v limit.Verdict
-					if err := store.Charge(context.Background(), epoch, charge("k", perMinute, 1), &v); err != nil {
-						t.Error(err)
-					}
-					if v.Allowed {
-						allowed.Add(1)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		if got := allowed.Load(); got != 100 {
-			t.Fatalf("%d of 150 allowed, want exactly 100", got)
-		}
-	}
-}
-
 func TestChargeDoesNotAllocate(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	c, now := charge("k", perMinute, 1), epoch
@@ -231,5 +109,81 @@ func TestClockAhead(t *testing.T) {
 	}
 	if allowed != 100 {
 		t.Errorf("%d allowed in three seconds, want 100: the counter was dropped while it was live", allowed)
+	}
+}
+
+// TestChargeAllWithoutRoom finds no room for one of several new keys: none of them is held afterwards.
+func TestChargeAllWithoutRoom(t *testing.T) {
+	const keys = 64 * 4
+	store, ctx := memory.New(keys), context.Background()
+	for i := 0; ; i++ { // fill every shard but for a few places
+		if err := store.Charge(ctx, epoch, charge(fmt.Sprint("key-", i), perMinute, 1), &limit.Verdict{}); err != nil {
+			break
+		}
+	}
+	for i := range 20 * keys {
+		cs := []*limit.Charge{charge(fmt.Sprint("a-", i), perMinute, 1), charge(fmt.Sprint("b-", i), perMinute, 1), charge(fmt.Sprint("c-", i), perMinute, 0)}
+		vs := []*limit.Verdict{{}, {}, {}}
+		err := store.ChargeAll(ctx, epoch, cs, vs)
+		if err != nil && !errors.Is(err, memory.ErrFull) {
+			t.Fatal(err)
+		}
+		for _, c := range cs[:2] {
+			var v limit.Verdict
+			must(t, store.Peek(ctx, epoch, c, &v))
+			if charged := v.Remaining < 100; charged != (err == nil) {
+				t.Fatalf("%s is charged: %v, all are: %v", c.Key, charged, err == nil)
+			}
+		}
+	}
+	free, v := charge("late", perMinute, 0), &limit.Verdict{}
+	must(t, store.Charge(ctx, epoch, free, v))
+	if err := store.Settle(ctx, epoch, free, &v.Receipt, []int64{3}); !errors.Is(err, memory.ErrFull) {
+		t.Errorf("settled upwards on a new key without room: %v", err)
+	}
+}
+
+// TestChargeAllKeepsExpiredCounters charges a counter that has long expired together with a new key, for whose sake
+// expired ones are dropped: what was charged must still be there.
+func TestChargeAllKeepsExpiredCounters(t *testing.T) {
+	ctx, later := context.Background(), epoch.Add(2*time.Hour)
+	old, fresh := charge("old", perMinute, 100), charge("new", perMinute, 1)
+	for range 1000 { // the shards are drawn anew in each store: in some both keys share one
+		store := memory.New(0)
+		must(t, store.Charge(ctx, epoch, old, &limit.Verdict{}))
+		vs := []*limit.Verdict{{}, {}}
+		must(t, store.ChargeAll(ctx, later, []*limit.Charge{old, fresh}, vs))
+		var v limit.Verdict
+		if must(t, store.Charge(ctx, later, old, &v)); !vs[0].Allowed || v.Allowed {
+			t.Fatalf("100 of 100 were charged: %v; then 100 more: %v", vs[0].Allowed, v.Allowed)
+		}
+	}
+}
+
+// TestChargeAllInAnyOrder has clients name the same keys in different orders: nobody waits for ever.
+func TestChargeAllInAnyOrder(t *testing.T) {
+	store, ctx := memory.New(0), context.Background()
+	var wg sync.WaitGroup
+	for client := range 8 {
+		wg.Go(func() {
+			for range 500 {
+				var cs []*limit.Charge
+				var vs []*limit.Verdict
+				for i := range 8 {
+					cs = append(cs, charge(fmt.Sprint((i+client)%8), perMinute, 1))
+					vs = append(vs, &limit.Verdict{})
+				}
+				if err := store.ChargeAll(ctx, epoch, cs, vs); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 8 {
+		var v limit.Verdict
+		if must(t, store.Peek(ctx, epoch, charge(fmt.Sprint(i), perMinute, 1), &v)); v.Remaining != 0 {
+			t.Errorf("key %d has %d left of 100, charged 4,000 times", i, v.Remaining)
+		}
 	}
 }

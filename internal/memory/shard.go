@@ -50,15 +50,12 @@ func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
 // charge makes the charge if it is allowed, on a new counter if there is none yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if judge(ct, c, now, v); !v.Allowed {
+	if judge(ct, c, now, v); !v.Allowed || c.Free() {
 		return nil
 	}
 	if ct == nil {
-		if c.Free() {
-			return nil
-		}
 		var err error
-		if ct, err = sh.hold(c, now); err != nil {
+		if ct, err = sh.open(c, now); err != nil {
 			return err
 		}
 	}
@@ -66,12 +63,17 @@ func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error 
 	return nil
 }
 
+// open makes room for a new counter and makes it.
+func (sh *shard) open(c *limit.Charge, now time.Time) (*counter, error) {
+	sh.reclaim(now, 1)
+	return sh.hold(c)
+}
+
 // hold returns the key's counter, a new one if there is none. A new one is not in the queue until it is charged.
-func (sh *shard) hold(c *limit.Charge, now time.Time) (*counter, error) {
+func (sh *shard) hold(c *limit.Charge) (*counter, error) {
 	if ct := sh.counters[c.Key]; ct != nil {
 		return ct, nil
 	}
-	sh.reclaim(now)
 	if len(sh.counters) >= sh.bound {
 		return nil, ErrFull
 	}
@@ -130,13 +132,14 @@ func (sh *shard) advance(now time.Time) {
 	}
 }
 
-// reclaim drops counters whose window ended an hour ago and, where the shard is full, those whose window ended a second
-// ago. A counter stands in the queue by a time that may be out of date, so it is looked at again when that time has come.
-func (sh *shard) reclaim(now time.Time) {
+// reclaim drops counters whose window ended an hour ago and, where the shard has no room for so many more, those whose
+// window ended a second ago. A counter stands in the queue by a time that may be out of date, so it is looked at again
+// when that time has come.
+func (sh *shard) reclaim(now time.Time, more int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
 		first, before := sh.queue[0], sh.newest.Add(-linger)
-		if len(sh.counters) >= sh.bound {
+		if len(sh.counters)+more > sh.bound {
 			before = sh.newest.Add(-shortLinger)
 		}
 		if first.due.After(before) {

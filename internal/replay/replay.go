@@ -1,5 +1,6 @@
 // Package replay sends recorded traffic through the engine. Lines are judged one after another, in the order of the
 // files, and each line's own time is the clock: a day of traffic is decided in seconds as it would have been that day.
+// The turns that a leaky bucket gives are counted and not waited for: they come after the moment at which a line was logged.
 package replay
 
 import (

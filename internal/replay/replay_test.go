@@ -135,6 +135,24 @@ func TestDenialThatNeverEnds(t *testing.T) {
 	}
 }
 
+// A leaky bucket's turns are counted and not waited for: the next line is judged at its own time, and a line's decision
+// looks as any other.
+func TestDelayed(t *testing.T) {
+	e, _ := newEngine(t, "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 3600s, queue: 3}]}]", memory.New(0), &Failures{})
+	var out strings.Builder
+	report, err := Run(t.Context(), []Log{text(requests("0 /", "0 /", "1 /", "2 /"))}, Options{Engine: e, Decisions: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Allowed != 3 || report.Denied != 1 || report.Delayed != 2 {
+		t.Errorf("%d allowed, %d denied, %d delayed; want 3, 1 and 2", report.Allowed, report.Denied, report.Delayed)
+	}
+	const want = "0\teven\tall\t1\t2\t0\n0\teven\tall\t1\t1\t0\n1000000000\teven\tall\t1\t0\t0\n2000000000\teven\tall\t0\t0\t3598000000000\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What a log may look like, and what is read of it.
 func TestLogs(t *testing.T) {
 	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"

@@ -17,6 +17,7 @@ type Report struct {
 	Allowed      int64
 	Denied       int64
 	Degraded     int64 // requests for which a store did not answer and on_error decided
+	Delayed      int64 // allowed requests that a leaky bucket would hold back; a replay does not wait for their turns
 	Skipped      int64 // lines that could not be read
 	FirstSkipped *LineError
 	Rules        []RuleTotal // in the order of the rules
@@ -80,6 +81,9 @@ func (t *tally) count(e *Entry, d *engine.Decision) {
 	}
 	if d.Degraded {
 		r.Degraded++
+	}
+	if d.Delay > 0 {
+		r.Delayed++
 	}
 	if d.Allowed {
 		r.Allowed++

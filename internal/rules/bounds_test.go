@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // Each of these took the YAML library minutes or a stack without end. They must be refused before it sees them, and what
@@ -83,6 +86,11 @@ func FuzzParse(f *testing.F) {
 	f.Add("rules:\n- name: r\n  when: {methods: [GET], route: /v1/**, path: '*'}\n  key: ip:{ip}|{header.x}\n  cost: 2\n  limits: [{capacity: 10, window: 60s}]\n  on_error: deny\n")
 	f.Add("defaults: {on_error: local, instances: 3}\nunmatched: deny\ndeny: [{cidrs: [10.0.0.0/8]}]\nskip: [{path: /x}]\nrules: []")
 	f.Add("rules:\n- limits:\n  - {name: a, algorithm: fixed_window, capacity: 1, window: 1d}\n  - {name: b, capacity: 1, window: 61s, granularity: 7s, cost: 9}\n")
+	f.Add("rules:\n- {name: a, atomic: true, key: '{ip}', cost: 9, limits: [{algorithm: token_bucket, capacity: 4, window: 1s, burst: 8, over: clamp}]}\n" +
+		"- {name: b, atomic: true, key: x, limits: [{algorithm: leaky_bucket, capacity: 5, window: 1d, queue: 3660}]}\n")
+	f.Add("rules:\n- name: c\n  key: x\n  limits:\n  - {name: m, algorithm: fixed_window, capacity: 1, window: 1mo, timezone: Europe/Berlin, anchor: 15}\n" +
+		"  - {name: w, algorithm: fixed_window, capacity: 1, window: 1w}\n  - {name: d, algorithm: fixed_window, capacity: 1, window: 1d, timezone: Asia/Tokyo}\n" +
+		"  - {name: l, algorithm: sliding_window_log, capacity: 1000, window: 61s}\n  - {name: s, algorithm: sliding_window_counter, capacity: 7, window: 61s}\n")
 	f.Add("rules: &a !!seq\n- *a\n<<: |\n  x\n\n--- >-\n ? \"\\x00\"\n")
 	f.Fuzz(func(t *testing.T, document string) {
 		s, err := Parse("f", []byte(document))
@@ -109,9 +117,11 @@ func checkSet(t *testing.T, s *Set) {
 		if len(r.Limits) == 0 || len(r.Limits) > 8 || len(r.Costs) != len(r.Limits) {
 			t.Errorf("%d limits and %d costs", len(r.Limits), len(r.Costs))
 		}
+		if err := (&limit.Charge{Key: r.Item("k"), Limits: r.Limits, Costs: r.Costs}).Check(); err != nil {
+			t.Error(err)
+		}
 		for i, l := range r.Limits {
-			if l.Capacity < 1 || l.Window < l.Granularity || l.Granularity < minGranularity || l.Window%l.Granularity != 0 ||
-				l.Window/l.Granularity > 600 || r.Costs[i] < 0 || r.Costs[i] > l.Capacity || i > 0 && r.Limits[i-1].Name >= l.Name {
+			if l.Window < 100*time.Millisecond || r.Costs[i] > l.Most() || i > 0 && r.Limits[i-1].Name >= l.Name {
 				t.Errorf("limit %+v, cost %d", l, r.Costs[i])
 			}
 		}

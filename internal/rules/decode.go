@@ -13,8 +13,11 @@ import (
 // decoder turns the tree of a document into values and collects everything that is wrong on the way.
 type decoder struct {
 	errors Errors
-	keys   map[*Rule]value // where each rule's key stands
+	at     map[*Rule]*places
 }
+
+// places say where the parts of a rule stand that warnings speak of.
+type places struct{ key, limits, atomic value }
 
 // value is a node of the document and its place.
 type value struct {
@@ -194,6 +197,15 @@ func (d *decoder) integer(v value, least, most int64) (int64, bool) {
 		return 0, false
 	}
 	return n, true
+}
+
+func (d *decoder) boolean(v value) bool {
+	n, ok := v.node.(*ast.BoolNode)
+	if !ok {
+		d.fail(v, "must be true or false, and is %s", v.is())
+		return false
+	}
+	return n.Value
 }
 
 // choice returns the index of the name that the value is.

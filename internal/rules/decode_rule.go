@@ -36,20 +36,33 @@ func (d *decoder) name(v value, pattern *regexp.Regexp, longest int, taken names
 	return name
 }
 
+// reserved are the names that clients are told where no rule decided.
+var reserved = map[string]string{"deny": "the deny list", "unmatched": "requests that no rule covers"}
+
+func (d *decoder) ruleName(v value, taken names) string {
+	name := d.name(v, ruleName, 63, taken)
+	if meaning, ok := reserved[name]; ok {
+		d.fail(v, "%q stands for %s in what clients are told: write another name", name, meaning)
+	}
+	return name
+}
+
 func (d *decoder) rule(v value, onError OnError, taken names) *Rule {
 	r := &Rule{OnError: onError}
+	d.at[r] = &places{}
 	var cost *cost
 	d.object(v, []field{
-		{name: "name", decode: func(v value) { r.Name = d.name(v, ruleName, 63, taken) },
+		{name: "name", decode: func(v value) { r.Name = d.ruleName(v, taken) },
 			missing: "write one that no other rule has, such as name: per-ip"},
 		{name: "when", decode: func(v value) {
 			d.selector(v, d.matchFields(&r.when), "is empty: remove it to cover every request")
 		}},
-		{name: "key", decode: func(v value) { d.keys[r] = v; r.Key, r.template = d.key(v) },
+		{name: "key", decode: func(v value) { d.at[r].key = v; r.Key, r.template = d.key(v) },
 			missing: "write what to count by, such as key: \"ip:{ip}\""},
 		{name: "cost", decode: func(v value) { cost = d.cost(v) }},
-		{name: "limits", decode: func(v value) { r.Limits, r.Costs = d.limits(v, cost) },
+		{name: "limits", decode: func(v value) { d.at[r].limits = v; d.limits(v, r, cost) },
 			missing: "write limits: [{capacity: 10, window: 60s}]"},
+		{name: "atomic", decode: func(v value) { d.at[r].atomic = v; r.Atomic = d.boolean(v) }},
 		{name: "on_error", decode: func(v value) { r.OnError = d.onError(v) }},
 	})
 	r.prefix, r.suffix = r.Name+"|", "|"+shape(r.Limits)
@@ -99,24 +112,18 @@ func (d *decoder) cost(v value) *cost {
 }
 
 // limits decodes the limits of a rule and puts them in the order of their names, each with its cost beside it.
-func (d *decoder) limits(v value, own *cost) ([]limit.Limit, []int64) {
+func (d *decoder) limits(v value, r *Rule, own *cost) {
 	values := d.list(v, "[{capacity: 10, window: 60s}]")
 	if _, ok := v.node.(*ast.SequenceNode); ok && (len(values) == 0 || len(values) > limit.MaxLimits) {
 		d.fail(v, "holds %d limits: write 1 to %d", len(values), limit.MaxLimits)
 	}
-	type charge struct {
-		limit limit.Limit
-		cost  int64
-	}
 	charges := make([]charge, len(values))
 	taken := names{}
 	for i, v := range values {
-		charges[i].limit, charges[i].cost = d.limit(v, own, len(values) > 1, taken)
+		charges[i] = d.limit(v, own, len(values) > 1, taken)
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
-	limits, costs := make([]limit.Limit, len(charges)), make([]int64, len(charges))
-	for i, c := range charges {
-		limits[i], costs[i] = c.limit, c.cost
+	for _, c := range charges {
+		r.Limits, r.Costs = append(r.Limits, c.limit), append(r.Costs, c.units)
 	}
-	return limits, costs
 }

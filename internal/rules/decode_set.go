@@ -12,7 +12,7 @@ func Parse(file string, document []byte) (*Set, error) {
 	if len(errs) > 0 {
 		return nil, errs.in(file)
 	}
-	d := &decoder{keys: map[*Rule]value{}}
+	d := &decoder{at: map[*Rule]*places{}}
 	set := d.set(newValue(root, ""))
 	if len(d.errors) > 0 {
 		return nil, d.errors.in(file)

@@ -14,7 +14,7 @@ const (
 )
 
 // parseDuration reads a length of time as Go writes it, such as "1m30s", with whole days in front if wanted: "1d", "1d12h".
-// A day is 24 hours, for every algorithm.
+// A day is 24 hours: those of a calendar are window's to tell.
 func parseDuration(text string) (length time.Duration, ok bool) {
 	if strings.ContainsAny(text, "+-") {
 		return 0, false

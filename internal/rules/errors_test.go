@@ -116,7 +116,7 @@ func TestPlaces(t *testing.T) {
 		{"literal", head + "    key: |\n      a\n" + limits, `f:3:10: rules[0].key: '\n' cannot stand in a key's own text: use printable ASCII without %, { and }`},
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
-		{"cost of the rule", head + "    key: all\n    cost: 11\n" + limits, "f:4:11: rules[0].cost: 11 is above the capacity 10 of rules[0].limits[0], so no request would ever be allowed: lower the cost or raise the capacity"},
+		{"cost of the rule", head + "    key: all\n    cost: 11\n" + limits, "f:4:11: rules[0].cost: 11 is above the capacity 10 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
 		{"costs from requests", head + "    key: all\n    cost: {from: header.x}\n" + limits, "f:4:11: rules[0].cost: must be a whole number in plain digits without quotes, such as 10"},
 		{"what is quoted stays on its line", "rules: []\nunmatched: \"a\\nb\\e[31m\"\n", `f:2:12: unmatched: unknown value "a\nb\x1b[31m": write allow or deny`},
 		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, unmatched, deny, skip and rules`},

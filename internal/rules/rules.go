@@ -98,7 +98,8 @@ type Rule struct {
 	Name    string
 	Key     string        // the key's template, as the document has it
 	Limits  []limit.Limit // one to limit.MaxLimits, in the order of their names
-	Costs   []int64       // units that a request takes from each limit
+	Costs   []int64       // units that a request takes from each limit, never more than it can ever allow
+	Atomic  bool          // charged together with the other atomic rules that cover a request: all of them or none
 	OnError OnError
 
 	when           selector

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,5 +48,63 @@ func TestWarningsNameWhatTheClientSends(t *testing.T) {
 	want := []string{"rules.yaml:1:24: rules[0].key: the client can make up a new value of {query.a}, {path.b} and {method} for every request and is then never limited: add a rule with a key such as \"ip:{ip}\" for the same requests"}
 	if diff := cmp.Diff(want, s.Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a bucket or a log took from a request that another rule denies afterwards is lost.
+func TestWarningsOfWhatIsNotGivenBack(t *testing.T) {
+	const (
+		window  = "key: all, limits: [{capacity: 1, window: 1s}]}"
+		bucket  = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
+		journal = "key: all, limits: [{name: a, capacity: 1, window: 1s}, {name: b, algorithm: sliding_window_log, capacity: 1, window: 1s}]}"
+	)
+	lost := func(rule, algorithm, denier string) string {
+		return rule + ".limits: what a " + algorithm + " takes is not given back where rule " + denier +
+			" denies the same request afterwards: put this rule below it, or write atomic: true in both"
+	}
+	alone := func(rule string) string {
+		return rule + ".atomic: means nothing here: no other rule for the same requests is atomic"
+	}
+	for _, tt := range []struct {
+		name, rules string
+		want        []string
+	}{
+		{"bucket first", "{name: b, " + bucket + ", {name: w, " + window, []string{lost("rules[0]", "token_bucket", "w")}},
+		{"bucket last", "{name: w, " + window + ", {name: b, " + bucket, nil},
+		{"log first", "{name: l, " + journal + ", {name: w, " + window, []string{lost("rules[0]", "sliding_window_log", "w")}},
+		{"two buckets", "{name: b, " + bucket + ", {name: c, " + bucket, []string{lost("rules[0]", "token_bucket", "c")}},
+		{"a bucket that takes nothing", "{name: b, cost: 0, " + bucket + ", {name: w, " + window, nil},
+		{"a rule that denies nothing", "{name: b, " + bucket + ", {name: w, cost: 0, " + window, nil},
+		{"for other requests", "{name: b, when: {methods: GET}, " + bucket + ", {name: w, when: {methods: POST}, " + window, nil},
+		{"the first that matters", "{name: b, when: {route: /v1/*}, " + bucket + ", {name: v, when: {route: /v2/*}, " + window + ", {name: w, when: {route: /v1/x}, " + window,
+			[]string{lost("rules[0]", "token_bucket", "w")}},
+		{"both atomic", "{name: b, atomic: true, " + bucket + ", {name: w, atomic: true, " + window, nil},
+		{"one atomic", "{name: b, atomic: true, " + bucket + ", {name: w, " + window, []string{alone("rules[0]"), lost("rules[0]", "token_bucket", "w")}},
+		{"charged in an earlier turn", "{name: a, atomic: true, " + window + ", {name: w, " + window + ", {name: b, atomic: true, " + bucket,
+			[]string{lost("rules[2]", "token_bucket", "w")}},
+		{"an earlier turn for other requests", "{name: a, atomic: true, when: {path: /a}, " + window + ", {name: w, " + window +
+			", {name: b, atomic: true, when: {path: /b}, " + bucket, []string{alone("rules[0]"), alone("rules[2]")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := parse(t, "rules: ["+tt.rules+"]")
+			var got []string
+			for _, w := range s.Warnings {
+				_, w, _ = strings.Cut(w, ": ")
+				got = append(got, w)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Warnings name the place that they speak of.
+func TestWarningPlaces(t *testing.T) {
+	s := parse(t, "rules:\n- name: b\n  key: all\n  atomic: true\n  limits:\n  - {algorithm: leaky_bucket, capacity: 1, window: 1s}\n"+
+		"- {name: w, key: all, limits: [{capacity: 1, window: 1s}]}\n")
+	if len(s.Warnings) != 2 || !strings.HasPrefix(s.Warnings[0], "rules.yaml:4:11: rules[0].atomic: ") ||
+		!strings.HasPrefix(s.Warnings[1], "rules.yaml:6:3: rules[0].limits: what a leaky_bucket") {
+		t.Errorf("got %q", s.Warnings)
 	}
 }

@@ -1,0 +1,95 @@
+package apigw
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// pathBelow returns the path below the API's root. Behind a custom domain the event's own begins with the domain's base
+// path, which no rule knows of. What the resource's template says with its parameters filled in tells how much of it that
+// is: the path ends in it, as it was sent or decoded.
+func pathBelow(ev *RequestEvent) string {
+	below, ok := filledIn(ev.Resource, ev.PathParameters)
+	if !ok {
+		return ev.Path
+	}
+	below = path.Clean(below)
+	asSent := func(segment string) (string, error) { return segment, nil }
+	start := min(endIn(ev.Path, below, asSent), endIn(ev.Path, below, url.PathUnescape))
+	switch {
+	case start < len(ev.Path):
+		return ev.Path[start:]
+	case below == "/":
+		return below // the root itself, behind a base path
+	}
+	return ev.Path
+}
+
+// filledIn puts a request's parameters in the places that a template names.
+func filledIn(template string, parameters map[string]string) (string, bool) {
+	segments := strings.Split(template, "/")
+	for i, s := range segments {
+		name, isParameter := strings.CutPrefix(s, "{")
+		if !isParameter {
+			continue
+		}
+		value, ok := parameters[strings.TrimRight(name, "+}")]
+		if !ok {
+			return "", false
+		}
+		segments[i] = value
+	}
+	return strings.Join(segments, "/"), strings.HasPrefix(template, "/")
+}
+
+// endIn returns where the longest end of a path begins that comes to the same as a clean one, once its segments are
+// decoded; the path's length if there is none. It goes through the path once, from its end to its start.
+func endIn(p, clean string, decode func(segment string) (string, error)) (start int) {
+	wanted := ending{rest: clean}
+	start = len(p)
+	for end := len(p); ; {
+		slash := strings.LastIndexByte(p[:end], '/')
+		if slash < 0 {
+			return start
+		}
+		segment, err := decode(p[slash+1 : end])
+		if err != nil || !wanted.precede(segment) {
+			return start
+		}
+		if wanted.complete() {
+			start = slash
+		}
+		end = slash
+	}
+}
+
+// ending is what is still to come of a clean path that is read from its end.
+type ending struct {
+	rest string
+	up   int // segments that the ".." read so far take back
+}
+
+func (e *ending) complete() bool { return e.rest == "" || e.rest == "/" }
+
+// precede takes in what comes before: a segment, or several where a slash was escaped. It returns false once the path
+// cannot end in what it is to end in.
+func (e *ending) precede(text string) bool {
+	for _, segment := range slices.Backward(strings.Split(text, "/")) {
+		switch {
+		case segment == "" || segment == ".":
+		case segment == "..":
+			e.up++
+		case e.up > 0:
+			e.up--
+		default:
+			before, ok := strings.CutSuffix(e.rest, segment)
+			if !ok || !strings.HasSuffix(before, "/") {
+				return false
+			}
+			e.rest = before[:len(before)-1]
+		}
+	}
+	return true
+}

@@ -1,0 +1,261 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// TestGivesBackWhatItCan returns what windows took when a later rule denies; buckets and logs keep it, and no store is
+// asked to correct them.
+func TestGivesBackWhatItCan(t *testing.T) {
+	b := newBench(t, `rules:
+  - name: mixed
+    key: all
+    cost: 3
+    limits:
+      - {name: bucket, algorithm: token_bucket, capacity: 50, window: 60s}
+      - {name: counter, algorithm: sliding_window_counter, capacity: 50, window: 60s}
+      - {name: fixed, algorithm: fixed_window, capacity: 50, window: 1mo, timezone: Europe/Berlin}
+      - {name: log, algorithm: sliding_window_log, capacity: 50, window: 60s}
+      - {name: sliding, capacity: 50, window: 60s}
+  - {name: bucket, key: all, limits: [{algorithm: leaky_bucket, capacity: 50, window: 60s}]}
+  - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
+`)
+	b.store.blind = true
+	first := b.decide(t, "/")
+	if d := b.decide(t, "/"); d.Allowed || names(d) != "one" {
+		t.Fatalf("got %+v", d)
+	}
+	if len(b.recorder.failures) > 0 {
+		t.Errorf("recorded %v", b.recorder.failures)
+	}
+	v := first.Verdicts[0]
+	var now limit.Verdict
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key), Limits: v.Rule.Limits, Costs: make([]int64, 5)}, &now); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{44, 47, 47, 44, 47} {
+		if got := now.Limits[i].Remaining; got != want {
+			t.Errorf("%s has %d left, want %d", v.PolicyName(i), got, want)
+		}
+	}
+	if got := b.left(t, first, "bucket"); got != 48 {
+		t.Errorf("the bucket has %d left, want 48", got)
+	}
+}
+
+// stubborn is a store that takes nothing back.
+type stubborn struct{ *memory.Store }
+
+func (stubborn) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
+	return errDown
+}
+
+// TestGiveBackFails tells of units that a store has kept; the denial stands.
+func TestGiveBackFails(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(`rules:
+  - {name: wide, key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &recorder{}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: blindly{stubborn{memory.New(0)}}, Local: memory.New(0), Recorder: log})
+	for i, allowed := range []bool{true, false} {
+		if d, err := e.Decide(t.Context(), epoch, &rules.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
+			t.Errorf("request %d: decision %+v, error %v", i, d, err)
+		}
+	}
+	if len(log.failures) != 1 || log.failures[0] != (failure{"give back", "wide", "all"}) {
+		t.Errorf("recorded %v", log.failures)
+	}
+}
+
+// blindly is a store that knows nothing without a round trip.
+type blindly struct{ engine.Store }
+
+func (blindly) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+
+// TestLocalFull denies where this process has no room to count either.
+func TestLocalFull(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
+	d, err := e.Decide(t.Context(), epoch, &rules.Request{})
+	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Blind || d.Verdicts[0].RetryAfter != time.Second {
+		t.Fatalf("decision %+v, error %v", d, err)
+	}
+	if v, _ := d.Tightest(); v != nil {
+		t.Errorf("the tightest limit is %v, though none was asked", v.Rule.Name)
+	}
+}
+
+// TestDelay asks for the longest delay of all rules, and for none on a denial.
+func TestDelay(t *testing.T) {
+	b := newBench(t, `rules:
+  - {name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 60s, queue: 3}]}
+  - {name: slower, when: {path: /x}, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 240s, queue: 9}]}
+`)
+	for i, want := range []struct {
+		path    string
+		allowed bool
+		delay   time.Duration
+	}{
+		{"/", true, 0}, {"/", true, time.Second}, {"/x", true, 2 * time.Second}, {"/", false, 0}, {"/x", false, 0},
+	} {
+		if d := b.decide(t, want.path); d.Allowed != want.allowed || d.Delay != want.delay {
+			t.Errorf("request %d: allowed %t, delay %v, want %+v", i, d.Allowed, d.Delay, want)
+		}
+	}
+	b = newBench(t, `rules:
+  - {name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 60s}]}
+  - {name: one, key: all, limits: [{capacity: 2, window: 60s}]}
+`)
+	b.decide(t, "/")
+	b.decide(t, "/")
+	for _, b.store.blind = range []bool{false, true} {
+		if d := b.decide(t, "/"); d.Allowed || d.Delay != 0 {
+			t.Errorf("blind %t: a denial after a delay: %+v", b.store.blind, d)
+		}
+	}
+	b = newBench(t, "rules: [{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 100, window: 100s}]}]")
+	b.store.down = []string{"r"} // a twentieth: five in a hundred seconds
+	b.decide(t, "/")
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Delay != 20*time.Second {
+		t.Errorf("counted here: %+v", d)
+	}
+}
+
+// TestLocalShare counts requests that this process lets through on its own while the store is down: its share, and one at
+// least.
+func TestLocalShare(t *testing.T) {
+	for _, test := range []struct {
+		limit string
+		want  int
+	}{
+		{"{capacity: 40, window: 60s}", 2},
+		{"{capacity: 5, window: 60s}", 1},
+		{"{capacity: 40, window: 60s, cost: 30}", 1},
+		{"{capacity: 40, window: 60s, cost: 99, over: clamp}", 1},
+		{"{capacity: 400, window: 60s, cost: 10, over: clamp}", 2},
+		{"{algorithm: sliding_window_counter, capacity: 60, window: 60s}", 3},
+		{"{algorithm: sliding_window_log, capacity: 60, window: 60s}", 3},
+		{"{algorithm: fixed_window, capacity: 60, window: 1mo}", 3},
+		{"{algorithm: token_bucket, capacity: 100, window: 60s}", 5},
+		{"{algorithm: token_bucket, capacity: 100, window: 60s, burst: 200}", 10},
+		{"{algorithm: token_bucket, capacity: 100, window: 60s, burst: 3}", 1},
+		{"{algorithm: token_bucket, capacity: 3, window: 60s, burst: 200, cost: 150}", 1},
+		{"{algorithm: token_bucket, capacity: 100, window: 60s, burst: 200, cost: 300, over: clamp}", 1},
+		{"{algorithm: leaky_bucket, capacity: 100, window: 60s, queue: 40}", 2},
+		{"{algorithm: token_bucket, capacity: 39, window: 3650d, burst: 39}", 1},
+		{"{algorithm: token_bucket, capacity: 39, window: 365d, burst: 390}", 10}, // 19 would take longer than a bucket may
+	} {
+		b := newBench(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
+		b.store.down = []string{"r"}
+		got := 0
+		for range 50 {
+			d := b.decide(t, "/")
+			if !d.Degraded || d.Verdicts[0].Blind {
+				t.Fatalf("%s: not counted here: %+v", test.limit, d.Verdicts[0])
+			}
+			if d.Allowed {
+				got++
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %d let through, want %d", test.limit, got, test.want)
+		}
+	}
+}
+
+// hangup is a store whose caller hangs up during some call. It answers as a driver does.
+type hangup struct {
+	*memory.Store
+	after  int
+	cancel context.CancelFunc
+}
+
+func (h *hangup) charge(ctx context.Context) error {
+	if h.after--; h.after < 0 {
+		h.cancel()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (h *hangup) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := h.charge(ctx); err != nil {
+		return err
+	}
+	return h.Store.Charge(ctx, now, c, v)
+}
+
+func (h *hangup) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if err := h.charge(ctx); err != nil {
+		return err
+	}
+	return h.Store.ChargeAll(ctx, now, cs, vs)
+}
+
+// Settle needs a caller that is still there, as a driver does.
+func (h *hangup) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return h.Store.Settle(ctx, now, c, r, deltas)
+}
+
+// TestHangUp returns the caller's own error: no decision, no failure of the store, and nothing taken.
+func TestHangUp(t *testing.T) {
+	const document = `rules:
+  - {name: a, key: all, limits: [{capacity: 5, window: 60s}]}
+  - {name: b, key: all, atomic: true, on_error: deny, limits: [{capacity: 5, window: 60s}]}
+  - {name: c, key: all, atomic: true, on_error: allow, limits: [{capacity: 5, window: 60s}]}
+  - {name: d, key: all, limits: [{capacity: 5, window: 60s}]}
+`
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for calls := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		store, log := &hangup{memory.New(0), calls, cancel}, &recorder{}
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: log, Deadline: time.Hour})
+		d, err := e.Decide(ctx, epoch, &rules.Request{IP: netip.MustParseAddr("203.0.113.9")})
+		if !errors.Is(err, context.Canceled) || d != nil || len(log.failures) > 0 {
+			t.Errorf("after %d calls: decision %+v, error %v, recorded %v", calls, d, err, log.failures)
+		}
+		for _, rule := range set.Rules {
+			var v limit.Verdict
+			c := &limit.Charge{Key: rule.Item("all"), Limits: rule.Limits, Costs: []int64{0}}
+			if err := store.Peek(t.Context(), epoch, c, &v); err != nil || v.Remaining != 5 {
+				t.Errorf("after %d calls: rule %s has %d left, error %v", calls, rule.Name, v.Remaining, err)
+			}
+		}
+	}
+}
+
+// TestCallersDeadline is no hanging up: the caller wants an answer, and on_error has one.
+func TestCallersDeadline(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
+	if d, err := e.Decide(ctx, epoch, &rules.Request{}); err != nil || !d.Allowed || !d.Degraded {
+		t.Errorf("decision %+v, error %v", d, err)
+	}
+}

@@ -1,0 +1,135 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// left returns what a rule has left, by looking without a charge.
+func (b *bench) left(t *testing.T, d *engine.Decision, rule string) int64 {
+	t.Helper()
+	i := slices.IndexFunc(d.Verdicts, func(v engine.Verdict) bool { return v.Rule.Name == rule })
+	if i < 0 {
+		t.Fatalf("no verdict of rule %s", rule)
+	}
+	v := &d.Verdicts[i]
+	var now limit.Verdict
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key), Limits: v.Rule.Limits, Costs: v.Rule.Costs}, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Remaining
+}
+
+func names(d *engine.Decision) string {
+	var all []string
+	for _, v := range d.Verdicts {
+		all = append(all, v.Rule.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+const atomicRules = `rules:
+  - {name: first, key: all, limits: [{capacity: 100, window: 60s}]}
+  - {name: bucket, key: all, atomic: true, limits: [{algorithm: token_bucket, capacity: 100, window: 60s}]}
+  - {name: between, key: all, limits: [{capacity: 100, window: 60s}]}
+  - {name: small, key: all, atomic: true, limits: [{capacity: 2, window: 60s}]}
+  - {name: smaller, when: {path: /both}, key: all, atomic: true, limits: [{capacity: 2, window: 120s}]}
+`
+
+// TestAtomic charges all atomic rules of a request in one turn, the first one's, or none of them: what a bucket holds is
+// not lost to a denial by another.
+func TestAtomic(t *testing.T) {
+	b := newBench(t, atomicRules)
+	b.store.blind = true
+	first := b.decide(t, "/")
+	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(b.store.together, []int{2}) || b.store.charges != 3 {
+		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.together, b.store.charges)
+	}
+	if d := b.decide(t, "/both"); !d.Allowed || !slices.Equal(b.store.together, []int{2, 3}) {
+		t.Fatalf("rules %s, together %v", names(d), b.store.together)
+	}
+	charges := b.store.charges
+	d := b.decide(t, "/")
+	if d.Allowed || names(d) != "small" || d.Verdicts[0].RetryAfter != 61*time.Second || b.store.charges != charges+2 {
+		t.Errorf("denied by %s after %d charges, want small after first and the group", names(d), b.store.charges-charges)
+	}
+	for rule, want := range map[string]int64{"first": 98, "bucket": 98, "between": 98, "small": 0} {
+		if got := b.left(t, first, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+}
+
+// TestAtomicDenials shows the rule to wait longest for where several deny at once: whoever waits for it is not sent away
+// by another.
+func TestAtomicDenials(t *testing.T) {
+	b := newBench(t, atomicRules)
+	for range 2 {
+		b.decide(t, "/both")
+	}
+	b.store.blind = true
+	if d := b.decide(t, "/both"); d.Allowed || names(d) != "smaller" || d.Verdicts[0].RetryAfter <= 61*time.Second {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// TestAtomicMany charges as many rules at once as a store takes, and the rest in the next turn.
+func TestAtomicMany(t *testing.T) {
+	document := "rules:\n"
+	for _, name := range strings.Split("abcdefghij", "") {
+		document += "  - {name: " + name + ", key: all, atomic: true, limits: [{capacity: 9, window: 60s}]}\n"
+	}
+	b := newBench(t, document)
+	if d := b.decide(t, "/"); !d.Allowed || d.Degraded || !slices.Equal(b.store.together, []int{8, 2}) {
+		t.Errorf("got %+v, together %v", d, b.store.together)
+	}
+}
+
+// TestAtomicOutage has each rule's on_error decide for it when they cannot be charged together. A denial gives back what
+// the rules before it took, here or in the store.
+func TestAtomicOutage(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy   string
+		allowed  bool
+		verdicts string
+	}{
+		"allowed by all": {"allow", true, "first local open last"},
+		"denied by one":  {"deny", false, "last"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, `rules:
+  - {name: first, key: all, limits: [{capacity: 40, window: 60s}]}
+  - {name: local, key: all, atomic: true, limits: [{capacity: 40, window: 60s}]}
+  - {name: open, key: all, atomic: true, on_error: allow, limits: [{capacity: 40, window: 60s}]}
+  - {name: last, key: all, atomic: true, on_error: `+test.policy+`, limits: [{capacity: 40, window: 60s}]}
+`)
+			healthy := b.decide(t, "/")
+			b.store.down, b.store.blind = []string{"last"}, true
+			d := b.decide(t, "/")
+			if d.Allowed != test.allowed || !d.Degraded || names(d) != test.verdicts {
+				t.Fatalf("allowed %t, degraded %t, rules %s", d.Allowed, d.Degraded, names(d))
+			}
+			if len(b.recorder.failures) != 3 {
+				t.Errorf("recorded %v, want a failure for each rule", b.recorder.failures)
+			}
+			if got, want := b.left(t, healthy, "first"), map[bool]int64{true: 38, false: 39}[test.allowed]; got != want {
+				t.Errorf("first has %d left, want %d", got, want)
+			}
+			rule := healthy.Verdicts[1].Rule
+			share := rule.Limits[0]
+			share.Capacity = 2
+			var here limit.Verdict
+			if err := b.local.Peek(t.Context(), epoch, &limit.Charge{Key: rule.Item("all"), Limits: []limit.Limit{share}, Costs: []int64{0}}, &here); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]int64{true: 1, false: 2}[test.allowed]; here.Remaining != want {
+				t.Errorf("this process has %d left, want %d", here.Remaining, want)
+			}
+		})
+	}
+}

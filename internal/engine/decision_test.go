@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestTightest(t *testing.T) {
+	b := newBench(t, `rules:
+  - {name: tenth, key: "ip:{ip}", limits: [{capacity: 10, window: 60s}]}
+  - name: mixed
+    key: "ip:{ip}"
+    limits: [{name: half, capacity: 2, window: 60s}, {name: wide, capacity: 1000, window: 60s}]
+`)
+	d := b.decide(t, "/")
+	if v, i := d.Tightest(); v == nil || v.PolicyName(i) != "mixed.half" {
+		t.Errorf("got %v %d, want the limit that is half used", v, i)
+	}
+	b.decide(t, "/")
+	d = b.decide(t, "/")
+	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "mixed.half" {
+		t.Errorf("got %v %d, want the limit that denied", v, i)
+	}
+}
+
+// TestTightestOfDenials names the limit to wait longest for, and before all one that is never to be had.
+func TestTightestOfDenials(t *testing.T) {
+	b := newBench(t, `rules:
+  - name: r
+    key: all
+    limits: [{name: a, capacity: 1, window: 60s}, {name: b, capacity: 1, window: 120s}, {name: c, capacity: 1, window: 70s}]
+`)
+	b.decide(t, "/")
+	d := b.decide(t, "/")
+	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "r.b" {
+		t.Errorf("got %v %d, want the limit to wait longest for", v, i)
+	}
+	d.Verdicts[0].Limits[2].RetryAfter = limit.Never
+	if v, i := d.Tightest(); v.PolicyName(i) != "r.c" {
+		t.Errorf("got %v %d, want the limit that never allows", v, i)
+	}
+}
+
+// TestTightestBucket measures a bucket by what it holds: of 2,000 with 1,999 left less is gone than of 1,000 with 990, though
+// it refills at 10 a minute.
+func TestTightestBucket(t *testing.T) {
+	const (
+		window = `{name: window, key: all, cost: 10, limits: [{capacity: 1000, window: 60s}]}`
+		full   = `{name: full, key: all, limits: [{algorithm: token_bucket, capacity: 10, window: 60s, burst: 2000}]}`
+		half   = `{name: half, key: all, cost: 1000, limits: [{algorithm: token_bucket, capacity: 10, window: 60s, burst: 2000}]}`
+	)
+	for rules, want := range map[string]string{
+		window + ", " + full: "window", full + ", " + window: "window",
+		window + ", " + half: "half", half + ", " + window: "half",
+	} {
+		d := newBench(t, "rules: ["+rules+"]").decide(t, "/")
+		if v, i := d.Tightest(); v == nil || v.PolicyName(i) != want {
+			t.Errorf("got %v %d, want %s", v, i, want)
+		}
+	}
+}

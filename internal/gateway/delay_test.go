@@ -1,0 +1,278 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// pipes is a network in memory: in a bubble of fake time nothing may wait for a real one.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+// site is a gateway under fake time that notes when it passes requests on.
+type site struct {
+	net     *pipes
+	started time.Time
+	log     bytes.Buffer
+	stop    context.CancelFunc
+	stopped chan error
+
+	mu      sync.Mutex
+	reached []string // path and the time since the start
+}
+
+// startSite serves rules until close, with the echo for a backend.
+func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
+	log := slog.New(slog.NewTextHandler(&s.log, nil))
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	handler := gateway.New(gateway.Options{
+		Authorizer: apigw.NewAuthorizer(e, time.Now), MaxDelay: maxDelay, Log: log,
+	})
+	go func() { s.stopped <- gateway.Serve(ctx, s.net, noting{s, handler}) }()
+	return s
+}
+
+func (s *site) close(t *testing.T) {
+	t.Helper()
+	s.stop()
+	if err := <-s.stopped; err != nil {
+		t.Errorf("stopped with %v", err)
+	}
+}
+
+// noting notes when the gateway begins to answer a request: the echo does so as soon as the request is passed on to it.
+type noting struct {
+	site    *site
+	gateway http.Handler
+}
+
+func (n noting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.gateway.ServeHTTP(&notingWriter{w, n.site, r.URL.Path}, r)
+}
+
+type notingWriter struct {
+	http.ResponseWriter
+	site *site
+	path string
+}
+
+func (w *notingWriter) Write(body []byte) (int, error) {
+	w.site.mu.Lock()
+	w.site.reached = append(w.site.reached, w.path+" "+time.Since(w.site.started).String())
+	w.site.mu.Unlock()
+	return w.ResponseWriter.Write(body)
+}
+
+// get sends a request and returns the status, the fields and how long the answer took.
+func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) {
+	t.Helper()
+	sent := time.Now()
+	conn := s.net.dial()
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Error(err)
+		return 0, nil, 0
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Error(err)
+		return 0, nil, 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, response.Header, time.Since(sent)
+}
+
+const leaky = "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 2, window: 1s, queue: 4}]}]"
+
+// TestLeavesEvenly sends a burst through a leaky bucket: two a second go on, half a second apart, and what the queue does
+// not hold is sent away at once.
+func TestLeavesEvenly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, leaky, 0)
+		var mu sync.Mutex
+		var waited []time.Duration
+		var clients sync.WaitGroup
+		for range 6 {
+			clients.Go(func() {
+				status, fields, took := s.get(t, "/")
+				mu.Lock()
+				defer mu.Unlock()
+				if status == http.StatusOK {
+					waited = append(waited, took)
+					return
+				}
+				if status != http.StatusTooManyRequests || took != 0 || fields.Get("Retry-After") != "1" {
+					t.Errorf("status %d after %v, fields %v", status, took, fields)
+				}
+			})
+		}
+		clients.Wait()
+		const half = 500 * time.Millisecond
+		slices.Sort(waited)
+		if want := []time.Duration{0, half, 2 * half, 3 * half}; !slices.Equal(waited, want) {
+			t.Errorf("waited %v, want %v", waited, want)
+		}
+		s.close(t)
+	})
+}
+
+// TestHeldFields says of a request that was held what the limit said when it came: no Retry-After, and a reset that is
+// never early.
+func TestHeldFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, leaky, 0)
+		s.get(t, "/")
+		status, fields, took := s.get(t, "/")
+		if status != http.StatusOK || took != 500*time.Millisecond || fields.Get("Retry-After") != "" {
+			t.Errorf("status %d after %v, fields %v", status, took, fields)
+		}
+		expectFields(t, fields, map[string]string{"RateLimit": `"even";r=2;t=1`, "RateLimit-Policy": `"even";q=2;w=1`})
+		s.close(t)
+	})
+}
+
+// TestHangUpWhileHeld does not pass on what nobody waits for any more.
+func TestHangUpWhileHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, leaky, 0)
+		s.get(t, "/first")
+		conn := s.net.dial()
+		if _, err := io.WriteString(conn, "GET /gone HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		conn.Close()
+		if _, _, took := s.get(t, "/third"); took != 800*time.Millisecond {
+			t.Errorf("the third waited %v, want the turn that it was given", took)
+		}
+		if want := []string{"/first 0s", "/third 1s"}; !slices.Equal(s.reached, want) {
+			t.Errorf("passed on %v, want %v", s.reached, want)
+		}
+		s.close(t)
+	})
+}
+
+// TestMaxDelay passes a request on early, and says so, where its turn is too far off.
+func TestMaxDelay(t *testing.T) {
+	for name, test := range map[string]struct{ maxDelay, want time.Duration }{
+		"its own":     {3 * time.Second, 3 * time.Second},
+		"the default": {0, gateway.DefaultMaxDelay},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 5}]}]", test.maxDelay)
+				s.get(t, "/")
+				if status, _, took := s.get(t, "/"); status != http.StatusOK || took != test.want {
+					t.Errorf("status %d after %v, want %v", status, took, test.want)
+				}
+				s.close(t)
+				if log := s.log.String(); !strings.Contains(log, "before its turn") || !strings.Contains(log, "delay=20s") {
+					t.Errorf("log %q", log)
+				}
+			})
+		})
+	}
+}
+
+// TestStopWhileHeld lets a request that is held have its answer.
+func TestStopWhileHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 9s, queue: 5}]}]", 0)
+		s.get(t, "/")
+		var client sync.WaitGroup
+		client.Go(func() {
+			if status, _, took := s.get(t, "/"); status != http.StatusOK || took != 9*time.Second {
+				t.Errorf("status %d after %v", status, took)
+			}
+		})
+		time.Sleep(time.Second)
+		s.close(t)
+		client.Wait()
+	})
+}
+
+// TestHangUpBeforeTheDecision is no failure of the authorizer: nothing is logged, and nothing is passed on.
+func TestHangUpBeforeTheDecision(t *testing.T) {
+	var log bytes.Buffer
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	ctx, hangUp := context.WithCancel(t.Context())
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Log: logger})
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: logger})
+	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, req)
+	if w.Body.Len() > 0 || log.Len() > 0 {
+		t.Errorf("answered %q, logged %q", w.Body, &log)
+	}
+}
+
+// hungUp is a store whose caller hangs up while it works.
+type hungUp struct {
+	*memory.Store
+	hangUp context.CancelFunc
+}
+
+func (h hungUp) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Verdict) error {
+	h.hangUp()
+	return ctx.Err()
+}

@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxComparisons bounds the time that warnings take: patterns are compared by the pair, and there may be many.
+const maxComparisons = 1 << 20
+
+// overlap tells which rules may cover the same request. It errs on the side of may: by parts of patterns that it does not
+// look at, and once it has made maxComparisons.
+type overlap struct{ comparisons int }
+
+func (o *overlap) rules(a, b *Rule) bool {
+	return overlapMethods(a.when.methods, b.when.methods) && o.globs(a.when.routes, b.when.routes) && o.globs(a.when.paths, b.when.paths)
+}
+
+func overlapMethods(a, b []string) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
+}
+
+func (o *overlap) globs(a, b []glob) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	for i := range a {
+		for j := range b {
+			if o.comparisons++; o.comparisons > maxComparisons || overlapSegments(a[i].segments, b[j].segments) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlapSegments looks at the segments before the first ** of either pattern, and after the last: those have their place.
+func overlapSegments(a, b []string) bool {
+	for len(a) > 0 && len(b) > 0 && a[0] != anyDepth && b[0] != anyDepth {
+		if !overlapStars(a[0], b[0]) {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] != anyDepth && b[len(b)-1] != anyDepth {
+		if !overlapStars(a[len(a)-1], b[len(b)-1]) {
+			return false
+		}
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	switch {
+	case len(a) == 0:
+		return isDeep(b)
+	case len(b) == 0:
+		return isDeep(a)
+	}
+	return true // a ** is left, which may cover whatever is between
+}
+
+// isDeep reports whether the segments may stand for none at all.
+func isDeep(segments []string) bool {
+	return !slices.ContainsFunc(segments, func(s string) bool { return s != anyDepth })
+}
+
+// overlapStars looks at what two segments have before their first star and after their last.
+func overlapStars(a, b string) bool {
+	aHead, aTail, aStars := ends(a)
+	bHead, bTail, bStars := ends(b)
+	if !isASCII(a) || !isASCII(b) {
+		return true // the cases of a letter may differ in length
+	}
+	if !aStars && !bStars {
+		return strings.EqualFold(a, b)
+	}
+	n, m := min(len(aHead), len(bHead)), min(len(aTail), len(bTail))
+	return strings.EqualFold(aHead[:n], bHead[:n]) && strings.EqualFold(aTail[len(aTail)-m:], bTail[len(bTail)-m:])
+}
+
+// ends returns what comes before the first star of a segment and after the last: all of it, where there is none.
+func ends(s string) (head, tail string, stars bool) {
+	i := strings.IndexByte(s, '*')
+	if i < 0 {
+		return s, s, false
+	}
+	return s[:i], s[strings.LastIndexByte(s, '*')+1:], true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
