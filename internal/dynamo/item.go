@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -38,8 +39,19 @@ var ErrForeign = errors.New("the stored counter is not readable; `slidegate rese
 type view struct {
 	life   string
 	seen   time.Time // by the clock of the caller that asked
-	totals []int64   // C, by limit, or a bucket's T: what only grows; 0 for a limit that was never charged
+	totals []int64   // C, by limit, or a bucket's T: what only grows
 	states []limit.State
+}
+
+// newView returns the view of an item whose limits were never charged.
+func newView(life string, limits []limit.Limit, seen time.Time) *view {
+	v := &view{life: life, seen: seen, totals: make([]int64, len(limits)), states: make([]limit.State, len(limits))}
+	for i := range limits {
+		if limits[i].Bucket() {
+			v.totals[i] = math.MinInt64
+		}
+	}
+	return v
 }
 
 // readView reads an item that counts these limits.
@@ -48,8 +60,7 @@ func readView(item map[string]types.AttributeValue, limits []limit.Limit, seen t
 	if !ok || life.Value == "" {
 		return nil, fmt.Errorf("%w: attribute %s is missing or no string", ErrForeign, attrLife)
 	}
-	n := len(limits)
-	v := &view{life: life.Value, seen: seen, totals: make([]int64, n), states: make([]limit.State, n)}
+	v := newView(life.Value, limits, seen)
 	slots, err := readSlots(item, limits)
 	if err != nil {
 		return nil, err

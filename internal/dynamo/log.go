@@ -73,10 +73,10 @@ func readLog(name string, value types.AttributeValue) ([]limit.Slot, error) {
 		}
 		stamp := limit.Slot{Number: since, Units: int64(units)}
 		if len(stamps) > 0 {
-			stamp.Number += stamps[len(stamps)-1].Number
-		}
-		if len(stamps) > 0 && stamp.Number < since { // past 64 bits
-			return nil, fmt.Errorf("%w: attribute %s is no log", ErrForeign, name)
+			before := stamps[len(stamps)-1].Number
+			if stamp.Number += before; stamp.Number <= before { // past 64 bits
+				return nil, fmt.Errorf("%w: attribute %s is no log", ErrForeign, name)
+			}
 		}
 		stamps = append(stamps, stamp)
 		rest = rest[n+m:]

@@ -16,6 +16,9 @@ import (
 
 // TestConformance runs the suite of all stores on a real engine.
 func TestConformance(t *testing.T) {
+	if *onModel {
+		t.Skip("on the model it is TestConformanceOnModel")
+	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		client := dynamotest.Connect(t)
 		return harness(client, dynamotest.Counters(t, client), 1)

@@ -116,7 +116,7 @@ func (s *Store) admitUnseen(seen *view, life string, c *limit.Charge, now time.T
 	if c.Free() {
 		return
 	}
-	after := &view{life: life, seen: now, totals: make([]int64, len(c.Limits)), states: make([]limit.State, len(c.Limits))}
+	after := newView(life, c.Limits, now)
 	for i := range c.Limits {
 		l := &c.Limits[i]
 		if seen != nil {

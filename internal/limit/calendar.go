@@ -13,7 +13,8 @@ const (
 
 var nominal = [...]time.Duration{Day: 24 * time.Hour, Week: 7 * 24 * time.Hour, Month: 30 * 24 * time.Hour}
 
-// Calendar has fixed windows begin at midnight in a place, where a day has 23 to 25 hours when its clocks change.
+// Calendar has fixed windows begin at midnight in a place, where a day is an hour or two shorter or longer when its clocks
+// change.
 type Calendar struct {
 	Unit     Unit
 	Location *time.Location
@@ -28,7 +29,7 @@ func (c *Calendar) valid() bool {
 }
 
 // start returns when a window begins. Days, weeks and months are counted from those of 1 January 1970. Where clocks leave
-// out midnight, the day starts with what the time package makes of it, within an hour.
+// out midnight, the day starts with what the time package makes of it, an hour away or two.
 func (c *Calendar) start(window int64) time.Time {
 	n := int(window)
 	switch c.Unit {

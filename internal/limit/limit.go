@@ -18,6 +18,9 @@ const MaxLog = 1000
 // MaxCapacity is the largest capacity: below 2³², so that sums over a window never leave 63 bits.
 const MaxCapacity = 1<<32 - 1
 
+// MaxWindow is the longest window: ten years, so that times a window or two away still fit 64 bits of nanoseconds.
+const MaxWindow = MaxDrain
+
 // MaxDrain is the longest time that a bucket may take to refill or a queue to drain.
 const MaxDrain = 10 * 366 * 24 * time.Hour
 
@@ -90,7 +93,7 @@ const Exact = time.Nanosecond
 
 // valid reports whether the limit can be judged at all.
 func (l *Limit) valid() bool {
-	if l.Window <= 0 || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Calendar != nil && (l.Algorithm != FixedWindow || !l.Calendar.valid()) {
+	if l.Window <= 0 || l.Window > MaxWindow || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Calendar != nil && (l.Algorithm != FixedWindow || !l.Calendar.valid()) {
 		return false
 	}
 	switch l.Algorithm {

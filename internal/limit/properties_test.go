@@ -11,17 +11,36 @@ import (
 
 // admitted is one charge of an exact log.
 type admitted struct {
-	at   time.Time
-	cost int64
+	at     time.Time // no earlier than those before it: time never runs backwards for a key
+	leaves time.Time // when a leaky bucket lets it go
+	cost   int64
 }
 
 func drawLimit(t *rapid.T) limit.Limit {
-	granularity := rapid.SampledFrom([]time.Duration{100 * ms, sec, 7 * sec}).Draw(t, "granularity")
-	capacity := rapid.Int64Range(1, 12).Draw(t, "capacity")
-	if rapid.Bool().Draw(t, "fixed") {
-		return fixed(capacity, granularity)
+	capacity, burst := rapid.Int64Range(1, 12).Draw(t, "capacity"), rapid.Int64Range(1, 12).Draw(t, "burst")
+	window := rapid.SampledFrom([]time.Duration{7, 100 * ms, sec, 7 * sec, 60 * sec}).Draw(t, "window")
+	day := &limit.Calendar{Unit: limit.Day, Location: drawZone(t)}
+	return rapid.SampledFrom([]limit.Limit{
+		sliding(capacity, window*time.Duration(rapid.IntRange(1, 12).Draw(t, "slots")), window),
+		fixed(capacity, window), weighted(capacity, window), exact(capacity, window),
+		token(capacity, window, burst), leaky(capacity, window, burst), calendar(capacity, day),
+	}).Draw(t, "limit")
+}
+
+// bound returns what docs/design.md, section 3, promises: the most units in any window of a length.
+func bound(l *limit.Limit) (units int64, window time.Duration) {
+	switch l.Algorithm {
+	case limit.SlidingWindow, limit.SlidingWindowLog:
+		return l.Capacity, l.Window
+	case limit.SlidingWindowCounter:
+		return 2*l.Capacity - 1, l.Window
+	case limit.TokenBucket, limit.LeakyBucket:
+		return l.Burst + l.Capacity, l.Window
 	}
-	return sliding(capacity, granularity*time.Duration(rapid.IntRange(1, 12).Draw(t, "slots")), granularity)
+	if l.Calendar != nil {
+		return 2 * l.Capacity, 22 * time.Hour // the shortest day
+	}
+	return 2 * l.Capacity, l.Window
 }
 
 // mostInWindow returns the most units that the log holds in any window of length w, open at one end.
@@ -42,37 +61,45 @@ func mostInWindow(log []admitted, w time.Duration) (most int64) {
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
-		bound := l.Capacity
-		if l.Algorithm == limit.FixedWindow {
-			bound *= 2
-		}
 		var state limit.State
 		var log []admitted
 		now, newest := epoch, time.Time{}
 		for range rapid.IntRange(1, 60).Draw(t, "charges") {
-			now = now.Add(time.Duration(rapid.Int64Range(int64(-l.Granularity), int64(l.Window)/3).Draw(t, "step")))
-			cost := rapid.Int64Range(0, l.Capacity+1).Draw(t, "cost")
+			now = now.Add(drawStep(t, &l))
+			cost := rapid.Int64Range(0, l.Most()+1).Draw(t, "cost")
 			got := state.Judge(&l, now, cost)
 			checkRemaining(t, &state, &l, now, got.Remaining)
+			checkReset(t, &state, &l, now, got.Reset)
 			if !got.Allowed {
 				checkRetryAfter(t, &state, &l, now, cost, got.RetryAfter)
 				continue
 			}
-			if after := state.Take(&l, now, cost); after.Remaining != got.Remaining-cost && cost > 0 {
-				t.Fatalf("%d left after %d of %d", after.Remaining, cost, got.Remaining)
-			}
+			after := state.Take(&l, now, cost)
+			checkTaken(t, &state, &l, now, cost, got, after)
 			if cost == 0 {
 				continue
 			}
 			if now.After(newest) {
 				newest = now
 			}
-			log = append(log, admitted{newest, cost}) // time never runs backwards for a key
+			log = append(log, admitted{newest, now.Add(after.Delay), cost})
 		}
-		if most := mostInWindow(log, l.Window); most > bound {
-			t.Fatalf("%d units in a window of %v, bound %d: %v", most, l.Window, bound, log)
+		if most, window := bound(&l); mostInWindow(log, window) > most {
+			t.Fatalf("%d units in a window of %v, bound %d: %v", mostInWindow(log, window), window, most, log)
 		}
+		checkPace(t, &l, log)
 	})
+}
+
+// drawStep goes on a little, by up to half a window, or back a little.
+func drawStep(t *rapid.T, l *limit.Limit) time.Duration {
+	switch rapid.IntRange(0, 3).Draw(t, "pace") {
+	case 0:
+		return time.Duration(rapid.Int64Range(-1, 1).Draw(t, "tick"))
+	case 1:
+		return time.Duration(rapid.Int64Range(-int64(l.Window)/4, int64(l.Window)/4).Draw(t, "step"))
+	}
+	return time.Duration(rapid.Int64Range(0, int64(l.Window)/2).Draw(t, "stride"))
 }
 
 func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, remaining int64) {
@@ -87,8 +114,8 @@ func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Tim
 // checkRetryAfter holds the retry-after to the nanosecond: denied until then, allowed then.
 func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
-		if cost <= l.Capacity {
-			t.Fatalf("never for a cost of %d, capacity %d", cost, l.Capacity)
+		if cost <= l.Most() {
+			t.Fatalf("never for a cost of %d of %d", cost, l.Most())
 		}
 		return
 	}
@@ -100,18 +127,66 @@ func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Ti
 	}
 }
 
-// TestReset holds reset to the nanosecond: the key is empty then and not before.
-func TestReset(t *testing.T) {
+// checkReset holds the reset to the nanosecond: the key is empty then and not before. The state has expired by then too,
+// unless a late clock must still find its newest slot.
+func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, reset time.Duration) {
+	empty := limit.Result{Allowed: true, Remaining: l.Most()}
+	if got := state.Judge(l, now.Add(reset), l.Most()); got != empty {
+		t.Fatalf("at its reset of %v it is not empty: %+v", reset, got)
+	}
+	if reset > 0 && state.Judge(l, now.Add(reset-1), l.Most()) == empty {
+		t.Fatalf("it is empty before its reset of %v", reset)
+	}
+	if expiry := state.Expiry(l, now); expiry != reset {
+		t.Fatalf("it expires in %v, and is empty in %v", expiry, reset)
+	}
+}
+
+// checkTaken holds a charge to the judgement before it, and what is left to what the state says of it afterwards.
+func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, judged, taken limit.Result) {
+	if !taken.Allowed || taken.Remaining != judged.Remaining-cost || taken.Delay != judged.Delay || taken.RetryAfter != 0 {
+		t.Fatalf("judged %+v, and %+v after %d were taken", judged, taken, cost)
+	}
+	if left := state.Left(l, now, cost); left != taken {
+		t.Fatalf("%+v was left, and now it says %+v", taken, left)
+	}
+}
+
+// checkPace holds a leaky bucket to its name: each leaves one interval for each of its units before the next. The other
+// algorithms never have anybody wait.
+func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
+	for i := range log {
+		if l.Algorithm != limit.LeakyBucket {
+			if log[i].leaves.After(log[i].at) {
+				t.Fatalf("a %s has a request wait", l.Algorithm)
+			}
+			continue
+		}
+		if i == 0 {
+			continue
+		}
+		pace := time.Duration(log[i-1].cost) * l.Interval()
+		if apart := log[i].leaves.Sub(log[i-1].leaves); apart < pace {
+			t.Fatalf("requests leave %v apart, want %v", apart, pace)
+		}
+	}
+}
+
+// TestPatience denies nobody twice who waits as he is told to, however often and for whatever cost.
+func TestPatience(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
 		var state limit.State
-		now := epoch.Add(time.Duration(rapid.Int64Range(0, int64(l.Window)).Draw(t, "offset")))
-		reset := state.Take(&l, now, rapid.Int64Range(1, l.Capacity).Draw(t, "cost")).Reset
-		if state.Judge(&l, now.Add(reset-1), l.Capacity).Allowed {
-			t.Fatalf("empty before its reset of %v", reset)
-		}
-		if !state.Judge(&l, now.Add(reset), l.Capacity).Allowed {
-			t.Fatalf("not empty at its reset of %v", reset)
+		now := epoch
+		for range 30 {
+			cost := rapid.Int64Range(1, l.Most()).Draw(t, "cost")
+			if denied := state.Judge(&l, now, cost); !denied.Allowed {
+				now = now.Add(denied.RetryAfter)
+			}
+			if got := state.Judge(&l, now, cost); !got.Allowed {
+				t.Fatalf("denied again: %+v", got)
+			}
+			state.Take(&l, now, cost)
 		}
 	})
 }

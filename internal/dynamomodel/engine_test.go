@@ -1,0 +1,229 @@
+package dynamomodel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+// Attributes a, b and c are numbers or missing; s is a string or missing. The expressions drawn are those on which the engine
+// is as strict as DynamoDB. MiniStack 1.5.33 is not on these, so they are not drawn: = and <> of two missing attributes (it
+// calls them equal), arithmetic on what is no number (it takes the left operand), one attribute compared with itself, an
+// update that only removes attributes from no item (it makes one), and results of more than 28 digits (it rounds them).
+var (
+	numbers  = []string{"#a", "#b", "#c"}
+	literals = []string{":0", ":1", ":2", ":7", ":half", ":minus1", ":99999999999999999999"}
+)
+
+// drawCondition draws a condition that is depth operators deep at most. Nothing but AND and OR stands in parentheses.
+func drawCondition(t *rapid.T, depth int) string {
+	kind := rapid.IntRange(0, 6).Draw(t, "condition")
+	if depth == 0 {
+		kind = max(kind, 3)
+	}
+	switch kind {
+	case 0, 1:
+		return "(" + drawCondition(t, depth-1) + []string{" AND ", " OR "}[kind] + drawCondition(t, depth-1) + ")"
+	case 2:
+		return "NOT " + drawCondition(t, depth-1)
+	case 3:
+		return rapid.SampledFrom([]string{"attribute_exists(", "attribute_not_exists("}).Draw(t, "function") + drawAttribute(t) + ")"
+	case 4: // of two attributes
+		at := rapid.IntRange(0, 2).Draw(t, "left")
+		return numbers[at] + drawOperator(t, 4) + numbers[(at+1)%3]
+	case 5: // the value first
+		return rapid.SampledFrom(literals).Draw(t, "value") + drawOperator(t, 6) + drawAttribute(t)
+	}
+	return drawAttribute(t) + drawOperator(t, 6) + rapid.SampledFrom(append(literals, ":x", ":y")).Draw(t, "value")
+}
+
+func drawAttribute(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"#a", "#b", "#c", "#s", "#k"}).Draw(t, "attribute")
+}
+
+// drawOperator draws one of the first n; = and <> are the last.
+func drawOperator(t *rapid.T, n int) string {
+	return " " + rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "<>"}[:n]).Draw(t, "operator") + " "
+}
+
+// drawUpdate draws one that sets at least one attribute.
+func drawUpdate(t *rapid.T) string {
+	targets := rapid.Permutation([]string{"#a", "#b", "#c", "#s"}).Draw(t, "targets")
+	set := rapid.IntRange(1, 4).Draw(t, "set")
+	removed := rapid.IntRange(0, 4-set).Draw(t, "removed")
+	var sets []string
+	for _, target := range targets[:set] {
+		sets = append(sets, target+" = "+drawValue(t, target))
+	}
+	clauses := []string{"SET " + strings.Join(sets, ", ")}
+	if removed > 0 {
+		clauses = append(clauses, "REMOVE "+strings.Join(targets[set:set+removed], ", "))
+	}
+	if rapid.Bool().Draw(t, "REMOVE first") && removed > 0 {
+		clauses[0], clauses[1] = clauses[1], clauses[0]
+	}
+	return strings.Join(clauses, " ")
+}
+
+func drawValue(t *rapid.T, target string) string {
+	if target == "#s" {
+		return rapid.SampledFrom([]string{":x", ":y", "#s", "if_not_exists(#s, :x)"}).Draw(t, "text")
+	}
+	left := drawOperand(t)
+	switch operator := rapid.SampledFrom([]string{"", " + ", " - "}).Draw(t, "arithmetic"); operator {
+	case "":
+		return left
+	default:
+		return left + operator + drawOperand(t)
+	}
+}
+
+func drawOperand(t *rapid.T) string {
+	literal, attribute := rapid.SampledFrom(literals).Draw(t, "literal"), rapid.SampledFrom(numbers).Draw(t, "attribute")
+	return rapid.SampledFrom([]string{literal, attribute, "if_not_exists(" + attribute + ", " + literal + ")"}).Draw(t, "operand")
+}
+
+// outcome is what a call came to: an error's code, or the attributes that were returned, with the error or without.
+type outcome struct{ code, shown string }
+
+func outcomeOf(returned attributes, err error) outcome {
+	var failed *types.ConditionalCheckFailedException
+	if errors.As(err, &failed) {
+		returned = failed.Item
+	}
+	if len(returned) == 0 { // none of the attributes asked for: an engine may send an empty map
+		returned = nil
+	}
+	return outcome{code(err), show(returned)}
+}
+
+// TestAgreesWithEngine sends the same random writes to a real engine and to the model, and expects the same of both.
+func TestAgreesWithEngine(t *testing.T) {
+	client := dynamotest.Connect(t)
+	engine := dynamotest.Counters(t, client)
+	key := 0
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		key++
+		model := holding(t, nil)
+		for range 6 {
+			var want, got outcome
+			condition := rapid.SampledFrom([]string{"", drawCondition(t, 2), drawCondition(t, 2)}).Draw(t, "condition or none")
+			if rapid.IntRange(0, 9).Draw(t, "write") == 0 {
+				in := deleting(condition)
+				in.Key = keyed(fmt.Sprint(key))
+				got = deletion(model, in, tableName)
+				want = deletion(client, in, engine)
+			} else {
+				in := updating(condition, drawUpdate(t))
+				in.Key = keyed(fmt.Sprint(key))
+				in.ReturnValues = rapid.SampledFrom(in.ReturnValues.Values()).Draw(t, "returned")
+				got = outcomeOf(update(model, in))
+				in.TableName = &engine
+				want = outcomeOf(update(client, in))
+			}
+			if got != want {
+				t.Fatalf("model %+v, engine %+v", got, want)
+			}
+			seen[got.code]++
+		}
+	})
+	for _, code := range []string{"", "ConditionalCheckFailedException", "ValidationException"} {
+		if seen[code] == 0 {
+			t.Errorf("no write ended in %q: %v", code, seen)
+		}
+	}
+}
+
+func deletion(api dynamo.API, in *dynamodb.DeleteItemInput, table string) outcome {
+	in.TableName = aws.String(table)
+	out, err := api.DeleteItem(context.Background(), in)
+	if err != nil {
+		return outcomeOf(nil, err)
+	}
+	return outcomeOf(out.Attributes, nil)
+}
+
+// TestTransactionsAgreeWithEngine makes random transactions over three items of both.
+func TestTransactionsAgreeWithEngine(t *testing.T) {
+	client := dynamotest.Connect(t)
+	engine := dynamotest.Counters(t, client)
+	run := 0
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		model := holding(t, nil)
+		for range 3 {
+			members := drawTransaction(t, fmt.Sprint(run, " "))
+			got := transacted(model.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: members}))
+			want := transacted(client.TransactWriteItems(context.Background(), sentTo(engine, members)))
+			if got != want {
+				t.Fatalf("model %s, engine %s", got, want)
+			}
+			seen[strings.Trim(got, "None, ")]++
+		}
+	})
+	if len(seen) < 3 {
+		t.Errorf("too little happened: %v", seen)
+	}
+}
+
+func drawTransaction(t *rapid.T, run string) (members []types.TransactWriteItem) {
+	for _, item := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "items")[:rapid.IntRange(1, 3).Draw(t, "count")] {
+		key, condition := run+item, drawCondition(t, 1)
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 0:
+			members = append(members, deletionOf(key, condition))
+		case 1:
+			members = append(members, checkOf(key, condition))
+		case 2:
+			members = append(members, putOf(key, condition, "a=1 b=2 s=x"))
+		default:
+			members = append(members, updateOf(key, rapid.SampledFrom([]string{"", condition}).Draw(t, "condition or none"), drawUpdate(t)))
+		}
+	}
+	return members
+}
+
+// sentTo changes the table of the members.
+func sentTo(table string, members []types.TransactWriteItem) *dynamodb.TransactWriteItemsInput {
+	for _, m := range members {
+		switch {
+		case m.Update != nil:
+			m.Update.TableName = &table
+		case m.Delete != nil:
+			m.Delete.TableName = &table
+		case m.ConditionCheck != nil:
+			m.ConditionCheck.TableName = &table
+		case m.Put != nil:
+			m.Put.TableName = &table
+		}
+	}
+	return &dynamodb.TransactWriteItemsInput{TransactItems: members}
+}
+
+// transacted spells how a transaction ended: the reasons, and the items that they show.
+func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return code(err)
+	}
+	var reasons []string
+	for _, reason := range canceled.CancellationReasons {
+		reasons = append(reasons, *reason.Code)
+		if reason.Item != nil {
+			reasons = append(reasons, "("+show(reason.Item)+")")
+		}
+	}
+	return strings.Join(reasons, ", ")
+}

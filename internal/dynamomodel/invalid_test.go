@@ -1,0 +1,282 @@
+package dynamomodel_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+const (
+	wrongCondition = "Invalid ConditionExpression: "
+	wrongUpdate    = "Invalid UpdateExpression: "
+	notModelled    = "dynamomodel: "
+)
+
+// invalidExpressions are those that DynamoDB refuses, and that the model must, whatever the item.
+var invalidExpressions = []struct{ condition, update, want string }{
+	// Redundant parentheses.
+	{"((#a = :1))", "", wrongCondition + "The expression has redundant parentheses;"},
+	{"( (#a = :1) ) AND #a < :2", "", wrongCondition + "The expression has redundant parentheses;"},
+	{"#a < :2 AND ((#a = :1 OR #a = :2))", "", wrongCondition + "The expression has redundant parentheses;"},
+	{"NOT ((#a = :1 AND (#a = :2)))", "", wrongCondition + "The expression has redundant parentheses;"},
+	{"(((#a = :1) AND #a = :2))", "", wrongCondition + "The expression has redundant parentheses;"},
+
+	// Nothing at all, or too much.
+	{" ", "SET #a = :1", wrongCondition + "The expression can not be empty;"},
+	{"", " ", wrongUpdate + "The expression can not be empty;"},
+	{"#a = :1" + strings.Repeat(" ", 4090), "", wrongCondition + "Expression size has exceeded the maximum allowed size; expression size: 4097"},
+	{"", "SET #a = :1" + strings.Repeat(" ", 4086), wrongUpdate + "Expression size has exceeded the maximum allowed size; expression size: 4097"},
+	{strings.Repeat("#a=:1 OR ", 150) + "#a=:1", "", wrongCondition + "The expression contains too many operators; operator count: 301"},
+	{"", "SET " + repeat("#a%d=:1+:1", 301), wrongUpdate + "The expression contains too many operators; operator count: 301"},
+
+	// Syntax.
+	{"#a", "", wrongCondition + `Syntax error; token: "<EOF>", near: "#a"`},
+	{"#a =", "", wrongCondition + `Syntax error; token: "<EOF>", near: "="`},
+	{"#a = = :1", "", wrongCondition + `Syntax error; token: "=", near: "= = :1"`},
+	{"#a == :1", "", wrongCondition + `Syntax error; token: "=", near: "== :1"`},
+	{"#a >> :1", "", wrongCondition + `Syntax error; token: ">", near: ">> :1"`},
+	{"#a = :1 :2", "", wrongCondition + `Syntax error; token: ":2", near: ":1 :2"`},
+	{"#a = :1 AND", "", wrongCondition + `Syntax error; token: "<EOF>", near: "AND"`},
+	{"#a = :1 AND AND #a = :1", "", wrongCondition},
+	{"(#a = :1", "", wrongCondition + `Syntax error; token: "<EOF>", near: ":1"`},
+	{"#a = :1)", "", wrongCondition + `Syntax error; token: ")", near: ":1)"`},
+	{"()", "", wrongCondition + `Syntax error; token: ")", near: "()"`},
+	{"# = :1", "", wrongCondition + `Syntax error; token: "#"`},
+	{"#a = :", "", wrongCondition + `Syntax error; token: ":"`},
+	{"#a ! :1", "", wrongCondition + `Syntax error; token: "!", near: "#a ! :1"`},
+	{"#a != :1", "", wrongCondition + `Syntax error; token: "!"`},
+	{"NOT", "", wrongCondition},
+	{"attribute_exists", "", wrongCondition},
+	{"attribute_exists()", "", wrongCondition + `Syntax error; token: ")"`},
+	{"attribute_exists(#a", "", wrongCondition},
+	{"attribute_exists #a", "", wrongCondition},
+	{"", "#a = :1", wrongUpdate + `Syntax error; token: "#a"`},
+	{"", "PUT #a = :1", wrongUpdate + `Syntax error; token: "PUT", near: "PUT #a"`},
+	{"", "SET", wrongUpdate + `Syntax error; token: "<EOF>", near: "SET"`},
+	{"", "SET #a", wrongUpdate + `Syntax error; token: "<EOF>", near: "#a"`},
+	{"", "SET #a = ", wrongUpdate},
+	{"", "SET #a = :1,", wrongUpdate},
+	{"", "SET #a = :1 #b = :2", wrongUpdate},
+	{"", "SET :1 = #a", wrongUpdate + `Syntax error; token: ":1", near: "SET :1 ="`},
+	{"", "SET #a + :1", wrongUpdate},
+	{"", "SET #a < :1", wrongUpdate},
+	{"", "SET #a = if_not_exists(#a)", wrongUpdate},
+	{"", "SET #a = if_not_exists(#a, :1", wrongUpdate},
+	{"", "REMOVE", wrongUpdate},
+	{"", "REMOVE #a #b", wrongUpdate},
+	{"", "REMOVE :1", wrongUpdate},
+	{"", "SET #a = :1 SET #b = :1", wrongUpdate + `The "SET" section can only be used once in an update expression;`},
+	{"", "REMOVE #a SET #b = :1 REMOVE #c", wrongUpdate + `The "REMOVE" section can only be used once in an update expression;`},
+
+	// Sense.
+	{"", "SET #a = :1, #a = :2", wrongUpdate + "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]"},
+	{"", "SET #a = :1 REMOVE #a", wrongUpdate + "Two document paths overlap"},
+	{"", "REMOVE #b, #b", wrongUpdate + "Two document paths overlap"},
+	{"", "SET #k = :x", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
+	{"", "REMOVE #k", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
+	{"", "SET #a = :x + :1", wrongUpdate + "Incorrect operand type for operator or function; operator or function: +, operand type: S"},
+	{"", "SET #a = #a - :list", wrongUpdate + "Incorrect operand type for operator or function; operator or function: -, operand type: L"},
+	{"", "SET #a = if_not_exists(:1, :2)", wrongUpdate + "Operator or function requires a document path; operator or function: if_not_exists"},
+	{"", "SET #a = nonsense(#a)", wrongUpdate + "Invalid function name; function: nonsense"},
+	{"", "SET #a = attribute_exists(#a)", wrongUpdate + "The function is not allowed to be used this way in an expression; function: attribute_exists"},
+	{"attribute_exists(:1)", "", wrongCondition + "Operator or function requires a document path; operator or function: attribute_exists"},
+	{"if_not_exists(#a, :1)", "", wrongCondition + "The function is not allowed to be used this way in an expression; function: if_not_exists"},
+	{":1 = attribute_exists(#a)", "", wrongCondition + "The function is not allowed to be used this way in an expression; function: attribute_exists"},
+	{"ATTRIBUTE_EXISTS(#a)", "", wrongCondition + "Invalid function name; function: ATTRIBUTE_EXISTS"},
+	{"#a = #a", "", wrongCondition + "The first operand must be distinct from the remaining operands for this operator or function; operator: =, first operand: [a]"},
+	{"#a < :true", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: <, operand type: BOOL"},
+	{":set >= #a", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: >=, operand type: SS"},
+	{"#a <= :null", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: <=, operand type: NULL"},
+	{"#a > :map", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: >, operand type: M"},
+
+	// Values.
+	{"#a = :nan", "", "The parameter cannot be converted to a numeric value: NaN"},
+	{"", "SET #a = :none", "One or more parameter values were invalid: An string set  may not be empty"},
+	{"", "SET #a = :twice", "One or more parameter values were invalid: Input collection contains duplicates"},
+
+	// What DynamoDB has and the model does not: refused as well, never passed over.
+	{"", "ADD #a :1", wrongUpdate + notModelled + "the section ADD is not modelled"},
+	{"", "DELETE #a :set", wrongUpdate + notModelled + "the section DELETE is not modelled"},
+	{"", "SET #a = list_append(#a, :list)", wrongUpdate + notModelled + "the function list_append is not modelled"},
+	{"", "SET #a = :1 + :2 + :3", wrongUpdate + "Syntax error"},
+	{"", "SET #a = (:1 + :2)", wrongUpdate + "Syntax error"},
+	{"", "SET #a.#b = :1", wrongUpdate + "Syntax error"},
+	{"", "SET #a[0] = :1", wrongUpdate + "Syntax error"},
+	{"", "SET a = :1", wrongUpdate + notModelled + `the bare word "a" is no attribute here: write a # placeholder`},
+	{"", "SET #a = b", wrongUpdate + notModelled},
+	{"", "SET #a = if_not_exists(b, :1)", wrongUpdate + notModelled},
+	{"", "REMOVE b", wrongUpdate + notModelled},
+	{"a = :1", "", wrongCondition + notModelled},
+	{":1 = a", "", wrongCondition + notModelled},
+	{"attribute_exists(a)", "", wrongCondition + notModelled},
+	{"#a BETWEEN :1 AND :2", "", wrongCondition + notModelled + "the operator BETWEEN is not modelled"},
+	{"#a IN (:1, :2)", "", wrongCondition + notModelled + "the operator IN is not modelled"},
+	{"begins_with(#a, :x)", "", wrongCondition + notModelled + "the function begins_with is not modelled"},
+	{"size(#a) > :1", "", wrongCondition + notModelled + "the function size is not modelled"},
+	{":1 < size(#a)", "", wrongCondition + notModelled + "the function size is not modelled"},
+	{"(#a) = (:1)", "", wrongCondition + "Syntax error"},
+}
+
+// repeat spells n numbered actions.
+func repeat(action string, n int) string {
+	actions := make([]string, n)
+	for i := range actions {
+		actions[i] = fmt.Sprintf(action, i)
+	}
+	return strings.Join(actions, ",")
+}
+
+func TestInvalidExpressions(t *testing.T) {
+	for _, test := range invalidExpressions {
+		for _, planted := range []attributes{nil, item("a=1"), item("a=x b=:list")} {
+			table := holding(t, planted)
+			_, err := update(table, updating(test.condition, test.update))
+			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
+				t.Errorf("condition %.60q, update %.60q: %v; want %s", test.condition, test.update, err, test.want)
+			}
+			if show(table.Item(itemKey)) != show(planted) {
+				t.Errorf("condition %.60q, update %.60q changed the item", test.condition, test.update)
+			}
+		}
+	}
+}
+
+// refusedByAll are the reasons that every engine knows. MiniStack 1.5.33 is laxer than DynamoDB about syntax, operand types,
+// overlapping paths, functions in the wrong place, operands that are not distinct and the number of operators.
+var refusedByAll = []string{
+	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value", "set  may not be empty", "duplicates",
+}
+
+func TestEngineRefusesThem(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table := dynamotest.Counters(t, client)
+	for _, reason := range refusedByAll {
+		compared := 0
+		for _, test := range invalidExpressions {
+			if !strings.Contains(test.want, reason) {
+				continue
+			}
+			in := updating(test.condition, test.update)
+			in.TableName = &table
+			if _, err := update(client, in); code(err) != "ValidationException" {
+				t.Errorf("the engine took condition %.60q, update %.60q: %v", test.condition, test.update, err)
+			}
+			compared++
+		}
+		if compared == 0 {
+			t.Errorf("no expression is refused for %q", reason)
+		}
+	}
+}
+
+func TestInvalidRequests(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*dynamodb.UpdateItemInput)
+		want   string
+	}{
+		"unused value": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues[":2"] = num("2") },
+			"Value provided in ExpressionAttributeValues unused in expressions: keys: {:2}"},
+		"unused names": {func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeNames["#y"], in.ExpressionAttributeNames["#x"] = "y", "x"
+		}, "Value provided in ExpressionAttributeNames unused in expressions: keys: {#x, #y}"},
+		"name that only begins like a used one": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#"] = "y" },
+			"Value provided in ExpressionAttributeNames unused"},
+		"undefined name": {func(in *dynamodb.UpdateItemInput) { in.UpdateExpression = aws.String("SET #z = :1, #a = :1") },
+			wrongUpdate + "An expression attribute name used in the document path is not defined; attribute name: #z"},
+		"undefined value": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("#a = :2") },
+			wrongCondition + "An expression attribute value used in expression is not defined; attribute value: :2"},
+		"empty attribute name": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#a"] = "" },
+			wrongUpdate + "Empty attribute name"},
+		"same attribute by two names": {func(in *dynamodb.UpdateItemInput) {
+			in.UpdateExpression, in.ExpressionAttributeNames["#z"] = aws.String("SET #a = :1, #z = :1"), "a"
+		}, wrongUpdate + "Two document paths overlap"},
+		"no value": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues[":1"] = nil },
+			"Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"},
+		"empty names": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames = map[string]string{} },
+			"ExpressionAttributeNames must not be empty"},
+		"empty values": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues = attributes{} },
+			"ExpressionAttributeValues must not be empty"},
+		"values without expressions": {func(in *dynamodb.UpdateItemInput) {
+			in.UpdateExpression, in.ExpressionAttributeNames = nil, nil
+		}, "ExpressionAttributeValues can only be specified when using expressions"},
+		"names without expressions": {func(in *dynamodb.UpdateItemInput) {
+			in.UpdateExpression, in.ExpressionAttributeValues = nil, nil
+		}, "ExpressionAttributeNames can only be specified when using expressions"},
+		"empty condition": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("") },
+			wrongCondition + "The expression can not be empty;"},
+
+		"no table":       {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
+		"no key":         {func(in *dynamodb.UpdateItemInput) { in.Key = nil }, "The provided key element does not match the schema"},
+		"another key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
+		"two keys":       {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
+		"numeric key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
+		"empty key":      {func(in *dynamodb.UpdateItemInput) { in.Key = keyed("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
+		"key too long":   {func(in *dynamodb.UpdateItemInput) { in.Key = keyed(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
+		"return values":  {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = "ALL" }, "Value 'ALL' at 'returnValues' failed to satisfy constraint"},
+		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" }, "Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
+
+		"old updates":    {func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} }, notModelled + "AttributeUpdates is not modelled"},
+		"old conditions": {func(in *dynamodb.UpdateItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} }, notModelled + "Expected is not modelled"},
+		"old operator":   {func(in *dynamodb.UpdateItemInput) { in.ConditionalOperator = types.ConditionalOperatorAnd }, notModelled},
+		"metrics": {func(in *dynamodb.UpdateItemInput) {
+			in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize
+		},
+			notModelled + "ReturnItemCollectionMetrics is not modelled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := holding(t, item("a=0"))
+			in := updating("", "SET #a = :1")
+			test.change(in)
+			_, err := update(table, in)
+			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+			if table.Len() != 1 || show(table.Item(itemKey)) != "a=0" {
+				t.Error("a refused request changed something")
+			}
+		})
+	}
+}
+
+func TestLongestKey(t *testing.T) {
+	in := updating("", "SET #a = :1")
+	in.Key = keyed(strings.Repeat("x", 2048))
+	if _, err := update(holding(t, nil), in); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRequestsAtTheLimits are the largest that DynamoDB takes.
+func TestRequestsAtTheLimits(t *testing.T) {
+	for name, in := range map[string]*dynamodb.UpdateItemInput{
+		"4 KB of condition": updating("#a <> :1"+strings.Repeat(" ", 4096-8), ""),
+		"4 KB of update":    updating("", "SET #a = :1"+strings.Repeat(" ", 4096-11)),
+		"299 operators":     updating(strings.Repeat("#a<>:1 OR ", 149)+"#a<>:1", ""),
+		"300 operators":     updating("", "SET "+repeat("#a%d=:1+:1", 300)),
+	} {
+		if _, err := update(holding(t, nil), in); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOtherTable(t *testing.T) {
+	table, other := holding(t, nil), aws.String("another")
+	in := updating("", "SET #a = :1")
+	in.TableName = other
+	_, failed := update(table, in)
+	_, get := table.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: other, Key: keyed("x"), ConsistentRead: aws.Bool(true)})
+	_, del := table.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: other, Key: keyed("x")})
+	for _, err := range []error{failed, get, del} {
+		if code(err) != "ResourceNotFoundException" {
+			t.Errorf("got %v", err)
+		}
+	}
+}

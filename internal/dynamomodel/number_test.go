@@ -1,0 +1,117 @@
+package dynamomodel_test
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+)
+
+func TestNumbersAreStoredPlainly(t *testing.T) {
+	zeros := strings.Repeat("0", 125)
+	for written, want := range map[string]string{
+		"0": "0", "-0": "0", "+0": "0", "0.000": "0", "0e1000": "0", "000": "0",
+		"5": "5", "+5": "5", "-5": "-5", "007": "7", "-007": "-7", "5.": "5", ".5": "0.5", "-.5": "-0.5", "0.50": "0.5", "1.0": "1",
+		"100": "100", "1e2": "100", "1E+2": "100", "12.5e1": "125", "12.5e-3": "0.0125", "1.2300": "1.23",
+		"999999999999999999": "999999999999999999", "1000000000000000000": "1000000000000000000",
+		"9223372036854775808": "9223372036854775808", "-9223372036854775809": "-9223372036854775809",
+		"1e125": "1" + zeros, "-9.9e125": "-99" + zeros[1:], "1e-130": "0." + strings.Repeat("0", 129) + "1",
+		strings.Repeat("9", 38): strings.Repeat("9", 38), strings.Repeat("9", 38) + "00": strings.Repeat("9", 38) + "00",
+	} {
+		table := holding(t, nil)
+		if err := table.Put(itemKey, attributes{"a": num(written)}); err != nil {
+			t.Errorf("%s: %v", written, err)
+		} else if got := show(table.Item(itemKey)); got != "a="+want {
+			t.Errorf("%s became %s, want %s", written, got, want)
+		}
+	}
+}
+
+func TestWhatIsNoNumber(t *testing.T) {
+	const notNumeric = "The parameter cannot be converted to a numeric value: "
+	for written, want := range map[string]string{
+		"": notNumeric, "-": notNumeric, ".": notNumeric, "e5": notNumeric, "1e": notNumeric, "1e5e5": notNumeric, "1e5.5": notNumeric,
+		"--1": notNumeric, "+-1": notNumeric, "-+1": notNumeric, "1-": notNumeric, " 1": notNumeric, "1 ": notNumeric, "1_000": notNumeric,
+		"1.2.3": notNumeric, "0x10": notNumeric, "NaN": notNumeric, "Infinity": notNumeric, "dog": notNumeric, "١": notNumeric,
+		"1e99999999999999999999": notNumeric,
+		"1e126":                  "Number overflow.", "-11e125": "Number overflow.", "1e999999999": "Number overflow.",
+		"1e-131": "Number underflow.", "0.9e-130": "Number underflow.", "-1e-999999999": "Number underflow.",
+		strings.Repeat("9", 39):                      "Attempting to store more than 38 significant digits in a Number",
+		"0.1" + strings.Repeat("2", 38):              "Attempting to store more than 38 significant digits in a Number",
+		"1" + strings.Repeat("0", 37) + "1":          "Attempting to store more than 38 significant digits in a Number",
+		"314159265358979323846264338327950288419e30": "Attempting to store more than 38 significant digits in a Number",
+	} {
+		for where, v := range map[string]types.AttributeValue{
+			"alone": num(written), "in a set": &types.AttributeValueMemberNS{Value: []string{written}},
+			"in a list": &types.AttributeValueMemberL{Value: []types.AttributeValue{num(written)}},
+			"in a map":  &types.AttributeValueMemberM{Value: attributes{"x": num(written)}},
+		} {
+			table := holding(t, nil)
+			err := table.Put(itemKey, attributes{"a": v})
+			if !strings.HasPrefix(message(err), want) || table.Len() != 0 {
+				t.Errorf("%q %s: %v, want %s", written, where, err, want)
+			}
+		}
+	}
+}
+
+// anyNumber draws numbers of up to 38 digits, short ones often, written in every way.
+func anyNumber(t *rapid.T, label string) string {
+	digits := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,3}`), rapid.StringMatching(`-?[0-9]{17,20}`), rapid.StringMatching(`-?[0-9]{1,38}`))
+	n := digits.Draw(t, label)
+	switch rapid.IntRange(0, 3).Draw(t, label+" form") {
+	case 0:
+		at := rapid.IntRange(len(n)-len(strings.TrimPrefix(n, "-")), len(n)-1).Draw(t, label+" point")
+		return n[:at] + "." + n[at:]
+	case 1:
+		return n + fmt.Sprintf("e%d", rapid.IntRange(-40, 40).Draw(t, label+" exponent"))
+	}
+	return n
+}
+
+// TestArithmeticIsExact adds, subtracts and compares as fractions of any precision do.
+func TestArithmeticIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyNumber(t, "a"), anyNumber(t, "b")
+		x, _ := new(big.Rat).SetString(a)
+		y, _ := new(big.Rat).SetString(b)
+		table := holding(t, attributes{"a": num(a), "b": num(b)})
+		checkSum(t, table, "SET #c = #a + #b", new(big.Rat).Add(x, y))
+		checkSum(t, table, "SET #c = #a - #b", new(big.Rat).Sub(x, y))
+		for operator, want := range map[string]bool{
+			"<": x.Cmp(y) < 0, "<=": x.Cmp(y) <= 0, ">": x.Cmp(y) > 0, ">=": x.Cmp(y) >= 0, "=": x.Cmp(y) == 0, "<>": x.Cmp(y) != 0,
+		} {
+			if _, err := update(table, updating("#a "+operator+" #b", "SET #d = :1")); (err == nil) != want {
+				t.Fatalf("%s %s %s: %v", a, operator, b, err)
+			}
+		}
+	})
+}
+
+func checkSum(t *rapid.T, table *dynamomodel.Table, expression string, want *big.Rat) {
+	_, err := update(table, updating("", expression))
+	if digits := significant(want); digits > 38 {
+		if !strings.HasPrefix(message(err), "Number overflow") {
+			t.Fatalf("%s has %d digits: %v", want.FloatString(80), digits, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := new(big.Rat).SetString(table.Item(itemKey)["c"].(*types.AttributeValueMemberN).Value)
+	if got.Cmp(want) != 0 {
+		t.Fatalf("%s is %s, want %s", expression, got.FloatString(80), want.FloatString(80))
+	}
+}
+
+// significant counts the digits of a fraction that count.
+func significant(r *big.Rat) int {
+	return len(strings.TrimLeft(strings.Trim(strings.Replace(r.FloatString(80), ".", "", 1), "0-"), "0"))
+}

@@ -1,0 +1,187 @@
+package dynamomodel_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// epoch is the start of every trace: a whole minute.
+var epoch = time.Unix(1_700_000_040, 0)
+
+// side is a few callers of one table, each with its views.
+type side struct {
+	callers  []*dynamo.Store
+	receipts map[string][]limit.Receipt // by key
+}
+
+// newSide returns three callers. Both sides draw the same marks for the lives of items, and the ttl lies in the future: an
+// engine deletes what has expired.
+func newSide(api dynamo.API, table string, wall time.Time) *side {
+	s, lives := &side{receipts: map[string][]limit.Receipt{}}, 0
+	for range 3 {
+		s.callers = append(s.callers, dynamo.New(api, table, dynamo.Options{
+			Wall:    func() time.Time { return wall },
+			NewLife: func() string { lives++; return fmt.Sprint("life ", lives) },
+		}))
+	}
+	return s
+}
+
+// step is one thing that a caller does.
+type step struct {
+	caller int
+	now    time.Time
+	reset  bool
+	settle int // which receipt to correct, -1 for none
+	deltas []int64
+	charge *limit.Charge
+}
+
+// take does a step and says what came of it.
+func (s *side) take(t step) (v limit.Verdict, err error) {
+	store, key := s.callers[t.caller], t.charge.Key
+	switch {
+	case t.reset:
+		return v, store.Reset(context.Background(), key)
+	case t.settle >= 0 && t.settle < len(s.receipts[key]):
+		return v, store.Settle(context.Background(), t.now, t.charge, &s.receipts[key][t.settle], t.deltas)
+	}
+	if err = store.Charge(context.Background(), t.now, t.charge, &v); err == nil && v.Allowed {
+		s.receipts[key] = append(s.receipts[key], v.Receipt)
+	}
+	return v, err
+}
+
+// limitsOf are those of the two keys that the steps charge.
+var limitsOf = map[string][]limit.Limit{
+	"one": {{Capacity: 5, Window: 4 * time.Second, Granularity: time.Second}},
+	"two": {
+		{Name: "burst", Capacity: 3, Window: 2 * time.Second, Granularity: time.Second},
+		{Name: "fixed", Algorithm: limit.FixedWindow, Capacity: 9, Window: time.Minute, Granularity: time.Minute},
+		{Name: "long", Capacity: 8, Window: 10 * time.Second, Granularity: time.Second},
+	},
+}
+
+func drawStep(t *rapid.T, run int, elapsed time.Duration) step {
+	name := rapid.SampledFrom([]string{"one", "one", "two"}).Draw(t, "key")
+	c := &limit.Charge{Key: fmt.Sprint(run, " ", name), Limits: limitsOf[name]}
+	s := step{
+		caller: rapid.IntRange(0, 2).Draw(t, "caller"), charge: c, settle: -1,
+		now: epoch.Add(elapsed - time.Duration(rapid.IntRange(0, 1500).Draw(t, "late"))*time.Millisecond),
+	}
+	for range c.Limits {
+		c.Costs = append(c.Costs, rapid.Int64Range(0, 2).Draw(t, "cost"))
+		s.deltas = append(s.deltas, rapid.Int64Range(-2, 2).Draw(t, "delta"))
+	}
+	switch rapid.IntRange(0, 11).Draw(t, "what") {
+	case 0:
+		s.reset = true
+	case 1, 2:
+		s.settle = rapid.IntRange(0, 3).Draw(t, "receipt")
+	}
+	return s
+}
+
+// TestStoreAgreesOnBoth runs the real store over a real engine and over the model: the same random charges, settlements and
+// resets by three callers whose clocks are late at times. Verdicts, errors and items must be the same.
+func TestStoreAgreesOnBoth(t *testing.T) {
+	client := dynamotest.Connect(t)
+	engine := dynamotest.Counters(t, client)
+	wall := time.Now()
+	run, allowed, denied, settled := 0, 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		table := dynamomodel.New(tableName, "k")
+		real, model := newSide(client, engine, wall), newSide(table, tableName, wall)
+		elapsed := time.Duration(0)
+		for range 9 {
+			elapsed += time.Duration(rapid.SampledFrom([]int{0, 100, 900, 2500, 12_000}).Draw(t, "pause")) * time.Millisecond
+			s := drawStep(t, run, elapsed)
+			want, wanted := real.take(s)
+			got, failed := model.take(s)
+			if !reflect.DeepEqual(got, want) || fmt.Sprint(failed) != fmt.Sprint(wanted) {
+				t.Fatalf("model  %+v, %v\nengine %+v, %v", got, failed, want, wanted)
+			}
+			switch {
+			case s.settle >= 0 && !got.Allowed:
+				settled++
+			case got.Allowed:
+				allowed++
+			default:
+				denied++
+			}
+		}
+		for _, key := range []string{fmt.Sprint(run, " one"), fmt.Sprint(run, " two")} {
+			in := getting(key)
+			in.TableName = &engine
+			out, err := client.GetItem(context.Background(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := table.Item(key), out.Item; show(got) != show(want) {
+				t.Fatalf("item %s\nmodel  %s\nengine %s", key, show(got), show(want))
+			}
+		}
+	})
+	if allowed < run || denied < run || settled == 0 {
+		t.Errorf("%d allowed, %d denied, %d settled in %d runs: too little happened", allowed, denied, settled, run)
+	}
+}
+
+// TestExpressionsAreValid has the store send each kind of write it knows, over limits enough for the longest of them. The model
+// refuses what DynamoDB would.
+func TestExpressionsAreValid(t *testing.T) {
+	var limits []limit.Limit
+	var costs, up, down []int64
+	for i := range 8 {
+		limits = append(limits, limit.Limit{Name: string(rune('a' + i)), Capacity: 1000, Window: time.Minute, Granularity: time.Second})
+		costs, up, down = append(costs, 2), append(up, 1), append(down, -1)
+	}
+	table := dynamomodel.New(tableName, "k")
+	r := &recorder{API: table}
+	newStore := func() *dynamo.Store {
+		return dynamo.New(r, tableName, dynamo.Options{Wall: func() time.Time { return epoch }})
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, c, v := newStore(), &limit.Charge{Key: "long", Limits: limits, Costs: costs}, limit.Verdict{}
+	charge := func(s *dynamo.Store, slot int) {
+		t.Helper()
+		must(s.Charge(context.Background(), epoch.Add(time.Duration(slot)*time.Second), c, &v))
+	}
+	for slot := range 61 {
+		charge(store, slot)
+	}
+	receipt := v.Receipt
+	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, up))
+	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, down))
+	charge(newStore(), 62) // without a view
+	stranger := newStore()
+	charge(stranger, 1000) // all its slots expired: it only tidies, for another key
+	c.Key = "another"
+	charge(stranger, 1000)
+	c.Key = "long"
+	charge(store, 1001) // names the expired slots that it knows
+	longest := 0
+	for _, in := range r.sent {
+		longest = max(longest, len(aws.ToString(in.UpdateExpression)))
+	}
+	if longest < 1500 || len(r.sent) < 65 {
+		t.Errorf("%d writes, the longest of %d bytes: too little was tried", len(r.sent), longest)
+	}
+}

@@ -1,0 +1,131 @@
+// Package dynamomodel is one DynamoDB table in memory, so that simulations and explorations can have the real
+// expressions of internal/dynamo interpreted millions of times.
+//
+// It is strict where DynamoDB is: what DynamoDB refuses with a ValidationException, it refuses in the same words, as
+// "Expression reference" and "Service, account, and table quotas" of the Amazon DynamoDB Developer Guide have it, so that
+// an expression that the model takes can be sent to AWS. Of the language it knows what a counter may need: comparisons, AND,
+// OR, NOT, parentheses, attribute_exists and attribute_not_exists in conditions; SET with +, - and if_not_exists, and REMOVE
+// in updates. It refuses the rest, and request fields that it does not model, instead of passing them over.
+//
+// Every call happens at one moment, alone and in full; there is no clock. Latency, lost answers, throttles and expiry are the
+// caller's to add.
+package dynamomodel
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Table is a table whose only key is a partition key, a string. It has no indexes and no streams. It is safe for concurrent
+// use; items that go in or out are copied, so that nobody shares them with it. Calls to one table wait for each other.
+type Table struct {
+	name, partitionKey string
+
+	mu    sync.Mutex
+	items map[string]*item
+	arena arena // of the call under way
+}
+
+// attributes are an item's, its key among them.
+type attributes = map[string]types.AttributeValue
+
+// item is a stored item. The values are never changed in place.
+type item struct {
+	attributes attributes
+	size       int // bytes, as DynamoDB reckons them
+}
+
+// New returns an empty table. The partition key is the name of the string attribute that tells items apart.
+func New(name, partitionKey string) *Table {
+	return &Table{name: name, partitionKey: partitionKey, items: map[string]*item{}, arena: newArena()}
+}
+
+// Item returns a copy of an item, nil if there is none.
+func (t *Table) Item(key string) map[string]types.AttributeValue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyItem(t.attributes(key))
+}
+
+// Put plants an item in place of any earlier one. The key attribute may be left out. It fails for an item that DynamoDB could
+// not hold, and changes nothing then.
+func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
+	all := maps.Clone(planted)
+	if all == nil {
+		all = attributes{}
+	}
+	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
+	_, made, err := t.newItem(all)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.items[key] = made
+	return nil
+}
+
+// Delete removes an item if it is there, as the table's expiry does.
+func (t *Table) Delete(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.items, key)
+}
+
+// Len returns the number of items.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.items)
+}
+
+// Keys returns the keys of all items, ascending.
+func (t *Table) Keys() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.items))
+}
+
+// attributes returns those of a stored item, nil if there is none.
+func (t *Table) attributes(key string) attributes {
+	if stored := t.items[key]; stored != nil {
+		return stored.attributes
+	}
+	return nil
+}
+
+// newItem makes an item of its attributes and returns it with its key.
+func (t *Table) newItem(from attributes) (key string, made *item, err error) {
+	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
+	if !ok {
+		return "", nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
+	}
+	if err := t.checkKey(s.Value); err != nil {
+		return "", nil, err
+	}
+	made = &item{attributes: make(attributes, len(from))}
+	for name, v := range from {
+		if made.attributes[name], err = intake(v); err != nil {
+			return "", nil, err
+		}
+		made.size += len(name) + size(made.attributes[name])
+	}
+	if made.size > maxItem {
+		return "", nil, invalid("Item size has exceeded the maximum allowed size")
+	}
+	return s.Value, made, nil
+}
+
+func (t *Table) checkKey(key string) error {
+	switch {
+	case key == "":
+		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "+
+			"empty string value. Key: %s", t.partitionKey)
+	case len(key) > maxKey:
+		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of %d bytes", maxKey)
+	}
+	return nil
+}

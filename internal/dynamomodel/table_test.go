@@ -1,0 +1,278 @@
+package dynamomodel_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+)
+
+var _ dynamo.API = (*dynamomodel.Table)(nil)
+
+func TestPlantedItems(t *testing.T) {
+	table := dynamomodel.New(tableName, "k")
+	for _, key := range []string{"b", "a", "c"} {
+		if err := table.Put(key, item("a=1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Put("c", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := table.Keys(); !slices.Equal(got, []string{"a", "b", "c"}) || table.Len() != 3 {
+		t.Errorf("%d keys: %q", table.Len(), got)
+	}
+	if got := table.Item("c"); !reflect.DeepEqual(got, keyed("c")) {
+		t.Errorf("an item of its key alone: %v", got)
+	}
+	table.Delete("c")
+	table.Delete("no such key")
+	if table.Item("c") != nil || table.Len() != 2 {
+		t.Errorf("%d items after the deletion of c: %v", table.Len(), table.Item("c"))
+	}
+}
+
+func TestPlantedKeyIsTheItems(t *testing.T) {
+	table := dynamomodel.New(tableName, "k")
+	if err := table.Put("a", keyed("b")); err != nil || !reflect.DeepEqual(table.Item("a"), keyed("a")) {
+		t.Errorf("got %v, %v", table.Item("a"), err)
+	}
+	for _, key := range []string{"", string(make([]byte, 2049))} {
+		if err := table.Put(key, nil); code(err) != "ValidationException" {
+			t.Errorf("a key of %d bytes: %v", len(key), err)
+		}
+	}
+	if err := table.Put("a", attributes{"a": nil}); code(err) != "ValidationException" || table.Item("a") == nil {
+		t.Errorf("a missing value: %v, item %v", err, table.Item("a"))
+	}
+}
+
+// TestNothingIsShared changes whatever went in and came out, and expects the table not to notice.
+func TestNothingIsShared(t *testing.T) {
+	planted := item("a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x")
+	table := holding(t, planted)
+	want := "a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x"
+	unchanged := func(after string) {
+		t.Helper()
+		if got := show(table.Item(itemKey)); got != want {
+			t.Errorf("%s changed the table to %s", after, got)
+		}
+	}
+	if show(planted) != want || planted["k"] != nil {
+		t.Errorf("planting changed the caller's item to %v", planted)
+	}
+	scribble(planted)
+	unchanged("the planted item")
+
+	in := updating("#a <> :7", "SET #a = :1")
+	answer, err := update(table, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.ExpressionAttributeValues[":1"].(*types.AttributeValueMemberN).Value = "9"
+	unchanged("a value of a request")
+	scribble(answer)
+	unchanged("ALL_NEW")
+
+	_, err = update(table, updating("#a = :2", "SET #a = :1"))
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	scribble(failed.Item)
+	unchanged("ALL_OLD of a failure")
+
+	got, err := table.GetItem(context.Background(), getting(itemKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scribble(got.Item)
+	scribble(table.Item(itemKey))
+	unchanged("an item that was read")
+}
+
+// scribble changes everything that can be reached from an item.
+func scribble(stored attributes) {
+	for name, v := range stored {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberN:
+			v.Value = "666"
+		case *types.AttributeValueMemberS:
+			v.Value = "scribble"
+		case *types.AttributeValueMemberB:
+			v.Value[0] = 66
+		case *types.AttributeValueMemberBOOL:
+			v.Value = false
+		case *types.AttributeValueMemberNULL:
+			v.Value = false
+		case *types.AttributeValueMemberSS:
+			v.Value[0] = "scribble"
+		case *types.AttributeValueMemberNS:
+			v.Value[0] = "666"
+		case *types.AttributeValueMemberBS:
+			v.Value[0][0] = 66
+		case *types.AttributeValueMemberL:
+			v.Value[0].(*types.AttributeValueMemberN).Value = "666"
+		case *types.AttributeValueMemberM:
+			v.Value["y"] = num("666")
+		}
+		delete(stored, name)
+	}
+}
+
+// TestNothingIsSharedBetweenRequests keeps the answer to one request while others are made.
+func TestNothingIsSharedBetweenRequests(t *testing.T) {
+	table := holding(t, item("a=1"))
+	first, err := update(table, updating("", "SET #b = #a, #c = if_not_exists(#c, :5) REMOVE #a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := update(table, updating("#b = :1", "SET #b = #b + :1, #c = :7, #d = #b")); err != nil {
+		t.Fatal(err)
+	}
+	if show(first) != "b=1 c=5" || show(table.Item(itemKey)) != "b=2 c=7 d=1" {
+		t.Errorf("first answer %s, item %s", show(first), show(table.Item(itemKey)))
+	}
+}
+
+func getting(key string) *dynamodb.GetItemInput {
+	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyed(key), ConsistentRead: aws.Bool(true)}
+}
+
+func TestGetItem(t *testing.T) {
+	table := holding(t, item("a=1"))
+	for key, want := range map[string]string{itemKey: "a=1", "another": "none"} {
+		if out, err := table.GetItem(context.Background(), getting(key)); err != nil || show(out.Item) != want {
+			t.Errorf("%s: %+v, %v, want %s", key, out, err, want)
+		}
+	}
+	for name, change := range map[string]func(*dynamodb.GetItemInput){
+		"an eventually consistent read": func(in *dynamodb.GetItemInput) { in.ConsistentRead = nil },
+		"a projection":                  func(in *dynamodb.GetItemInput) { in.ProjectionExpression = aws.String("#a") },
+		"names":                         func(in *dynamodb.GetItemInput) { in.ExpressionAttributeNames = map[string]string{"#a": "a"} },
+		"an old projection":             func(in *dynamodb.GetItemInput) { in.AttributesToGet = []string{"a"} },
+		"an empty key":                  func(in *dynamodb.GetItemInput) { in.Key = keyed("") },
+	} {
+		in := getting(itemKey)
+		change(in)
+		if _, err := table.GetItem(context.Background(), in); code(err) != "ValidationException" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func deleting(condition string) *dynamodb.DeleteItemInput {
+	u := updating(condition, "")
+	return &dynamodb.DeleteItemInput{
+		TableName: u.TableName, Key: u.Key, ConditionExpression: u.ConditionExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValues: types.ReturnValueAllOld, ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
+func TestDeleteItem(t *testing.T) {
+	for _, test := range []struct {
+		item            attributes
+		condition       string
+		answer, refusal string
+	}{
+		{item("a=1"), "", "a=1", ""},
+		{item("a=1"), "#a = :1", "a=1", ""},
+		{item("a=1"), "#a = :2", "", "a=1"},
+		{nil, "", "none", ""},
+		{nil, "attribute_not_exists(#a)", "none", ""},
+		{nil, "#a = :1", "", "none"},
+	} {
+		table := holding(t, test.item)
+		out, err := table.DeleteItem(context.Background(), deleting(test.condition))
+		var failed *types.ConditionalCheckFailedException
+		switch {
+		case test.refusal != "":
+			if !errors.As(err, &failed) || show(failed.Item) != test.refusal || show(table.Item(itemKey)) != test.refusal {
+				t.Errorf("%q of %s: %v, item %s", test.condition, show(test.item), err, show(table.Item(itemKey)))
+			}
+		case err != nil || show(out.Attributes) != test.answer || table.Len() != 0:
+			t.Errorf("%q of %s: %+v, %v, %d items", test.condition, show(test.item), out, err, table.Len())
+		}
+	}
+}
+
+func TestInvalidDeletions(t *testing.T) {
+	for name, change := range map[string]func(*dynamodb.DeleteItemInput){
+		"new values":     func(in *dynamodb.DeleteItemInput) { in.ReturnValues = types.ReturnValueAllNew },
+		"updated values": func(in *dynamodb.DeleteItemInput) { in.ReturnValues = types.ReturnValueUpdatedOld },
+		"old condition":  func(in *dynamodb.DeleteItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} },
+		"old operator":   func(in *dynamodb.DeleteItemInput) { in.ConditionalOperator = types.ConditionalOperatorOr },
+		"metrics": func(in *dynamodb.DeleteItemInput) {
+			in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize
+		},
+		"unused value":    func(in *dynamodb.DeleteItemInput) { in.ExpressionAttributeValues[":2"] = num("2") },
+		"empty condition": func(in *dynamodb.DeleteItemInput) { in.ConditionExpression = aws.String("") },
+	} {
+		table, in := holding(t, item("a=1")), deleting("#a = :1")
+		change(in)
+		if _, err := table.DeleteItem(context.Background(), in); code(err) != "ValidationException" || table.Len() != 1 {
+			t.Errorf("%s: %v, %d items", name, err, table.Len())
+		}
+	}
+}
+
+// TestEndedContext is refused as by a client, and nothing is done. So is a request that is not there at all.
+func TestEndedContext(t *testing.T) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	table := holding(t, item("a=1"))
+	_, updated := table.UpdateItem(ended, updating("", "SET #a = :2"))
+	_, got := table.GetItem(ended, getting(itemKey))
+	_, deleted := table.DeleteItem(ended, deleting(""))
+	_, transacted := table.TransactWriteItems(ended, &dynamodb.TransactWriteItemsInput{})
+	for _, err := range []error{updated, got, deleted, transacted} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+	_, updated = table.UpdateItem(context.Background(), nil)
+	_, got = table.GetItem(context.Background(), nil)
+	_, deleted = table.DeleteItem(context.Background(), nil)
+	_, transacted = table.TransactWriteItems(context.Background(), nil)
+	for _, err := range []error{updated, got, deleted, transacted} {
+		if code(err) != "ValidationException" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if show(table.Item(itemKey)) != "a=1" {
+		t.Errorf("item %s", show(table.Item(itemKey)))
+	}
+}
+
+// TestConcurrentUse counts with eight goroutines; with -race it also shows that they share nothing.
+func TestConcurrentUse(t *testing.T) {
+	table := holding(t, nil)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for n := range 100 {
+				answer, err := update(table, updating("", "SET #a = if_not_exists(#a, :0) + :1, #b = :"+strconv.Itoa(g*100+n)))
+				if err != nil {
+					t.Error(err)
+				}
+				scribble(answer)
+				scribble(table.Item(itemKey))
+			}
+		})
+	}
+	wg.Wait()
+	if got := spell(table.Item(itemKey)["a"]); got != "800" {
+		t.Errorf("counted %s, want 800", got)
+	}
+}

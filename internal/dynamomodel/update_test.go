@@ -1,0 +1,174 @@
+package dynamomodel_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func TestUpdates(t *testing.T) {
+	for _, test := range []struct{ item, update, want string }{
+		{"", "SET #a = :1", "a=1"},
+		{"a=5", "SET #a = :1", "a=1"},
+		{"a=5", "SET #a = :x, #b = :2", "a=x b=2"},
+		{"a=5", "SET #b = #a", "a=5 b=5"},
+		{"a=5", "SET #a = #a + :2", "a=7"},
+		{"a=5", "SET #a = #a - :2", "a=3"},
+		{"a=5", "SET #a = :2 - #a", "a=-3"},
+		{"a=5", "SET #b = :2 + :3", "a=5 b=5"},
+		{"a=5 b=7", "SET #c = #b - #a", "a=5 b=7 c=2"},
+		{"", "SET #a = if_not_exists(#a, :0) + :2", "a=2"},
+		{"a=5", "SET #a = if_not_exists(#a, :0) + :2", "a=7"},
+		{"a=5", "SET #b = :10 - if_not_exists(#a, :0)", "a=5 b=5"},
+		{"a=5", "SET #b = if_not_exists(#b, #a)", "a=5 b=5"},
+		{"", "SET #a = if_not_exists(#b, if_not_exists(#c, :7))", "a=7"},
+		{"a=5", "SET #a = if_not_exists(#a, #missing)", "a=5"},
+		{"a=5", "SET #a = :half", "a=0.5"},
+		{"a=5", "set #a = :1 remove #b", "a=1"},
+		{"a=5 b=6", "REMOVE #a", "b=6"},
+		{"a=5 b=6", "REMOVE #a, #b, #c", ""},
+		{"a=5 b=6", "REMOVE #b SET #a = #b", "a=6"},
+		{"a=1 b=2", "SET #a = #b, #b = #a", "a=2 b=1"}, // both see the item as it was
+		{"a=1 b=2", "SET #b = #a - :1 REMOVE #a", "b=0"},
+		{"a=9223372036854775807", "SET #a = #a + :1", "a=9223372036854775808"},
+		{"a=0.1", "SET #a = #a + :half", "a=0.6"},
+		{"a=0.5", "SET #a = #a + :half", "a=1"},
+		{"a=0.5", "SET #a = #a - :half", "a=0"},
+	} {
+		got, err := update(holding(t, item(test.item)), updating("", test.update))
+		if err != nil || show(got) != test.want {
+			t.Errorf("%q of an item %q: %s, %v; want %s", test.update, test.item, show(got), err, test.want)
+		}
+	}
+}
+
+func TestUpdatesOfEveryType(t *testing.T) {
+	for placeholder, v := range values() {
+		if placeholder == ":nan" || placeholder == ":nothing" || placeholder == ":none" || placeholder == ":twice" {
+			continue
+		}
+		table := holding(t, item("a=1"))
+		in := updating("", "SET #b = "+placeholder+", #c = #a")
+		if _, err := update(table, in); err != nil {
+			t.Fatalf("%s: %v", placeholder, err)
+		}
+		want := attributes{"k": text(itemKey), "a": num("1"), "b": v, "c": num("1")}
+		if got := table.Item(itemKey); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %s, want %s", placeholder, show(got), show(want))
+		}
+	}
+}
+
+// TestUpdateOfNoItem makes one, unless the update only removes attributes.
+func TestUpdateOfNoItem(t *testing.T) {
+	for _, test := range []struct{ update, want string }{
+		{"SET #a = :1", "a=1"},
+		{"SET #a = :1 REMOVE #b", "a=1"},
+		{"", ""},
+		{"REMOVE #a", "none"},
+	} {
+		table := holding(t, nil)
+		got, err := update(table, updating("", test.update))
+		if err != nil || show(got) != test.want || show(table.Item(itemKey)) != test.want {
+			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, show(got), show(table.Item(itemKey)), err, test.want)
+		}
+	}
+}
+
+func TestReturnValues(t *testing.T) {
+	for _, test := range []struct {
+		item attributes
+		ask  types.ReturnValue
+		want string
+	}{
+		{item("a=1 b=2 c=3"), "", "none"},
+		{item("a=1 b=2 c=3"), types.ReturnValueNone, "none"},
+		{item("a=1 b=2 c=3"), types.ReturnValueAllOld, "a=1 b=2 c=3"},
+		{item("a=1 b=2 c=3"), types.ReturnValueAllNew, "a=5 c=3 d=6"},
+		{item("a=1 b=2 c=3"), types.ReturnValueUpdatedOld, "a=1 b=2"},
+		{item("a=1 b=2 c=3"), types.ReturnValueUpdatedNew, "a=5 d=6"},
+		{nil, types.ReturnValueAllOld, "none"},
+		{nil, types.ReturnValueUpdatedOld, "none"},
+		{nil, types.ReturnValueUpdatedNew, "a=5 d=6"},
+	} {
+		in := updating("", "SET #a = :5, #d = :6 REMOVE #b")
+		in.ReturnValues = test.ask
+		got, err := update(holding(t, test.item), in)
+		if err != nil || show(got) != test.want {
+			t.Errorf("%q: %s, %v; want %s", test.ask, show(got), err, test.want)
+		}
+	}
+}
+
+// TestRefusedUpdates are those that only the item shows to be impossible.
+func TestRefusedUpdates(t *testing.T) {
+	const (
+		missing   = "The provided expression refers to an attribute that does not exist in the item"
+		wrongType = "An operand in the update expression has an incorrect data type"
+		overflow  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+		tooLarge  = "Item size to update has exceeded the maximum allowed size"
+	)
+	for _, test := range []struct{ item, update, want string }{
+		{"", "SET #a = #b", missing},
+		{"", "SET #a = #a + :1", missing},
+		{"", "SET #a = :1 - #a", missing},
+		{"", "SET #a = if_not_exists(#b, #c)", missing},
+		{"a=x", "SET #a = #a + :1", wrongType},
+		{"a=x", "SET #b = :1 + #a", wrongType},
+		{"a=:list", "SET #a = if_not_exists(#a, :0) + :1", wrongType},
+		{"", "SET #a = if_not_exists(#a, :x) + :1", wrongType},
+		{"", "SET #a = :max + :1, #b = :1 + :1", ""}, // 10^38 has one digit that counts
+		{"", "SET #a = :max + :2", overflow},
+		{"", "SET #a = :max + :half", overflow},
+		{"b=1", "SET #b = :2, #a = #c", missing}, // and b stays 1
+		{"b=:long", "SET #a = :long", tooLarge},
+		{"b=:long", "SET #a = :long REMOVE #b", ""},
+	} {
+		table := holding(t, item(test.item))
+		_, err := update(table, updating("", test.update))
+		if test.want == "" && err != nil || test.want != "" && message(err) != test.want {
+			t.Errorf("%q of an item %.30q: %v, want %q", test.update, test.item, err, test.want)
+		}
+		if err != nil && show(table.Item(itemKey)) != show(item(test.item)) {
+			t.Errorf("%q of an item %.30q left %.99s", test.update, test.item, show(table.Item(itemKey)))
+		}
+	}
+}
+
+// TestFailedConditionComesFirst is about an update that the item makes impossible as well.
+func TestFailedConditionComesFirst(t *testing.T) {
+	_, err := update(holding(t, item("a=1")), updating("#a = :2", "SET #b = #missing"))
+	if code(err) != "ConditionalCheckFailedException" {
+		t.Errorf("got %v", err)
+	}
+	_, err = update(holding(t, item("a=1")), updating("#a = :2", "SET #b = :x + :1"))
+	if code(err) != "ValidationException" {
+		t.Errorf("a request that is wrong whatever the item: %v", err)
+	}
+}
+
+// TestItemSize grows an item to the last byte that DynamoDB takes: names and values count, the key's too.
+func TestItemSize(t *testing.T) {
+	room := 400*1024 - len("k") - len(itemKey) - len("a")
+	for _, test := range []struct {
+		length int
+		want   string
+	}{{room, ""}, {room + 1, "ValidationException"}} {
+		in := updating("", "SET #a = :v")
+		in.ExpressionAttributeValues[":v"] = text(strings.Repeat("x", test.length))
+		table := holding(t, item("b=12345"))
+		if _, err := update(table, in); code(err) != "ValidationException" {
+			t.Errorf("b has no room beside %d bytes: %v", test.length, err)
+		}
+		removing := updating("", "SET #a = :v REMOVE #b")
+		removing.ExpressionAttributeValues = in.ExpressionAttributeValues
+		if _, err := update(table, removing); code(err) != test.want {
+			t.Errorf("%d bytes: %v, want %q", test.length, err, test.want)
+		}
+		if err := table.Put("x", attributes{"a": text(strings.Repeat("x", test.length+len(itemKey)-1))}); code(err) != test.want {
+			t.Errorf("planted, %d bytes: %v, want %q", test.length, err, test.want)
+		}
+	}
+}

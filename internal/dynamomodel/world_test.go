@@ -1,0 +1,185 @@
+package dynamomodel_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+)
+
+const (
+	tableName = "counters"
+	itemKey   = "the key"
+)
+
+type attributes = map[string]types.AttributeValue
+
+func num(n string) types.AttributeValue  { return &types.AttributeValueMemberN{Value: n} }
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+var long = strings.Repeat("x", 390_000)
+
+// values returns what the placeholders of these tests stand for, unless they are a number or a word of their own.
+func values() attributes {
+	return attributes{
+		":half": num("0.5"), ":minus1": num("-1"), ":true": &types.AttributeValueMemberBOOL{Value: true},
+		":bytes": &types.AttributeValueMemberB{Value: []byte{1, 2}}, ":null": &types.AttributeValueMemberNULL{Value: true},
+		":max": num("99999999999999999999999999999999999999"), ":nan": num("NaN"), ":long": text(long), ":nothing": nil,
+		":list": &types.AttributeValueMemberL{Value: []types.AttributeValue{num("1"), text("x")}},
+		":map":  &types.AttributeValueMemberM{Value: attributes{"x": num("1")}},
+		":set":  &types.AttributeValueMemberSS{Value: []string{"y", "x"}},
+		":sets": &types.AttributeValueMemberNS{Value: []string{"2", "1"}},
+		":none": &types.AttributeValueMemberSS{}, ":twice": &types.AttributeValueMemberNS{Value: []string{"1", "1.0"}},
+		":blobs": &types.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}},
+	}
+}
+
+var (
+	nameRefs  = regexp.MustCompile(`#\w+`)
+	valueRefs = regexp.MustCompile(`:\w+`)
+	numeric   = regexp.MustCompile(`^-?\d`)
+)
+
+// value is what a placeholder stands for: :5 for the number 5, :x for the string "x".
+func value(placeholder string) types.AttributeValue {
+	if v, ok := values()[placeholder]; ok {
+		return v
+	}
+	return scalar(placeholder[1:])
+}
+
+func scalar(s string) types.AttributeValue {
+	if numeric.MatchString(s) {
+		return num(s)
+	}
+	return text(s)
+}
+
+// item makes attributes of a=1 b=x.
+func item(spelt string) attributes {
+	made := attributes{}
+	for field := range strings.FieldsSeq(spelt) {
+		name, v, _ := strings.Cut(field, "=")
+		made[name] = scalar(v)
+		if strings.HasPrefix(v, ":") {
+			made[name] = value(v)
+		}
+	}
+	return made
+}
+
+func keyed(key string) attributes { return attributes{"k": text(key)} }
+
+// updating returns an update with placeholders for just what its expressions refer to: #a for the attribute a.
+func updating(condition, update string) *dynamodb.UpdateItemInput {
+	table := tableName
+	in := &dynamodb.UpdateItemInput{
+		TableName: &table, Key: keyed(itemKey), ReturnValues: types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if condition != "" {
+		in.ConditionExpression = &condition
+	}
+	if update != "" {
+		in.UpdateExpression = &update
+	}
+	for _, ref := range nameRefs.FindAllString(condition+" "+update, -1) {
+		if in.ExpressionAttributeNames == nil {
+			in.ExpressionAttributeNames = map[string]string{}
+		}
+		in.ExpressionAttributeNames[ref] = ref[1:]
+	}
+	for _, ref := range valueRefs.FindAllString(condition+" "+update, -1) {
+		if in.ExpressionAttributeValues == nil {
+			in.ExpressionAttributeValues = attributes{}
+		}
+		in.ExpressionAttributeValues[ref] = value(ref)
+	}
+	return in
+}
+
+// failer is what *testing.T, *testing.B and *rapid.T share.
+type failer interface {
+	Helper()
+	Fatal(...any)
+}
+
+// holding returns a table with one item, or with none for nil.
+func holding(t failer, planted attributes) *dynamomodel.Table {
+	t.Helper()
+	table := dynamomodel.New(tableName, "k")
+	if planted != nil {
+		if err := table.Put(itemKey, planted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return table
+}
+
+// show spells an item without its key, attributes in order; "none" for none.
+func show(stored attributes) string {
+	if stored == nil {
+		return "none"
+	}
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		if name != "k" {
+			fields = append(fields, name+"="+spell(stored[name]))
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+func spell(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberS:
+		return v.Value
+	}
+	for placeholder, known := range values() {
+		if reflect.DeepEqual(known, v) {
+			return placeholder
+		}
+	}
+	return "?"
+}
+
+func update(api dynamo.API, in *dynamodb.UpdateItemInput) (attributes, error) {
+	out, err := api.UpdateItem(context.Background(), in)
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
+}
+
+// code is an error's, empty for none.
+func code(err error) string {
+	var api smithy.APIError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &api):
+		return api.ErrorCode()
+	}
+	return err.Error()
+}
+
+// message is what an error of the API says.
+func message(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorMessage()
+	}
+	return "no error of the API"
+}

@@ -1,0 +1,152 @@
+package limit_test
+
+import (
+	"testing"
+	"time"
+	_ "time/tzdata" // the tables need zones also where the machine has none
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// zones have clocks that change at midnight, by half an hour, by two, by a whole day, and not at all.
+var zones = []string{
+	"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Asia/Kathmandu",
+	"Australia/Lord_Howe", "Pacific/Apia", "Pacific/Kwajalein", "Antarctica/Troll", "Africa/Monrovia",
+}
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
+}
+
+func drawZone(t *rapid.T) *time.Location {
+	location, err := time.LoadLocation(rapid.SampledFrom(zones).Draw(t, "zone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
+}
+
+// TestWindows names the start and the end of the window that holds a moment.
+func TestWindows(t *testing.T) {
+	for _, test := range []struct {
+		zone             string
+		calendar         limit.Calendar
+		at, starts, ends string
+	}{
+		{"UTC", limit.Calendar{Unit: limit.Day}, "2024-02-28T23:59:59.999999999Z", "2024-02-28T00:00:00Z", "2024-02-29T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Day}, "2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z", "2024-03-01T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Day}, "1969-12-31T23:59:59Z", "1969-12-31T00:00:00Z", "1970-01-01T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Day}, "1700-01-01T00:00:00Z", "1700-01-01T00:00:00Z", "1700-01-02T00:00:00Z"},
+		{"Europe/Berlin", limit.Calendar{Unit: limit.Day}, "2024-03-31T12:00:00+02:00", "2024-03-31T00:00:00+01:00", "2024-04-01T00:00:00+02:00"},
+		{"Europe/Berlin", limit.Calendar{Unit: limit.Day}, "2024-10-27T02:30:00+01:00", "2024-10-27T00:00:00+02:00", "2024-10-28T00:00:00+01:00"},
+		{"America/New_York", limit.Calendar{Unit: limit.Day}, "2024-03-10T23:59:59-04:00", "2024-03-10T00:00:00-05:00", "2024-03-11T00:00:00-04:00"},
+		{"Asia/Kathmandu", limit.Calendar{Unit: limit.Day}, "2024-05-01T00:00:00+05:45", "2024-05-01T00:00:00+05:45", "2024-05-02T00:00:00+05:45"},
+		{"Pacific/Apia", limit.Calendar{Unit: limit.Day}, "2011-12-29T23:59:59-10:00", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"}, // there was no 30th
+		{"UTC", limit.Calendar{Unit: limit.Week}, "2024-10-20T23:59:59Z", "2024-10-14T00:00:00Z", "2024-10-21T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Week}, "1970-01-01T00:00:00Z", "1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
+		{"Europe/Berlin", limit.Calendar{Unit: limit.Week}, "2024-10-27T23:59:59+01:00", "2024-10-21T00:00:00+02:00", "2024-10-28T00:00:00+01:00"},
+		{"UTC", limit.Calendar{Unit: limit.Month}, "2024-02-29T00:00:00Z", "2024-02-01T00:00:00Z", "2024-03-01T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Month}, "1969-12-31T00:00:00Z", "1969-12-01T00:00:00Z", "1970-01-01T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 1}, "2023-12-31T23:59:59Z", "2023-12-01T00:00:00Z", "2024-01-01T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 15}, "2024-01-14T23:59:59Z", "2023-12-15T00:00:00Z", "2024-01-15T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 28}, "2023-02-28T00:00:00Z", "2023-02-28T00:00:00Z", "2023-03-28T00:00:00Z"},
+		{"America/New_York", limit.Calendar{Unit: limit.Month, Anchor: 15}, "2024-03-01T00:00:00-05:00", "2024-02-15T00:00:00-05:00", "2024-03-15T00:00:00-04:00"},
+	} {
+		of := test.calendar
+		of.Location = zone(t, test.zone)
+		l, at := calendar(1, &of), moment(t, test.at)
+		window := l.SlotAt(at)
+		starts, ends := at.Add(l.Until(window, at)), at.Add(l.Until(window+1, at))
+		if !starts.Equal(moment(t, test.starts)) || !ends.Equal(moment(t, test.ends)) {
+			t.Errorf("%s in %s: window from %s to %s, want from %s to %s", test.at, test.zone,
+				starts.Format(time.RFC3339), ends.Format(time.RFC3339), test.starts, test.ends)
+		}
+	}
+}
+
+func moment(t *testing.T, s string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestNominal(t *testing.T) {
+	for unit, want := range map[limit.Unit]time.Duration{limit.Day: 24 * time.Hour, limit.Week: 168 * time.Hour, limit.Month: 720 * time.Hour} {
+		if got := (&limit.Calendar{Unit: unit}).Nominal(); got != want {
+			t.Errorf("unit %d is %v, want %v", unit, got, want)
+		}
+	}
+}
+
+// TestEveryDay goes through sixty years of each zone. Each window begins where the one before ends; few have an odd
+// length, and none begins more than an hour from midnight.
+func TestEveryDay(t *testing.T) {
+	for _, name := range zones {
+		location := zone(t, name)
+		l := calendar(1, &limit.Calendar{Unit: limit.Day, Location: location})
+		odd := 0
+		for day, end := l.SlotAt(time.Unix(0, 0)), l.SlotAt(time.Unix(60*365*86400, 0)); day < end; day++ {
+			start := time.Unix(0, 0).Add(l.Until(day, time.Unix(0, 0)))
+			length := l.Until(day+1, start)
+			if length != 24*time.Hour {
+				odd++
+			}
+			if length != 0 && length < 22*time.Hour || length > 26*time.Hour { // a day that was left out has none
+				t.Errorf("%s: day %d, from %v, has %v", name, day, start.In(location), length)
+			}
+			if length > 0 && (l.SlotAt(start) != day || l.SlotAt(start.Add(length-1)) != day) {
+				t.Errorf("%s: day %d, from %v for %v, does not hold its own ends", name, day, start.In(location), length)
+			}
+			if hour := start.In(location).Hour(); hour != 0 && hour != 1 && hour != 23 {
+				t.Errorf("%s: day %d starts at %v", name, day, start.In(location))
+			}
+		}
+		if odd > 4*60 {
+			t.Errorf("%s: %d days of other than 24 hours", name, odd)
+		}
+	}
+}
+
+// FuzzCalendar has every moment in exactly one window, of which it says when it begins and ends.
+func FuzzCalendar(f *testing.F) {
+	for i := range zones {
+		f.Add(int64(1_700_000_040_000_000_000), uint8(i), uint8(i), uint8(i))
+	}
+	f.Add(time.Date(2011, time.December, 30, 10, 0, 0, 0, time.UTC).UnixNano(), uint8(8), uint8(0), uint8(0)) // Apia skips a day
+	f.Add(time.Date(2018, time.November, 4, 3, 0, 0, 0, time.UTC).UnixNano(), uint8(3), uint8(0), uint8(0))   // São Paulo, midnight
+	f.Add(int64(-1), uint8(0), uint8(2), uint8(28))
+	earliest, latest := time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	var locations []*time.Location
+	for _, name := range zones {
+		locations = append(locations, zone(f, name))
+	}
+	f.Fuzz(func(t *testing.T, ns int64, in, unit, anchor uint8) {
+		at := time.Unix(0, min(max(ns, earliest), latest))
+		of := &limit.Calendar{Unit: limit.Unit(unit % 3), Location: locations[int(in)%len(locations)]}
+		if of.Unit == limit.Month {
+			of.Anchor = int(anchor) % 29
+		}
+		l := calendar(1, of)
+		window := l.SlotAt(at)
+		starts, ends := l.Until(window, at), l.Until(window+1, at)
+		if starts > 0 || ends <= 0 {
+			t.Errorf("%v in %s is in window %d, which starts in %v and ends in %v", at, of.Location, window, starts, ends)
+		}
+		if next := l.SlotAt(at.Add(1)); next < window || ends > 1 && next != window {
+			t.Errorf("%v in %s is in window %d, a nanosecond later in %d", at, of.Location, window, next)
+		}
+		if again := l.SlotAt(at.Add(ends)); again <= window {
+			t.Errorf("%v in %s is in window %d, which ends in %v, when window %d has begun", at, of.Location, window, ends, again)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package limit_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestCheck(t *testing.T) {
+	good := sliding(3, 10*sec, sec)
+	with := func(change func(*limit.Limit)) limit.Charge {
+		l := good
+		change(&l)
+		return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{1}}
+	}
+	one := func(l limit.Limit) limit.Charge { return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{1}} }
+	day := &limit.Calendar{Unit: limit.Day, Location: time.UTC}
+	for name, c := range map[string]limit.Charge{
+		"no limits":                        {},
+		"a cost too few":                   {Limits: []limit.Limit{good}},
+		"a cost too many":                  {Limits: []limit.Limit{good}, Costs: []int64{1, 1}},
+		"nine limits":                      {Limits: slices.Repeat([]limit.Limit{good}, 9), Costs: make([]int64, 9)},
+		"a negative cost":                  {Limits: []limit.Limit{good}, Costs: []int64{-1}},
+		"no capacity":                      with(func(l *limit.Limit) { l.Capacity = 0 }),
+		"too much capacity":                with(func(l *limit.Limit) { l.Capacity = limit.MaxCapacity + 1 }),
+		"no window":                        with(func(l *limit.Limit) { l.Window = 0 }),
+		"a window of the past":             with(func(l *limit.Limit) { l.Window = -10 * sec }),
+		"a window that overflows":          one(weighted(1, math.MaxInt64)),
+		"slots without width":              with(func(l *limit.Limit) { l.Granularity = 0 }),
+		"slots of negative width":          with(func(l *limit.Limit) { l.Granularity = -sec }),
+		"slots that do not fill a window":  with(func(l *limit.Limit) { l.Granularity = 3 * sec }),
+		"601 slots":                        one(sliding(1, 601*sec, sec)),
+		"an unknown algorithm":             with(func(l *limit.Limit) { l.Algorithm = 6 }),
+		"a fixed window in slots":          with(func(l *limit.Limit) { l.Algorithm = limit.FixedWindow }),
+		"a counter in slots":               with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowCounter }),
+		"a log by the second":              with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowLog }),
+		"a log of 1001":                    one(exact(limit.MaxLog+1, sec)),
+		"a bucket in slots":                with(func(l *limit.Limit) { l.Algorithm, l.Burst = limit.TokenBucket, 1 }),
+		"a bucket that holds nothing":      one(token(1, sec, 0)),
+		"a bucket that holds too much":     one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
+		"a queue that drains too slowly":   one(leaky(1, limit.MaxDrain/2+1, 2)),
+		"a bucket that overflows":          one(token(1, math.MaxInt64, limit.MaxCapacity)),
+		"a calendar that slides":           with(func(l *limit.Limit) { l.Calendar = day }),
+		"a calendar nowhere":               one(calendar(1, &limit.Calendar{Unit: limit.Day})),
+		"a calendar of decades":            with(func(l *limit.Limit) { *l = calendar(1, day); l.Calendar = &limit.Calendar{Unit: 3, Location: time.UTC} }),
+		"months that start on the 29th":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 29})),
+		"months that start before the 1st": one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: -1})),
+		"weeks that start on the 2nd":      one(calendar(1, &limit.Calendar{Unit: limit.Week, Location: time.UTC, Anchor: 2})),
+	} {
+		if err := c.Check(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if err := c.CheckSettlement(make([]int64, len(c.Limits))); err == nil {
+			t.Errorf("%s: it can be settled", name)
+		}
+	}
+	for name, l := range map[string]limit.Limit{
+		"600 slots": sliding(1, 600*sec, sec), "the largest capacity": fixed(limit.MaxCapacity, sec), "a log of 1000": exact(limit.MaxLog, sec),
+		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
+		"the longest window":            weighted(1, limit.MaxWindow),
+		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
+	} {
+		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}
+		if err := c.Check(); err != nil || !c.Free() {
+			t.Errorf("%s, charged nothing: error %v, free %v", name, err, c.Free())
+		}
+	}
+}
+
+func TestCheckAll(t *testing.T) {
+	l := []limit.Limit{fixed(1, sec)}
+	charges := func(keys ...string) (cs []*limit.Charge) {
+		for _, key := range keys {
+			cs = append(cs, &limit.Charge{Key: key, Limits: l, Costs: []int64{1}})
+		}
+		return cs
+	}
+	bad := charges("a", "b")
+	bad[1].Costs = nil
+	for name, test := range map[string]struct {
+		charges []*limit.Charge
+		ok      bool
+	}{
+		"one":              {charges("a"), true},
+		"eight":            {charges("a", "b", "c", "d", "e", "f", "g", "h"), true},
+		"none":             {nil, false},
+		"nine":             {charges("a", "b", "c", "d", "e", "f", "g", "h", "i"), false},
+		"a key twice":      {charges("a", "b", "a"), false},
+		"one without cost": {bad, false},
+	} {
+		if err := limit.CheckAll(test.charges); (err == nil) != test.ok {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestCheckSettlement(t *testing.T) {
+	c := limit.Charge{Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)}, Costs: make([]int64, 4)}
+	for _, test := range []struct {
+		deltas []int64
+		ok     bool
+	}{
+		{[]int64{0, 0, 0, 0}, true},
+		{[]int64{limit.MaxCapacity, 0, 0, 0}, true},
+		{[]int64{-limit.MaxCapacity, 0, 0, 0}, true},
+		{[]int64{limit.MaxCapacity + 1, 0, 0, 0}, false},
+		{[]int64{-limit.MaxCapacity - 1, 0, 0, 0}, false},
+		{[]int64{math.MinInt64, 0, 0, 0}, false},
+		{[]int64{0, 1, 0, 0}, false},
+		{[]int64{0, 0, -1, 0}, false},
+		{[]int64{0, 0, 0, -1}, false},
+		{[]int64{0, 0, 0}, false},
+		{nil, false},
+	} {
+		if err := c.CheckSettlement(test.deltas); (err == nil) != test.ok {
+			t.Errorf("%d: error %v", test.deltas, err)
+		}
+	}
+}
+
+// TestTakeAfterJudge charges by the slots that the judgement named, and says what is left of each limit and of all.
+func TestTakeAfterJudge(t *testing.T) {
+	c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec), leaky(10, 10*sec, 3), fixed(9, 10*sec)}, Costs: []int64{2, 1, 0}}
+	states := make([]limit.State, 3)
+	v := limit.Verdict{Receipt: limit.Receipt{Life: "of another charge"}}
+	limit.Judge(states, c, epoch.Add(4*sec), &v)
+	second := epoch.Unix() + 4
+	if want := (limit.Receipt{Slots: [limit.MaxLimits]int64{second, 0, epoch.Unix() / 10}}); v.Receipt != want {
+		t.Errorf("receipt %+v, want %+v", v.Receipt, want)
+	}
+	if want := (limit.Result{Allowed: true, Remaining: 3}); v.Result != want {
+		t.Errorf("judged %+v, want %+v: nothing is charged yet", v.Result, want)
+	}
+	limit.Take(states, c, epoch.Add(4*sec), &v)
+	for i, want := range []limit.Result{
+		{Allowed: true, Remaining: 3, Reset: 11 * sec}, {Allowed: true, Remaining: 2, Reset: sec}, {Allowed: true, Remaining: 9},
+	} {
+		if v.Limits[i] != want {
+			t.Errorf("limit %d: %+v, want %+v", i, v.Limits[i], want)
+		}
+	}
+	if want := (limit.Result{Allowed: true, Remaining: 2, Reset: 11 * sec}); v.Result != want {
+		t.Errorf("charged %+v, want %+v", v.Result, want)
+	}
+}

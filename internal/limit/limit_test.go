@@ -1,0 +1,130 @@
+package limit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+// epoch is a whole minute, so that slots and windows start with it.
+var epoch = time.Unix(1_700_000_040, 0)
+
+func sliding(capacity int64, window, granularity time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
+}
+
+func fixed(capacity int64, window time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: window, Granularity: window}
+}
+
+func weighted(capacity int64, window time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
+}
+
+func exact(capacity int64, window time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
+}
+
+func token(capacity int64, window time.Duration, burst int64) limit.Limit {
+	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
+}
+
+func leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
+	return limit.Limit{Algorithm: limit.LeakyBucket, Capacity: capacity, Window: window, Burst: queue}
+}
+
+func calendar(capacity int64, of *limit.Calendar) limit.Limit {
+	l := fixed(capacity, of.Nominal())
+	l.Calendar = of
+	return l
+}
+
+func TestAlgorithms(t *testing.T) {
+	for _, test := range []struct {
+		limit       limit.Limit
+		name        string
+		bucket      bool
+		correctable bool
+		most, slots int64
+	}{
+		{sliding(9, 10*sec, sec), "sliding_window", false, true, 9, 10},
+		{fixed(9, 10*sec), "fixed_window", false, true, 9, 0},
+		{weighted(9, 10*sec), "sliding_window_counter", false, true, 9, 1},
+		{exact(9, 10*sec), "sliding_window_log", false, false, 9, 10*int64(sec) - 1},
+		{token(9, 10*sec, 4), "token_bucket", true, false, 4, 0},
+		{leaky(9, 10*sec, 4), "leaky_bucket", true, false, 4, 0},
+	} {
+		l := &test.limit
+		if got := l.Algorithm.String(); got != test.name {
+			t.Errorf("algorithm %d is %s, want %s", l.Algorithm, got, test.name)
+		}
+		if got, ok := limit.ParseAlgorithm(test.name); !ok || got != l.Algorithm {
+			t.Errorf("%s is algorithm %v, %v", test.name, got, ok)
+		}
+		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.Most() != test.most {
+			t.Errorf("%s: bucket %v, correctable %v, most %d", test.name, l.Bucket(), l.Correctable(), l.Most())
+		}
+		if !l.Bucket() && l.Slots() != test.slots {
+			t.Errorf("%s: %d slots, want %d", test.name, l.Slots(), test.slots)
+		}
+	}
+	if got, ok := limit.ParseAlgorithm("gcra"); ok {
+		t.Errorf("gcra is %v", got)
+	}
+	if got := limit.Algorithm(6).String(); got != "unknown" {
+		t.Errorf("algorithm 6 is %s", got)
+	}
+	if got := strings.Join(limit.Algorithms(), " "); got != "sliding_window fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket" {
+		t.Errorf("the algorithms are %s", got)
+	}
+}
+
+// TestSlotAt holds slots to the nanosecond, before 1970 too.
+func TestSlotAt(t *testing.T) {
+	l := sliding(1, 10*sec, sec)
+	for at, want := range map[time.Duration]int64{
+		0: 0, 1: 0, sec - 1: 0, sec: 1, sec + 1: 1, -1: -1, -sec: -1, -sec - 1: -2, 3 * sec: 3,
+	} {
+		now := time.Unix(0, int64(at))
+		if got := l.SlotAt(now); got != want {
+			t.Errorf("%v is in slot %d, want %d", at, got, want)
+		}
+		if until := l.Until(want, now); until > 0 || until <= -sec {
+			t.Errorf("slot %d, which holds %v, starts in %v", want, at, until)
+		}
+		if until := l.Until(want+1, now); until <= 0 || until > sec {
+			t.Errorf("slot %d, after the one that holds %v, starts in %v", want+1, at, until)
+		}
+	}
+}
+
+func TestCombine(t *testing.T) {
+	a := limit.Result{Allowed: true, Remaining: 3, Reset: 5 * sec, Delay: sec}
+	b := limit.Result{Remaining: 1, Reset: 2 * sec, RetryAfter: 2 * sec}
+	c := limit.Result{Remaining: 9, Reset: sec, RetryAfter: limit.Never}
+	d := limit.Result{Allowed: true, Remaining: 4, Reset: 7 * sec, Delay: 2 * sec}
+	for _, test := range []struct {
+		name    string
+		results []limit.Result
+		want    limit.Result
+	}{
+		{"none", nil, limit.Result{Allowed: true}},
+		{"one", []limit.Result{b}, b},
+		{"one that never allows", []limit.Result{c}, c},
+		{"all allow: the longest delay", []limit.Result{a, d}, limit.Result{Allowed: true, Remaining: 3, Reset: 7 * sec, Delay: 2 * sec}},
+		{"one denies: nobody waits for a turn", []limit.Result{a, b}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: 2 * sec}},
+		{"never is later than any time", []limit.Result{c, b, a}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: limit.Never}},
+		{"in any order", []limit.Result{a, b, c}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: limit.Never}},
+	} {
+		if got := limit.Combine(test.results); got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// sequences holds a store against the step on random sequences of calls.
+func sequences(t *testing.T, h Harness) {
+	for round := range max(1, h.Rounds) {
+		t.Run(fmt.Sprint("one client ", round), rapid.MakeCheck(oneClient(h.Client(t))))
+		t.Run(fmt.Sprint("a client that waits ", round), rapid.MakeCheck(patient(h.Client(t))))
+		t.Run(fmt.Sprint("clients in turn ", round), rapid.MakeCheck(inTurn(h, h.Client(t), h.Client(t), h.Client(t))))
+	}
+}
+
+// oneClient does anything in any order: every answer must be the step's.
+func oneClient(store Store) func(*rapid.T) {
+	return func(t *rapid.T) {
+		w := newWalk(t, store)
+		t.Repeat(map[string]func(*rapid.T){ // charges twice as often as the rest
+			"charge":   func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
+			"again":    func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
+			"peek":     func(*rapid.T) { w.peek(w.clock(), w.costs()...) },
+			"denies":   func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
+			"settle":   func(t *rapid.T) { w.correct(t, true) },
+			"resize":   func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
+			"reset":    func(t *rapid.T) { w.rarelyReset(t) },
+			"together": func(*rapid.T) { w.both() },
+		})
+	}
+}
+
+// patient is denied and waits exactly as long as it is told, or a nanosecond less.
+func patient(store Store) func(*rapid.T) {
+	return func(t *rapid.T) {
+		w := newWalk(t, store)
+		for range 6 {
+			costs, at := w.costs(), w.clock()
+			denied := w.charge(at, costs...)
+			wait := denied.got.RetryAfter
+			if denied.got.Allowed || wait == limit.Never {
+				continue
+			}
+			if w.charge(at+wait-1, costs...).got.Allowed {
+				w.fail("it was to wait %v, yet a nanosecond less was enough", wait)
+			}
+			if !w.charge(at+wait, costs...).got.Allowed {
+				w.fail("it has waited %v as it was told, and is denied again", wait)
+			}
+			w.at = max(w.at, at+wait)
+		}
+	}
+}
+
+// inTurn has several clients, whose clocks agree, charge one after another. A lagging one may deny by what it has seen
+// before; it must be right all the same, because units are only ever added.
+func inTurn(h Harness, stores ...Store) func(*rapid.T) {
+	return func(t *rapid.T) {
+		w := newWalk(t, stores[0])
+		w.lagging = h.Lag > 0
+		w.late = 0
+		by := func(t *rapid.T) { w.by(rapid.SampledFrom(stores).Draw(t, "client")) }
+		t.Repeat(map[string]func(*rapid.T){
+			"charge":    func(t *rapid.T) { by(t); w.keep(w.charge(w.clock(), w.costs()...)) },
+			"peek":      func(t *rapid.T) { by(t); w.peek(w.clock(), w.costs()...) },
+			"settle up": func(t *rapid.T) { by(t); w.correct(t, false) },
+		})
+	}
+}
+
+// walk is a trial on a random rule whose clock goes on, at random too.
+type walk struct {
+	*trial
+	other *trial // a second key, for charges of both
+	t     *rapid.T
+	at    time.Duration // how far the clock has come
+	wait  time.Duration // the latest retry-after
+	late  time.Duration // how far a call may be behind the clock
+	made  []*made
+}
+
+// made is a charge that can be corrected.
+type made struct {
+	*answer
+	at    time.Duration // how far the clock had come
+	holds []int64       // units that can still be given back
+}
+
+var starts = []time.Time{
+	epoch,
+	utc(1970, time.January, 2, 0),
+	utc(2024, time.March, 30, 22), // an hour before a short day in Berlin
+	utc(2018, time.November, 4, 2),
+}
+
+func newWalk(t *rapid.T, store Store) *walk {
+	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
+	for i := range limits {
+		limits[i] = drawLimit(t)
+	}
+	w := &walk{trial: newTrial(t, store, named(limits...)...), t: t, late: 3 * sec}
+	w.start = rapid.SampledFrom(starts).Draw(t, "start")
+	w.other = newTrial(t, store, limits[0])
+	w.other.step, w.other.start = w.step, w.start
+	return w
+}
+
+func drawLimit(t *rapid.T) limit.Limit {
+	capacity := rapid.Int64Range(1, 8).Draw(t, "capacity")
+	window := rapid.SampledFrom([]time.Duration{sec, 7 * sec, 10 * sec}).Draw(t, "window")
+	slots := rapid.SampledFrom([]time.Duration{1, 2, 10, 50}).Draw(t, "slots")
+	burst := rapid.Int64Range(1, 8).Draw(t, "burst")
+	unit := rapid.SampledFrom([]limit.Unit{limit.Day, limit.Week, limit.Month}).Draw(t, "unit")
+	zone := rapid.SampledFrom([]string{"Europe/Berlin", "America/Sao_Paulo"}).Draw(t, "zone")
+	return rapid.SampledFrom([]limit.Limit{
+		sliding(capacity, window, window/slots), fixed(capacity, window), weighted(capacity, window),
+		exact(capacity, window), token(capacity, window, burst), leaky(capacity, window, burst), calendar(capacity, unit, zone, 0),
+	}).Draw(t, "limit")
+}
+
+// clock moves on and returns the time of a call: the clock's, or one a little behind it.
+func (w *walk) clock() time.Duration {
+	l := &w.limits[rapid.IntRange(0, len(w.limits)-1).Draw(w.t, "by limit")]
+	switch rapid.IntRange(0, 7).Draw(w.t, "move") {
+	case 0:
+		w.at++
+	case 1:
+		w.at += time.Duration(rapid.Int64Range(0, int64(300*ms)).Draw(w.t, "little"))
+	case 2:
+		w.at += time.Duration(rapid.Int64Range(0, int64(l.Window)/2).Draw(w.t, "much"))
+	case 3:
+		if !l.Bucket() && l.Algorithm != limit.SlidingWindowLog {
+			next := l.Until(l.SlotAt(w.time(w.at))+1, w.time(w.at))
+			w.at += max(0, next+time.Duration(rapid.IntRange(-1, 1).Draw(w.t, "border")))
+		}
+	case 4:
+		w.at += max(0, w.wait)
+	case 5:
+		return w.at - time.Duration(rapid.Int64Range(0, int64(w.late)).Draw(w.t, "late"))
+	case 6:
+		w.at += rapid.SampledFrom([]time.Duration{0, 0, 0, 3*l.Window + 1}).Draw(w.t, "idle")
+	}
+	return w.at
+}
+
+func (w *walk) costs() []int64 {
+	costs := make([]int64, len(w.limits))
+	for i := range costs {
+		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].Most()+1)).Draw(w.t, "cost")
+	}
+	return costs
+}
+
+// keep remembers a charge that was made, to correct it later.
+func (w *walk) keep(a *answer) {
+	w.wait = a.got.RetryAfter
+	if a.got.Allowed {
+		w.made = append(w.made, &made{a, w.at, slices.Clone(a.charge.Costs)})
+	}
+}
+
+// correct settles a charge. It leaves alone what is an hour old: the store may have forgotten the counter by then, or not.
+func (w *walk) correct(t *rapid.T, down bool) {
+	if len(w.made) == 0 {
+		t.Skip()
+	}
+	m := w.made[rapid.IntRange(0, len(w.made)-1).Draw(t, "which")]
+	if w.at-m.at > time.Hour {
+		t.Skip()
+	}
+	deltas := make([]int64, len(m.holds))
+	for i := range deltas {
+		var least int64
+		if down {
+			least = -w.givable(m, i)
+		}
+		if m.charge.Limits[i].Correctable() {
+			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
+			m.holds[i] += min(0, deltas[i])
+		}
+	}
+	w.settle(w.at, m.answer, deltas...)
+}
+
+// givable returns how many units of a charge can be given back: none once its slot has left the window, for only a clock
+// behind the settlement's could tell whether they were.
+func (w *walk) givable(m *made, i int) int64 {
+	l := &m.charge.Limits[i]
+	if !l.Correctable() || l.Until(m.want.Receipt.Slots[i]+l.Slots()+1, w.time(w.at)) <= 0 {
+		return 0
+	}
+	return m.holds[i]
+}
+
+// rarelyReset resets the key one time in four.
+func (w *walk) rarelyReset(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "reset") > 0 {
+		t.Skip()
+	}
+	w.reset()
+}
+
+// both charges two keys at once: that of the rule, and one with its first limit.
+func (w *walk) both() {
+	costs := [][]int64{w.costs(), {rapid.Int64Range(0, 2).Draw(w.t, "other cost")}}
+	chargeEach(w.clock(), []*trial{w.trial, w.other}, costs)
+}

@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// mixed is a rule with a limit of every algorithm.
+func mixed() []limit.Limit {
+	return named(
+		sliding(6, 10*sec, sec),
+		fixed(4, 10*sec),
+		weighted(5, 10*sec),
+		exact(4, 10*sec),
+		token(10, 10*sec, 4),
+		leaky(10, 10*sec, 4),
+		calendar(9, limit.Day, "Europe/Berlin", 0),
+	)
+}
+
+// several charges rules of more than one limit: from all of them or from none.
+func several(t *testing.T, h Harness) {
+	store := h.Client(t)
+	t.Run("all or none", func(t *testing.T) { allOrNone(t, store) })
+	t.Run("each algorithm denies for all", func(t *testing.T) { eachDenies(t, store) })
+	t.Run("limits that cost nothing", func(t *testing.T) {
+		tr := newTrial(t, store, mixed()...)
+		tr.charge(0, 0, 0, 0, 0, 0, 0, 0)
+		tr.charge(0, 6, 0, 0, 0, 0, 0, 0) // full from now on
+		tr.charge(sec, 0, 0, 5, 0, 0, 0, 0)
+		tr.charge(sec, 1, 0, 0, 0, 0, 1, 0)
+		tr.charge(sec, 0, 1, 0, 1, 1, 1, 1)
+		tr.charge(11*sec, 1, 1, 1, 1, 1, 1, 1)
+	})
+	t.Run("eight limits", func(t *testing.T) {
+		tr := newTrial(t, store, append(mixed(), sliding(9, sec, 100*ms))...)
+		tr.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
+		tr.charge(sec, 2, 1, 2, 1, 2, 1, 2, 1)
+		tr.charge(2*sec, 2, 2, 2, 2, 2, 2, 2, 2)
+		tr.charge(12*sec, 1, 1, 1, 1, 1, 1, 1, 1)
+	})
+	t.Run("a bucket that is full before 1970", func(t *testing.T) {
+		tr := newTrial(t, store, named(token(3, 3*sec, 3), sliding(3, sec, sec))...)
+		tr.start = time.Unix(0, 0)
+		tr.charge(1, 0, 1)
+		tr.charge(-2*sec, 1, 1) // full again at -1 s
+		tr.denies(2, 0, 3)
+		tr.charge(2, 3, 2)
+		tr.charge(2, 3, 1)
+	})
+	t.Run("the newest slot of each limit is its own", func(t *testing.T) {
+		tr := newTrial(t, store, named(sliding(3, 10*sec, sec), fixed(3, 10*sec))...)
+		tr.charge(15*sec, 1, 0)
+		tr.charge(5*sec, 0, 1) // the fixed window has not seen the later clock
+		tr.charge(5*sec, 1, 2)
+		tr.charge(10*sec, 1, 3)
+	})
+}
+
+func allOrNone(t *testing.T, store Store) {
+	tr := newTrial(t, store, named(sliding(5, time.Minute, sec), fixed(3, time.Minute))...)
+	for _, m := range []struct {
+		costs     [2]int64
+		allowed   bool
+		remaining [2]int64
+		retry     time.Duration
+	}{
+		{[2]int64{1, 2}, true, [2]int64{4, 1}, 0},
+		{[2]int64{1, 2}, false, [2]int64{4, 1}, time.Minute},
+		{[2]int64{5, 0}, false, [2]int64{4, 1}, 61 * sec},
+		{[2]int64{5, 2}, false, [2]int64{4, 1}, 61 * sec},
+		{[2]int64{6, 1}, false, [2]int64{4, 1}, limit.Never},
+		{[2]int64{4, 1}, true, [2]int64{0, 0}, 0},
+	} {
+		got := tr.charge(0, m.costs[:]...).got
+		left := [2]int64{got.Limits[0].Remaining, got.Limits[1].Remaining}
+		if got.Allowed != m.allowed || got.RetryAfter != m.retry || left != m.remaining {
+			tr.fail("want allowed %v, %v left of the limits, retry after %v", m.allowed, m.remaining, m.retry)
+		}
+	}
+}
+
+func eachDenies(t *testing.T, store Store) {
+	for i := range mixed() {
+		tr := newTrial(t, store, mixed()...)
+		ones, greedy := []int64{1, 1, 1, 1, 1, 1, 1}, []int64{1, 1, 1, 1, 1, 1, 1}
+		greedy[i] = tr.limits[i].Most()
+		tr.charge(0, ones...)
+		if a := tr.charge(0, greedy...); a.got.Allowed {
+			tr.fail("limit %q has room for one unit less, yet all were charged", tr.limits[i].Name)
+		}
+		tr.charge(0, ones...)
+	}
+}
+
+// overrides changes the capacity of a live counter, as an override or a plan does.
+func overrides(t *testing.T, h Harness) {
+	store := h.Client(t)
+	for _, l := range mixed() {
+		t.Run(label(&l), func(t *testing.T) {
+			tr := newTrial(t, store, l)
+			most := int64(10)
+			tr.resize(most)
+			tr.charge(0, most)
+			tr.resize(2)
+			lowered := tr.charge(sec, 1)
+			if lowered.got.Allowed || lowered.got.Remaining != 0 {
+				tr.fail("it was lowered to 2 with %d used: there is nothing left", most)
+			}
+			at := sec + lowered.got.RetryAfter
+			if tr.charge(at-1, 1).got.Allowed || !tr.charge(at, 1).got.Allowed {
+				tr.fail("it was to be denied until %v and allowed then", at)
+			}
+			tr.resize(20)
+			tr.charge(at, 5)
+			tr.charge(at+sec, 20)
+			tr.charge(at+sec, 1)
+			tr.resize(most)
+			tr.charge(at+2*sec, 1)
+			tr.charge(at+2*time.Minute, 1)
+		})
+	}
+	t.Run("lowered to one and raised again between charges", func(t *testing.T) {
+		tr := newTrial(t, store, sliding(5, 10*sec, sec))
+		for i := range 30 {
+			tr.resize([]int64{5, 1, 8, 3}[i%4])
+			tr.charge(time.Duration(i)*700*ms, 1)
+		}
+	})
+}
+
+// resize changes the capacities, and what buckets hold, from here on.
+func (tr *trial) resize(capacity int64) {
+	for i := range tr.limits {
+		tr.limits[i].Capacity = capacity
+		if tr.limits[i].Bucket() {
+			tr.limits[i].Burst = capacity
+		}
+	}
+	tr.note("the capacity is %d from now on", capacity)
+}

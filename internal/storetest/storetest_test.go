@@ -1,0 +1,181 @@
+package storetest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/storetest"
+)
+
+// TestStep holds the specification to the suite's own tables.
+func TestStep(t *testing.T) { storetest.Run(t, storetest.Steps) }
+
+// wrong is a store that is right but for the calls that a test puts in the way.
+type wrong struct {
+	*storetest.Step
+	charge    func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+	chargeAll func(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error
+	peek      func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+	settle    func(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error
+	reset     func(context.Context, string) error
+}
+
+func (w *wrong) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	return w.charge(ctx, now, c, v)
+}
+
+func (w *wrong) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	return w.chargeAll(ctx, now, cs, vs)
+}
+
+func (w *wrong) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	return w.peek(ctx, now, c, v)
+}
+
+func (w *wrong) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	return w.settle(ctx, now, c, r, deltas)
+}
+
+func (w *wrong) Reset(ctx context.Context, key string) error { return w.reset(ctx, key) }
+
+// faults are mistakes that a store can make, each with the part of the suite that must find it.
+var faults = map[string]struct {
+	found string
+	make  func(*wrong)
+}{
+	"admits one too many": {"traces", func(w *wrong) {
+		w.charge = changed(w, func(c *limit.Charge) { c.Limits[0].Capacity++ })
+	}},
+	"takes the capacity that it first saw": {"overrides", func(w *wrong) {
+		first := map[string]int64{}
+		w.charge = changed(w, func(c *limit.Charge) {
+			if first[c.Key] == 0 {
+				first[c.Key] = c.Limits[0].Capacity
+			}
+			c.Limits[0].Capacity = first[c.Key]
+		})
+	}},
+	"has every day begin in Greenwich": {"traces", func(w *wrong) {
+		w.charge = changed(w, func(c *limit.Charge) {
+			if of := c.Limits[0].Calendar; of != nil {
+				c.Limits[0].Calendar = &limit.Calendar{Unit: of.Unit, Anchor: of.Anchor, Location: time.UTC}
+			}
+		})
+	}},
+	"cuts long keys off": {"keys", func(w *wrong) {
+		w.charge = changed(w, func(c *limit.Charge) { c.Key = c.Key[:min(len(c.Key), 504)] })
+	}},
+	"counts by the millisecond": {"traces", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			return w.Step.Charge(ctx, now.Truncate(time.Millisecond), c, v)
+		}
+	}},
+	"says to wait a nanosecond less": {"sequences", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			err := w.Step.Charge(ctx, now, c, v)
+			v.RetryAfter = max(v.RetryAfter-1, min(v.RetryAfter, 0))
+			return err
+		}
+	}},
+	"charges what it can of several limits": {"several limits", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			err := w.Step.Charge(ctx, now, c, v)
+			if err == nil && !v.Allowed && v.Limits[0].Allowed {
+				some := *c
+				some.Costs = make([]int64, len(c.Costs))
+				some.Costs[0] = c.Costs[0]
+				err = w.Step.Charge(ctx, now, &some, &limit.Verdict{})
+			}
+			return err
+		}
+	}},
+	"looks first and charges then": {"concurrency", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			if err := w.Step.Peek(ctx, now, c, v); err != nil || !v.Allowed {
+				return err
+			}
+			runtime.Gosched()
+			var late limit.Verdict
+			if err := w.Step.Charge(ctx, now, c, &late); err != nil || late.Allowed {
+				*v = late
+				return err
+			}
+			return nil
+		}
+	}},
+	"charges some of several keys": {"several keys", func(w *wrong) {
+		w.chargeAll = func(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+			if err := limit.CheckAll(cs); err != nil {
+				return err
+			}
+			for i, c := range cs {
+				_ = w.Step.Charge(ctx, now, c, vs[i])
+			}
+			return nil
+		}
+	}},
+	"charges for a look": {"peeks and denials", func(w *wrong) { w.peek = w.Step.Charge }},
+	"gives back what another life charged": {"settlements", func(w *wrong) {
+		life := map[string]string{}
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			err := w.Step.Charge(ctx, now, c, v)
+			life[c.Key] = v.Receipt.Life
+			return err
+		}
+		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+			return w.Step.Settle(ctx, now, c, &limit.Receipt{Life: life[c.Key], Slots: r.Slots}, deltas)
+		}
+	}},
+	"never resets": {"resets", func(w *wrong) { w.reset = func(context.Context, string) error { return nil } }},
+	"lets bad charges pass": {"bad charges", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			_ = w.Step.Charge(ctx, now, c, v)
+			return nil
+		}
+	}},
+}
+
+// changed charges another charge than it was asked to.
+func changed(w *wrong, change func(*limit.Charge)) func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+	return func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+		if c.Check() == nil {
+			other := *c
+			other.Limits = append([]limit.Limit(nil), c.Limits...)
+			change(&other)
+			c = &other
+		}
+		return w.Step.Charge(ctx, now, c, v)
+	}
+}
+
+const faultVariable = "STORETEST_FAULT"
+
+// TestFaults runs the suite on stores that are wrong, each in a process of its own, and expects it to fail.
+func TestFaults(t *testing.T) {
+	if name := os.Getenv(faultVariable); name != "" {
+		storetest.Run(t, func(*testing.T) storetest.Harness {
+			step := storetest.NewStep()
+			w := &wrong{step, step.Charge, step.ChargeAll, step.Peek, step.Settle, step.Reset}
+			faults[name].make(w)
+			return storetest.Harness{Client: func(testing.TB) storetest.Store { return w }}
+		})
+		return
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			part := strings.ReplaceAll(fault.found, " ", "_")
+			suite := exec.Command(os.Args[0], "-test.run=^TestFaults$/^"+part+"$", "-rapid.nofailfile")
+			suite.Env = append(os.Environ(), faultVariable+"="+name)
+			out, err := suite.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestFaults/"+part) {
+				t.Errorf("%q passes for a store that %s: %v\n%s", fault.found, name, err, out)
+			}
+		})
+	}
+}
