@@ -4,11 +4,12 @@ SHELL       := /bin/bash
 MODULES     := . bench infra tools
 LISTEN      ?= 127.0.0.1:8080
 FUZZ_TIME   ?= 30s
+ENGINES     ?= ministack dynoxide dynamodb-local
 STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench pictures fuzz mutants build synth local-up local-down e2e deploy
+.PHONY: help run test lint bench engines pictures fuzz mutants build synth local-up local-down e2e deploy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +23,7 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
+	@localstack/redis.sh >/dev/null
 	@$(LOCAL) $(MAKE) --no-print-directory test-all
 
 # Everything that `make test` runs once a local AWS answers at AWS_ENDPOINT_URL.
@@ -45,9 +47,16 @@ $(STATICCHECK): tools/go.mod tools/go.sum
 
 bench: ## measure, beside yardsticks in the same run, and print the table of docs/performance.md
 	@localstack/require.sh go python
+	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo' -cpu 1 . ; } \
+	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
+
+engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
+	@localstack/require.sh go
+	@failed=; for engine in $(ENGINES); do echo "engine $$engine"; \
+		localstack/engine.sh $$engine go test -count=1 ./internal/dynamo ./internal/ruletable || failed+=" $$engine"; done; \
+		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
 pictures: ## draw what each algorithm admits at a window's edge, for docs/accuracy.md
 	@localstack/require.sh go
@@ -60,6 +69,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 
 mutants: ## change PACKAGES (default: limit memory dynamo redis) bit by bit; list what no test catches
 	@localstack/require.sh go python
+	@localstack/redis.sh >/dev/null
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants
 	@$(LOCAL) .cache/bin/mutants $(if $(BUDGET),-budget $(BUDGET)) $(if $(JSON),-json) $(PACKAGES)
 

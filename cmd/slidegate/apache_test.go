@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/redistest"
 )
 
 const traffic = "../../examples/traffic/"
 
-// A recorded day of a real web site, half of its lines out of order: both stores decide it alike to the byte, and as a
+// A recorded day of a real web site, half of its lines out of order: all stores decide it alike to the byte, and as a
 // count of our own says.
 func TestApacheLog(t *testing.T) {
-	client := dynamotest.Connect(t)
+	client, server := dynamotest.Connect(t), redistest.Start(t)
 	for _, tc := range []struct {
 		rules           string
 		bound           bound
@@ -28,7 +29,13 @@ func TestApacheLog(t *testing.T) {
 			memory := replayApache(t, tc.rules, "memory", tc.allowed, tc.denied)
 			dynamo := replayApache(t, tc.rules, "dynamodb://"+dynamotest.Counters(t, client), tc.allowed, tc.denied)
 			if memory != dynamo {
-				t.Error("the stores decide differently")
+				t.Error("DynamoDB decides differently")
+			}
+			if memory != replayApache(t, tc.rules, server.URL(), tc.allowed, tc.denied) {
+				t.Error("Redis decides differently")
+			}
+			if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
 			}
 			decisions, err := readDecisions(memory)
 			if err != nil {

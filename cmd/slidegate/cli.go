@@ -25,8 +25,9 @@ func (c *cli) rootCommand() *cobra.Command {
 		Short: "An exact rate limiter for serverless APIs",
 		Long: `Slidegate limits requests by rules, exactly: no window ever holds more than its rule says.
 
-Counters live in this process or in DynamoDB. DynamoDB's address, region and credentials come from the
-usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB.`,
+Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
+the usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB. Redis's are in
+its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.started = true },

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/redistest"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -147,8 +148,12 @@ func TestReplayTellsWhatDynamoDBWasAsked(t *testing.T) {
 }
 
 func TestInspectAndReset(t *testing.T) {
-	client := dynamotest.Connect(t)
-	places := []string{"--rules", "testdata/hourly.yaml", "--store", "dynamodb://" + dynamotest.Counters(t, client)}
+	t.Run("DynamoDB", func(t *testing.T) { inspectAndReset(t, "dynamodb://"+dynamotest.Counters(t, dynamotest.Connect(t))) })
+	t.Run("Redis", func(t *testing.T) { inspectAndReset(t, redistest.Start(t).URL()) })
+}
+
+func inspectAndReset(t *testing.T, store string) {
+	places := []string{"--rules", "testdata/hourly.yaml", "--store", store}
 	command := func(args ...string) []string { return append(args, places...) }
 
 	// A replay of requests that came just now counts them for the present.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -11,11 +12,12 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// startTime bounds what a command asks of DynamoDB before its work begins: a wrong address or a missing table shows
+// startTime bounds what a command asks of DynamoDB or Redis before its work begins: a wrong address or a missing table shows
 // within seconds, before anything has changed.
 const startTime = 4 * time.Second
 
@@ -24,10 +26,18 @@ type ground struct {
 	set    *rules.Set        // the rules at the start
 	source engine.RuleSource // the rules as they change
 	client *dynamo.Client    // nil where nothing is in DynamoDB
-	table  string            // of counters; empty for memory
+	table  string            // of counters; empty unless they are in DynamoDB
+	redis  *redis.Connection // to counters; nil unless they are in Redis
 }
 
-// open reads the rules and makes sure of the counters. It writes nothing.
+// close hangs up.
+func (g *ground) close() {
+	if g.redis != nil {
+		_ = g.redis.Close()
+	}
+}
+
+// open reads the rules and makes sure of the counters. It writes nothing. Who calls it closes the ground.
 func open(ctx context.Context, where places, log *slog.Logger) (*ground, error) {
 	g := &ground{table: where.counters}
 	if where.file != "" {
@@ -37,10 +47,15 @@ func open(ctx context.Context, where places, log *slog.Logger) (*ground, error) 
 		}
 		g.set, g.source = set, engine.Fixed{Set: set}
 	}
+	var err error
+	if where.redis != nil {
+		if g.redis, err = connectRedis(ctx, where.redis); err != nil {
+			return nil, err
+		}
+	}
 	if where.rules == "" && where.counters == "" {
 		return g, nil
 	}
-	var err error
 	g.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) error {
 		if where.rules != "" {
 			source := app.NewTableSource(client, where.rules, log)
@@ -55,7 +70,26 @@ func open(ctx context.Context, where places, log *slog.Logger) (*ground, error) 
 		}
 		return probeCounters(ctx, client, where.counters)
 	})
-	return g, err
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// connectRedis returns a connection once Redis has answered a first question, all within startTime.
+func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	connection, err := redis.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := probe(ctx, redis.New(connection, redis.Options{})); err != nil {
+		_ = connection.Close()
+		return nil, fmt.Errorf("%v: %w", address, err)
+	}
+	return connection, nil
 }
 
 // connect returns a client once DynamoDB has answered the first questions, all within startTime.
@@ -79,12 +113,32 @@ func readRules(file string) (*rules.Set, []byte, error) {
 	return set, document, err
 }
 
-// probeCounters reads a counter that nobody has: it fails unless the table is one of counters, and answers.
+// counterStore is a store whose counters other processes share, and operators look into.
+type counterStore interface {
+	engine.Store
+	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
+	Reset(ctx context.Context, key string) error
+}
+
+// shared returns the store that other processes share, and the clock that it is to be asked by. There is none in memory.
+func (g *ground) shared() (store counterStore, now func() time.Time) {
+	if g.redis != nil {
+		return redis.New(g.redis, redis.Options{}), time.Now // its own clock decides
+	}
+	now = g.client.Clock.Now
+	return app.NewDynamoStore(g.client, g.table, now), now
+}
+
+// probeCounters fails unless the table is one of counters, and answers.
 func probeCounters(ctx context.Context, client *dynamo.Client, table string) error {
+	return probe(ctx, dynamo.New(client, table, dynamo.Options{Wall: time.Now}))
+}
+
+// probe reads a counter that nobody has.
+func probe(ctx context.Context, store counterStore) error {
 	var v limit.Verdict
 	anything := limit.Limit{Capacity: 1, Window: time.Second, Granularity: time.Second}
-	return dynamo.New(client, table, dynamo.Options{Wall: time.Now}).Peek(ctx, time.Now(),
-		&limit.Charge{Key: "|probe|", Limits: []limit.Limit{anything}, Costs: []int64{1}}, &v)
+	return store.Peek(ctx, time.Now(), &limit.Charge{Key: "|probe|", Limits: []limit.Limit{anything}, Costs: []int64{1}}, &v)
 }
 
 // probeRules reads the pointer to the rules in force: it fails unless the table is one of rules, and answers. The table

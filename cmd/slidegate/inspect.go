@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -25,12 +24,12 @@ type inspectFlags struct {
 func (c *cli) inspectCommand() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
-		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE",
+		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Show a key's counters",
 		Long: `Inspect shows what a key has used of each limit that counts it, when it is empty again, and how long the next
 request would have to wait. Keys look as replays and logs print them. It charges nothing.`,
 		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
-  slidegate inspect user:7 --rule chat --rules rules.yaml --store dynamodb://slidegate-counters --json`,
+  slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
 		Args: positional(1, 1, "one key"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
 	}
@@ -49,6 +48,7 @@ func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
 	if err != nil {
 		return err
 	}
+	defer g.close()
 	counters, err := countersOf(g.set, f.rule, key)
 	if err != nil {
 		return err
@@ -110,10 +110,10 @@ func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
 func (g *ground) peek(ctx context.Context, counters []counter) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	store := app.NewDynamoStore(g.client, g.table, time.Now)
+	store, now := g.shared()
 	for i := range counters {
 		ct := &counters[i]
-		if err := store.Peek(ctx, g.client.Clock.Now(), &ct.charge, &ct.verdict); err != nil {
+		if err := store.Peek(ctx, now(), &ct.charge, &ct.verdict); err != nil {
 			return fmt.Errorf("rule %s: %w", ct.rule.Name, err)
 		}
 	}
@@ -147,7 +147,7 @@ func inspected(key string, counters []counter) inspection {
 		for j := range ct.rule.Limits {
 			l, r := &ct.rule.Limits[j], &ct.verdict.Limits[j]
 			one.Limits = append(one.Limits, limitTold{
-				showLimit(l, ct.rule.Costs[j]), l.Capacity - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter),
+				showLimit(l, ct.rule.Costs[j]), l.Most() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter),
 			})
 		}
 		told.Rules = append(told.Rules, one)
@@ -168,13 +168,13 @@ func printCounters(w io.Writer, counters []counter, paint colours) error {
 		ct := &counters[i]
 		for j := range ct.rule.Limits {
 			l, r := &ct.rule.Limits[j], &ct.verdict.Limits[j]
-			used := l.Capacity - r.Remaining
-			picture := paint.green(bar(used, l.Capacity))
+			used := l.Most() - r.Remaining
+			picture := paint.green(bar(used, l.Most()))
 			if !r.Allowed {
-				picture = paint.red(bar(used, l.Capacity))
+				picture = paint.red(bar(used, l.Most()))
 			}
 			rows = append(rows, []string{
-				policyName(ct.rule, j), thousands(l.Capacity), spell(l.Window), thousands(used), thousands(r.Remaining),
+				policyName(ct.rule, j), thousands(l.Most()), spellWindow(l), thousands(used), thousands(r.Remaining),
 				wait(r.Reset), retry(r), picture,
 			})
 		}

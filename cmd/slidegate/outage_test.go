@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +115,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// failing is a DynamoDB that has no items, and cannot write from a certain write on.
+// failing is a DynamoDB that forgets every charge but the latest, one unit at 10:05:00, and cannot write from a certain write
+// on.
 type failing struct {
 	mu     sync.Mutex
 	writes int
@@ -138,7 +140,8 @@ func (f *failing) update() (status int, body string) {
 	if f.writes++; f.writes >= f.from {
 		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`
 	}
-	return http.StatusOK, `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"}}}`
+	return http.StatusOK, `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"},"aC":{"N":"1"},"aH":{"N":"1431857100"},` +
+		`"aF":{"N":"1"},"aN":{"N":"2"},"a` + strconv.FormatInt(1431857100, 36) + `":{"N":"1"}}}`
 }
 
 // A replay that on_error helped along is no answer, however nice its totals look.

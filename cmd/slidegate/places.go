@@ -5,11 +5,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/redis"
 )
 
 const (
 	memoryStore  = "memory"
 	dynamoScheme = "dynamodb://"
+	redisPlace   = "redis://HOST:PORT/DB"
 )
 
 // placeFlags are the flags that say where rules and counters are.
@@ -17,7 +20,7 @@ type placeFlags struct{ rules, store string }
 
 func (p *placeFlags) add(cmd *cobra.Command, standardStore string) {
 	p.addRules(cmd)
-	cmd.Flags().StringVar(&p.store, "store", standardStore, "where the counters are, a `STORE`: memory or dynamodb://TABLE")
+	cmd.Flags().StringVar(&p.store, "store", standardStore, "where the counters are, a `STORE`: memory, dynamodb://TABLE or "+redisPlace)
 }
 
 func (p *placeFlags) addRules(cmd *cobra.Command) {
@@ -26,9 +29,24 @@ func (p *placeFlags) addRules(cmd *cobra.Command) {
 
 // places are where rules and counters are.
 type places struct {
-	file     string // of rules, empty if they are in a table
-	rules    string // the table of rules, empty if they are in a file
-	counters string // the table of counters, empty if they are in memory
+	file     string         // of rules, empty if they are in a table
+	rules    string         // the table of rules, empty if they are in a file
+	counters string         // the table of counters, empty if they are elsewhere
+	redis    *redis.Address // of counters, nil if they are elsewhere
+}
+
+// inMemory reports whether the counters are in this process.
+func (w *places) inMemory() bool { return w.counters == "" && w.redis == nil }
+
+// storeName says where the counters are, without a password.
+func (w *places) storeName() string {
+	switch {
+	case w.redis != nil:
+		return w.redis.String()
+	case w.counters != "":
+		return dynamoScheme + w.counters
+	}
+	return memoryStore
 }
 
 // resolve reads both flags.
@@ -36,15 +54,15 @@ func (p *placeFlags) resolve(cmd *cobra.Command) (where places, err error) {
 	if where.file, where.rules, err = p.rulesPlace(cmd); err != nil {
 		return where, err
 	}
-	where.counters, err = p.countersTable(cmd)
+	where.counters, where.redis, err = p.countersPlace(cmd)
 	return where, err
 }
 
 // resolveShared is resolve for commands that look at what other processes count.
 func (p *placeFlags) resolveShared(cmd *cobra.Command) (where places, err error) {
 	where, err = p.resolve(cmd)
-	if err == nil && where.counters == "" {
-		err = usagef(cmd, "--store memory: those counters are inside the process that counts; name a dynamodb://TABLE")
+	if err == nil && where.inMemory() {
+		err = usagef(cmd, "--store memory: those counters are inside the process that counts; name a dynamodb://TABLE or "+redisPlace)
 	}
 	return where, err
 }
@@ -62,17 +80,23 @@ func (p *placeFlags) rulesPlace(cmd *cobra.Command) (file, table string, err err
 	return p.rules, "", nil
 }
 
-func (p *placeFlags) countersTable(cmd *cobra.Command) (table string, err error) {
+func (p *placeFlags) countersPlace(cmd *cobra.Command) (table string, address *redis.Address, err error) {
 	table, ok, err := tableOf(cmd, "store", p.store)
+	scheme, _, isURL := strings.Cut(p.store, "://")
 	switch {
 	case ok || p.store == memoryStore:
-		return table, err
+		return table, nil, err
 	case p.store == "":
-		return "", usagef(cmd, "--store is missing: dynamodb://TABLE")
-	case strings.HasPrefix(p.store, "redis://"):
-		return "", usagef(cmd, "--store %s: redis is not supported; use memory or dynamodb://TABLE", p.store)
+		return "", nil, usagef(cmd, "--store is missing: dynamodb://TABLE or "+redisPlace)
+	case isURL && (scheme == "redis" || scheme == "rediss"):
+		if address, err = redis.ParseAddress(p.store); err != nil {
+			return "", nil, usagef(cmd, "--store: %w", err)
+		}
+		return "", address, nil
+	case isURL:
+		return "", nil, usagef(cmd, "--store %s://…: want memory, dynamodb://TABLE or "+redisPlace, scheme) // it may hold a password
 	}
-	return "", usagef(cmd, "--store %s: want memory or dynamodb://TABLE", p.store)
+	return "", nil, usagef(cmd, "--store %s: want memory, dynamodb://TABLE or "+redisPlace, p.store)
 }
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)

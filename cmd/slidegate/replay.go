@@ -15,6 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/replay"
 )
 
@@ -46,7 +47,8 @@ Formats, guessed by the suffix (also before .gz), else clf:
   csv    a header line naming time method path ip route header.NAME
 Only time is required. The fields apikey and jwt (in csv apikey and jwt.NAME) are accepted and not used yet.
 
-Counters in a table are charged for good, beside those of real requests: use a table of their own.
+Counters in a table or in Redis are charged for good, beside those of real requests: use a table
+or a database of their own.
 
 With --decisions a line is written for each request and rule that covers it (of a denied request for the
 denying rule alone), with tabs between Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in
@@ -84,6 +86,7 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
+	defer g.close()
 	c.warn(g.set.Warnings)
 	out, err := createOutput(f.decisions, c.stdout)
 	if err != nil {
@@ -146,7 +149,10 @@ type replayed struct {
 func (c *cli) runReplay(ctx context.Context, g *ground, logs []replay.Log, speed float64, decisions io.Writer) (*replayed, error) {
 	result := &replayed{}
 	var store engine.Store = memory.New(replayKeys)
-	if g.table != "" {
+	switch {
+	case g.redis != nil:
+		store = redis.New(g.redis, redis.Options{CallerClock: true}) // the log's
+	case g.table != "":
 		// The log's clock decides, so no counter is ever too far ahead; the table reaps by real time.
 		counters := dynamo.New(g.client, g.table, dynamo.Options{Wall: time.Now})
 		store, result.calls = counters, counters.Calls

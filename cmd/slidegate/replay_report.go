@@ -15,6 +15,7 @@ type replayObject struct {
 	Denied    int64               `json:"denied"`
 	Skipped   int64               `json:"skipped"`  // lines that could not be read
 	Degraded  int64               `json:"degraded"` // requests that on_error decided
+	Delayed   int64               `json:"delayed"`  // allowed requests that a leaky bucket would hold back a while
 	Rules     map[string]ruleTold `json:"rules"`
 	TopDenied []keyTold           `json:"top_denied"`
 	Elapsed   float64             `json:"elapsed_s"`
@@ -35,7 +36,7 @@ type keyTold struct {
 
 func (r *replayed) object() replayObject {
 	o := replayObject{
-		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Skipped: r.Skipped, Degraded: r.Degraded,
+		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Skipped: r.Skipped, Degraded: r.Degraded, Delayed: r.Delayed,
 		Rules: map[string]ruleTold{}, TopDenied: []keyTold{}, Elapsed: r.Elapsed.Seconds(),
 	}
 	for _, rule := range r.Rules {
@@ -57,6 +58,9 @@ func (r *replayed) print(w io.Writer, paint colours) error {
 		{"requests", thousands(r.Requests), "", r.span()},
 		{"allowed", thousands(r.Allowed), percent(r.Allowed, r.Requests), paint.green(bar(r.Allowed, r.Requests))},
 		{"denied", thousands(r.Denied), percent(r.Denied, r.Requests), paint.red(bar(r.Denied, r.Requests))},
+	}
+	if r.Delayed > 0 {
+		total = append(total, []string{"delayed", thousands(r.Delayed), percent(r.Delayed, r.Requests), "allowed after a wait for their turn"})
 	}
 	if r.Degraded > 0 {
 		total = append(total, []string{"degraded", thousands(r.Degraded), percent(r.Degraded, r.Requests), "decided by on_error: the store failed"})

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/slidegate/slidegate/internal/app"
 )
 
 type resetFlags struct {
@@ -18,10 +15,10 @@ type resetFlags struct {
 func (c *cli) resetCommand() *cobra.Command {
 	var f resetFlags
 	cmd := &cobra.Command{
-		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE",
+		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Empty a key's counter",
 		Long: `Reset deletes what a rule has counted for a key: its next request starts afresh, in every process within ten
-seconds. A window that was full is empty after it.`,
+seconds, or with Redis at once. A window that was full is empty after it.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
 		Args:    positional(2, 2, "a rule and a key"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.reset(cmd, &f, args[0], args[1]) },
@@ -40,6 +37,7 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 	if err != nil {
 		return err
 	}
+	defer g.close()
 	rule, err := ruleNamed(g.set, name)
 	if err != nil {
 		return err
@@ -50,7 +48,8 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), startTime)
 	defer cancel()
-	if err := app.NewDynamoStore(g.client, g.table, time.Now).Reset(ctx, item); err != nil {
+	store, _ := g.shared()
+	if err := store.Reset(ctx, item); err != nil {
 		return err
 	}
 	if f.json {

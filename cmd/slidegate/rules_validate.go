@@ -76,7 +76,10 @@ type limitShown struct {
 	Algorithm   string  `json:"algorithm"`
 	Capacity    int64   `json:"capacity"`
 	Window      float64 `json:"window_s"`
-	Granularity float64 `json:"granularity_s"`
+	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
+	Burst       int64   `json:"burst,omitempty"` // what a bucket or a queue holds
+	Timezone    string  `json:"timezone,omitempty"`
+	Anchor      int     `json:"anchor,omitempty"`
 	Cost        int64   `json:"cost"`
 }
 
@@ -100,7 +103,14 @@ func validated(set *rules.Set, invalid rules.Errors) validation {
 }
 
 func showLimit(l *limit.Limit, cost int64) limitShown {
-	return limitShown{l.Name, l.Algorithm.String(), l.Capacity, l.Window.Seconds(), l.Granularity.Seconds(), cost}
+	shown := limitShown{
+		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
+		Granularity: l.Granularity.Seconds(), Burst: l.Burst, Cost: cost,
+	}
+	if l.Calendar != nil {
+		shown.Timezone, shown.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
+	}
+	return shown
 }
 
 // summarise prints what the rules come to.
@@ -112,10 +122,38 @@ func (c *cli) summarise(file string, set *rules.Set) error {
 		for i := range r.Limits {
 			l := &r.Limits[i]
 			rows = append(rows, []string{
-				policyName(r, i), thousands(l.Capacity), spell(l.Window), spell(l.Granularity), l.Algorithm.String(), r.OnError.String(), r.Key,
+				policyName(r, i), thousands(l.Capacity), spellWindow(l), spellSlot(l), l.Algorithm.String(), r.OnError.String(), r.Key,
 			})
 		}
 	}
 	p.section("lrrrlll", []string{"limit", "capacity", "window", "slot", "algorithm", "on error", "key"}, rows)
 	return p.err
+}
+
+// spellWindow is a limit's window as rules have it: 1mo from the 15th, Europe/Berlin.
+func spellWindow(l *limit.Limit) string {
+	if l.Calendar == nil {
+		return spell(l.Window)
+	}
+	window := []string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[l.Calendar.Unit]
+	if l.Calendar.Anchor > 1 {
+		window += fmt.Sprintf(" from day %d", l.Calendar.Anchor)
+	}
+	return window + ", " + l.Calendar.Location.String()
+}
+
+// spellSlot is the width of a limit's slots, or what takes their place.
+func spellSlot(l *limit.Limit) string {
+	switch l.Algorithm {
+	case limit.SlidingWindowLog:
+		return "exact"
+	case limit.TokenBucket:
+		return "burst " + thousands(l.Burst)
+	case limit.LeakyBucket:
+		return "queue " + thousands(l.Burst)
+	}
+	if l.Calendar != nil {
+		return "calendar"
+	}
+	return spell(l.Granularity)
 }

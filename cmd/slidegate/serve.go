@@ -32,7 +32,8 @@ echoed. It stops on SIGINT or SIGTERM, once requests under way are done.
 Rules in a table are looked at again every ten seconds; a file is read once.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
-  slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
+  slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args: positional(0, 0, "no arguments besides flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, &f) },
 	}
@@ -56,33 +57,27 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	defer g.close()
 	c.warn(g.set.Warnings)
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
-	c.say("listening on http://%s, %s, counters in %s", listener.Addr(), plural(len(g.set.Rules), "rule"), g.storeName())
-	handler := gateway.New(gateway.Options{Authorizer: g.authorizer(log), Backend: backend, Log: log})
+	c.say("listening on http://%s, %s, counters in %s", listener.Addr(), plural(len(g.set.Rules), "rule"), where.storeName())
+	handler := gateway.New(gateway.Options{Authorizer: g.authorizer(&where, log), Backend: backend, Log: log})
 	return gateway.Serve(cmd.Context(), listener, handler)
 }
 
 // authorizer returns the Lambda's own handler. The memory store has no deadline: it never waits.
-func (g *ground) authorizer(log *slog.Logger) *apigw.Authorizer {
+func (g *ground) authorizer(where *places, log *slog.Logger) *apigw.Authorizer {
 	config, now := app.Config{Rules: g.source, Log: log}, time.Now
-	if g.table == "" {
+	if where.inMemory() {
 		config.Store = memory.New(0)
 	} else {
-		config.Store, config.Deadline = app.NewDynamoStore(g.client, g.table, g.client.Clock.Now), app.DefaultDeadline
-		now = g.client.Clock.Now
+		config.Store, now = g.shared()
+		config.Deadline = app.DefaultDeadline
 	}
 	return apigw.NewAuthorizer(app.NewEngine(config), now)
-}
-
-func (g *ground) storeName() string {
-	if g.table == "" {
-		return memoryStore
-	}
-	return dynamoScheme + g.table
 }
 
 // backendURL reads --backend; nil if it was not given.

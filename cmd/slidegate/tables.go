@@ -92,7 +92,7 @@ func (f *tablesFlags) tables(cmd *cobra.Command) (tables []newTable, err error) 
 		table, ok := strings.CutPrefix(f.store, dynamoScheme)
 		switch {
 		case !ok:
-			return nil, usagef(cmd, "--store %s: want dynamodb://TABLE", f.store)
+			return nil, usagef(cmd, "--store: want dynamodb://TABLE") // whatever it is, it may hold a password
 		case f.counters != "":
 			return nil, usagef(cmd, "--store and --counters both name the table of counters: give one")
 		}

@@ -22,6 +22,7 @@ var allowed = map[string]string{
 	"internal/engine":    "internal/limit internal/rules",
 	"internal/memory":    "internal/limit",
 	"internal/dynamo":    "internal/limit github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/redis":     "internal/limit github.com/redis/go-redis",
 	"internal/ruletable": "internal/rules internal/dynamo github.com/aws/aws-sdk-go-v2",
 	"internal/apigw":     "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":       "internal/engine internal/memory internal/dynamo internal/ruletable",
@@ -29,12 +30,16 @@ var allowed = map[string]string{
 	"internal/replay":    "internal/engine internal/rules internal/limit",
 
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/dynamomodel": "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/redistest":   "github.com/redis/go-redis",
+	"internal/storetest":   "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
+	"internal/sim":         "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":        "",
 	"localstack":           "", // tests of the scripts
 	"functions/authorizer": "internal/apigw internal/app internal/dynamo github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/limit internal/memory " +
-		"internal/replay internal/rules internal/ruletable github.com/spf13/cobra golang.org/x/term",
+		"internal/redis internal/replay internal/rules internal/ruletable github.com/spf13/cobra golang.org/x/term",
 }
 
 type listed struct {

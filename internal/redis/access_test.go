@@ -1,0 +1,189 @@
+package redis_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/redistest"
+)
+
+// rights are those that ErrNotPermitted names.
+const rights = "~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del"
+
+// everything uses all of a store that a user may need rights for.
+func everything(t testing.TB, store *redis.Store) error {
+	c, other := request(fresh(), all(), 1, 1, 1, 1, 1, 1), request(fresh(), all(), 1, 1, 1, 1, 1, 1)
+	var v, w limit.Verdict
+	return errors.Join(
+		store.Charge(t.Context(), time.Now(), c, &v),
+		store.Settle(t.Context(), time.Now(), c, &v.Receipt, []int64{1, -1, 0, 0, 0, 0}),
+		store.Peek(t.Context(), time.Now(), c, &v),
+		store.ChargeAll(t.Context(), time.Now(), []*limit.Charge{c, other}, []*limit.Verdict{&v, &w}),
+		store.Reset(t.Context(), c.Key),
+	)
+}
+
+// The rights that the error names are enough, and none of them can be left out.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(redis.ErrNotPermitted.Error(), rights) {
+		t.Fatalf("the error names other rights than %s", rights)
+	}
+	server := redistest.Start(t, "user counter on >secret resetkeys "+rights, "user elsewhere on >secret +select "+rights)
+	signedIn := func(user, db string) string { return "redis://" + user + ":secret@" + server.Address + "/" + db }
+	if err := everything(t, redis.New(connect(t, signedIn("counter", "0")), redis.Options{})); err != nil {
+		t.Error(err)
+	}
+	if err := everything(t, redis.New(connect(t, signedIn("elsewhere", "7")), redis.Options{})); err != nil {
+		t.Error(err)
+	}
+	if _, err := dial(t, signedIn("counter", "7")); !errors.Is(err, redis.ErrNotPermitted) {
+		t.Errorf("another database without +select: %v", err)
+	}
+	for i := range strings.Fields(rights) {
+		fewer := strings.Fields(rights)
+		missing := fewer[i]
+		rules := append([]string{"reset", "on", ">secret"}, append(fewer[:i:i], fewer[i+1:]...)...)
+		if err := server.Client.ACLSetUser(t.Context(), "fewer", rules...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Client.ScriptFlush(t.Context()).Err(); err != nil { // so that +eval is needed
+			t.Fatal(err)
+		}
+		err := everything(t, redis.New(connect(t, signedIn("fewer", "0")), redis.Options{}))
+		if !errors.Is(err, redis.ErrNotPermitted) || !strings.Contains(err.Error(), missing) {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+}
+
+// In a Cluster a user may besides have to find the nodes.
+func TestClusterRights(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartCluster(t)
+	for name, more := range map[string][]string{"enough": {"+cluster|slots"}, "fewer": nil} {
+		rules := append([]string{"reset", "on", ">secret"}, append(strings.Fields(rights), more...)...)
+		if err := server.Client.ACLSetUser(t.Context(), name, rules...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		store := redis.New(connect(t, "redis://"+name+":secret@"+server.Address), redis.Options{})
+		var v limit.Verdict
+		err := store.Charge(t.Context(), time.Now(), request(fresh(), all(), 1, 1, 1, 1, 1, 1), &v)
+		if name == "enough" && err != nil || name == "fewer" && !errors.Is(err, redis.ErrNotPermitted) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Users and passwords come from the address, escaped where they have to be. An error never quotes them.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	const password = "p@ss:/w?r#d%"
+	server := redistest.Start(t, "requirepass "+password, "user jo on >"+password+" allkeys allcommands")
+	for _, tc := range []struct {
+		who string
+		ok  bool
+	}{
+		{"", false}, {"jo:wrong@", false}, {":wrong@", false}, {"nobody:p%40ss%3A%2Fw%3Fr%23d%25@", false},
+		{"jo:p%40ss%3A%2Fw%3Fr%23d%25@", true}, {":p%40ss%3A%2Fw%3Fr%23d%25@", true}, {"default:p%40ss%3A%2Fw%3Fr%23d%25@", true},
+	} {
+		for _, db := range []string{"", "/3"} {
+			c, err := dial(t, "redis://"+tc.who+server.Address+db)
+			switch {
+			case !tc.ok:
+				if !errors.Is(err, redis.ErrSignIn) || strings.Contains(err.Error(), "wrong") {
+					t.Errorf("%s%s: %v", tc.who, db, err)
+				}
+			case err != nil:
+				t.Errorf("%s%s: %v", tc.who, db, err)
+			default:
+				if err := everything(t, redis.New(c, redis.Options{})); err != nil {
+					t.Errorf("%s%s: %v", tc.who, db, err)
+				}
+			}
+		}
+	}
+}
+
+// trusted is an authority that this process trusts, from the first time that it asks whom to trust.
+var trusted = sync.OnceValues(redistest.NewAuthority)
+
+// rediss:// encrypts, and trusts only whom the system or SSL_CERT_FILE trusts.
+func TestTLS(t *testing.T) {
+	server := redistest.Start(t)
+	known, err := trusted()
+	stranger, failed := redistest.NewAuthority()
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(file, known.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", file) // read once: no other test may use TLS before
+	encrypted := server.Encrypt(t, known)
+	if err := everything(t, redis.New(connect(t, "rediss://"+encrypted), redis.Options{})); err != nil {
+		t.Error(err)
+	}
+	if _, err := dial(t, "rediss://"+server.Encrypt(t, stranger)); !errors.Is(err, redis.ErrTLS) {
+		t.Errorf("a certificate of a stranger: %v", err)
+	}
+	_, err = dial(t, "rediss://"+server.Address)
+	if !errors.Is(err, redis.ErrTimeout) || !strings.Contains(err.Error(), "does it speak TLS?") {
+		t.Errorf("a server without TLS: %v", err)
+	}
+	if _, err := dial(t, "redis://"+encrypted); !errors.Is(err, redis.ErrUnreachable) || !strings.Contains(err.Error(), "rediss://") {
+		t.Errorf("a server with TLS: %v", err)
+	}
+}
+
+// Databases of one server are apart.
+func TestDatabases(t *testing.T) {
+	server := redistest.Start(t)
+	c := request(fresh(), []limit.Limit{sliding(1, time.Minute, sec)}, 1)
+	for _, db := range []string{"", "/0", "/1", "/15"} {
+		store := redis.New(connect(t, "redis://"+server.Address+db), redis.Options{CallerClock: true})
+		if v := charge(t, store, epoch, c); v.Allowed != (db != "/0") {
+			t.Errorf("database %q: %+v", db, v.Result)
+		}
+	}
+	if _, err := dial(t, "redis://"+server.Address+"/16"); !errors.Is(err, redis.ErrDatabase) {
+		t.Errorf("a database that is not there: %v", err)
+	}
+}
+
+// Where nothing listens, or nothing answers, that is said in time.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, tc := range []struct {
+		address net.Addr
+		want    error
+	}{{silent.Addr(), redis.ErrTimeout}, {gone.Addr(), redis.ErrUnreachable}} {
+		started := time.Now()
+		_, err := dial(t, "redis://"+tc.address.String())
+		if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), "redis://"+tc.address.String()+"/0: ") {
+			t.Errorf("%v, want %v", err, tc.want)
+		}
+		if took := time.Since(started); took > 5*time.Second {
+			t.Errorf("%v took %v", err, took)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package redis
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// The script's modes.
+const (
+	modeCharge = "charge" // all counters or none
+	modePeek   = "peek"   // writes nothing
+	modeSettle = "settle"
+)
+
+// arguments spells what the script is to do. What it reads of each is beside the same word in counter.lua.
+type arguments []any
+
+// newArguments starts with the mode and the time: the caller's, or none for the server's own.
+func newArguments(mode string, now time.Time, callerClock bool) arguments {
+	if !callerClock {
+		return arguments{mode, "", ""}
+	}
+	return arguments{mode}.moment(now)
+}
+
+func (a arguments) number(n int64) arguments { return append(a, strconv.FormatInt(n, 10)) }
+
+func (a arguments) moment(t time.Time) arguments {
+	return a.number(t.Unix()).number(int64(t.Nanosecond()))
+}
+
+func (a arguments) duration(d time.Duration) arguments {
+	return a.number(int64(d / time.Second)).number(int64(d % time.Second))
+}
+
+// charge adds a counter to charge.
+func (a arguments) charge(now time.Time, c *limit.Charge, life string) arguments {
+	a = append(a, life, "").number(int64(len(c.Limits)))
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		cost := min(c.Costs[i], l.Most()+1) // more is not allowed either, and might not fit a Lua number
+		a = a.limit(now, l, cost, 0)
+	}
+	return a
+}
+
+// correction adds a counter to correct, by units to charge or to give back for each limit.
+func (a arguments) correction(now time.Time, c *limit.Charge, life string, r *limit.Receipt, deltas []int64) arguments {
+	a = append(a, life, r.Life).number(int64(len(c.Limits)))
+	for i := range c.Limits {
+		a = a.limit(now, &c.Limits[i], deltas[i], r.Slots[i])
+	}
+	return a
+}
+
+// kindOf names the limit's part of the script.
+func kindOf(l *limit.Limit) string {
+	switch {
+	case l.Bucket():
+		return "bucket"
+	case l.Algorithm == limit.SlidingWindowLog:
+		return "log"
+	case l.Algorithm == limit.SlidingWindowCounter:
+		return "weighted"
+	case l.Calendar != nil:
+		return "calendar"
+	}
+	return "slots"
+}
+
+// limit adds a limit, and what its kind needs besides. The slot is the one that a correction gives units back to.
+func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) arguments {
+	kind := kindOf(l)
+	a = append(a, kind).number(l.Capacity).number(units).number(slot)
+	switch kind {
+	case "bucket":
+		return a.duration(l.Drain()).duration(time.Duration(units) * l.Interval())
+	case "log":
+		return a.duration(l.Window)
+	case "calendar":
+		return a.windows(now, l)
+	}
+	return a.number(l.Slots()).number(l.Granularity.Microseconds())
+}
+
+// windows adds the number of the window that holds now, and when the one before it, itself and the next two start. By
+// these the server finds its own window by its own clock, as long as the two clocks are less than a window apart.
+func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
+	window := l.SlotAt(now)
+	a = a.number(window)
+	for i := range int64(4) {
+		a = a.number(now.Add(l.Until(window-1+i, now)).Unix())
+	}
+	return a
+}
+
+// check refuses what the script cannot count exactly: it has 53 bits for a time in microseconds.
+func check(c *limit.Charge) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		if kind := kindOf(l); kind != "slots" && kind != "weighted" {
+			continue
+		}
+		if l.Granularity%time.Microsecond != 0 || l.Granularity.Microseconds() > math.MaxInt64>>10 {
+			return fmt.Errorf("limit %q: slots of %v: redis counts in whole microseconds, up to 285 years", l.Name, l.Granularity)
+		}
+	}
+	return nil
+}

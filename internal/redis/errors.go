@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// What can go wrong with Redis, in this package's words. Each is wrapped together with the server's or the driver's own
+// error.
+var (
+	ErrUnreachable = errors.New("redis cannot be reached; check the address (rediss:// where it wants TLS), the network, and that it runs")
+	ErrTimeout     = errors.New("redis did not answer in time")
+	ErrTLS         = errors.New("no encrypted connection to redis comes about; where it speaks no TLS use redis://, and where its certificate " +
+		"is of an authority of your own name that one's file by SSL_CERT_FILE")
+	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
+	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
+		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
+	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` starts it afresh")
+	ErrFull        = fmt.Errorf("redis is out of memory; raise its maxmemory: %w", limit.ErrUndecided)
+	ErrReplica     = errors.New("redis is a replica here, which takes no writes; name the primary's address")
+	ErrNotWritable = errors.New("redis refuses writes until it can save or replicate them; see its log")
+	ErrClusterDown = errors.New("the Redis Cluster does not serve this key; see CLUSTER INFO")
+	ErrBusy        = errors.New("redis is starting, or busy with something that takes long; try again")
+	ErrApart       = errors.New("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; " +
+		"make them limits of one rule, or use a Redis without Cluster")
+	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is told otherwise")
+	ErrClock    = errors.New("redis's clock is more than a window away from this one; set them right")
+	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
+)
+
+// codes maps what errors of Redis say to this package's words. A script's errors have their code in the middle of the text.
+// The first that is in the text counts, so what quotes others goes first.
+var codes = []struct {
+	text string
+	err  error
+}{
+	{"FOREIGN", ErrForeign},
+	{"CLOCK", ErrClock},
+	{"WRONGTYPE", ErrForeign},
+	{"WRONGPASS", ErrSignIn},
+	{"NOAUTH", ErrSignIn},
+	{"invalid password", ErrSignIn},
+	{"AUTH <password> called without any password configured", ErrSignIn},
+	{"NOPERM", ErrNotPermitted},
+	{"user executing the script can't", ErrNotPermitted},
+	{"OOM", ErrFull},
+	{"READONLY", ErrReplica},
+	{"MISCONF", ErrNotWritable},
+	{"NOREPLICAS", ErrNotWritable},
+	{"CLUSTERDOWN", ErrClusterDown},
+	{"CROSSSLOT", ErrApart},
+	{"SELECT is not allowed in cluster mode", ErrDatabase},
+	{"DB index is out of range", ErrDatabase},
+	{"LOADING", ErrBusy},
+	{"MASTERDOWN", ErrBusy},
+	{"TRYAGAIN", ErrBusy},
+	{"BUSY", ErrBusy},
+	{"max number of clients", ErrBusy},
+	{"unknown command", ErrTooOld},
+}
+
+// translate puts an error of the server or the driver into this package's words. It is the only place that does, and leaves
+// nil alone.
+func translate(err error) error {
+	var told goredis.Error
+	var network net.Error
+	var ours error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &told):
+		ours = ofCode(err.Error())
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, goredis.ErrPoolTimeout), errors.As(err, &network) && network.Timeout():
+		ours = ErrTimeout
+	case isTLS(err):
+		ours = ErrTLS
+	case network != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		ours = ErrUnreachable
+	}
+	if ours == nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return fmt.Errorf("%w (%w)", ours, err)
+}
+
+func ofCode(text string) error {
+	for _, code := range codes {
+		if strings.Contains(text, code.text) {
+			return code.err
+		}
+	}
+	return nil
+}
+
+func isTLS(err error) bool {
+	var record tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	var alert tls.AlertError
+	return errors.As(err, &record) || errors.As(err, &certificate) || errors.As(err, &alert)
+}

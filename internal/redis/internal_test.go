@@ -1,0 +1,208 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redistest"
+)
+
+// deaf is a connection whose answers to the script are lost: the server gets the call, and then the line is dead.
+type deaf struct {
+	net.Conn
+	calls *atomic.Int64
+	lost  atomic.Bool
+}
+
+func (c *deaf) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("evalsha")) {
+		c.calls.Add(1)
+		c.lost.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *deaf) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.lost.Load() {
+		c.Conn.Close()
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// A call whose answer is lost may have been made. It must not be made again, in a Cluster either, where go-redis on its own
+// would: that would charge twice, or give back twice.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	dialer := func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return &deaf{Conn: c, calls: &calls}, err
+	}
+	for name, start := range map[string]func(testing.TB) (*redistest.Server, goredis.UniversalClient){
+		"one server": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
+			server := redistest.Start(t)
+			o := address(t, server).options()
+			o.Dialer = dialer
+			return server, goredis.NewClient(o)
+		},
+		"a cluster": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
+			server := redistest.StartCluster(t)
+			o := address(t, server).clusterOptions()
+			o.Dialer = dialer
+			return server, goredis.NewClusterClient(o)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := start(t)
+			defer client.Close()
+			if err := server.Client.ScriptLoad(t.Context(), counterScript).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{
+				{Capacity: 9, Window: time.Hour, Granularity: time.Hour},
+			}}
+			calls.Store(0)
+			var v limit.Verdict
+			if err := New(client, Options{}).Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, ErrUnreachable) || v.Allowed {
+				t.Errorf("%+v, %v", v.Result, err)
+			}
+			field, err := server.Client.HGet(t.Context(), prefix+c.Key, "a").Result()
+			if err != nil || !strings.HasSuffix(field, ":1") || calls.Load() != 1 {
+				t.Errorf("%d calls have made it %q, %v", calls.Load(), field, err)
+			}
+		})
+	}
+}
+
+func address(t testing.TB, server *redistest.Server) *Address {
+	a, err := ParseAddress(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// told is an error that a server sends.
+type told string
+
+func (e told) Error() string { return string(e) }
+func (told) RedisError()     {}
+
+// failing is a client whose every call fails.
+type failing struct{ error }
+
+func (f failing) Process(_ context.Context, cmd goredis.Cmder) error {
+	cmd.SetErr(f.error)
+	return f.error
+}
+
+// What servers of different versions say, from a call or from within a script, is told in this package's words with a way
+// out; what nobody foresaw is passed on.
+func TestTranslate(t *testing.T) {
+	for text, want := range map[string]error{
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 5f, on @user_script:160.":                                 ErrForeign,
+		"ERR Error running script (call to f_5f): @user_script:160: WRONGTYPE Operation against a key holding the wrong kind of value":       ErrForeign,
+		"FOREIGN field a of slidegate:{}rule|OOM NOPERM CROSSSLOT|s is not readable":                                                         ErrForeign,
+		"OOM command not allowed when used memory > 'maxmemory'. script: 5f, on @user_script:1.":                                             ErrFull,
+		"ERR Error running script (call to f_5f): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.": ErrFull,
+		"NOPERM this user has no permissions to run the 'evalsha' command or its subcommand":                                                 ErrNotPermitted,
+		"ERR Error running script (call to f_5f): @user_script: 1: The user executing the script can't run this command or subcommand":       ErrNotPermitted,
+		"NOPERM ACL failure in script: User x has no permissions to run the 'hset' command":                                                  ErrNotPermitted,
+		"READONLY You can't write against a read only replica.":                                                                              ErrReplica,
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.":                                   ErrNotWritable,
+		"NOREPLICAS Not enough good replicas to write.":                                                                                      ErrNotWritable,
+		"CLUSTERDOWN The cluster is down":                                                        ErrClusterDown,
+		"CROSSSLOT Keys in request don't hash to the same slot":                                  ErrApart,
+		"LOADING Redis is loading the dataset in memory":                                         ErrBusy,
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":       ErrBusy,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": ErrBusy,
+		"TRYAGAIN Multiple keys request during rehashing of slot":                                ErrBusy,
+		"ERR max number of clients reached":                                                      ErrBusy,
+		"NOAUTH Authentication required.":                                                        ErrSignIn,
+		"WRONGPASS invalid username-password pair or user is disabled.":                          ErrSignIn,
+		"ERR invalid password":                                                                   ErrSignIn,
+		"ERR unknown command `EVALSHA`, with args beginning with: `5f`":                          ErrTooOld,
+		"CLOCK": ErrClock,
+	} {
+		store := New(failing{told(text)}, Options{})
+		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}, Costs: []int64{1}}
+		var v limit.Verdict
+		for call, err := range map[string]error{
+			"Charge": store.Charge(t.Context(), time.Now(), c, &v),
+			"Settle": store.Settle(t.Context(), time.Now(), c, &limit.Receipt{}, []int64{1}),
+			"Reset":  store.Reset(t.Context(), c.Key),
+		} {
+			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %q is told as %v, want %v", call, text, err, want)
+			}
+		}
+	}
+	for _, err := range []error{told("ERR something new"), errors.New("something else")} {
+		if got := translate(err); !errors.Is(got, err) || !strings.HasPrefix(got.Error(), "redis: ") {
+			t.Errorf("%v is told as %v", err, got)
+		}
+	}
+	if translate(nil) != nil || translate(context.Canceled) != context.Canceled {
+		t.Error("no error, or the caller's own, is translated")
+	}
+}
+
+func TestParseAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"redis://localhost":                         "redis://localhost:6379/0",
+		"redis://localhost/":                        "redis://localhost:6379/0",
+		"redis://127.0.0.1:7000/3":                  "redis://127.0.0.1:7000/3",
+		"rediss://user:secret@redis.example:6380/0": "rediss://redis.example:6380/0",
+		"redis://:secret@[::1]:6379":                "redis://[::1]:6379/0",
+		"redis://user:s%3Fcret@h:1":                 "redis://h:1/0",
+	} {
+		a, err := ParseAddress(text)
+		if err != nil || a.String() != want {
+			t.Errorf("%s is %v, %v; want %s", text, a, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                "scheme",
+		"localhost:6379":                  "scheme",
+		"http://localhost":                "scheme",
+		"redis://":                        "host",
+		"redis://:secret@":                "host",
+		"redis:///0":                      "host",
+		"redis://h:x":                     "port",
+		"redis://h:0":                     "port",
+		"redis://h:70000":                 "port",
+		"redis://h:-1":                    "port",
+		"redis://user:secret@h:sec:ret":   "port",
+		"redis://user@h":                  `user "user" has no password`,
+		"redis://h/x":                     `database "x"`,
+		"redis://h/-1":                    `database "-1"`,
+		"redis://h/1/2":                   `database "1/2"`,
+		"redis://h/99999999":              "database",
+		"redis://h?db=1":                  "options are not supported",
+		"redis://h?":                      "options are not supported",
+		"redis://h#0":                     "options are not supported",
+		"redis://user:secret?secret@h":    "special characters",
+		"redis://user:secret%zz@h":        "special characters",
+		"redis://user:secret secret@h":    "special characters",
+		"redis://user:secret#secret@h":    "special characters",
+		"redis://user:secret/secret@h:1":  "special characters",
+		"redis://user:secret\x7fsecret@h": "special characters",
+	} {
+		a, err := ParseAddress(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec:") {
+			t.Errorf("%q is %v, %v; want an error about %s", text, a, err, want)
+		}
+	}
+}

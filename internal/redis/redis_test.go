@@ -1,0 +1,129 @@
+package redis_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
+)
+
+var epoch = time.Date(2024, time.March, 30, 22, 0, 0, 0, time.UTC)
+
+const (
+	sec = time.Second
+	// prefix is how a counter's key begins in Redis.
+	prefix = "slidegate:{}"
+)
+
+// TestStore holds the store to what every store must answer.
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		server := redistest.Start(t)
+		return storetest.Harness{
+			Client: func(t testing.TB) storetest.Store { return open(t, server) },
+			Expire: func(t testing.TB, key string) {
+				if err := server.Client.Del(t.Context(), prefix+key).Err(); err != nil {
+					t.Error(err)
+				}
+			},
+			Blind: true,
+		}
+	})
+}
+
+// open returns a store that decides by the caller's clock.
+func open(t testing.TB, server *redistest.Server) *redis.Store {
+	t.Helper()
+	return redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
+}
+
+func connect(t testing.TB, url string) *redis.Connection {
+	t.Helper()
+	c, err := dial(t, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func dial(t testing.TB, url string) (*redis.Connection, error) {
+	t.Helper()
+	address, err := redis.ParseAddress(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := redis.Open(t.Context(), address)
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, err
+}
+
+func sliding(capacity int64, window, granularity time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
+}
+
+func weighted(capacity int64, window time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
+}
+
+func exact(capacity int64, window time.Duration) limit.Limit {
+	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
+}
+
+func bucket(capacity int64, window time.Duration, burst int64) limit.Limit {
+	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
+}
+
+func calendar(unit limit.Unit, location *time.Location) limit.Limit {
+	c := &limit.Calendar{Unit: unit, Location: location}
+	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: 2, Window: c.Nominal(), Granularity: c.Nominal(), Calendar: c}
+}
+
+func request(key string, limits []limit.Limit, costs ...int64) *limit.Charge {
+	return &limit.Charge{Key: key, Limits: limits, Costs: costs}
+}
+
+func charge(t testing.TB, store *redis.Store, now time.Time, c *limit.Charge) *limit.Verdict {
+	t.Helper()
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), now, c, &v); err != nil {
+		t.Fatal(err)
+	}
+	return &v
+}
+
+// stored returns what Redis holds of a counter.
+func stored(t testing.TB, server *redistest.Server, key string) map[string]string {
+	t.Helper()
+	fields, err := server.Client.HGetAll(t.Context(), prefix+key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+// info returns a number of the server's INFO, such as "calls" of "cmdstat_eval:calls=3,usec=…".
+func info(t testing.TB, server *redistest.Server, section, name string) int {
+	t.Helper()
+	text, err := server.Client.Info(t.Context(), section).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(text, "\n"+name)
+	if !found {
+		return 0
+	}
+	after = strings.TrimPrefix(strings.TrimPrefix(after, ":"), "calls=")
+	end := strings.IndexFunc(after, func(r rune) bool { return r < '0' || r > '9' })
+	n, err := strconv.Atoi(after[:end])
+	if err != nil {
+		t.Fatalf("%s is %q", name, after)
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package redis
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+func TestReadState(t *testing.T) {
+	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
+	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
+	for text, want := range map[string][]limit.Slot{
+		"":                   nil,
+		"7:1":                {{Number: 7, Units: 1}},
+		"-2:0 -1:3 0:4":      {{Number: -2}, {Number: -1, Units: 3}, {Number: 0, Units: 4}},
+		"1:9007199254740991": {{Number: 1, Units: mostUnits}},
+	} {
+		s, err := readState(&slots, text)
+		if err != nil || !equal(s.All(), want) {
+			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
+		}
+	}
+	for text, want := range map[string][]limit.Slot{
+		"1.000000002:3":                {{Number: 1_000_000_002, Units: 3}},
+		"-1.250000000:1 0.000000000:2": {{Number: -750_000_000, Units: 1}, {Number: 0, Units: 2}},
+	} {
+		s, err := readState(&log, text)
+		if err != nil || !equal(s.All(), want) {
+			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
+		}
+	}
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
+	for text, want := range map[string]int64{"1.000000002": 1_000_000_002, "-1.250000000": -750_000_000, "9223372035.999999999": 9223372035999999999} {
+		s, err := readState(&bucket, text)
+		if full, ok := s.Full(); err != nil || !ok || full != want {
+			t.Errorf("%q is %v, %v; want %v", text, full, err, want)
+		}
+	}
+	if s, err := readState(&bucket, ""); err != nil {
+		t.Error(err)
+	} else if _, ok := s.Full(); ok {
+		t.Error("a bucket never charged is charged")
+	}
+}
+
+func equal(a, b []limit.Slot) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// An answer that makes no sense, whatever it is, is an error and no admission.
+func TestReadAnswer(t *testing.T) {
+	for name, reply := range map[string][]any{
+		"nothing":                nil,
+		"two parts":              {int64(1), int64(2)},
+		"charged twice":          {int64(2), int64(0), int64(0), "life", "1:1"},
+		"no time":                {int64(1), "0", int64(0), "life", "1:1"},
+		"nanoseconds below 0":    {int64(1), int64(0), int64(-1), "life", "1:1"},
+		"a second of them":       {int64(1), int64(0), int64(1_000_000_000), "life", "1:1"},
+		"a time nobody has":      {int64(1), int64(math.MaxInt64), int64(0), "life", "1:1"},
+		"no counter":             {int64(1), int64(0), int64(0)},
+		"half a counter":         {int64(1), int64(0), int64(0), "life"},
+		"no text":                {int64(1), int64(0), int64(0), "life", nil},
+		"a life of another kind": {int64(1), int64(0), int64(0), int64(1), "1:1"},
+		"no state":               {int64(1), int64(0), int64(0), "life", "x"},
+		"denied, though free":    {int64(0), int64(0), int64(0), "life", "1:1"},
+	} {
+		store := New(answering{reply}, Options{})
+		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}, Costs: []int64{1}}
+		var v limit.Verdict
+		if err := store.Charge(t.Context(), time.Now(), c, &v); err == nil {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// answering is a client that gets one reply to everything.
+type answering struct{ reply []any }
+
+func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
+	cmd.(once).SetVal(a.reply)
+	return nil
+}
+
+// FuzzReadState reads what a server may hold: an error, or a state that never allows more than there is room for by the
+// units that the text names.
+func FuzzReadState(f *testing.F) {
+	for _, text := range []string{
+		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",
+		"2:1 1:1", "1:-1", "+1:+1", "1:1 ", " ", ":", "1e9:1", "9223372036854775807:1", "9223372036.854775808",
+	} {
+		for kind := range byte(3) {
+			f.Add(kind, text)
+		}
+	}
+	limits := []limit.Limit{
+		{Capacity: 9, Window: time.Minute, Granularity: time.Second},
+		{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact},
+		{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9},
+	}
+	f.Fuzz(func(t *testing.T, kind byte, text string) {
+		l := &limits[int(kind)%len(limits)]
+		s, err := readState(l, text)
+		if err != nil {
+			return
+		}
+		now := time.Unix(3, 0)
+		got := s.Judge(l, now, 1)
+		if got.Remaining < 0 || got.Remaining > l.Most() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
+			t.Errorf("%q: %+v", text, got)
+		}
+		if newest, ok := s.Newest(); ok && !l.Bucket() && newest >= l.SlotAt(now)-l.Slots() {
+			last := s.All()[len(s.All())-1]
+			if got.Remaining > max(0, l.Capacity-last.Units) {
+				t.Errorf("%q: %d left", text, got.Remaining)
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed counter.lua
+var counterScript string
+
+var counterHash = func() string {
+	sum := sha1.Sum([]byte(counterScript))
+	return hex.EncodeToString(sum[:])
+}()
+
+// noScript is what a server answers that has been restarted or told to forget its scripts. It has done nothing then.
+const noScript = "NOSCRIPT"
+
+// runScript runs the script on some keys: in one round trip where the server knows it, in two where it has to be sent.
+func runScript(ctx context.Context, client Client, keys []string, arguments []any) ([]any, error) {
+	answer, err := send(ctx, client, "evalsha", counterHash, keys, arguments)
+	if goredis.HasErrorPrefix(err, noScript) {
+		answer, err = send(ctx, client, "eval", counterScript, keys, arguments)
+	}
+	return answer, err
+}
+
+func send(ctx context.Context, client Client, command, script string, keys []string, arguments []any) ([]any, error) {
+	words := make([]any, 0, 3+len(keys)+len(arguments))
+	words = append(words, command, script, len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	cmd := once{goredis.NewCmd(ctx, append(words, arguments...)...)}
+	cmd.SetFirstKeyPos(3)
+	_ = client.Process(ctx, cmd) // its error is the command's too
+	return cmd.Slice()
+}
+
+// once is a command that go-redis must not send again when its answer is lost, as it otherwise does in a Cluster: it may
+// have charged. A redirection to another node is no answer, and is followed.
+type once struct{ *goredis.Cmd }
+
+// NoRetry reports that the command must not be sent twice.
+func (once) NoRetry() bool { return true }

@@ -1,0 +1,299 @@
+package redis_test
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/redistest"
+)
+
+// all is a rule with every algorithm.
+func all() []limit.Limit {
+	leaky := bucket(4, time.Minute, 4)
+	leaky.Algorithm = limit.LeakyBucket
+	limits := []limit.Limit{
+		sliding(4, time.Minute, sec), weighted(4, time.Minute), exact(4, time.Minute), bucket(4, time.Minute, 4), leaky,
+		calendar(limit.Month, time.UTC),
+	}
+	limits[5].Capacity = 4
+	for i := range limits {
+		limits[i].Name = string(rune('a' + i))
+	}
+	return limits
+}
+
+// One round trip decides, whatever is asked and however many limits and keys there are.
+func TestOneRoundTrip(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	c := request(fresh(), all(), 1, 1, 1, 1, 1, 1)
+	if v := charge(t, store, epoch, c); !v.Allowed {
+		t.Fatalf("%+v", v)
+	}
+	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 1 {
+		t.Errorf("the script was sent %d times, want once", got)
+	}
+	// A server counts what a script calls besides, but only what comes over the wire as read.
+	before := info(t, server, "stats", "total_reads_processed")
+	var v, w limit.Verdict
+	for range 5 { // 3 admissions and 2 denials
+		charge(t, store, epoch, c)
+	}
+	if err := store.Peek(t.Context(), epoch, c, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{request(fresh(), all(), 1, 1, 1, 1, 1, 1), request(fresh(), all(), 1, 1, 1, 1, 1, 1)}, []*limit.Verdict{&v, &w}); err != nil {
+		t.Fatal(err)
+	}
+	if !v.Allowed || !w.Allowed {
+		t.Errorf("%+v, %+v", v.Result, w.Result)
+	}
+	if got := info(t, server, "stats", "total_reads_processed") - before - 1; got != 7 { // and that question itself
+		t.Errorf("7 decisions took %d round trips", got)
+	}
+}
+
+// A server that has forgotten its scripts is sent the script again, and decides.
+func TestScriptMissing(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	c := request(fresh(), []limit.Limit{sliding(3, time.Minute, sec)}, 1)
+	for i := range 4 {
+		if v := charge(t, store, epoch, c); v.Allowed != (i < 3) {
+			t.Errorf("charge %d: %+v", i, v.Result)
+		}
+		if err := server.Client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 4 {
+		t.Errorf("the script was sent %d times, want 4", got)
+	}
+}
+
+// What is denied, looked at or free changes nothing in the server: there is nothing to replicate or to save.
+func TestDenialWritesNothing(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	const changes = "rdb_changes_since_last_save"
+	c := request(fresh(), all(), 4, 4, 4, 4, 4, 4)
+	charge(t, store, epoch, c)
+	before, holds := info(t, server, "persistence", changes), stored(t, server, c.Key)
+	if before == 0 {
+		t.Fatal("an admission is no change either")
+	}
+	var v limit.Verdict
+	for i := range all() {
+		costs := make([]int64, len(all()))
+		costs[i] = 1
+		if v := charge(t, store, epoch, request(c.Key, all(), costs...)); v.Allowed {
+			t.Errorf("limit %d allows more than its capacity", i)
+		}
+	}
+	charge(t, store, epoch, request(c.Key, all(), math.MaxInt64, 1, math.MaxInt64, math.MaxInt64, 1, 1))
+	charge(t, store, epoch, request(c.Key, all(), 0, 0, 0, 0, 0, 0))
+	charge(t, store, epoch, request(fresh(), all(), 5, 5, 5, 5, 5, 5))
+	if err := store.Peek(t.Context(), epoch.Add(26*time.Hour), c, &v); err != nil || !v.Allowed {
+		t.Errorf("%+v, %v", v.Result, err)
+	}
+	cs := []*limit.Charge{request(fresh(), all(), 1, 1, 1, 1, 1, 1), request(c.Key, all(), 1, 1, 1, 1, 1, 1)}
+	if err := store.ChargeAll(t.Context(), epoch, cs, []*limit.Verdict{{}, &v}); err != nil || v.Allowed {
+		t.Errorf("%+v, %v", v.Result, err)
+	}
+	if got := info(t, server, "persistence", changes); got != before {
+		t.Errorf("%d changes, want none", got-before)
+	}
+	if diff := cmp.Diff(holds, stored(t, server, c.Key)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Many clients at once get exactly as much as there is, by the server's clock.
+func TestConcurrency(t *testing.T) {
+	server := redistest.Start(t)
+	const capacity, clients, each = 100, 8, 30
+	leaky := bucket(capacity, 1000*time.Hour, capacity)
+	leaky.Algorithm = limit.LeakyBucket
+	for _, l := range []limit.Limit{
+		sliding(capacity, 10*time.Hour, time.Hour), weighted(capacity, 1000*time.Hour), exact(capacity, time.Hour),
+		bucket(capacity, 1000*time.Hour, capacity), leaky,
+	} {
+		t.Run(l.Algorithm.String(), func(t *testing.T) {
+			key := fresh()
+			var allowed [clients]int
+			var wg sync.WaitGroup
+			for i := range clients {
+				store := redis.New(connect(t, server.URL()), redis.Options{})
+				wg.Go(func() {
+					for range each {
+						var v limit.Verdict
+						if err := store.Charge(t.Context(), time.Now(), request(key, []limit.Limit{l}, 1), &v); err != nil {
+							t.Error(err)
+						}
+						if v.Allowed {
+							allowed[i]++
+						}
+					}
+				})
+			}
+			wg.Wait()
+			total := 0
+			for _, n := range allowed {
+				total += n
+			}
+			if total != capacity {
+				t.Errorf("%d of %d allowed, want %d", total, clients*each, capacity)
+			}
+		})
+	}
+}
+
+// The text of a counter is what docs/redis.md shows. Slots that count no longer go with the next write, and with that alone.
+func TestStored(t *testing.T) {
+	server := redistest.Start(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewLife: func() string { return "life" }})
+	limits := []limit.Limit{sliding(9, 3*sec, sec), exact(9, 3*sec), bucket(1, 7*sec, 3), weighted(9, 3*sec)}
+	key := fresh()
+	at := func(d time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(d) }
+	for _, tc := range []struct {
+		at    time.Duration
+		costs []int64
+		want  map[string]string
+	}{
+		{0, []int64{1, 1, 0, 2}, map[string]string{
+			"life": "life", "a": "1000000000:1", "b": "1000000000.000000000:1", "d": "333333333:2",
+		}},
+		{1500 * time.Millisecond, []int64{2, 3, 1, 1}, map[string]string{
+			"life": "life", "a": "1000000000:1 1000000001:2", "b": "1000000000.000000000:1 1000000001.500000000:3",
+			"c": "1000000008.500000000", "d": "333333333:3",
+		}},
+		{time.Second, []int64{1, 1, 1, 1}, map[string]string{ // late
+			"life": "life", "a": "1000000000:1 1000000001:3", "b": "1000000000.000000000:1 1000000001.500000000:4",
+			"c": "1000000015.500000000", "d": "333333333:4",
+		}},
+		{4*time.Second + 1, []int64{0, 9, 0, 0}, map[string]string{ // denied
+			"life": "life", "a": "1000000000:1 1000000001:3", "b": "1000000000.000000000:1 1000000001.500000000:4",
+			"c": "1000000015.500000000", "d": "333333333:4",
+		}},
+		{4*time.Second + 1, []int64{1, 1, 0, 1}, map[string]string{
+			"life": "life", "a": "1000000001:3 1000000004:1", "b": "1000000001.500000000:4 1000000004.000000001:1",
+			"c": "1000000015.500000000", "d": "333333333:4 333333334:1",
+		}},
+		{time.Hour, []int64{1, 1, 1, 1}, map[string]string{
+			"life": "life", "a": "1000003600:1", "b": "1000003600.000000000:1", "c": "1000003607.000000000", "d": "333334533:1",
+		}},
+	} {
+		charge(t, store, at(tc.at), request(key, limits, tc.costs...))
+		if diff := cmp.Diff(tc.want, stored(t, server, key)); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", tc.at, diff)
+		}
+	}
+}
+
+// A counter stays until its last window has ended, and an hour more for clocks that are late. Its life is measured by the
+// clock that decides and spent on the server's, so a replay of an old log does not find its counters gone.
+func TestTTL(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	day := calendar(limit.Day, time.UTC)
+	for _, tc := range []struct {
+		name   string
+		limits []limit.Limit
+		at     []time.Duration // of charges, after 22:00
+		costs  []int64
+		want   time.Duration // besides the hour
+	}{
+		{"sliding window", []limit.Limit{sliding(9, time.Minute, sec)}, []time.Duration{300 * time.Millisecond}, []int64{1}, 61*sec - 300*time.Millisecond},
+		{"by a late clock", []limit.Limit{sliding(9, time.Minute, sec)}, []time.Duration{30 * sec, 0}, []int64{1}, 91 * sec},
+		{"weighted", []limit.Limit{weighted(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 110 * sec},
+		{"log", []limit.Limit{exact(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 61 * sec},
+		{"bucket", []limit.Limit{bucket(1, time.Minute, 5)}, []time.Duration{0, 10 * sec}, []int64{1}, 111 * sec},
+		{"day", []limit.Limit{day}, []time.Duration{0}, []int64{1}, 2 * time.Hour},
+		{"day, by a clock an hour behind", []limit.Limit{day}, []time.Duration{2 * time.Hour, time.Hour}, []int64{1}, 25 * time.Hour},
+		{"day, by a clock a week behind", []limit.Limit{day}, []time.Duration{7 * 24 * time.Hour, 0}, []int64{1}, (26 + 6*2*24) * time.Hour},
+		{"the latest of several", []limit.Limit{sliding(9, sec, sec), sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 1}, 61 * sec},
+		{"what costs nothing too", []limit.Limit{sliding(9, sec, sec), sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			key := fresh()
+			for _, at := range tc.at {
+				charge(t, store, epoch.Add(at), request(key, tc.limits, tc.costs...))
+			}
+			wantTTL(t, server, key, tc.want)
+		})
+	}
+	t.Run("nothing is charged to a long limit now", func(t *testing.T) {
+		key, limits := fresh(), []limit.Limit{sliding(9, sec, sec), sliding(9, time.Hour, time.Minute)}
+		charge(t, store, epoch, request(key, limits, 0, 1))
+		charge(t, store, epoch.Add(time.Minute), request(key, limits, 1, 0))
+		wantTTL(t, server, key, time.Hour)
+	})
+	t.Run("corrected upwards", func(t *testing.T) {
+		c := request(fresh(), []limit.Limit{sliding(9, time.Minute, sec)}, 1)
+		v := charge(t, store, epoch, c)
+		if err := store.Settle(t.Context(), epoch.Add(30*sec), c, &v.Receipt, []int64{3}); err != nil {
+			t.Fatal(err)
+		}
+		wantTTL(t, server, c.Key, 61*sec)
+	})
+}
+
+func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Duration) {
+	t.Helper()
+	got, err := server.Client.PTTL(t.Context(), prefix+key).Result()
+	if err != nil || got > want+time.Hour || got < want+time.Hour-10*sec {
+		t.Errorf("it expires in %v, %v; want %v", got, err, want+time.Hour)
+	}
+}
+
+// No two counters share a key, and no client chooses the node of a Cluster that its own are on.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartCluster(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
+	slots, counters := map[int64]bool{}, 0
+	for i := range 20 {
+		for _, form := range []string{"rule|{x}%d|s", "rule|x}%d|s", "rule|{}%d|s", "rule|{{x}}%d|s", "rule|%d{x}|s", "{x}|%d|s", "rule|%d x|s"} {
+			key := fmt.Sprintf(form, i)
+			for n := range 2 {
+				if v := charge(t, store, epoch, request(key, []limit.Limit{sliding(1, time.Minute, sec)}, 1)); v.Allowed != (n == 0) {
+					t.Errorf("%s, charge %d: %+v", key, n, v.Result)
+				}
+			}
+			counters++
+			slot, err := server.Client.ClusterKeySlot(t.Context(), prefix+key).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			slots[slot] = true
+		}
+	}
+	if n, err := server.Client.DBSize(t.Context()).Result(); err != nil || int(n) != counters {
+		t.Errorf("%d keys for %d counters, %v", n, counters, err)
+	}
+	if len(slots) < counters*9/10 {
+		t.Errorf("%d counters lie in %d hash slots", counters, len(slots))
+	}
+}
+
+// Units come back to a slot that has left the window for this clock, too: for a late clock it has not.
+func TestGiveBackToALateClock(t *testing.T) {
+	store := open(t, redistest.Start(t))
+	limits := []limit.Limit{sliding(3, 10*sec, sec)}
+	c := request(fresh(), limits, 2)
+	first := charge(t, store, epoch, c)
+	charge(t, store, epoch.Add(sec), request(c.Key, limits, 1))
+	if err := store.Settle(t.Context(), epoch.Add(20*sec), c, &first.Receipt, []int64{-5}); err != nil { // more than it holds
+		t.Fatal(err)
+	}
+	if v := charge(t, store, epoch.Add(2*sec), request(c.Key, limits, 2)); !v.Allowed || v.Remaining != 0 {
+		t.Errorf("%+v", v.Result)
+	}
+}

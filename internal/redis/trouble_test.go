@@ -1,0 +1,185 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/redistest"
+)
+
+// wantTrouble charges, and wants an error with nothing written: no new key, and no change to one that is there.
+func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, known string, want error) {
+	t.Helper()
+	before := stored(t, server, known)
+	limits := []limit.Limit{sliding(9, time.Minute, sec), bucket(9, time.Minute, 9)}
+	var v, w limit.Verdict
+	for _, err := range []error{
+		store.Charge(t.Context(), epoch, request(known, limits, 1, 1), &v),
+		store.ChargeAll(t.Context(), epoch, []*limit.Charge{request("new|a|s", limits, 1, 1), request(known, limits, 1, 1)}, []*limit.Verdict{&w, {}}),
+		store.Settle(t.Context(), epoch, request(known, limits, 1, 1), &limit.Receipt{Life: before["life"]}, []int64{1, 0}),
+	} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	if v.Allowed || w.Allowed {
+		t.Errorf("allowed: %+v, %+v", v.Result, w.Result)
+	}
+	if after := stored(t, server, known); after["a"] != before["a"] || after["b"] != before["b"] || len(stored(t, server, "new|a|s")) > 0 {
+		t.Errorf("%v has become %v", before, after)
+	}
+	// What needs no write is answered all the same.
+	if v := charge(t, store, epoch, request(known, limits, 10, 10)); v.Allowed || v.Remaining != 8 {
+		t.Errorf("a denial: %+v", v.Result)
+	}
+}
+
+func known(t *testing.T, store *redis.Store) string {
+	t.Helper()
+	key := fresh()
+	charge(t, store, epoch, request(key, []limit.Limit{sliding(9, time.Minute, sec), bucket(9, time.Minute, 9)}, 1, 1))
+	return key
+}
+
+// A server without memory takes nothing more. It is well: to count elsewhere would let more through.
+func TestOutOfMemory(t *testing.T) {
+	server := redistest.Start(t, "maxmemory-policy noeviction")
+	store := open(t, server)
+	key := known(t, store)
+	if err := server.Client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantTrouble(t, server, store, key, redis.ErrFull)
+	if !errors.Is(redis.ErrFull, limit.ErrUndecided) {
+		t.Error("it is taken for an outage")
+	}
+	if err := store.Reset(t.Context(), key); err != nil { // makes room
+		t.Error(err)
+	}
+}
+
+func TestReplica(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	key := known(t, store)
+	if err := server.Client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // of a primary that is not there
+		t.Fatal(err)
+	}
+	wantTrouble(t, server, store, key, redis.ErrReplica)
+}
+
+func TestNotEnoughReplicas(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	key := known(t, store)
+	if err := server.Client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantTrouble(t, server, store, key, redis.ErrNotWritable)
+}
+
+// A Cluster of one server: every call works; several keys hardly ever lie together.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartCluster(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
+	limits := []limit.Limit{sliding(2, time.Minute, sec)}
+	a, b := request("rule|{a}|s", limits, 1), request("rule|{b}|s", limits, 1)
+	first := charge(t, store, epoch, a)
+	if err := store.Settle(t.Context(), epoch, a, &first.Receipt, []int64{1}); err != nil {
+		t.Error(err)
+	}
+	if v := charge(t, store, epoch, a); v.Allowed {
+		t.Errorf("%+v", v.Result)
+	}
+	if err := store.Reset(t.Context(), a.Key); err != nil {
+		t.Error(err)
+	}
+	var v, w limit.Verdict
+	err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{a, b}, []*limit.Verdict{&v, &w})
+	if !errors.Is(err, redis.ErrApart) || v.Allowed || w.Allowed {
+		t.Errorf("%+v, %+v, %v", v.Result, w.Result, err)
+	}
+	if len(stored(t, server, a.Key))+len(stored(t, server, b.Key)) > 0 {
+		t.Error("one of them was charged")
+	}
+	if err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{a}, []*limit.Verdict{&v}); err != nil || !v.Allowed {
+		t.Errorf("one alone: %+v, %v", v.Result, err)
+	}
+	if _, err := dial(t, "redis://"+server.Address+"/1"); !errors.Is(err, redis.ErrDatabase) {
+		t.Errorf("a database of a cluster: %v", err)
+	}
+}
+
+// A Cluster that has lost hash slots says so, without being asked again and again.
+func TestClusterDown(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartCluster(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
+	c := request("rule|a|s", []limit.Limit{sliding(2, time.Minute, sec)}, 1)
+	charge(t, store, epoch, c)
+	slot, err := server.Client.ClusterKeySlot(t.Context(), prefix+c.Key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.ClusterDelSlots(t.Context(), int(slot)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), epoch, c, &v); !errors.Is(err, redis.ErrClusterDown) || v.Allowed {
+		t.Errorf("%+v, %v", v.Result, err)
+	}
+}
+
+// The caller's deadline holds, and a caller who has gone is not an outage.
+func TestContexts(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	c := request(fresh(), []limit.Limit{sliding(2, time.Minute, sec)}, 1)
+	charge(t, store, epoch, c)
+	if err := server.Client.Do(t.Context(), "client", "pause", "2000", "all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	started := time.Now()
+	var v limit.Verdict
+	if err := store.Charge(ctx, epoch, c, &v); !errors.Is(err, redis.ErrTimeout) || v.Allowed {
+		t.Errorf("%+v, %v", v.Result, err)
+	}
+	if took := time.Since(started); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := store.Charge(gone, epoch, c, &v); !errors.Is(err, context.Canceled) || errors.Is(err, redis.ErrTimeout) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBadCalls(t *testing.T) {
+	store := open(t, redistest.Start(t))
+	limits := []limit.Limit{sliding(2, time.Minute, sec)}
+	c := request("rule|a|s", limits, 1)
+	v := []*limit.Verdict{{}}
+	for name, err := range map[string]error{
+		"no charges":           store.ChargeAll(t.Context(), epoch, nil, nil),
+		"too few verdicts":     store.ChargeAll(t.Context(), epoch, []*limit.Charge{c, request("rule|b|s", limits, 1)}, v),
+		"one key twice":        store.ChargeAll(t.Context(), epoch, []*limit.Charge{c, c}, []*limit.Verdict{{}, {}}),
+		"a bad charge":         store.ChargeAll(t.Context(), epoch, []*limit.Charge{request("rule|a|s", limits)}, v),
+		"a cost below nothing": store.Charge(t.Context(), epoch, request("rule|a|s", limits, -1), v[0]),
+		"a bad peek":           store.Peek(t.Context(), epoch, request("rule|a|s", nil), v[0]),
+		"too few corrections":  store.Settle(t.Context(), epoch, c, &limit.Receipt{}, nil),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if store.Denies(epoch, request("rule|a|s", limits, 9), v[0]) {
+		t.Error("it denies by what it cannot know")
+	}
+}

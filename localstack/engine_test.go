@@ -1,0 +1,218 @@
+package localstack_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// serving is a Dynoxide that answers HTTP where it is told to.
+const serving = `exec python3 -m http.server --bind "$2" "$4"`
+
+// TestEngine runs commands against engines of a few lines, installed where Dynoxide would be.
+func TestEngine(t *testing.T) {
+	for _, test := range []struct {
+		name, engine, command string
+		status                int
+		stdout, stderr        string // regular expressions
+	}{
+		{"the command gets the address and dummy credentials", serving, `echo "$AWS_ENDPOINT_URL $AWS_ACCESS_KEY_ID"`,
+			0, `^http://127\.0\.0\.1:\d+ test\n$`, ``},
+		{"its status is passed on", serving, `exit 7`, 7, `^$`, ``},
+		{"another emulator's addresses are not", serving, `echo "[$AWS_ENDPOINT_URL_DYNAMODB]"`, 0, `^\[\]\n$`, ``},
+		{"an engine that ends at once", `echo the disk is full; exit 3`, `echo never`, 1, `^$`,
+			`(?s)engine: dynoxide does not answer; the end of its log:\nthe disk is full\n$`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := fakeEngine(t, test.engine)
+			r := run(t, root, "localstack/engine.sh", "dynoxide", "sh", "-c", test.command)
+			r.expect(t, test.status, test.stdout, test.stderr)
+			nothingLeft(t, root)
+		})
+	}
+}
+
+func TestEngineUsage(t *testing.T) {
+	for _, test := range []struct {
+		arguments []string
+		stderr    string
+	}{
+		{nil, `^usage: localstack/engine\.sh ENGINE COMMAND`},
+		{[]string{"dynoxide"}, `^usage: `},
+		{[]string{"sqlite", "true"}, `there is no engine called sqlite: name ministack, dynoxide or dynamodb-local`},
+	} {
+		run(t, "..", "localstack/engine.sh", test.arguments...).expect(t, 2, `^$`, test.stderr)
+	}
+}
+
+// TestRequireTools runs require.sh where there is nothing but the tools that a case puts there.
+func TestRequireTools(t *testing.T) {
+	for _, test := range []struct {
+		tool, prints, stderr string // prints is what the tool says of its version; empty for no such tool
+	}{
+		{"cargo", "", `cargo is missing, .* install Rust 1\.88 or later`},
+		{"cargo", "cargo 1.87.0 (99624be96 2025-05-06)", `cargo 1\.87\.0 .* is too old .* install Rust 1\.88`},
+		{"cargo", "cargo 1.88.0 (873a06493 2025-05-10)", ``},
+		{"cargo", "cargo 2.0.0", ``},
+		{"java", "", `java is missing, .* install Java 17 or later`},
+		{"java", `java version "1.8.0_441"`, `java is too old`},
+		{"java", `openjdk version "11.0.27" 2025-04-15`, `java is too old`},
+		{"java", `openjdk version "17.0.15" 2025-04-15`, ``},
+		{"java", `openjdk version "25" 2025-09-16`, ``},
+		{"java", "Unable to locate a Java Runtime.", `java is too old or does not run`},
+		{"mvn", "", `mvn is missing, .* install Maven`},
+		{"mvn", "Apache Maven 3.8.7", ``},
+		{"gradle", "", `there is no tool called gradle: name go, .* or mvn`},
+	} {
+		bin := t.TempDir()
+		for _, needed := range []string{"bash", "dirname"} {
+			link(t, needed, bin)
+		}
+		if test.prints != "" {
+			script(t, filepath.Join(bin, test.tool), "echo '"+test.prints+"' >&2; echo '"+test.prints+"'")
+		}
+		status := 0
+		if test.stderr != "" {
+			status = 1
+		}
+		run(t, "..", "localstack/require.sh", test.tool, "PATH="+bin).expect(t, status, `^$`, test.stderr)
+	}
+}
+
+// TestEnginesArePinned holds the engines to the versions that docs/engines.md tells of, from nowhere but the clients'
+// own registries.
+func TestEnginesArePinned(t *testing.T) {
+	exact := regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+	var pom struct {
+		Dependencies []string  `xml:"dependencies>dependency>version"`
+		Plugins      []string  `xml:"build>plugins>plugin>version"`
+		Repositories *struct{} `xml:"repositories"`
+	}
+	if err := xml.Unmarshal(read(t, "engines/dynamodb-local.pom.xml"), &pom); err != nil {
+		t.Fatal(err)
+	}
+	if len(pom.Dependencies) != 1 || len(pom.Plugins) != 1 || pom.Repositories != nil {
+		t.Errorf("the project asks for %+v, want DynamoDB Local and one plugin, and names no repository", pom)
+	}
+	crate := regexp.MustCompile(`(?m)^version=(\S+)`).FindSubmatch(read(t, "engines/dynoxide.sh"))
+	if crate == nil {
+		t.Fatal("dynoxide.sh names no version")
+	}
+	told := string(read(t, "../docs/engines.md"))
+	for _, version := range append(pom.Dependencies, string(crate[1])) {
+		if !exact.MatchString(version) || !strings.Contains(told, version) {
+			t.Errorf("version %q is not exact, or not the one that docs/engines.md tells of", version)
+		}
+	}
+}
+
+// fakeEngine lays out the scripts under a root of their own, with an engine in the place of Dynoxide that notes its
+// process id, and returns the root.
+func fakeEngine(t *testing.T, engine string) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.CopyFS(filepath.Join(root, "localstack"), os.DirFS(".")); err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^version=(\S+)`).FindSubmatch(read(t, "engines/dynoxide.sh"))
+	bin := filepath.Join(root, ".cache/engines/dynoxide-"+string(version[1]), "bin")
+	script(t, filepath.Join(bin, "dynoxide"), `echo $$ >>"$HOME/../pids"`+"\n"+engine)
+	script(t, filepath.Join(root, "bin/cargo"), "echo cargo 1.88.0") // nothing is built here
+	t.Setenv("PATH", filepath.Join(root, "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+	return root
+}
+
+// nothingLeft fails the test if an engine that was started still runs, or has left its files.
+func nothingLeft(t *testing.T, root string) {
+	t.Helper()
+	engines := filepath.Join(root, ".cache/engines")
+	for _, line := range strings.Fields(string(read(t, filepath.Join(engines, "pids")))) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d still runs: %v", pid, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(engines, "run.*")); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}
+
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+// run runs a program; arguments of the form NAME=VALUE go to its environment.
+func run(t *testing.T, dir, program string, arguments ...string) result {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(dir, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(path)
+	cmd.Env = os.Environ()
+	for _, a := range arguments {
+		if regexp.MustCompile(`^[A-Z]+=`).MatchString(a) {
+			cmd.Env = append(cmd.Env, a)
+			continue
+		}
+		cmd.Args = append(cmd.Args, a)
+	}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func (r result) expect(t *testing.T, status int, stdout, stderr string) {
+	t.Helper()
+	if r.status != status || !regexp.MustCompile(stdout).MatchString(r.stdout) || !regexp.MustCompile(stderr).MatchString(r.stderr) {
+		t.Errorf("it ended with %d, want %d\nstdout: %s\nwant: %s\nstderr: %s\nwant: %s", r.status, status, r.stdout, stdout, r.stderr, stderr)
+	}
+}
+
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, program, dir string) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, filepath.Join(dir, program)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

