@@ -3,13 +3,15 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MODULES     := . bench infra tools
 LISTEN      ?= 127.0.0.1:8080
+SEED        ?= 1
+DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide dynamodb-local
 STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench engines pictures fuzz mutants build synth local-up local-down e2e deploy
+.PHONY: help run test lint bench sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +32,7 @@ test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 .PHONY: test-all
 test-all:
 	go test -race ./...
+	go test ./internal/sim
 	cd bench && go test ./...
 	cd tools && go test ./...
 	cd infra && go test ./...
@@ -51,6 +54,13 @@ bench: ## measure, beside yardsticks in the same run, and print the table of doc
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
 	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
+
+sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
+	@localstack/require.sh go
+	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
+
+sim-long: ## simulate 100,000,000 decisions with faults
+	@$(MAKE) --no-print-directory sim DECISIONS=100000000
 
 engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
 	@localstack/require.sh go

@@ -63,8 +63,8 @@ func tidyExpression(v *view, limits []limit.Limit) *expression {
 	room := maxRemovals
 	for i := range limits {
 		h, ok := v.states[i].Newest()
-		if !ok {
-			continue
+		if !ok || !limits[i].Correctable() {
+			continue // no slots to remove
 		}
 		l := letter(i)
 		x.require(x.name(l+attrTotal), "=", x.number(l+"t", v.totals[i]))

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// counter is an item of the table with its exact log. A deletion by an operator starts the log anew; one by the table's expiry
+// must not be noticed by anybody, so the log goes on.
+type counter struct {
+	key     string
+	logs    [limit.MaxLimits]limitLog
+	ttl     int64 // Unix seconds, of the item as it is; 0 for none
+	reaping bool  // the table's expiry is looking after the item
+	mending bool  // an operator is on the way
+
+	charged []limit.State // the steps' own states, for denials
+	fell    int64         // when units were last given back, or the item deleted
+
+	history history
+}
+
+func (w *world) newCounter(s *subject, limits []limit.Limit) *counter {
+	k := &counter{key: s.name(), fell: -1 << 62, charged: make([]limit.State, len(limits))}
+	w.counters[k.key] = k
+	return k
+}
+
+// afresh begins the log anew: an operator has deleted the item.
+func (k *counter) afresh(w *world) {
+	k.logs = [limit.MaxLimits]limitLog{}
+	clear(k.charged)
+	k.ttl, k.fell = 0, w.now
+	k.history.add(happening{at: w.now, what: "reset"})
+}
+
+// expired notes that the table has deleted the item, with all that it said.
+func (k *counter) expired(w *world) {
+	for i := range k.logs {
+		k.logs[i].total = 0
+	}
+	k.ttl, k.fell = 0, w.now
+	w.report.Expired++
+	k.history.add(happening{at: w.now, what: "expired"})
+}
+
+// charge logs a charge that has taken effect. item is the counter as it is now.
+func (k *counter) charge(w *world, c *call, p *part, item map[string]types.AttributeValue) {
+	r := c.request
+	p.applied++
+	for i := range p.charge.Limits {
+		l, cost := &p.charge.Limits[i], p.charge.Costs[i]
+		if cost == 0 {
+			continue
+		}
+		of := charging{l, cost, number(item, letter(i)+"H"), r.now, r.born, w.now, !c.lost && !c.over}
+		k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge", charging: of})
+		broken, peak := k.logs[i].charge(&of)
+		if broken != "" {
+			w.report.OverAdmissions++
+			k.violated(w, "limit "+letter(i)+": "+broken)
+		}
+		w.report.Peak = max(w.report.Peak, peak)
+		k.checkTotal(w, i, l, item)
+		k.charged[i].Take(l, r.now, cost)
+		if !of.admitted {
+			w.report.LostUnits += cost
+		}
+	}
+	k.stored(w, item)
+}
+
+// checkTotal compares the item's total with the log's.
+func (k *counter) checkTotal(w *world, i int, l *limit.Limit, item map[string]types.AttributeValue) {
+	if got, want := number(item, letter(i)+"C"), k.logs[i].total; !l.Bucket() && got != want {
+		k.violated(w, "limit "+letter(i)+": the item's total is "+strconv.FormatInt(got, 10)+", charged were "+strconv.FormatInt(want, 10))
+		k.logs[i].total = got
+	}
+}
+
+// settle logs what a correction has made of the item, and nothing where it was of another life.
+func (k *counter) settle(w *world, c *call, p *part, item map[string]types.AttributeValue) {
+	k.stored(w, item)
+	life, _ := item["e"].(*types.AttributeValueMemberS)
+	for i, delta := range p.deltas {
+		l, log, r := &p.charge.Limits[i], &k.logs[i], c.request
+		slot := p.receipt.Slots[i]
+		switch {
+		case delta > 0 && number(item, letter(i)+"C") == log.total+delta:
+			of := charging{l, delta, number(item, letter(i)+"H"), r.now, r.born, w.now, false}
+			k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
+			log.more(&of)
+			k.charged[i].Take(l, r.now, delta)
+		case delta < 0 && life.Value == p.receipt.Life && gaveBack(item, i, slot, log.slots.units(slot)+delta):
+			of := charging{l, delta, slot, r.now, r.born, w.now, false}
+			k.history.add(happening{at: w.now, environment: r.environment.number, what: "give back", charging: of})
+			log.less(slot, -delta, p.entry)
+			k.charged[i].GiveBack(slot, -delta)
+			k.fell = w.now
+		}
+	}
+}
+
+// gaveBack reports whether an item's slot now holds so many units.
+func gaveBack(item map[string]types.AttributeValue, i int, slot, units int64) bool {
+	name := letter(i) + strconv.FormatInt(slot, 36)
+	return item[name] != nil && number(item, name) == units
+}
+
+// stored takes up what the table says of the item as it is.
+func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
+	k.ttl = number(item, "ttl")
+	w.reap(k)
+	if len(item) > w.report.Attributes {
+		w.report.Attributes, w.report.Bytes = len(item), size(item)
+	}
+}
+
+// room reports whether the exact log has room for a charge.
+func room(states []limit.State, c *limit.Charge, now time.Time) bool {
+	for i := range c.Limits {
+		if !states[i].Judge(&c.Limits[i], now, c.Costs[i]).Allowed {
+			return false
+		}
+	}
+	return true
+}
+
+func letter(i int) string { return "abcdefgh"[i : i+1] }
+
+// number reads a number of an item; 0 if there is none.
+func number(item map[string]types.AttributeValue, name string) int64 {
+	n, ok := item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	i, _ := strconv.ParseInt(n.Value, 10, 64)
+	return i
+}
+
+// size returns the bytes of an item, as "DynamoDB item sizes and formats" reckons them.
+func size(item map[string]types.AttributeValue) (bytes int) {
+	for name, value := range item {
+		bytes += len(name)
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			bytes += len(v.Value)
+		case *types.AttributeValueMemberN:
+			bytes += (len(v.Value)+1)/2 + 1
+		case *types.AttributeValueMemberB:
+			bytes += len(v.Value)
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+// environment is a process with a clock, a store and its views: a Lambda's execution environment, or a gateway.
+type environment struct {
+	world  *world
+	number int
+	wrong  time.Duration // how far the machine's clock is ahead of true time
+	clock  *dynamo.Clock // corrected by DynamoDB's answers
+	store  *dynamo.Store
+	other  *twoCounters  // the method compared with, in place of the store
+	lag    time.Duration // until rules that were published are seen here
+	busy   int           // requests under way
+	frozen int64         // until when no request comes here
+	lives  atomic.Int64
+}
+
+// maxViews is more than a world has counters: which views a full cache drops is up to chance.
+const maxViews = 2000
+
+func (w *world) newEnvironment() *environment {
+	w.born++
+	e := &environment{
+		world: w, number: w.born, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error), lag: w.between(0, 10*time.Second),
+	}
+	e.clock = dynamo.NewClock(e.wall)
+	e.store = dynamo.New(e, tableName, dynamo.Options{
+		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewLife: e.newLife, MaxViews: maxViews,
+	})
+	if w.plan.TwoCounters {
+		e.other = &twoCounters{e}
+	}
+	sent := e.wall() // the rules are read first
+	e.clock.Observe(sent, sent, serverDate(w.now))
+	return e
+}
+
+// wall is the machine's clock, which nobody has corrected.
+func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e.wrong)) }
+
+// newLife returns a mark that no other environment gives.
+func (e *environment) newLife() string {
+	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.lives.Add(1), 10)
+}
+
+// serverDate is the Date field of an answer that DynamoDB gives at a moment.
+func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0) }
+
+// pick returns an environment that can take a request: as Lambda does, rather one of those that were used of late. It
+// returns nil where all that were tried are at work; that request is refused by Lambda itself.
+func (w *world) pick() *environment {
+	n := len(w.environments)
+	u := w.random.Float64()
+	first := int(u * u * float64(n))
+	for i := range min(n, 8) {
+		e := w.environments[(first+i)%n]
+		if e.frozen <= w.now && (e.busy == 0 || w.plan.Gateways) {
+			return e
+		}
+	}
+	return nil
+}
+
+// live reports whether the environment has not been replaced by a new one.
+func (e *environment) live() bool { return slices.Contains(e.world.environments, e) }

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Network says how calls of DynamoDB go, and how often they go wrong: the latter in shares of all calls.
+type Network struct {
+	Latency  time.Duration // one way, the least; on the average a quarter more
+	Slow     float64       // takes up to a hundred times as long
+	Deadline time.Duration // for all calls of a request together
+
+	Throttled    float64       // refused and not done
+	Conflicts    float64       // refused for a transaction under way, and not done
+	LostRequests float64       // not done, and nothing is heard of them
+	LostAnswers  float64       // done, but the connection breaks
+	Stuck        float64       // done after the deadline
+	StuckFor     time.Duration // by so much, on the average
+}
+
+// fate is what becomes of a call.
+type fate struct {
+	dropped bool  // it never takes effect
+	effect  int64 // when it does
+	answer  int64 // when the store hears of it
+	failure error // what it hears then, in place of the answer
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func (n *Network) draw(w *world, c *call) fate {
+	deadline := max(w.now, c.request.born+int64(n.Deadline))
+	f := fate{effect: w.now + int64(n.latency(w))}
+	f.answer = f.effect + int64(n.latency(w))
+	switch u := w.random.Float64(); {
+	case below(&u, n.Throttled):
+		f.dropped, f.failure = true, throttled(c.in)
+	case below(&u, n.Conflicts):
+		f.dropped, f.failure = true, conflict(c.in)
+	case below(&u, n.LostRequests):
+		f.dropped, f.answer, f.failure = true, deadline, context.DeadlineExceeded
+	case below(&u, n.LostAnswers):
+		f.failure = errReset
+	case below(&u, n.Stuck):
+		f.effect = deadline + int64(w.exponential(n.StuckFor))
+		f.answer, f.failure = deadline, context.DeadlineExceeded
+	}
+	if f.answer > deadline {
+		f.answer, f.failure = deadline, context.DeadlineExceeded
+	}
+	return f
+}
+
+// below reports whether u falls into the next share of [0, 1), and takes that share off it.
+func below(u *float64, share float64) bool {
+	*u -= share
+	return *u < 0
+}
+
+func (n *Network) latency(w *world) time.Duration {
+	d := n.Latency + w.exponential(n.Latency/4)
+	if w.chance(n.Slow) {
+		d += time.Duration(w.random.Int64N(int64(100*n.Latency) + 1))
+	}
+	return d
+}
+
+func throttled(in any) error {
+	if t, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
+		return canceled(t, "ThrottlingError")
+	}
+	return &types.ProvisionedThroughputExceededException{Message: aws.String("the table is throttled")}
+}
+
+func conflict(in any) error {
+	switch in := in.(type) {
+	case *dynamodb.TransactWriteItemsInput:
+		return canceled(in, "TransactionConflict")
+	case *dynamodb.UpdateItemInput:
+		return &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
+	}
+	return throttled(in)
+}
+
+// canceled returns the failure of a transaction for its first write's sake.
+func canceled(in *dynamodb.TransactWriteItemsInput, code string) error {
+	reasons := make([]types.CancellationReason, len(in.TransactItems))
+	for i := range reasons {
+		reasons[i].Code = aws.String("None")
+	}
+	reasons[0].Code = aws.String(code)
+	return &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"), CancellationReasons: reasons}
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// planFaults has everything happen that nobody asked for: environments die and freeze, clocks jump, operators reset counters
+// and change rules.
+func (w *world) planFaults() {
+	p := w.plan
+	w.every(p.Deaths, func() { w.environments[w.random.IntN(len(w.environments))] = w.newEnvironment() })
+	w.every(p.Freezes, func() { w.anyEnvironment().frozen = w.now + int64(w.exponential(time.Minute)) })
+	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.Most, p.Clocks.Most) })
+	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
+	w.every(p.Raises, func() { w.anySubject().changeCapacity() })
+	w.every(p.Reshapes, func() { w.anySubject().changeShape() })
+}
+
+func (w *world) anyEnvironment() *environment {
+	return w.environments[w.random.IntN(len(w.environments))]
+}
+
+func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.subjects))] }
+
+// reset has an operator delete a counter.
+func (w *world) reset(k *counter) {
+	r := &request{world: w, operation: reset, parts: []*part{{counter: k, charge: limit.Charge{Key: k.key}}}}
+	r.begin(true)
+}
+
+// reap has the table's expiry look after an item: DynamoDB deletes it some time after its ttl has passed, unless the ttl
+// has been put off until then.
+func (w *world) reap(k *counter) {
+	if k.reaping {
+		return
+	}
+	k.reaping = true
+	delay := time.Duration(0)
+	if w.chance(w.plan.LateExpiry) {
+		delay = w.exponential(20 * time.Minute)
+	}
+	w.queue.push(max(w.now, k.ttl*int64(time.Second)+int64(delay)), func() {
+		k.reaping = false
+		switch {
+		case k.ttl == 0: // a reset came first
+		case w.now < k.ttl*int64(time.Second):
+			w.reap(k)
+		default:
+			w.table.Delete(k.key)
+			k.expired(w)
+		}
+	})
+}

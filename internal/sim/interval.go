@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// entry is a charge at a moment of true time, or of whatever time an interval log goes by.
+type entry struct {
+	at    int64
+	units int64
+}
+
+// intervals is an exact log of charges by time. It knows every interval of a given length.
+type intervals struct {
+	entries []entry // ascending
+	first   int     // of the interval that ends at the newest entry
+	sum     int64   // from there on
+	length  int64
+}
+
+// forgets is how many intervals back entries are kept.
+const forgets = 3
+
+// add logs a charge and returns the most units that any interval of this length holds which holds the charge: the intervals
+// are (t-length, t]. The length may only shrink from one call to the next.
+func (l *intervals) add(at, units int64, length time.Duration) int64 {
+	l.length = int64(length)
+	n := len(l.entries)
+	if n == 0 || l.entries[n-1].at <= at {
+		l.entries = append(l.entries, entry{at, units})
+		l.sum += units
+		l.advance()
+		l.forget()
+		return l.sum
+	}
+	i, _ := slices.BinarySearchFunc(l.entries, at+1, func(e entry, at int64) int {
+		if e.at < at {
+			return -1
+		}
+		return 1
+	})
+	l.entries = slices.Insert(l.entries, i, entry{at, units})
+	l.restart()
+	return l.around(i)
+}
+
+// advance moves the start of the newest interval to where it belongs.
+func (l *intervals) advance() {
+	for newest := l.entries[len(l.entries)-1].at; l.entries[l.first].at <= newest-l.length; l.first++ {
+		l.sum -= l.entries[l.first].units
+	}
+}
+
+// restart reckons the newest interval anew.
+func (l *intervals) restart() {
+	l.first, l.sum = 0, 0
+	for _, e := range l.entries {
+		l.sum += e.units
+	}
+	l.advance()
+}
+
+// around returns the most units that any interval holds which holds entry i.
+func (l *intervals) around(i int) (most int64) {
+	at, first, sum := l.entries[i].at, 0, int64(0)
+	for last := range l.entries {
+		sum += l.entries[last].units
+		for l.entries[first].at <= l.entries[last].at-l.length {
+			sum -= l.entries[first].units
+			first++
+		}
+		if last >= i && l.entries[first].at <= at {
+			most = max(most, sum)
+		}
+	}
+	return most
+}
+
+// forget drops, some at a time, what no late charge is going to reach any more.
+func (l *intervals) forget() {
+	const some = 1024
+	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-forgets*l.length {
+		return
+	}
+	l.entries = slices.Delete(l.entries, 0, some)
+	l.first -= some
+}
+
+// giveBack takes units out of the charges made at a moment.
+func (l *intervals) giveBack(at, units int64) {
+	for i := len(l.entries) - 1; i >= 0 && l.entries[i].at >= at; i-- {
+		if e := &l.entries[i]; e.at == at {
+			back := min(units, e.units)
+			e.units -= back
+			if units -= back; i >= l.first {
+				l.sum -= back
+			}
+		}
+	}
+}

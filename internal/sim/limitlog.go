@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// limitLog is the exact log of one limit of one counter: what was charged, by the means of each algorithm's own promise
+// (docs/design.md, section 3).
+type limitLog struct {
+	slots  slotLog   // by the slot that the table was told
+	bucket int64     // when a bucket is full again
+	total  int64     // units charged in this life of the item
+	stated intervals // by the writer's clock: for the bound in any window of length W
+	sure   intervals // admissions by true time, in windows as much shorter as clocks and flights allow
+	whole  intervals // admissions by true time, in whole windows: only to be reported
+	latest int64     // the writers' clocks never run backwards for a counter
+
+	charged bool
+	// What the worst clocks and the slowest admission were since the log began, in true time.
+	ahead, behind, flight time.Duration
+
+	// The most that was in force since the log began: for the stated bounds.
+	mostCapacity, mostBurst int64
+	shortest                time.Duration // of the intervals T
+}
+
+// charging is one charge of a limit that has taken effect.
+type charging struct {
+	limit    *limit.Limit
+	cost     int64
+	slot     int64     // that the table names as the newest
+	now      time.Time // by the writer's clock
+	born     int64     // the same by true time
+	applied  int64     // true time
+	admitted bool      // the writer will hear of it
+}
+
+// charge logs a charge and says what it breaks; the empty string if nothing. peak is the largest share of the capacity that
+// a window of true time holds.
+func (l *limitLog) charge(c *charging) (broken string, peak float64) {
+	of := c.limit
+	l.skew(c)
+	l.latest = max(l.latest, c.now.UnixNano())
+	l.mostCapacity, l.mostBurst = max(l.mostCapacity, of.Capacity), max(l.mostBurst, of.Burst)
+	if of.Bucket() {
+		return l.chargeBucket(c), l.peak(c)
+	}
+	l.total += c.cost
+	if of.Algorithm == limit.SlidingWindowLog {
+		if most := l.stated.add(l.latest, c.cost, of.Window); most > of.Capacity {
+			return fmt.Sprintf("%d units within %v by their stamps, capacity %d", most, of.Window, of.Capacity), 0
+		}
+		return l.chargeSurely(c), l.peak(c)
+	}
+	l.slots.width = of.Slots() + 1
+	l.slots.add(c.slot, c.cost)
+	switch of.Algorithm {
+	case limit.SlidingWindowCounter:
+		return l.chargeWeighted(c), l.peak(c)
+	case limit.FixedWindow:
+		if most := l.slots.units(c.slot); most > of.Capacity {
+			return fmt.Sprintf("%d units in window %d, capacity %d", most, c.slot, of.Capacity), 0
+		}
+		return "", l.peak(c)
+	}
+	if most := l.slots.most(c.slot); most > of.Capacity {
+		return fmt.Sprintf("%d units in a window of %d slots that holds slot %d, capacity %d", most, l.slots.width, c.slot, of.Capacity), 0
+	}
+	return l.chargeSurely(c), l.peak(c)
+}
+
+// skew takes up how wrong a writer's clock is, and how long its charge was on its way.
+func (l *limitLog) skew(c *charging) {
+	wrong := time.Duration(c.now.UnixNano() - c.born)
+	if !l.charged {
+		l.charged, l.ahead, l.behind = true, wrong, wrong
+	}
+	l.ahead, l.behind = max(l.ahead, wrong), min(l.behind, wrong)
+	if c.admitted {
+		l.flight = max(l.flight, time.Duration(c.applied-c.born))
+	}
+}
+
+// chargeSurely logs an admission by true time. Clocks that differ by ε from each other and a flight time shrink the window
+// by so much; in what is left of it there is never more than the capacity.
+func (l *limitLog) chargeSurely(c *charging) string {
+	window := c.limit.Window - (l.ahead - l.behind) - l.flight
+	if !c.admitted || window <= 0 {
+		return ""
+	}
+	if most := l.sure.add(c.born, c.cost, window); most > c.limit.Capacity {
+		return fmt.Sprintf("%d units within %v of true time, capacity %d", most, window, c.limit.Capacity)
+	}
+	return ""
+}
+
+// chargeBucket checks the step, and the bound B + N in any window of the writers' clocks.
+func (l *limitLog) chargeBucket(c *charging) string {
+	of, now := c.limit, c.now.UnixNano()
+	interval := of.Interval()
+	if l.shortest == 0 || interval < l.shortest {
+		l.shortest = interval
+	}
+	l.bucket = max(l.bucket, now) + c.cost*int64(interval)
+	if over := time.Duration(l.bucket-now) - of.Drain(); over > 0 {
+		return fmt.Sprintf("the bucket is overdrawn by %v", over)
+	}
+	bound := l.mostBurst + int64(of.Window/l.shortest)
+	if most := l.stated.add(now, c.cost, of.Window); l.mostCapacity == of.Capacity && most > bound {
+		return fmt.Sprintf("%d units within %v, burst and capacity together %d", most, of.Window, bound)
+	}
+	return ""
+}
+
+// chargeWeighted checks the step, and the bound 2N in any window of the writers' clocks. A clock behind another's may draw on
+// a credit that is right for the later one: time never runs backwards for a counter.
+func (l *limitLog) chargeWeighted(c *charging) string {
+	of := c.limit
+	at := max(l.latest, c.slot*int64(of.Window))
+	if most := l.slots.weighted(of, at, c.slot); most > of.Capacity {
+		return fmt.Sprintf("%d units as weighted in slot %d, capacity %d", most, c.slot, of.Capacity)
+	}
+	if most := l.stated.add(at, c.cost, of.Window); most >= 2*l.mostCapacity {
+		return fmt.Sprintf("%d units within %v, twice the capacity is %d", most, of.Window, 2*l.mostCapacity)
+	}
+	return ""
+}
+
+// peak logs an admission by true time and returns the share of the capacity that a whole window holds.
+func (l *limitLog) peak(c *charging) float64 {
+	if !c.admitted {
+		return 0
+	}
+	return float64(l.whole.add(c.born, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
+}
+
+// more logs units that were charged without asking. They count in the windows of later charges.
+func (l *limitLog) more(c *charging) {
+	l.skew(c)
+	l.total += c.cost
+	l.slots.width = c.limit.Slots() + 1
+	l.slots.add(c.slot, c.cost)
+	if window := c.limit.Window - (l.ahead - l.behind) - l.flight; c.limit.Algorithm == limit.SlidingWindow && window > 0 {
+		l.sure.add(c.born, c.cost, window)
+	}
+	l.stated = intervals{} // no bound speaks of what was charged without asking
+}
+
+// less logs units of a slot that were given back; they were charged at a moment of true time.
+func (l *limitLog) less(slot, units, born int64) {
+	for i := range l.slots.slots {
+		if s := &l.slots.slots[i]; s.Number == slot {
+			s.Units -= units
+		}
+	}
+	l.stated = intervals{}
+	l.sure.giveBack(born, units)
+	l.whole.giveBack(born, units)
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// call is one call of DynamoDB on its way.
+type call struct {
+	environment *environment
+	request     *request
+	in          any
+	sent        time.Time // by the environment's own clock
+	lost        bool      // its answer never comes, or too late
+	over        bool      // the store has been answered
+	date        time.Time
+	out         any
+	err         error
+	answered    chan struct{}
+}
+
+// name tells the calls apart that a store makes at one time.
+func (c *call) name() string { return fmt.Sprintf("%T %s", c.in, c.key()) }
+
+func (c *call) key() string {
+	switch in := c.in.(type) {
+	case *dynamodb.UpdateItemInput:
+		return keyOf(in.Key)
+	case *dynamodb.GetItemInput:
+		return keyOf(in.Key)
+	case *dynamodb.DeleteItemInput:
+		return keyOf(in.Key)
+	}
+	return ""
+}
+
+func keyOf(key map[string]types.AttributeValue) string {
+	s, _ := key["k"].(*types.AttributeValueMemberS)
+	return s.Value
+}
+
+type requestKey struct{}
+
+// ask sends a call and waits for its answer.
+func ask[Out any](ctx context.Context, e *environment, in any) (out *Out, err error) {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	c := &call{environment: e, request: r, in: in, answered: make(chan struct{})}
+	e.world.post(c)
+	out, _ = c.out.(*Out)
+	return out, c.err
+}
+
+// UpdateItem, GetItem, DeleteItem and TransactWriteItems make an environment the client of its own store.
+func (e *environment) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return ask[dynamodb.UpdateItemOutput](ctx, e, in)
+}
+
+func (e *environment) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return ask[dynamodb.GetItemOutput](ctx, e, in)
+}
+
+func (e *environment) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return ask[dynamodb.DeleteItemOutput](ctx, e, in)
+}
+
+func (e *environment) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return ask[dynamodb.TransactWriteItemsOutput](ctx, e, in)
+}
+
+// dispatch draws what becomes of a call: when it takes effect, if it does, and when the store hears what of it.
+func (w *world) dispatch(c *call) {
+	f := w.plan.Network.draw(w, c)
+	c.sent, c.lost = c.environment.wall(), f.failure != nil
+	if !f.dropped {
+		w.pending++
+		w.queue.push(f.effect, func() {
+			w.pending--
+			w.apply(c)
+		})
+	}
+	w.pending++
+	w.queue.push(f.answer, func() {
+		w.pending--
+		w.answer(c, f.failure)
+	})
+}
+
+// answer lets the store go on with what came of its call.
+func (w *world) answer(c *call, failure error) {
+	c.over = true
+	if failure != nil {
+		c.out, c.err = nil, failure
+	} else {
+		c.environment.clock.Observe(c.sent, c.environment.wall(), c.date)
+	}
+	close(c.answered)
+	w.settle()
+}
+
+// apply has a call take effect.
+func (w *world) apply(c *call) {
+	ctx := context.Background()
+	var out any
+	var err error
+	switch in := c.in.(type) {
+	case *dynamodb.UpdateItemInput:
+		w.tamper.update(in)
+		var updated *dynamodb.UpdateItemOutput
+		updated, err = w.table.UpdateItem(ctx, in)
+		out = updated
+		w.updated(c, updated, err)
+	case *dynamodb.TransactWriteItemsInput:
+		w.tamper.transaction(in)
+		out, err = w.table.TransactWriteItems(ctx, in)
+		w.transacted(c, in, err)
+	case *dynamodb.GetItemInput:
+		var got *dynamodb.GetItemOutput
+		got, err = w.table.GetItem(ctx, in)
+		out = got
+		w.seen(c)
+	case *dynamodb.DeleteItemInput:
+		out, err = w.table.DeleteItem(ctx, in)
+		w.deleted(c)
+	}
+	if !c.over {
+		c.out, c.err, c.date = out, err, serverDate(w.now)
+	}
+}

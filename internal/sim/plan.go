@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Plan says what a world is like. Durations between faults are means; 0 stands for never.
+type Plan struct {
+	Name         string
+	Seed         uint64
+	Share        float64 // how many decisions to ask of it, as a share of what others are asked
+	Environments int
+	Gateways     bool // environments take many requests at a time, where Lambda's take one
+	TwoCounters  bool // decide by two fixed windows' counters instead
+	Subjects     []Subject
+	Network      Network
+	Clocks       Clocks
+
+	Deaths, Freezes          time.Duration
+	Resets, Raises, Reshapes time.Duration
+	LateExpiry               float64 // share of items that outlive their ttl
+	Settled                  float64 // share of admissions that are corrected later
+	ColdReceipts             float64 // share of corrections that another environment makes
+	Peeks                    float64
+}
+
+// Clocks says how wrong the environments' clocks are.
+type Clocks struct {
+	Error time.Duration // at most, either way
+	Jumps time.Duration // between two jumps of some clock
+	Most  time.Duration // the farthest that a jump takes a clock from true time
+}
+
+// Worlds are the names of the worlds that Draw knows.
+func Worlds() []string {
+	names := make([]string, len(worlds))
+	for i := range worlds {
+		names[i] = worlds[i].name
+	}
+	return names
+}
+
+// Draw draws the n-th world of a seed. The kinds of worlds take turns.
+func Draw(seed uint64, n int) *Plan {
+	kind := &worlds[n%len(worlds)]
+	p := &Plan{Name: kind.name, Share: kind.share, Seed: mix(seed, uint64(n))}
+	d := &draw{rand.New(rand.NewPCG(p.Seed, 0)), p, 0}
+	d.rate = math.Exp(1 + 4*d.Float64()) // 3 to 150
+	p.Environments = d.int(20, 200)
+	p.Gateways = d.Float64() < 0.25
+	p.Network = Network{Latency: d.duration(time.Millisecond, 5*time.Millisecond), Deadline: 250 * time.Millisecond}
+	kind.draw(d)
+	return p
+}
+
+// mix makes a world's seed of a run's (splitmix64).
+func mix(seed, n uint64) uint64 {
+	z := seed + (n+1)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// draw draws a plan.
+type draw struct {
+	*rand.Rand
+	plan *Plan
+	rate float64 // units a second that a limit of the plan allows, about
+}
+
+// each returns the mean time of so many requests: things go wrong more often where more is going on.
+func (d *draw) each(requests int) time.Duration {
+	var rate float64
+	for i := range d.plan.Subjects {
+		rate += 1 / d.plan.Subjects[i].distance().Seconds()
+	}
+	return time.Duration(float64(requests) / rate * float64(time.Second))
+}
+
+// int returns a number in [low, high].
+func (d *draw) int(low, high int) int { return low + d.IntN(high-low+1) }
+
+func (d *draw) duration(low, high time.Duration) time.Duration {
+	return low + time.Duration(d.Int64N(int64(high-low)+1))
+}
+
+// shapes of windows: their length and granularity.
+var shapes = [][2]time.Duration{
+	{time.Second, 100 * time.Millisecond}, {2 * time.Second, time.Second}, {10 * time.Second, time.Second},
+	{10 * time.Second, 200 * time.Millisecond}, {time.Minute, time.Second}, {time.Minute, time.Second}, {time.Minute, 10 * time.Second},
+	{10 * time.Minute, 10 * time.Second}, {time.Hour, time.Minute},
+}
+
+// mostUnits bounds what a window holds, so that floods fill the longest of them.
+const mostUnits = 4000
+
+// limit draws a limit of about as many units a second as the plan's limits allow.
+func (d *draw) limit(a limit.Algorithm) limit.Limit {
+	shape := shapes[d.IntN(len(shapes))]
+	for d.rate*shape[0].Seconds() > mostUnits {
+		shape = shapes[d.IntN(len(shapes))]
+	}
+	capacity := max(1, int64(d.rate*shape[0].Seconds()*(0.5+1.5*d.Float64())))
+	l := limit.Limit{Algorithm: a, Capacity: capacity, Window: shape[0], Granularity: shape[1]}
+	switch a {
+	case limit.FixedWindow, limit.SlidingWindowCounter:
+		l.Granularity = l.Window
+	case limit.SlidingWindowLog:
+		l.Granularity, l.Capacity = limit.Exact, int64(d.int(1, 100))
+		l.Window = time.Duration(float64(l.Capacity) / d.rate * float64(time.Second))
+	case limit.TokenBucket, limit.LeakyBucket:
+		l.Granularity, l.Burst = 0, max(1, l.Capacity/int64(1+d.IntN(4)))
+	}
+	if a == limit.FixedWindow && d.IntN(4) == 0 {
+		l.Calendar = &limit.Calendar{Unit: limit.Day, Location: time.FixedZone("", d.int(-12, 12)*3600)}
+		l.Window, l.Granularity = l.Calendar.Nominal(), l.Calendar.Nominal()
+		l.Capacity = int64(d.rate * 600)
+	}
+	return l
+}
+
+// limits draws limits of these algorithms, named in order where they are several.
+func (d *draw) limits(algorithms ...limit.Algorithm) []limit.Limit {
+	var limits []limit.Limit
+	for i, a := range algorithms {
+		l := d.limit(a)
+		if len(algorithms) > 1 {
+			l.Name = letter(i)
+		}
+		limits = append(limits, l)
+	}
+	return limits
+}
+
+// any draws some algorithms.
+func (d *draw) any(n int) []limit.Algorithm {
+	all := make([]limit.Algorithm, n)
+	for i := range all {
+		all[i] = limit.Algorithm(d.IntN(len(limit.Algorithms())))
+	}
+	return all
+}
+
+// subject adds a subject with these limits. Costs are mostly 1, else up to a part of the capacity or all of it.
+func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
+	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
+	for i := range limits {
+		most := int64(1)
+		if all := limits[i].Most(); d.IntN(3) == 0 {
+			most = max(1, slices.Min([]int64{all, all / int64(1+d.IntN(5)), 1 + d.Int64N(100)}))
+		}
+		s.Most = append(s.Most, most)
+	}
+	d.plan.Subjects = append(d.plan.Subjects, s)
+	return &d.plan.Subjects[len(d.plan.Subjects)-1]
+}
+
+// loads of the subjects of a world, in shares of what their limits allow.
+var loads = []float64{0.1, 0.5, 0.9, 1.1, 3, 20, 60}

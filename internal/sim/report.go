@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is what came of one or more worlds. Reports of the same plans are equal.
+type Report struct {
+	Worlds    int64         `json:"worlds"`
+	Simulated time.Duration `json:"simulated_ns"`
+
+	Decisions      int64 `json:"decisions"`
+	Admitted       int64 `json:"admitted"`
+	Denied         int64 `json:"denied"` // those by a view among them
+	DeniedByView   int64 `json:"denied_by_view"`
+	OverAdmissions int64 `json:"over_admissions"`
+
+	// LostUnits were charged to a limit, but not admitted: the outcome of the charge was unknown.
+	LostUnits int64 `json:"lost_units"`
+
+	Needless Needless `json:"needless"`
+	Errors   Errors   `json:"errors"`
+
+	// Attempts counts requests by how many writes of theirs came to the table: 1, 2 and 3.
+	Attempts [3]int64 `json:"attempts"`
+	// Writes and Reads came to the table, refused ones included. A write of a transaction counts twice.
+	Writes int64 `json:"writes"`
+	Reads  int64 `json:"reads"`
+	// Tidied counts the writes that only tidy, refused ones included; Settled the corrections that were made.
+	Tidied  int64 `json:"tidied"`
+	Settled int64 `json:"settled"`
+	Resets  int64 `json:"resets"`
+	Expired int64 `json:"expired"`
+
+	// Attributes and Bytes are those of the item with the most attributes.
+	Attributes int `json:"attributes"`
+	Bytes      int `json:"bytes"`
+	// Peak is the largest share of a capacity that was admitted in a window of true time, whatever the clocks.
+	Peak float64 `json:"peak"`
+
+	Violations []Violation `json:"violations,omitempty"`
+}
+
+// Errors counts the requests that a store could not answer, corrections and resets among them.
+type Errors struct {
+	Contended int64 `json:"contended"`
+	Ahead     int64 `json:"ahead"`
+	Throttled int64 `json:"throttled"`
+	Unknown   int64 `json:"unknown"` // no answer, or none in time
+	Other     int64 `json:"other"`
+}
+
+func (r *Report) deniedByView() {
+	r.Decisions++
+	r.Denied++
+	r.DeniedByView++
+}
+
+// Add adds another world's report.
+func (r *Report) Add(o *Report) {
+	for _, sum := range []struct {
+		to   *int64
+		from int64
+	}{
+		{&r.Worlds, o.Worlds}, {(*int64)(&r.Simulated), int64(o.Simulated)}, {&r.Decisions, o.Decisions}, {&r.Admitted, o.Admitted},
+		{&r.Denied, o.Denied}, {&r.DeniedByView, o.DeniedByView}, {&r.OverAdmissions, o.OverAdmissions},
+		{&r.Needless.OldView, o.Needless.OldView}, {&r.Needless.FailedRead, o.Needless.FailedRead},
+		{&r.Needless.LateClock, o.Needless.LateClock}, {&r.LostUnits, o.LostUnits},
+		{&r.Needless.Unexplained, o.Needless.Unexplained},
+		{&r.Errors.Contended, o.Errors.Contended}, {&r.Errors.Ahead, o.Errors.Ahead}, {&r.Errors.Throttled, o.Errors.Throttled},
+		{&r.Errors.Unknown, o.Errors.Unknown}, {&r.Errors.Other, o.Errors.Other},
+		{&r.Attempts[0], o.Attempts[0]}, {&r.Attempts[1], o.Attempts[1]}, {&r.Attempts[2], o.Attempts[2]},
+		{&r.Writes, o.Writes}, {&r.Reads, o.Reads}, {&r.Tidied, o.Tidied}, {&r.Settled, o.Settled}, {&r.Resets, o.Resets},
+		{&r.Expired, o.Expired},
+	} {
+		*sum.to += sum.from
+	}
+	if o.Attributes > r.Attributes {
+		r.Attributes, r.Bytes = o.Attributes, o.Bytes
+	}
+	r.Peak = max(r.Peak, o.Peak)
+	r.Violations = append(r.Violations, o.Violations...)
+}
+
+// String prints the report as a table of numbers and their shares of the decisions.
+func (r *Report) String() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(name string, n int64) {
+		fmt.Fprintf(t, "%s\t%d\t%.4f\t\n", name, n, float64(n)/float64(max(1, r.Decisions)))
+	}
+	fmt.Fprintf(t, "worlds\t%d\t\t\nsimulated\t%v\t\t\n", r.Worlds, r.Simulated.Round(time.Second))
+	line("decisions", r.Decisions)
+	line("over-admissions", r.OverAdmissions)
+	line("admitted", r.Admitted)
+	line("denied", r.Denied)
+	line("denied by a view", r.DeniedByView)
+	line("needless, an old view", r.Needless.OldView)
+	line("needless, a failed read", r.Needless.FailedRead)
+	line("needless, a late clock", r.Needless.LateClock)
+	line("needless, unexplained", r.Needless.Unexplained)
+	line("no answer, contended", r.Errors.Contended)
+	line("no answer, clock far ahead", r.Errors.Ahead)
+	line("no answer, throttled", r.Errors.Throttled)
+	line("no answer, outcome unknown", r.Errors.Unknown)
+	line("units lost", r.LostUnits)
+	line("one attempt", r.Attempts[0])
+	line("two attempts", r.Attempts[1])
+	line("three attempts", r.Attempts[2])
+	line("writes", r.Writes)
+	line("reads", r.Reads)
+	line("tidying writes", r.Tidied)
+	line("corrections", r.Settled)
+	line("resets", r.Resets)
+	line("items expired", r.Expired)
+	fmt.Fprintf(t, "largest item\t%d attributes\t%d bytes\t\n", r.Attributes, r.Bytes)
+	fmt.Fprintf(t, "fullest window by true time\t%.3f\t\t\n", r.Peak)
+	_ = t.Flush()
+	for i := range r.Violations {
+		fmt.Fprintln(&b, &r.Violations[i])
+	}
+	return b.String()
+}

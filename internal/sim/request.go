@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+type operation uint8
+
+const (
+	charge operation = iota // of one counter, or of two in one transaction
+	settle
+	peek
+	reset
+)
+
+// request is work of one store: a charge, a correction, a look or a reset.
+type request struct {
+	world       *world
+	environment *environment
+	operation   operation
+	parts       []*part // one for each counter
+	now         time.Time
+	born        int64 // true time of now
+	err         error
+}
+
+// part is what a request does to one counter.
+type part struct {
+	counter *counter
+	charge  limit.Charge
+	verdict limit.Verdict
+
+	receipt limit.Receipt // of a correction
+	deltas  []int64
+	entry   int64 // when the charge to be corrected was made, by true time
+
+	applied  int  // how often the charge was made
+	attempts int  // writes that came to the table
+	asked    bool // the table was asked; then
+	room     bool // there was room when it was asked last, by the exact log
+}
+
+func (r *request) run() {
+	ctx := context.WithValue(context.Background(), requestKey{}, r)
+	p, store := r.parts[0], r.environment.store
+	switch {
+	case r.operation == settle:
+		r.err = store.Settle(ctx, r.now, &p.charge, &p.receipt, p.deltas)
+	case r.operation == peek:
+		r.err = store.Peek(ctx, r.now, &p.charge, &p.verdict)
+	case r.operation == reset:
+		r.err = store.Reset(ctx, p.counter.key)
+	case r.environment.other != nil:
+		r.err = r.environment.other.charge(ctx, r.now, &p.charge, &p.verdict)
+	case len(r.parts) == 1:
+		r.err = store.Charge(ctx, r.now, &p.charge, &p.verdict)
+	default:
+		charges, verdicts := make([]*limit.Charge, len(r.parts)), make([]*limit.Verdict, len(r.parts))
+		for i, p := range r.parts {
+			charges[i], verdicts[i] = &p.charge, &p.verdict
+		}
+		r.err = store.ChargeAll(ctx, r.now, charges, verdicts)
+	}
+}
+
+// part returns what the request does to a counter, nil if the counter is none of its own: then it tidies up.
+func (r *request) part(key string) *part {
+	for _, p := range r.parts {
+		if p.counter.key == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// done takes up what the store has made of the request.
+func (r *request) done() {
+	r.environment.busy--
+	r.count()
+	if r.operation != charge {
+		return
+	}
+	w := r.world
+	w.report.Decisions++
+	allowed := r.err == nil
+	for _, p := range r.parts {
+		allowed = allowed && p.verdict.Allowed
+	}
+	switch {
+	case allowed:
+		w.report.Admitted++
+		r.admitted()
+	case r.err == nil:
+		w.report.Denied++
+		r.denied()
+	}
+	for _, p := range r.parts {
+		p.counter.checkOutcome(r, p, allowed)
+	}
+}
+
+// count counts errors and attempts.
+func (r *request) count() {
+	report := &r.world.report.Errors
+	switch {
+	case r.err == nil:
+	case errors.Is(r.err, dynamo.ErrContended):
+		report.Contended++
+	case errors.Is(r.err, dynamo.ErrAhead):
+		report.Ahead++
+		r.ahead()
+	case errors.Is(r.err, dynamo.ErrThrottled):
+		report.Throttled++
+	case errors.Is(r.err, dynamo.ErrTimeout), errors.Is(r.err, errReset):
+		report.Unknown++
+	default:
+		report.Other++
+		r.parts[0].counter.violated(r.world, "the store failed: "+r.err.Error())
+	}
+	if r.operation != charge {
+		return
+	}
+	if n := r.parts[0].attempts; n > 0 {
+		r.world.report.Attempts[min(n, len(r.world.report.Attempts))-1]++
+	}
+}
+
+// ahead has an operator reset a counter that a clock far ahead has charged, as the store's error says.
+func (r *request) ahead() {
+	for _, p := range r.parts {
+		k := p.counter
+		if k.mending {
+			continue
+		}
+		k.mending = true
+		r.world.after(r.world.between(time.Second, 30*time.Second), func() {
+			k.mending = false
+			if r.world.busy() {
+				r.world.reset(k)
+			}
+		})
+	}
+}
+
+// admitted looks whether the charge made is to be corrected later: its true cost was another, or the work failed.
+func (r *request) admitted() {
+	w := r.world
+	for _, p := range r.parts {
+		if !w.chance(w.plan.Settled) {
+			continue
+		}
+		deltas := w.correction(&p.charge)
+		if deltas == nil {
+			continue
+		}
+		later := &request{world: w, environment: r.environment, operation: settle, parts: []*part{{
+			counter: p.counter, charge: p.charge, receipt: p.verdict.Receipt, deltas: deltas, entry: r.born,
+		}}}
+		w.after(w.exponential(p.charge.Limits[0].Window/4), func() {
+			if w.busy() {
+				later.begin(w.chance(w.plan.ColdReceipts))
+			}
+		})
+	}
+}
+
+// begin starts a request of an environment, or of any other one.
+func (r *request) begin(elsewhere bool) {
+	w := r.world
+	if elsewhere || !r.environment.live() {
+		r.environment = w.anyEnvironment()
+	}
+	r.environment.busy++
+	r.now, r.born = r.environment.clock.Now(), w.now
+	w.start(r)
+}
+
+// correction draws what a charge turns out to have cost more, or less; nil if there is nothing to correct.
+func (w *world) correction(c *limit.Charge) []int64 {
+	deltas, some := make([]int64, len(c.Limits)), false
+	for i := range c.Limits {
+		if !c.Limits[i].Correctable() {
+			continue
+		}
+		switch u := w.random.Float64(); {
+		case u < 0.4:
+			deltas[i] = -c.Costs[i]
+		case u < 0.7 && c.Costs[i] > 1:
+			deltas[i] = -1 - w.random.Int64N(c.Costs[i])
+		case u < 0.85:
+			deltas[i] = 1 + w.random.Int64N(max(1, c.Limits[i].Capacity/8))
+		}
+		some = some || deltas[i] != 0
+	}
+	if !some {
+		return nil
+	}
+	return deltas
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+)
+
+// epoch is when every world begins: a whole minute, in Unix nanoseconds.
+const epoch = int64(1_700_000_040) * int64(time.Second)
+
+const tableName = "counters"
+
+// world is one run of a Plan. Everything in it but posted and finished belongs to the goroutine that runs it.
+type world struct {
+	plan    *Plan
+	tamper  Tamper
+	quiesce func()
+	random  *rand.Rand
+	queue   queue
+	now     int64 // true time, Unix nanoseconds
+
+	table        *dynamomodel.Table
+	environments []*environment
+	born         int // environments ever started
+	subjects     []*subject
+	counters     map[string]*counter
+	report       *Report
+
+	want    int64 // decisions after which no more requests come
+	pending int   // requests, calls and settlements under way
+
+	mu       sync.Mutex
+	posted   []*call    // calls of DynamoDB that stores wait for
+	finished []*request // requests that their stores have answered
+}
+
+// Run plays the plan until so many decisions have been made and nothing is under way any more. quiesce returns once every
+// goroutine that the world has started waits for it: synctest.Wait. tamper, which may be nil, changes what stores write.
+func (p *Plan) Run(decisions int64, quiesce func(), tamper Tamper) *Report {
+	w := &world{
+		plan: p, tamper: tamper, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
+		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
+	}
+	for range p.Environments {
+		w.environments = append(w.environments, w.newEnvironment())
+	}
+	for i := range p.Subjects {
+		w.subjects = append(w.subjects, w.newSubject(i))
+	}
+	w.planFaults()
+	for !w.over() {
+		next, ok := w.queue.pop()
+		if !ok {
+			break
+		}
+		w.now = next.at
+		next.do()
+	}
+	w.report.Simulated = time.Duration(w.now - epoch)
+	return w.report
+}
+
+// busy reports whether requests still come.
+func (w *world) busy() bool {
+	return w.report.Decisions < w.want && len(w.report.Violations) < maxViolations
+}
+
+func (w *world) over() bool { return !w.busy() && w.pending == 0 }
+
+func (w *world) after(d time.Duration, do func()) { w.queue.push(w.now+int64(d), do) }
+
+// every has something happen again and again, at random moments with this mean distance, as long as requests come.
+func (w *world) every(mean time.Duration, do func()) {
+	if mean <= 0 {
+		return
+	}
+	w.after(w.exponential(mean), func() {
+		if w.busy() {
+			do()
+			w.every(mean, do)
+		}
+	})
+}
+
+// start lets a store work on a request until it waits for DynamoDB or has answered.
+func (w *world) start(r *request) {
+	w.pending++
+	go func() {
+		r.run()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.finished = append(w.finished, r)
+	}()
+	w.settle()
+}
+
+// post is how a store's call reaches the world. It returns when the world has answered.
+func (w *world) post(c *call) {
+	w.mu.Lock()
+	w.posted = append(w.posted, c)
+	w.mu.Unlock()
+	<-c.answered
+}
+
+// settle waits until every store waits, and takes up what they have come to. A store may have several goroutines at work:
+// their calls are put in an order that does not depend on which of them ran first.
+func (w *world) settle() {
+	w.quiesce()
+	w.mu.Lock()
+	posted, finished := w.posted, w.finished
+	w.posted, w.finished = nil, nil
+	w.mu.Unlock()
+	if len(posted) > 1 {
+		slices.SortFunc(posted, func(a, b *call) int { return cmp.Compare(a.name(), b.name()) })
+	}
+	for _, c := range posted {
+		w.dispatch(c)
+	}
+	for _, r := range finished {
+		w.pending--
+		r.done()
+	}
+}
+
+func (w *world) exponential(mean time.Duration) time.Duration {
+	return time.Duration(w.random.ExpFloat64() * float64(mean))
+}
+
+// between returns a random duration in [low, high].
+func (w *world) between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.random.Float64() < p }

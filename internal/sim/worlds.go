@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// worlds are the kinds of worlds: in each, other things go wrong. Where few denials are by a view, a decision takes ten times
+// as long: of those worlds a quarter as many decisions are asked.
+var worlds = []struct {
+	name  string
+	share float64
+	draw  func(*draw)
+}{
+	{"calm", 1, func(d *draw) { d.sliding() }},
+	{"faults", 1, func(d *draw) {
+		d.sliding()
+		d.breakNetwork()
+	}},
+	{"clocks", 1, func(d *draw) {
+		d.sliding()
+		d.plan.Clocks.Error = d.duration(50*time.Millisecond, time.Second)
+	}},
+	{"jumps", 1, func(d *draw) {
+		d.sliding()
+		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), Most: d.duration(time.Second, time.Minute)}
+	}},
+	{"operators", 1, func(d *draw) {
+		d.sliding()
+		d.rule()
+	}},
+	{"corrections", 1, func(d *draw) {
+		d.sliding()
+		d.correct()
+		d.plan.Resets = d.each(2000)
+	}},
+	{"algorithms", 0.25, func(d *draw) { d.mixed() }},
+	{"idle", 0.25, func(d *draw) {
+		d.sliding()
+		d.rest()
+	}},
+	{"tight", 0.25, func(d *draw) { d.tight() }},
+	{"everything", 0.25, func(d *draw) {
+		d.mixed()
+		d.breakNetwork()
+		d.rule()
+		d.correct()
+		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), Most: 20 * time.Second}
+	}},
+}
+
+// sliding adds sliding windows under every load, some with bursts at their borders.
+func (d *draw) sliding() {
+	for i, load := range loads {
+		s := d.subject(load, d.limits(limit.SlidingWindow))
+		s.Edges = i%2 == 1
+	}
+}
+
+// mixed adds limits of all algorithms, one to three for each subject. Two neighbours may be charged together.
+func (d *draw) mixed() {
+	for i, load := range loads {
+		s := d.subject(load, d.limits(d.any(d.int(1, 3))...))
+		s.Edges = i%2 == 0
+		if len(s.Limits) > 1 || i == 0 {
+			s.Free = 0.1 + 0.5*d.Float64()
+		}
+		if i > 0 && i%2 == 0 {
+			s.Partner = i - 1
+		}
+	}
+}
+
+// tight adds small windows of few slots and few units, where environments get in each other's way.
+func (d *draw) tight() {
+	d.rate = float64(d.int(1, 8))
+	for i, load := range []float64{0.5, 1, 2, 5, 20} {
+		l := d.limit(limit.SlidingWindow)
+		l.Capacity = int64(d.int(1, 4))
+		l.Granularity = d.duration(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
+		l.Window = time.Duration(d.int(1, 3)) * l.Granularity
+		s := d.subject(load, []limit.Limit{l})
+		s.Edges = i%2 == 0
+	}
+	d.breakNetwork()
+	d.correct()
+	d.plan.Network.Latency = d.duration(5*time.Millisecond, 40*time.Millisecond)
+	d.plan.Clocks.Error = d.duration(0, 500*time.Millisecond)
+	d.plan.Resets, d.plan.Raises = d.each(1000), d.each(200)
+}
+
+func (d *draw) breakNetwork() {
+	n := &d.plan.Network
+	n.Slow, n.Throttled, n.Conflicts = 0.02*d.Float64(), 0.05*d.Float64(), 0.02*d.Float64()
+	n.LostRequests, n.LostAnswers, n.Stuck = 0.03*d.Float64(), 0.05*d.Float64(), 0.03*d.Float64()
+	n.StuckFor = d.duration(100*time.Millisecond, 2*time.Minute)
+	d.plan.Deaths, d.plan.Freezes = d.each(2000), d.each(2000)
+}
+
+// rule has operators reset counters and change capacities and shapes.
+func (d *draw) rule() {
+	d.plan.Resets, d.plan.Raises, d.plan.Reshapes = d.each(2000), d.each(1000), d.each(20_000)
+}
+
+func (d *draw) correct() {
+	d.plan.Settled, d.plan.ColdReceipts, d.plan.Peeks = 0.05+0.4*d.Float64(), 0.3, 0.001
+}
+
+// rest has every subject pause until about when its item expires, again and again.
+func (d *draw) rest() {
+	d.breakNetwork()
+	d.correct()
+	d.plan.Clocks.Error = d.duration(0, time.Second)
+	d.plan.LateExpiry = 0.2
+	d.plan.Deaths, d.plan.Freezes = 10*time.Hour/time.Duration(d.plan.Environments), time.Hour/time.Duration(d.plan.Environments)
+	for i := range d.plan.Subjects {
+		s := &d.plan.Subjects[i]
+		s.Edges, s.Active, s.Pause = false, 200*s.distance(), s.Limits[0].Window+time.Hour-5*time.Second
+	}
+}
