@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 )
+
+// order is the order in which to try so many mutants: a random one, always the same, so that what a budget allows for is a
+// fair sample.
+func order(n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(n) }
 
 // examine tries every mutant of a target and returns what became of each.
 func examine(ctx context.Context, t target, workers int, grace time.Duration, progress io.Writer) ([]result, error) {
@@ -32,7 +37,7 @@ func examine(ctx context.Context, t target, workers int, grace time.Duration, pr
 	tally := newTally(progress, t.pkg, len(results))
 	var group errgroup.Group
 	group.SetLimit(workers)
-	for i := range results {
+	for _, i := range order(len(results)) {
 		group.Go(func() error {
 			dir, err := os.MkdirTemp(scratch, "")
 			if err != nil || ctx.Err() != nil {
