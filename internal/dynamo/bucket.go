@@ -28,7 +28,7 @@ func planBucket(v *view, i int, l *limit.Limit, now time.Time, cost int64) *buck
 	return w
 }
 
-func (w *bucketWrite) spell(x *expression) {
+func (w *bucketWrite) spell(x *expression, _ bool) {
 	attribute := w.letter + attrFull
 	full, now := x.name(attribute), x.number(w.letter+"t", w.now)
 	if w.draining {

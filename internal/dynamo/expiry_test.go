@@ -79,43 +79,58 @@ func TestRemovalsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTidying has only strangers charge a key: nobody could name the expired slots, so a write of its own follows.
-func TestTidying(t *testing.T) {
-	w := newWorld(t, 1000, 4)
-	for slot := range int64(4) {
+// strangers charge a key at the slots from 0, one each, with no views of it: nobody could name the slots that expire.
+func (w *world) strangers(slots int64) {
+	w.t.Helper()
+	for slot := range slots {
 		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
 	}
-	w.must(true, "B", 20, 1) // sees four expired slots of a window of four
+}
+
+// elsewhere has a caller charge another key, which sends the tidying that is due.
+func (w *world) elsewhere(name string, slot int64) {
+	w.t.Helper()
+	other := w.charge(1)
+	other.Key = "rule|user:2|00000000"
+	if err := w.caller(name).Charge(context.Background(), w.time(slot), other, &limit.Verdict{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTidying(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1) // sees eight expired slots of a window of ten
 	if w.slot(0) != 1 {
 		t.Fatal("slot 0 went too early")
 	}
-	other := w.charge(1)
-	other.Key = "rule|user:2|00000000"
-	if err := w.caller("B").Charge(context.Background(), w.time(20), other, &limit.Verdict{}); err != nil {
-		t.Fatal(err)
-	}
-	if w.slot(0)+w.slot(3) != 0 || w.slot(20) != 1 || units(w.item()["aC"]) != 5 {
+	w.elsewhere("B", 40)
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || units(w.item()["aC"]) != 9 {
 		t.Errorf("item after tidying: %v", w.item())
 	}
 	w.calls("B")
-	w.must(true, "B", 21, 1)
+	w.must(true, "B", 41, 1)
+	w.cost("B", 0, 1)
+}
+
+// TestTidyingIsWorthIt leaves fewer slots behind than are worth a write.
+func TestTidyingIsWorthIt(t *testing.T) {
+	w := newWorld(t, 1000, 4)
+	w.strangers(4)
+	w.must(true, "B", 40, 1)
+	w.calls("B")
+	w.elsewhere("B", 40)
 	w.cost("B", 0, 1)
 }
 
 // TestTidyingTouchesNothingNew gives the key a new charge between the sight of the expired slots and their removal.
 func TestTidyingTouchesNothingNew(t *testing.T) {
-	w := newWorld(t, 1000, 4)
-	for slot := range int64(4) {
-		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
-	}
-	w.must(true, "B", 20, 1)
-	w.must(true, "C", 20, 1)
-	other := w.charge(1)
-	other.Key = "rule|user:2|00000000"
-	if err := w.caller("B").Charge(context.Background(), w.time(20), other, &limit.Verdict{}); err != nil {
-		t.Fatal(err)
-	}
-	if w.slot(0) != 1 || w.slot(20) != 2 {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1)
+	w.must(true, "C", 40, 1)
+	w.elsewhere("B", 40)
+	if w.slot(0) != 1 || w.slot(40) != 2 {
 		t.Errorf("the item had changed, and was tidied all the same: %v", w.item())
 	}
 }

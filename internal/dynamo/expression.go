@@ -115,9 +115,12 @@ func chargeExpression(w *write, newLife string) *expression {
 		x.require(x.name(attrLife), "=", x.text("e", w.life))
 	} else {
 		x.set(attrLife, x.orElse(attrLife, x.text("e", newLife)))
+		if w.proven {
+			x.require("attribute_not_exists(" + x.name(attrLife) + ")")
+		}
 	}
 	for _, l := range w.limits {
-		l.spell(x)
+		l.spell(x, w.proven)
 	}
 	x.set(attrTTL, x.number("ttl", w.ttl))
 	return x

@@ -3,7 +3,6 @@ package dynamo
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -25,7 +24,7 @@ func planLog(v *view, i int, l *limit.Limit, now time.Time, cost int64) *logWrit
 	w := &logWrite{letter: letter(i), cost: cost}
 	var state limit.State
 	if v != nil {
-		state.Slots = limit.NewSlots(slices.Clone(v.states[i].All()))
+		state = v.states[i].Clone()
 		w.total = v.totals[i]
 		_, w.known = state.Newest()
 	}
@@ -34,7 +33,7 @@ func planLog(v *view, i int, l *limit.Limit, now time.Time, cost int64) *logWrit
 	return w
 }
 
-func (w *logWrite) spell(x *expression) {
+func (w *logWrite) spell(x *expression, _ bool) {
 	total := w.letter + attrTotal
 	if w.known {
 		x.require(x.name(total), "=", x.number(w.letter+"v", w.total))

@@ -12,12 +12,16 @@ type write struct {
 	life   string       // of the view; empty without one
 	limits []limitWrite // of the limits that cost something
 	ttl    int64        // Unix seconds
+	// proven has the view alone prove that there is room, and no credit: a transaction's answer shows no item that could be
+	// checked. Without a view the counter must be new.
+	proven bool
 }
 
 // limitWrite is what a write does to one limit.
 type limitWrite interface {
-	// spell adds the condition under which the charge keeps the limit, and the update that makes it.
-	spell(x *expression)
+	// spell adds the condition under which the charge keeps the limit, and the update that makes it. proven is the
+	// write's.
+	spell(x *expression, proven bool)
 }
 
 // plan says what to write to make the charge, given a view (nil for none) that does not deny it. Limits whose cost is 0

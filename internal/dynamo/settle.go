@@ -26,9 +26,12 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if len(x.sets) == 0 {
 			return nil
 		}
-		after, written, err := s.send(ctx, now, c, x, seen)
-		if err != nil || written {
+		after, came, err := s.send(ctx, now, c, x)
+		if err != nil || came == wrote {
 			return err
+		}
+		if came == forestalled {
+			continue
 		}
 		if r.Life != "" && (after == nil || after.life != r.Life) {
 			return nil
@@ -48,7 +51,9 @@ func settleExpression(seen *view, c *limit.Charge, r *limit.Receipt, deltas []in
 	grows := false
 	for i := range c.Limits {
 		l := &c.Limits[i]
-		slots[i] = max(slots[i], r.Slots[i])
+		if r.Life != "" {
+			slots[i] = max(slots[i], r.Slots[i]) // charged, so the newest slot is no earlier
+		}
 		switch {
 		case deltas[i] < 0 && r.Life != "" && givable(seen, i, l, r.Slots[i], -deltas[i], now):
 			giveBack(x, letter(i), r.Slots[i], -deltas[i])

@@ -53,8 +53,8 @@ func slotsBefore(s *limit.Slots, first int64) (numbers []int64) {
 	return numbers
 }
 
-func (w *slotWrite) spell(x *expression) {
-	x.require(w.condition(x))
+func (w *slotWrite) spell(x *expression, proven bool) {
+	x.require(w.condition(x, proven))
 	w.update(x)
 	for _, expired := range w.expired {
 		x.remove(slotName(w.letter, expired))
@@ -63,16 +63,19 @@ func (w *slotWrite) spell(x *expression) {
 
 // condition holds if the charge keeps its limit: the total is under the ceiling that the view proves, or the credit that
 // an earlier caller worked out covers the cost. Time must not run backwards in either case.
-func (w *slotWrite) condition(x *expression) string {
+func (w *slotWrite) condition(x *expression, proven bool) string {
 	total, newest := x.name(w.letter+attrTotal), x.name(w.letter+attrNewest)
-	credit, capacity := x.name(w.letter+attrCredit), x.name(w.letter+attrCapacity)
 	slot := x.number(w.letter+"q", w.slot)
-	covered := capacity + " = " + x.number(w.letter+"n", w.capacity) + " AND " + credit + " >= " + x.number(w.letter+"c", w.cost)
 	switch {
-	case w.known:
-		return newest + " <= " + slot + " AND (" + total + " <= " + x.number(w.letter+"b", w.ceiling) + " OR (" + covered + "))"
-	case w.viewed: // the limit had never been charged in this life: if it has been since, look again
+	case proven && w.known:
+		return newest + " <= " + slot + " AND " + total + " <= " + x.number(w.letter+"b", w.ceiling)
+	case proven || w.viewed && !w.known: // never charged in this life: if it has been since, look again
 		return "attribute_not_exists(" + newest + ")"
+	}
+	credit, capacity := x.name(w.letter+attrCredit), x.name(w.letter+attrCapacity)
+	covered := capacity + " = " + x.number(w.letter+"n", w.capacity) + " AND " + credit + " >= " + x.number(w.letter+"c", w.cost)
+	if w.known {
+		return newest + " <= " + slot + " AND (" + total + " <= " + x.number(w.letter+"b", w.ceiling) + " OR (" + covered + "))"
 	}
 	return "(attribute_not_exists(" + newest + ") OR (" + newest + " <= " + slot + " AND " + covered + "))"
 }

@@ -111,11 +111,14 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 			defer s.tidyOthers(ctx, c.Key)()
 		}
 		w := plan(seen, c, now, s.opts.Wall(), attempt == 0)
-		var charged bool
-		if seen, charged, err = s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife()), seen); err != nil {
+		after, came, err := s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife()))
+		if err != nil {
 			return err
 		}
-		if charged {
+		if came != forestalled {
+			seen = after
+		}
+		if came == wrote {
 			if err = tampered(seen, c, now); err != nil {
 				return err
 			}
@@ -129,6 +132,9 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 
 // Denies reports, without any call, whether a view proves that the charge would be denied; if so v holds the denial.
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	if c.Check() != nil {
+		return false // Charge says what is wrong with it
+	}
 	seen := s.views.get(c)
 	return seen != nil && fresh(seen, now) && s.verdict(seen, c, now, v) == nil && !v.Allowed
 }
@@ -209,23 +215,31 @@ func ahead(seen *view, c *limit.Charge, now time.Time) bool {
 	return false
 }
 
-// send makes one conditional write. It returns the state of the item afterwards, written or not, nil if there is none;
-// where a transaction holds the item it returns the view as it was.
-func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression, seen *view) (after *view, written bool, err error) {
+// effect is what came of a write.
+type effect uint8
+
+const (
+	wrote       effect = iota
+	unproven           // refused by its condition
+	forestalled        // refused, with nothing learned, because a transaction is on the item
+)
+
+// send makes one conditional write. It returns the state of the item afterwards, written or refused; nil if there is none.
+func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression) (after *view, came effect, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, x.input(s.table, c.Key))
-	old, refused := conditionFailed(err)
+	old, failed := conditionFailed(err)
 	switch {
-	case refused:
+	case failed:
 		after, err = s.keep(c, old, now)
-		return after, false, err
+		return after, unproven, err
 	case inTransaction(err):
-		return seen, false, nil
+		return nil, forestalled, nil
 	case err != nil:
-		return nil, false, Translate(err, s.table)
+		return nil, unproven, Translate(err, s.table)
 	}
 	after, err = s.keep(c, out.Attributes, now)
-	return after, err == nil, err
+	return after, wrote, err
 }
 
 // keep reads an item that DynamoDB has answered with, and keeps it as the view; nil if there is none.

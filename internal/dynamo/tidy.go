@@ -15,6 +15,9 @@ type tidying struct {
 	of   *limit.Charge
 }
 
+// fewestTidied is how many expired slots are worth a write.
+const fewestTidied = 8
+
 // noteTidying remembers, after a write without a view that left more than half a window of expired slots, to remove them
 // when the next request comes: a Lambda does nothing between requests. A write with a view removes them itself.
 func (s *Store) noteTidying(w *write, after *view, c *limit.Charge) {
@@ -26,7 +29,7 @@ func (s *Store) noteTidying(w *write, after *view, c *limit.Charge) {
 	}
 	for i := range c.Limits {
 		l := &c.Limits[i]
-		if expired := len(unreachable(after, i, l)); expired > 0 && int64(expired) > l.Slots()/2 {
+		if expired := int64(len(unreachable(after, i, l))); expired >= max(fewestTidied, l.Slots()/2+1) {
 			s.tidying.Store(&tidying{key: c.Key, view: after, of: &limit.Charge{Key: c.Key, Limits: c.Limits}})
 			return
 		}
@@ -51,7 +54,7 @@ func (s *Store) tidyOthers(ctx context.Context, key string) (wait func()) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _, _ = s.send(ctx, due.view.seen, due.of, tidyExpression(due.view, due.of.Limits), due.view)
+		_, _, _ = s.send(ctx, due.view.seen, due.of, tidyExpression(due.view, due.of.Limits))
 	})
 	return wg.Wait
 }

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,14 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// member is one of the charges of a transaction.
+type member struct {
+	charge  *limit.Charge
+	verdict *limit.Verdict
+	view    *view // nil for none
+	life    string
+}
+
 // ChargeAll takes the costs of several counters or of none, in one transaction: each write costs twice as much as alone.
 // The keys must differ. If one of the charges is denied, nothing is charged, and the verdicts of the others say what they
 // would get.
@@ -18,29 +25,32 @@ import (
 // A transaction returns no item, so what is left is reckoned from the view that the charge was proven by: others may have
 // taken more since.
 func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if err := limit.CheckAll(cs); err != nil {
+	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
 	}
-	seen := make([]*view, len(cs))
+	var members []*member
 	for i, c := range cs {
-		seen[i] = s.views.get(c)
+		if !c.Free() {
+			members = append(members, &member{charge: c, verdict: vs[i], view: s.views.get(c)})
+		} else if err := s.Peek(ctx, now, c, vs[i]); err != nil {
+			return err
+		}
 	}
 	for attempt := range maxAttempts + 1 {
-		allowed, err := s.judgeAll(ctx, now, cs, seen, vs)
-		if err != nil || !allowed {
+		allowed, err := s.judgeAll(ctx, now, members)
+		if err != nil || !allowed || len(members) == 0 {
 			return err
 		}
 		if attempt == maxAttempts {
 			break
 		}
-		lives := s.newLives(seen)
-		charged, err := s.transact(ctx, now, cs, seen, lives, attempt == 0)
+		charged, err := s.transact(ctx, now, members)
 		if err != nil {
 			return err
 		}
 		if charged {
-			for i, c := range cs {
-				s.admitUnseen(seen[i], lives[i], c, now, vs[i])
+			for _, m := range members {
+				s.admitUnseen(m, now)
 			}
 			return nil
 		}
@@ -49,58 +59,41 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 }
 
 // judgeAll judges every charge, and brings its view up to date where judge does.
-func (s *Store) judgeAll(ctx context.Context, now time.Time, cs []*limit.Charge, seen []*view, vs []*limit.Verdict) (allowed bool, err error) {
+func (s *Store) judgeAll(ctx context.Context, now time.Time, members []*member) (allowed bool, err error) {
 	allowed = true
-	for i, c := range cs {
-		if seen[i], err = s.judge(ctx, now, c, seen[i], vs[i]); err != nil {
+	for _, m := range members {
+		if m.view, err = s.judge(ctx, now, m.charge, m.view, m.verdict); err != nil {
 			return false, err
 		}
-		allowed = allowed && vs[i].Allowed
+		allowed = allowed && m.verdict.Allowed
 	}
 	return allowed, nil
 }
 
-// newLives returns the life that each counter has after the transaction.
-func (s *Store) newLives(seen []*view) []string {
-	lives := make([]string, len(seen))
-	for i := range seen {
-		if lives[i] = s.opts.NewLife(); seen[i] != nil {
-			lives[i] = seen[i].life
-		}
-	}
-	return lives
-}
-
-// transact writes all charges or none. Refused, it leaves in seen what it has learned. A counter without a view must be
-// new, because a transaction that goes through would not tell which life it has charged.
-func (s *Store) transact(ctx context.Context, now time.Time, cs []*limit.Charge, seen []*view, lives []string, keepCredit bool) (charged bool, err error) {
+// transact writes all charges or none. Refused, it leaves in the views what it has learned. A counter without a view must
+// be new, because a transaction that goes through would not tell which life it has charged.
+func (s *Store) transact(ctx context.Context, now time.Time, members []*member) (charged bool, err error) {
 	var in dynamodb.TransactWriteItemsInput
-	var parts []int
-	for i, c := range cs {
-		if c.Free() {
-			continue
+	for _, m := range members {
+		w := plan(m.view, m.charge, now, s.opts.Wall(), false)
+		w.proven = true
+		if m.life = w.life; m.view == nil {
+			m.life = s.opts.NewLife()
 		}
-		x := chargeExpression(plan(seen[i], c, now, s.opts.Wall(), keepCredit), lives[i])
-		if seen[i] == nil {
-			x.require("attribute_not_exists(" + x.name(attrLife) + ")")
-		}
-		in.TransactItems = append(in.TransactItems, x.part(s.table, c.Key))
-		parts = append(parts, i)
+		x := chargeExpression(w, m.life)
+		in.TransactItems = append(in.TransactItems, x.part(s.table, m.charge.Key))
 	}
-	if len(parts) == 0 {
-		return true, nil
-	}
-	s.writes.Add(2 * int64(len(parts)))
+	s.writes.Add(2 * int64(len(members)))
 	_, err = s.api.TransactWriteItems(ctx, &in)
 	reasons := canceled(err)
-	if len(reasons) != len(parts) {
+	if len(reasons) != len(members) {
 		return err == nil, Translate(err, s.table)
 	}
-	for n, i := range parts {
-		switch aws.ToString(reasons[n].Code) {
+	for i, m := range members {
+		switch aws.ToString(reasons[i].Code) {
 		case "None", "TransactionConflict": // nothing learned
 		case "ConditionalCheckFailed":
-			if seen[i], err = s.keep(cs[i], reasons[n].Item, now); err != nil {
+			if m.view, err = s.keep(m.charge, reasons[i].Item, now); err != nil {
 				return false, err
 			}
 		default:
@@ -111,25 +104,21 @@ func (s *Store) transact(ctx context.Context, now time.Time, cs []*limit.Charge,
 }
 
 // admitUnseen fills in the verdict of a charge that a transaction made. The view with the charge added to it is no state
-// that the item need have had, but nothing in it is more than is in the item: it serves as one.
-func (s *Store) admitUnseen(seen *view, life string, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	if c.Free() {
-		return
-	}
-	after := newView(life, c.Limits, now)
+// that the item need have had, but nothing in it is more than is in the item: it serves as one, and is as old as it was.
+func (s *Store) admitUnseen(m *member, now time.Time) {
+	c := m.charge
+	after := newView(m.life, c.Limits, now)
 	for i := range c.Limits {
-		l := &c.Limits[i]
-		if seen != nil {
-			after.totals[i] = seen.totals[i]
-			after.states[i] = limit.State{Slots: limit.NewSlots(slices.Clone(seen.states[i].All())), Bucket: seen.states[i].Bucket}
+		if m.view != nil {
+			after.seen, after.totals[i], after.states[i] = m.view.seen, m.view.totals[i], m.view.states[i].Clone()
 		}
-		after.states[i].Take(l, now, c.Costs[i])
+		after.states[i].Take(&c.Limits[i], now, c.Costs[i])
 		if full, charged := after.states[i].Full(); charged {
 			after.totals[i] = full
-		} else {
+		} else if !c.Limits[i].Bucket() {
 			after.totals[i] += c.Costs[i]
 		}
 	}
 	s.views.put(c.Key, after)
-	admit(after, c, now, v)
+	admit(after, c, now, m.verdict)
 }

@@ -146,7 +146,7 @@ func (w *world) lost(name string, slot, cost int64) {
 // not the caller's to give.
 func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	before := w.item()
-	err := w.caller(name).Settle(context.Background(), w.time(slot), w.charge(0), &of, []int64{delta})
+	err := w.caller(name).Settle(context.Background(), w.time(slot), w.charge(max(0, -delta)), &of, []int64{delta})
 	if life, ok := before["e"].(*types.AttributeValueMemberS); !ok || life.Value != of.Life {
 		return err
 	}

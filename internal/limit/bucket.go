@@ -72,11 +72,10 @@ func (l *Limit) delay(backlog time.Duration) time.Duration {
 func (b *Bucket) take(l *Limit, now time.Time, cost int64) Result {
 	if cost != 0 {
 		now := now.UnixNano()
-		if !b.charged || b.full < now {
-			b.full = now
+		if !b.charged {
+			*b = NewBucket(now)
 		}
-		b.full += cost * int64(l.Interval())
-		b.charged = true
+		b.full = max(b.full, now) + cost*int64(l.Interval())
 	}
 	return b.left(l, now, cost)
 }
@@ -86,7 +85,7 @@ func (b *Bucket) left(l *Limit, now time.Time, cost int64) Result {
 	backlog := b.backlog(now)
 	r := Result{Allowed: true, Remaining: max(0, int64((l.Drain()-backlog)/l.Interval())), Reset: backlog}
 	if cost != 0 {
-		r.Delay = l.delay(max(0, backlog-time.Duration(cost)*l.Interval()))
+		r.Delay = l.delay(backlog - time.Duration(cost)*l.Interval())
 	}
 	return r
 }

@@ -32,6 +32,7 @@ func TestInterval(t *testing.T) {
 func TestFull(t *testing.T) {
 	l := token(10, 10*sec, 5)
 	var state limit.State
+	state.Take(&l, epoch, 0)
 	if full, ok := state.Full(); ok {
 		t.Errorf("a bucket never charged is full at %d", full)
 	}
@@ -79,6 +80,9 @@ func TestLoweredBucket(t *testing.T) {
 	var state limit.State
 	state.Take(&wide, epoch, 9)
 	if got, want := state.Judge(&narrow, epoch, 1), (limit.Result{Reset: 9 * sec, RetryAfter: 9 * sec}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := state.Left(&narrow, epoch, 0), (limit.Result{Allowed: true, Reset: 9 * sec}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got, want := state.Judge(&narrow, epoch.Add(9*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {

@@ -34,32 +34,35 @@ func (c *Calendar) start(window int64) time.Time {
 	n := int(window)
 	switch c.Unit {
 	case Week:
-		return time.Date(1970, time.January, 7*n-2, 0, 0, 0, 0, c.Location) // 29 December 1969 was a Monday
+		return time.Date(1970, time.January, 7*n-2, 0, 0, 0, 0, c.Location) // from Monday, 29 December 1969
 	case Month:
 		return time.Date(1970, time.January+time.Month(n), max(1, c.Anchor), 0, 0, 0, 0, c.Location)
 	}
 	return time.Date(1970, time.January, 1+n, 0, 0, 0, 0, c.Location)
 }
 
-// windowAt returns the window that holds t: the last one that has begun. The guess from the date is off by one at most.
+// windowAt returns the window that holds t: the one of its date, or a neighbour where months do not start on the 1st or
+// clocks leave out midnight.
 func (c *Calendar) windowAt(t time.Time) int64 {
-	window := c.guess(t.In(c.Location))
-	for c.start(window).After(t) {
-		window--
-	}
-	for !c.start(window + 1).After(t) {
-		window++
+	window := c.dated(t.In(c.Location))
+	switch {
+	case c.start(window).After(t):
+		return window - 1
+	case !c.start(window + 1).After(t):
+		return window + 1
 	}
 	return window
 }
 
-func (c *Calendar) guess(t time.Time) int64 {
+// dated returns the window of a date, for months that start on the 1st.
+func (c *Calendar) dated(t time.Time) int64 {
 	if c.Unit == Month {
 		return int64(t.Year()-1970)*12 + int64(t.Month()-time.January)
 	}
-	days := t.Unix() / int64(24*time.Hour/time.Second)
+	midnight := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	days := midnight.Unix() / (24 * 3600)
 	if c.Unit == Week {
-		return days / 7
+		return floor(days+3, 7) // 1 January 1970 was a Thursday
 	}
 	return days
 }

@@ -80,6 +80,31 @@ func moment(t *testing.T, s string) time.Time {
 	return at
 }
 
+// TestNumbersOfWindows pins the numbers of windows, by which counters are stored.
+func TestNumbersOfWindows(t *testing.T) {
+	for _, test := range []struct {
+		unit limit.Unit
+		at   time.Time
+		want int64
+	}{
+		{limit.Day, time.Date(1970, time.January, 1, 23, 0, 0, 0, time.UTC), 0},
+		{limit.Day, time.Date(1969, time.December, 31, 1, 0, 0, 0, time.UTC), -1},
+		{limit.Day, time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC), 20778},
+		{limit.Week, time.Date(1970, time.January, 4, 23, 0, 0, 0, time.UTC), 0}, // a Sunday
+		{limit.Week, time.Date(1970, time.January, 5, 0, 0, 0, 0, time.UTC), 1},
+		{limit.Week, time.Date(1969, time.December, 29, 0, 0, 0, 0, time.UTC), 0},
+		{limit.Week, time.Date(1969, time.December, 28, 23, 0, 0, 0, time.UTC), -1},
+		{limit.Month, time.Date(1970, time.January, 31, 0, 0, 0, 0, time.UTC), 0},
+		{limit.Month, time.Date(1969, time.December, 31, 0, 0, 0, 0, time.UTC), -1},
+		{limit.Month, time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC), 682},
+	} {
+		l := calendar(1, &limit.Calendar{Unit: test.unit, Location: time.UTC})
+		if got := l.SlotAt(test.at); got != test.want {
+			t.Errorf("unit %d: %v is in window %d, want %d", test.unit, test.at, got, test.want)
+		}
+	}
+}
+
 func TestNominal(t *testing.T) {
 	for unit, want := range map[limit.Unit]time.Duration{limit.Day: 24 * time.Hour, limit.Week: 168 * time.Hour, limit.Month: 720 * time.Hour} {
 		if got := (&limit.Calendar{Unit: unit}).Nominal(); got != want {

@@ -32,10 +32,13 @@ func (c *Charge) Check() error {
 }
 
 // CheckAll returns an error for charges that no store can judge together: there must be 1 to MaxLimits of them, each on a
-// key of its own.
-func CheckAll(cs []*Charge) error {
+// key of its own and with a verdict to fill in.
+func CheckAll(cs []*Charge, vs []*Verdict) error {
 	if len(cs) == 0 || len(cs) > MaxLimits {
 		return fmt.Errorf("%d charges at once: want 1 to %d", len(cs), MaxLimits)
+	}
+	if len(vs) != len(cs) {
+		return fmt.Errorf("%d verdicts for %d charges", len(vs), len(cs))
 	}
 	for i, c := range cs {
 		if err := c.Check(); err != nil {
@@ -50,8 +53,8 @@ func CheckAll(cs []*Charge) error {
 	return nil
 }
 
-// CheckSettlement returns an error for corrections of the charge that no store can make. There is one for each limit, of
-// MaxCapacity units at most, and of none for a limit that is not Correctable.
+// CheckSettlement returns an error for corrections of the charge that no store can make. There is one for each limit: at
+// most what was charged is given back, at most MaxCapacity charged more, and none for a limit that is not Correctable.
 func (c *Charge) CheckSettlement(deltas []int64) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -60,8 +63,8 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 		return fmt.Errorf("%d corrections for %d limits", len(deltas), len(c.Limits))
 	}
 	for i, delta := range deltas {
-		if delta < -MaxCapacity || delta > MaxCapacity {
-			return fmt.Errorf("limit %q: correction %d is out of range", c.Limits[i].Name, delta)
+		if delta < -c.Costs[i] || delta > MaxCapacity {
+			return fmt.Errorf("limit %q: correction %d of a charge of %d is out of range", c.Limits[i].Name, delta, c.Costs[i])
 		}
 		if l := &c.Limits[i]; delta != 0 && !l.Correctable() {
 			return fmt.Errorf("limit %q: a %s cannot be corrected", l.Name, l.Algorithm)

@@ -19,33 +19,38 @@ func TestCheck(t *testing.T) {
 	one := func(l limit.Limit) limit.Charge { return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{1}} }
 	day := &limit.Calendar{Unit: limit.Day, Location: time.UTC}
 	for name, c := range map[string]limit.Charge{
-		"no limits":                        {},
-		"a cost too few":                   {Limits: []limit.Limit{good}},
-		"a cost too many":                  {Limits: []limit.Limit{good}, Costs: []int64{1, 1}},
-		"nine limits":                      {Limits: slices.Repeat([]limit.Limit{good}, 9), Costs: make([]int64, 9)},
-		"a negative cost":                  {Limits: []limit.Limit{good}, Costs: []int64{-1}},
-		"no capacity":                      with(func(l *limit.Limit) { l.Capacity = 0 }),
-		"too much capacity":                with(func(l *limit.Limit) { l.Capacity = limit.MaxCapacity + 1 }),
-		"no window":                        with(func(l *limit.Limit) { l.Window = 0 }),
-		"a window of the past":             with(func(l *limit.Limit) { l.Window = -10 * sec }),
-		"a window that overflows":          one(weighted(1, math.MaxInt64)),
-		"slots without width":              with(func(l *limit.Limit) { l.Granularity = 0 }),
-		"slots of negative width":          with(func(l *limit.Limit) { l.Granularity = -sec }),
-		"slots that do not fill a window":  with(func(l *limit.Limit) { l.Granularity = 3 * sec }),
-		"601 slots":                        one(sliding(1, 601*sec, sec)),
-		"an unknown algorithm":             with(func(l *limit.Limit) { l.Algorithm = 6 }),
-		"a fixed window in slots":          with(func(l *limit.Limit) { l.Algorithm = limit.FixedWindow }),
-		"a counter in slots":               with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowCounter }),
-		"a log by the second":              with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowLog }),
-		"a log of 1001":                    one(exact(limit.MaxLog+1, sec)),
-		"a bucket in slots":                with(func(l *limit.Limit) { l.Algorithm, l.Burst = limit.TokenBucket, 1 }),
-		"a bucket that holds nothing":      one(token(1, sec, 0)),
-		"a bucket that holds too much":     one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
-		"a queue that drains too slowly":   one(leaky(1, limit.MaxDrain/2+1, 2)),
-		"a bucket that overflows":          one(token(1, math.MaxInt64, limit.MaxCapacity)),
-		"a calendar that slides":           with(func(l *limit.Limit) { l.Calendar = day }),
-		"a calendar nowhere":               one(calendar(1, &limit.Calendar{Unit: limit.Day})),
-		"a calendar of decades":            with(func(l *limit.Limit) { *l = calendar(1, day); l.Calendar = &limit.Calendar{Unit: 3, Location: time.UTC} }),
+		"no limits":                       {},
+		"a cost too few":                  {Limits: []limit.Limit{good}},
+		"a cost too many":                 {Limits: []limit.Limit{good}, Costs: []int64{1, 1}},
+		"nine limits":                     {Limits: slices.Repeat([]limit.Limit{good}, 9), Costs: make([]int64, 9)},
+		"a negative cost":                 {Limits: []limit.Limit{good}, Costs: []int64{-1}},
+		"no capacity":                     with(func(l *limit.Limit) { l.Capacity = 0 }),
+		"too much capacity":               with(func(l *limit.Limit) { l.Capacity = limit.MaxCapacity + 1 }),
+		"no window":                       with(func(l *limit.Limit) { l.Window = 0 }),
+		"a window of the past":            with(func(l *limit.Limit) { l.Window = -10 * sec }),
+		"a window that overflows":         one(weighted(1, math.MaxInt64)),
+		"slots without width":             with(func(l *limit.Limit) { l.Granularity = 0 }),
+		"slots of negative width":         with(func(l *limit.Limit) { l.Granularity = -sec }),
+		"slots that do not fill a window": with(func(l *limit.Limit) { l.Granularity = 3 * sec }),
+		"601 slots":                       one(sliding(1, 601*sec, sec)),
+		"an unknown algorithm":            with(func(l *limit.Limit) { l.Algorithm = 6 }),
+		"a fixed window in slots":         with(func(l *limit.Limit) { l.Algorithm = limit.FixedWindow }),
+		"a counter in slots":              with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowCounter }),
+		"a log by the second":             with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowLog }),
+		"a log of 1001":                   one(exact(1001, sec)),
+		"a bucket in slots":               with(func(l *limit.Limit) { l.Algorithm, l.Burst = limit.TokenBucket, 1 }),
+		"a bucket that holds nothing":     one(token(1, sec, 0)),
+		"a bucket that holds too much":    one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
+		"a queue that drains too slowly":  one(leaky(1, limit.MaxDrain/2+1, 2)),
+		"a bucket that overflows":         one(token(1, math.MaxInt64, limit.MaxCapacity)),
+		"a calendar that slides":          with(func(l *limit.Limit) { l.Calendar = day }),
+		"a calendar nowhere":              one(calendar(1, &limit.Calendar{Unit: limit.Day})),
+		"a calendar of decades":           with(func(l *limit.Limit) { *l = calendar(1, day); l.Calendar = &limit.Calendar{Unit: 3, Location: time.UTC} }),
+		"a month of a second": with(func(l *limit.Limit) {
+			*l = fixed(1, sec)
+			l.Calendar = &limit.Calendar{Unit: limit.Month, Location: time.UTC}
+		}),
+		"a bucket past 64 bits":            one(token(1, 1<<33, 1<<31)), // 2⁶⁴ ns to refill: none of it in the lower 64 bits
 		"months that start on the 29th":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 29})),
 		"months that start before the 1st": one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: -1})),
 		"weeks that start on the 2nd":      one(calendar(1, &limit.Calendar{Unit: limit.Week, Location: time.UTC, Anchor: 2})),
@@ -58,7 +63,8 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for name, l := range map[string]limit.Limit{
-		"600 slots": sliding(1, 600*sec, sec), "the largest capacity": fixed(limit.MaxCapacity, sec), "a log of 1000": exact(limit.MaxLog, sec),
+		"600 slots": sliding(1, 600*sec, sec), "the largest capacity": fixed(limit.MaxCapacity, sec), "a log of 1000": exact(1000, sec),
+		"a nanosecond": fixed(1, 1), "slots of a nanosecond": sliding(1, 10, 1),
 		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
 		"the longest window":            weighted(1, limit.MaxWindow),
 		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
@@ -91,21 +97,25 @@ func TestCheckAll(t *testing.T) {
 		"a key twice":      {charges("a", "b", "a"), false},
 		"one without cost": {bad, false},
 	} {
-		if err := limit.CheckAll(test.charges); (err == nil) != test.ok {
+		if err := limit.CheckAll(test.charges, make([]*limit.Verdict, len(test.charges))); (err == nil) != test.ok {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+	if limit.CheckAll(charges("a", "b"), make([]*limit.Verdict, 1)) == nil {
+		t.Error("a verdict too few is no error")
 	}
 }
 
 func TestCheckSettlement(t *testing.T) {
-	c := limit.Charge{Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)}, Costs: make([]int64, 4)}
+	c := limit.Charge{Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)}, Costs: []int64{2, 2, 2, 2}}
 	for _, test := range []struct {
 		deltas []int64
 		ok     bool
 	}{
 		{[]int64{0, 0, 0, 0}, true},
 		{[]int64{limit.MaxCapacity, 0, 0, 0}, true},
-		{[]int64{-limit.MaxCapacity, 0, 0, 0}, true},
+		{[]int64{-2, 0, 0, 0}, true},
+		{[]int64{-3, 0, 0, 0}, false}, // more than it took
 		{[]int64{limit.MaxCapacity + 1, 0, 0, 0}, false},
 		{[]int64{-limit.MaxCapacity - 1, 0, 0, 0}, false},
 		{[]int64{math.MinInt64, 0, 0, 0}, false},
@@ -144,5 +154,14 @@ func TestTakeAfterJudge(t *testing.T) {
 	}
 	if want := (limit.Result{Allowed: true, Remaining: 2, Reset: 11 * sec}); v.Result != want {
 		t.Errorf("charged %+v, want %+v", v.Result, want)
+	}
+}
+
+// TestReusedVerdict judges into a verdict of another charge: nothing of it is left.
+func TestReusedVerdict(t *testing.T) {
+	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
+	v := limit.Verdict{Receipt: limit.Receipt{Life: "another", Slots: [limit.MaxLimits]int64{7}}}
+	if limit.Judge(make([]limit.State, 1), &bucket, epoch, &v); v.Receipt.Life != "" || v.Receipt.Slots[0] != 0 {
+		t.Errorf("the receipt is %+v", v.Receipt)
 	}
 }

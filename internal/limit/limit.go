@@ -93,7 +93,10 @@ const Exact = time.Nanosecond
 
 // valid reports whether the limit can be judged at all.
 func (l *Limit) valid() bool {
-	if l.Window <= 0 || l.Window > MaxWindow || l.Capacity < 1 || l.Capacity > MaxCapacity || l.Calendar != nil && (l.Algorithm != FixedWindow || !l.Calendar.valid()) {
+	if l.Window <= 0 || l.Window > MaxWindow || l.Capacity < 1 || l.Capacity > MaxCapacity {
+		return false
+	}
+	if l.Calendar != nil && (l.Algorithm != FixedWindow || !l.Calendar.valid() || l.Window != l.Calendar.Nominal()) {
 		return false
 	}
 	switch l.Algorithm {
@@ -125,10 +128,10 @@ func (l *Limit) Most() int64 {
 }
 
 // Slots returns k, the number of slots before the current one that still count: the window's width in slots for a sliding
-// window, because the current slot is not over yet; none for a fixed one.
+// window, because the current slot is not over yet; none for a fixed one or a bucket.
 func (l *Limit) Slots() int64 {
 	switch l.Algorithm {
-	case FixedWindow:
+	case FixedWindow, TokenBucket, LeakyBucket:
 		return 0
 	case SlidingWindowCounter:
 		return 1
@@ -144,12 +147,16 @@ func (l *Limit) SlotAt(t time.Time) int64 {
 	if l.Calendar != nil {
 		return l.Calendar.windowAt(t)
 	}
-	ns, width := t.UnixNano(), int64(l.Granularity)
-	b := ns / width
-	if ns%width < 0 {
-		b--
+	return floor(t.UnixNano(), int64(l.Granularity))
+}
+
+// floor returns ⌊a/b⌋, for b > 0.
+func floor(a, b int64) int64 {
+	quotient := a / b
+	if a%b < 0 {
+		quotient--
 	}
-	return b
+	return quotient
 }
 
 // Until returns the time from now to the start of a slot.

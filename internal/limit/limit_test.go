@@ -71,12 +71,15 @@ func TestAlgorithms(t *testing.T) {
 		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.Most() != test.most {
 			t.Errorf("%s: bucket %v, correctable %v, most %d", test.name, l.Bucket(), l.Correctable(), l.Most())
 		}
-		if !l.Bucket() && l.Slots() != test.slots {
+		if l.Slots() != test.slots {
 			t.Errorf("%s: %d slots, want %d", test.name, l.Slots(), test.slots)
 		}
 	}
-	if got, ok := limit.ParseAlgorithm("gcra"); ok {
-		t.Errorf("gcra is %v", got)
+	if got, ok := limit.ParseAlgorithm("gcra"); ok || got != limit.SlidingWindow {
+		t.Errorf("gcra is %v, %v", got, ok)
+	}
+	if limit.Never != -1 {
+		t.Errorf("never is %d: what is stored and printed says -1", limit.Never)
 	}
 	if got := limit.Algorithm(6).String(); got != "unknown" {
 		t.Errorf("algorithm 6 is %s", got)

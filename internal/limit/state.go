@@ -1,12 +1,20 @@
 package limit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is what a store keeps of one limit of one key: Slots, or a Bucket where the algorithm is one. The zero value has
 // never been charged.
 type State struct {
 	Slots
 	Bucket
+}
+
+// Clone returns a state that shares nothing with this one.
+func (s *State) Clone() State {
+	return State{Slots: Slots{slots: slices.Clone(s.slots), sum: s.sum}, Bucket: s.Bucket}
 }
 
 // Judge says what a charge of cost units would get now. It changes nothing.

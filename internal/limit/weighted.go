@@ -56,5 +56,5 @@ func fade(units, room int64, window time.Duration) (wait time.Duration, ok bool)
 	}
 	hi, lo := bits.Mul64(uint64(room), uint64(window))
 	covered, _ := bits.Div64(hi, lo, uint64(units)) // ⌈units·covered/window⌉ ≤ room
-	return window - time.Duration(covered), true // if all of it, the next window has room for the cost from its start
+	return window - time.Duration(covered), true    // if all of it, the next window has room for the cost from its start
 }

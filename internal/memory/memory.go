@@ -13,7 +13,8 @@ import (
 )
 
 // ErrFull is returned for a key that the store does not hold yet while live keys fill its bound. A live counter is never
-// dropped to make room: whoever floods the store with made-up keys must not free anybody from a limit.
+// dropped to make room: whoever floods the store with made-up keys must not free anybody from a limit. Whether it is live
+// goes by the latest time that the store has been given: one call an hour ahead of all others ends what they have counted.
 var ErrFull = fmt.Errorf("memory store is full of live keys: %w", limit.ErrUndecided)
 
 // DefaultMaxKeys bounds a store that was not told otherwise. A key takes about 250 bytes and 16 bytes for each slot that
@@ -61,7 +62,7 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 // ChargeAll takes the costs of several counters or of none. The keys must differ. If one of the charges is denied, nothing
 // is charged, and the verdicts of the others say what they would get.
 func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if err := limit.CheckAll(cs); err != nil {
+	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
 	}
 	unlock := s.lock(cs)
@@ -74,7 +75,9 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	allowed := true
 	for i, c := range cs {
 		sh := s.shard(c.Key)
-		judge(sh.counters[c.Key], c, now, vs[i])
+		if err := judge(sh.counters[c.Key], c, now, vs[i]); err != nil {
+			return err
+		}
 		allowed = allowed && vs[i].Allowed
 	}
 	if !allowed {
@@ -144,8 +147,7 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	sh := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	judge(sh.counters[c.Key], c, now, v)
-	return nil
+	return judge(sh.counters[c.Key], c, now, v)
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits: a negative one gives units back while their
@@ -167,6 +169,9 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	}
 	if ct == nil || r.Life != "" && r.Life != ct.life {
 		return nil
+	}
+	if err := ct.fits(c); err != nil {
+		return err
 	}
 	sh.settle(ct, now, c, r, deltas)
 	return nil

@@ -187,3 +187,22 @@ func TestChargeAllInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherLimits charges a key for other limits than it was made for: an error, whatever the call.
+func TestOtherLimits(t *testing.T) {
+	store, ctx := memory.New(0), context.Background()
+	one := charge("k", perMinute, 1)
+	two := &limit.Charge{Key: "k", Limits: append(one.Limits, one.Limits...), Costs: []int64{1, 1}}
+	var v limit.Verdict
+	must(t, store.Charge(ctx, epoch, one, &v))
+	for call, err := range map[string]error{
+		"Charge":    store.Charge(ctx, epoch, two, &limit.Verdict{}),
+		"ChargeAll": store.ChargeAll(ctx, epoch, []*limit.Charge{two}, []*limit.Verdict{{}}),
+		"Peek":      store.Peek(ctx, epoch, two, &limit.Verdict{}),
+		"Settle":    store.Settle(ctx, epoch, two, &v.Receipt, []int64{1, 1}),
+	} {
+		if err == nil {
+			t.Errorf("%s takes it", call)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"container/heap"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -38,20 +39,32 @@ type shard struct {
 }
 
 // judge says what the charge would get from a counter, nil for one never charged.
-func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
+func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	if ct == nil {
 		var never [limit.MaxLimits]limit.State
 		limit.Judge(never[:], c, now, v)
-		return
+		return nil
+	}
+	if err := ct.fits(c); err != nil {
+		return err
 	}
 	limit.Judge(ct.states, c, now, v)
+	return nil
+}
+
+// fits returns an error for a charge of other limits than the counter was made for: its key must tell them apart.
+func (ct *counter) fits(c *limit.Charge) error {
+	if len(ct.states) != len(c.Limits) {
+		return fmt.Errorf("key %q counts %d limits, and is charged for %d", ct.key, len(ct.states), len(c.Limits))
+	}
+	return nil
 }
 
 // charge makes the charge if it is allowed, on a new counter if there is none yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if judge(ct, c, now, v); !v.Allowed || c.Free() {
-		return nil
+	if err := judge(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
+		return err
 	}
 	if ct == nil {
 		var err error

@@ -66,7 +66,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 // ChargeAll charges one to eight keys, all or none. In a Cluster keys live in different hash slots, hardly ever in the
 // same: it fails there with ErrApart.
 func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if err := limit.CheckAll(cs); err != nil {
+	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
 	}
 	if len(vs) != len(cs) {

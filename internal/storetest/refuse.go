@@ -38,8 +38,11 @@ func refusing(t *testing.T, h Harness) {
 				t.Errorf("%s takes a charge with %s: %+v", call, name, *bad)
 			}
 		}
+		if store.Denies(epoch, bad, &limit.Verdict{}) {
+			t.Errorf("Denies judges a charge with %s: %+v", name, *bad)
+		}
 	}
-	for _, deltas := range [][]int64{nil, {1, 1}, {-limit.MaxCapacity - 1}, {limit.MaxCapacity + 1}} {
+	for _, deltas := range [][]int64{nil, {1, 1}, {-2}, {limit.MaxCapacity + 1}} { // two units of one that were charged
 		if err := store.Settle(context.Background(), epoch, a.charge, &a.got.Receipt, deltas); err == nil {
 			t.Errorf("corrections of %d for one limit are no error", deltas)
 		}

@@ -33,10 +33,15 @@ func settling(t *testing.T, h Harness) {
 		t.Run(fmt.Sprintf("a charge of another life by %+d", delta), func(t *testing.T) {
 			settleAnotherLife(newTrial(t, store, sliding(10, 10*sec, sec)), delta)
 		})
-		t.Run(fmt.Sprintf("a charge that took nothing by %+d", delta), func(t *testing.T) {
-			settleFree(newTrial(t, store, sliding(10, 10*sec, sec)), delta)
-		})
 	}
+	t.Run("a charge that took nothing", func(t *testing.T) { settleFree(newTrial(t, store, sliding(10, 10*sec, sec)), 4) })
+	t.Run("a charge that took nothing, by a clock that is behind", func(t *testing.T) {
+		tr := newTrial(t, store, sliding(4, 10*sec, sec))
+		free := tr.charge(8*sec, 0)
+		tr.settle(2*sec, free, 3) // nobody has charged yet: this is the newest time of the key
+		tr.charge(12*sec, 2)
+		tr.charge(13*sec, 2)
+	})
 	t.Run("one limit of several", func(t *testing.T) { settleOneOfSeveral(t, store) })
 	t.Run("by a clock that is behind", func(t *testing.T) {
 		tr := newTrial(t, store, sliding(10, 10*sec, sec))

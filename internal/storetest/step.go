@@ -41,7 +41,7 @@ func (s *Step) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *li
 
 // ChargeAll makes all charges or none.
 func (s *Step) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if err := limit.CheckAll(cs); err != nil {
+	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
 	}
 	s.mu.Lock()

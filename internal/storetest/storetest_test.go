@@ -111,7 +111,7 @@ var faults = map[string]struct {
 	}},
 	"charges some of several keys": {"several keys", func(w *wrong) {
 		w.chargeAll = func(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-			if err := limit.CheckAll(cs); err != nil {
+			if err := limit.CheckAll(cs, vs); err != nil {
 				return err
 			}
 			for i, c := range cs {

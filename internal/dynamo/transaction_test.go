@@ -1,0 +1,146 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// busy has a transaction of somebody else stand in the way of the next writes.
+type busy struct {
+	dynamo.API
+	reasons []string // of the next transactions, each letter a write's: N none, C conflict
+	updates int      // refused before one goes through
+	writes  int
+}
+
+func (b *busy) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	b.writes++
+	if b.updates > 0 {
+		b.updates--
+		return nil, &types.TransactionConflictException{}
+	}
+	return b.API.UpdateItem(ctx, in, opts...)
+}
+
+func (b *busy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	b.writes++
+	if len(b.reasons) == 0 {
+		return b.API.TransactWriteItems(ctx, in, opts...)
+	}
+	failed := &types.TransactionCanceledException{}
+	for _, letter := range b.reasons[0] {
+		code := map[rune]string{'N': "None", 'C': "TransactionConflict", 'T': "ThrottlingError", 'V': "ValidationError"}[letter]
+		failed.CancellationReasons = append(failed.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
+	}
+	b.reasons = b.reasons[1:]
+	return nil, failed
+}
+
+func blocked(b *busy) (*busy, *dynamo.Store) {
+	b.API = dynamomodel.New("counters", "k")
+	return b, dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+}
+
+// minute charges a key of ten a minute.
+func minute(key string, cost int64) *limit.Charge {
+	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 10, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{cost}}
+}
+
+// TestTransactionInTheWay: a write that meets another's transaction has done nothing, and is one of three attempts.
+func TestTransactionInTheWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		busy
+		writes int
+		err    error
+	}{
+		"twice":                    {busy{updates: 2}, 3, nil},
+		"three times":              {busy{updates: 3}, 3, dynamo.ErrContended},
+		"a transaction, once":      {busy{reasons: []string{"NC"}}, 2, nil},
+		"three of its own":         {busy{reasons: []string{"CN", "CC", "NC"}}, 3, dynamo.ErrContended},
+		"a transaction, throttled": {busy{reasons: []string{"NT"}}, 1, dynamo.ErrThrottled},
+	} {
+		b, store := blocked(&test.busy)
+		var vs [2]limit.Verdict
+		err := store.Charge(context.Background(), epoch, minute("a", 1), &vs[0])
+		if len(b.reasons) > 0 {
+			b.writes = 0
+			err = store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("b", 1), minute("c", 1)}, []*limit.Verdict{&vs[0], &vs[1]})
+		}
+		if !errors.Is(err, test.err) || err == nil && !vs[0].Allowed || b.writes != test.writes {
+			t.Errorf("%s: error %v after %d writes, want %v after %d", name, err, b.writes, test.err, test.writes)
+		}
+	}
+}
+
+// TestSettlementMeetsTransaction: what a request turned out to cost is charged all the same, by whoever settles.
+func TestSettlementMeetsTransaction(t *testing.T) {
+	b, store := blocked(&busy{})
+	var v limit.Verdict
+	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil {
+		t.Fatal(err)
+	}
+	stranger := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	b.updates = 2
+	if err := stranger.Settle(context.Background(), epoch, minute("a", 1), &v.Receipt, []int64{9}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Peek(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Remaining != 0 {
+		t.Errorf("%d left after 1 and 9 of 10, error %v", v.Remaining, err)
+	}
+	b.updates = 3
+	if err := stranger.Settle(context.Background(), epoch, minute("a", 1), &limit.Receipt{}, []int64{1}); !errors.Is(err, dynamo.ErrContended) {
+		t.Errorf("error %v, want ErrContended", err)
+	}
+}
+
+// TestViewOfTransactionAges gives units back behind the back of a process that only makes transactions: it looks again
+// before a view of more than ten seconds denies.
+func TestViewOfTransactionAges(t *testing.T) {
+	b, store := blocked(&busy{})
+	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
+	all := func(second int, cost int64) limit.Verdict {
+		t.Helper()
+		vs := []*limit.Verdict{{}, {}}
+		if err := store.ChargeAll(context.Background(), at(second), []*limit.Charge{minute("a", cost), minute("b", 1)}, vs); err != nil {
+			t.Fatal(err)
+		}
+		return *vs[0]
+	}
+	first := all(0, 5)
+	for second := 4; second <= 16; second += 4 { // each view is made of the one before
+		if v := all(second, 1); !v.Allowed {
+			t.Fatalf("second %d: %+v", second, v)
+		}
+	}
+	other := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	if err := other.Settle(context.Background(), at(17), minute("a", 5), &first.Receipt, []int64{-5}); err != nil {
+		t.Fatal(err)
+	}
+	if v := all(18, 3); !v.Allowed {
+		t.Errorf("five were given back, and still %+v", v)
+	}
+}
+
+// TestFreeMemberIsAsked charges nothing to a counter that somebody else has used: what is left is what is left.
+func TestFreeMemberIsAsked(t *testing.T) {
+	b, store := blocked(&busy{})
+	var v limit.Verdict
+	if err := store.Charge(context.Background(), epoch, minute("a", 9), &v); err != nil {
+		t.Fatal(err)
+	}
+	stranger := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	vs := []*limit.Verdict{{}, {}}
+	if err := stranger.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs); err != nil || vs[0].Remaining != 1 {
+		t.Errorf("%d left of 10 after 9, error %v", vs[0].Remaining, err)
+	}
+}
