@@ -32,6 +32,7 @@ var codes = map[string]error{
 	"ThrottlingException":                    ErrThrottled,
 	"ThrottlingError":                        ErrThrottled, // as a reason of a cancelled transaction, like the next
 	"ProvisionedThroughputExceeded":          ErrThrottled,
+	"ValidationError":                        ErrForeign, // the item holds what cannot be added to
 	"AccessDeniedException":                  ErrNotPermitted,
 	"UnrecognizedClientException":            ErrNotPermitted,
 	"IncompleteSignatureException":           ErrNotPermitted,

@@ -70,6 +70,7 @@ func (k *counter) late(c *limit.Charge, now time.Time) bool {
 
 func (k *counter) unexplained(w *world) {
 	w.report.Needless.Unexplained++
+	k.violated(w, "a charge was denied for which there was room, and nothing explains it")
 }
 
 // patience is how far from true time the ten seconds of a view may be reckoned: by clocks that jump, and while an answer is
