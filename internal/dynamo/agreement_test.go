@@ -1,7 +1,9 @@
 package dynamo_test
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -49,12 +51,14 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
+var agreementSeed = flag.Uint64("agreement.seed", 0, "draw the charges of TestAgreesWithMemory by this seed; 0 for a new one")
+
 // TestAgreesWithMemory charges at random and expects the memory store's every answer: of one caller whose clock is late
 // at times, and of four whose clocks agree. (Of both at once it would be wrong to: a late caller with an old view may be
 // denied by the window that its clock shows, when the store has moved on to a later one.)
 func TestAgreesWithMemory(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := cmp.Or(*agreementSeed, uint64(time.Now().UnixNano()))
+	t.Logf("-agreement.seed=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, test := range []struct {
 		callers int

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,6 +26,8 @@ const (
 	patience  = time.Minute
 )
 
+var historySeed = flag.Uint64("storetest.seed", 0, "draw the calls of concurrent clients by this seed; 0 for a new one")
+
 // concurrency has eight clients at once call a store, and looks for an order of steps that explains what they were told:
 // one in which no call comes before another that had ended when it began (M. Herlihy and J. Wing, "Linearizability: a
 // correctness condition for concurrent objects", 1990).
@@ -40,8 +44,8 @@ func concurrency(t *testing.T, h Harness) {
 	t.Run("150 at once on a limit of 100", func(t *testing.T) { stampede(t, stores) })
 	for name, limits := range rules {
 		t.Run(name, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := cmp.Or(*historySeed, rand.Uint64())
+			t.Logf("-storetest.seed=%d", seed)
 			g := &gathering{h: h, stores: stores, rand: rand.New(rand.NewPCG(seed, 0)), limits: limits}
 			for range histories {
 				explain(t, h, g.meet(t))
