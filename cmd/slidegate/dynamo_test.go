@@ -200,7 +200,7 @@ var seconds = regexp.MustCompile(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`)
 func wantCounters(t *testing.T, printed string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(printed, "\n"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "limit   capacity  window  used  remaining  ") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "limit   holds  window  used  remaining  ") {
 		t.Fatalf("printed %q", printed)
 	}
 	full, hardly := strings.Fields(lines[1]), strings.Fields(lines[2])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/app"
@@ -101,6 +102,25 @@ func connect(ctx context.Context, ask func(context.Context, *dynamo.Client) erro
 		return nil, err
 	}
 	return client, ask(ctx, client)
+}
+
+// checkAtomic refuses rules that are to be charged together where their counters are on different nodes: every request that
+// several of them cover would fail. Rules in a table may become so later; then it is their store that says no.
+func (g *ground) checkAtomic(where *places) error {
+	if g.redis == nil || !g.redis.Clustered() {
+		return nil
+	}
+	var atomic []string
+	for _, r := range g.set.Rules {
+		if r.Atomic {
+			atomic = append(atomic, r.Name)
+		}
+	}
+	if len(atomic) < 2 {
+		return nil
+	}
+	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
+		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), where.storeName())
 }
 
 // readRules reads a rules file, and returns its text with it.

@@ -163,7 +163,7 @@ func retrySeconds(d time.Duration) float64 {
 }
 
 func printCounters(w io.Writer, counters []counter, paint colours) error {
-	rows := [][]string{{"limit", "capacity", "window", "used", "remaining", "empty in", "retry after", ""}}
+	rows := [][]string{{"limit", "holds", "window", "used", "remaining", "empty in", "retry after", ""}}
 	for i := range counters {
 		ct := &counters[i]
 		for j := range ct.rule.Limits {

@@ -112,7 +112,7 @@ func TestTranscripts(t *testing.T) {
 			"replay x --rules y --speed NaN", "replay x --rules y --speed fast", "replay x --rules y --store redis://",
 			"replay x --rules y --store redis://user:secret@localhost:99999", "replay x --rules y --store redis://user:secret@localhost/zero",
 			"replay x --rules y --store redis://user:secret/secret@localhost", "replay x --rules y --store postgres://user:secret@localhost",
-			"replay x --rules y --store disk", "replay x --rules y --store dynamodb://", "replay x --rules dynamodb://a/b", "replay x --rules s3://a/b",
+			"replay x --rules y --store disk", "replay x --rules y --store user:secret@localhost", "replay x --rules redis://user:secret@localhost", "replay x --rules y --store dynamodb://", "replay x --rules dynamodb://a/b", "replay x --rules s3://a/b",
 			"rules validate", "rules validate a b", "rules apply a", "rules apply a --rules b",
 			"inspect", "inspect k --rules x", "inspect k --rules x --store memory", "reset r --rules x --store memory",
 			"reset r k --rules x --store memory", "tables create", "tables create --counters same --rules same",
@@ -133,6 +133,7 @@ func TestTranscripts(t *testing.T) {
 		"rules-validate": {
 			"rules validate testdata/rules.yaml", "rules validate testdata/client.yaml", "rules validate testdata/bad.yaml",
 			"rules validate testdata/rules.yaml --json", "rules validate testdata/client.yaml --json", "rules validate testdata/bad.yaml --json",
+			"rules validate testdata/algorithms.yaml", "rules validate testdata/algorithms.yaml --json",
 		},
 		"missing-files": {
 			"rules validate testdata/none.yaml", "rules apply testdata/none.yaml --rules dynamodb://rules",

@@ -69,13 +69,14 @@ func (p *placeFlags) resolveShared(cmd *cobra.Command) (where places, err error)
 
 func (p *placeFlags) rulesPlace(cmd *cobra.Command) (file, table string, err error) {
 	table, ok, err := tableOf(cmd, "rules", p.rules)
+	scheme, _, isURL := strings.Cut(p.rules, "://")
 	switch {
 	case ok:
 		return "", table, err
 	case p.rules == "":
 		return "", "", usagef(cmd, "--rules is missing: a file or dynamodb://TABLE")
-	case strings.Contains(p.rules, "://"):
-		return "", "", usagef(cmd, "--rules %s: want a file or dynamodb://TABLE", p.rules)
+	case isURL:
+		return "", "", usagef(cmd, "--rules %s://…: want a file or dynamodb://TABLE", scheme) // it may hold a password
 	}
 	return p.rules, "", nil
 }
@@ -96,7 +97,7 @@ func (p *placeFlags) countersPlace(cmd *cobra.Command) (table string, address *r
 	case isURL:
 		return "", nil, usagef(cmd, "--store %s://…: want memory, dynamodb://TABLE or "+redisPlace, scheme) // it may hold a password
 	}
-	return "", nil, usagef(cmd, "--store %s: want memory, dynamodb://TABLE or "+redisPlace, p.store)
+	return "", nil, usagef(cmd, "--store: want memory, dynamodb://TABLE or "+redisPlace) // it may hold a password too
 }
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)

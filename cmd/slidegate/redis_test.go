@@ -47,6 +47,27 @@ func TestRedisRefuses(t *testing.T) {
 	}
 }
 
+// Rules that a Cluster cannot charge together are refused at the start; one alone is charged as any other.
+func TestClusterRefusesAtomic(t *testing.T) {
+	server := redistest.StartCluster(t)
+	const rule = "  - {name: %s, atomic: true, key: 'ip:{ip}', limits: [{capacity: 5, window: 60s}]}\n"
+	one, two := filepath.Join(t.TempDir(), "one.yaml"), filepath.Join(t.TempDir(), "two.yaml")
+	for path, names := range map[string][]string{one: {"a"}, two: {"a", "b"}} {
+		document := "rules:\n"
+		for _, name := range names {
+			document += fmt.Sprintf(rule, name)
+		}
+		if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantRefusal(t, "rules a, b say atomic: true, and "+server.URL()+" is a Redis Cluster",
+		"serve --listen 127.0.0.1:0 --rules "+two+" --store "+server.URL(),
+		"replay testdata/day.log --decisions OUT --rules "+two+" --store "+server.URL(),
+	)
+	mustRun(t, "replay", "testdata/day.log", "--rules", one, "--store", server.URL())
+}
+
 // Two gateways, one of them over TLS, share what a client may do.
 func TestServeWithRedis(t *testing.T) {
 	server := redistest.Start(t, "requirepass secret")

@@ -87,6 +87,9 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 		return err
 	}
 	defer g.close()
+	if err := g.checkAtomic(&where); err != nil {
+		return err
+	}
 	c.warn(g.set.Warnings)
 	out, err := createOutput(f.decisions, c.stdout)
 	if err != nil {

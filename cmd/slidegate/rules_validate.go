@@ -68,6 +68,7 @@ type ruleShown struct {
 	Name    string       `json:"name"`
 	Key     string       `json:"key"`
 	OnError string       `json:"on_error"`
+	Atomic  bool         `json:"atomic"`
 	Limits  []limitShown `json:"limits"`
 }
 
@@ -78,6 +79,7 @@ type limitShown struct {
 	Window      float64 `json:"window_s"`
 	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
 	Burst       int64   `json:"burst,omitempty"` // what a bucket or a queue holds
+	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
 	Timezone    string  `json:"timezone,omitempty"`
 	Anchor      int     `json:"anchor,omitempty"`
 	Cost        int64   `json:"cost"`
@@ -93,7 +95,7 @@ func validated(set *rules.Set, invalid rules.Errors) validation {
 	}
 	v.Warnings = append(v.Warnings, set.Warnings...)
 	for _, r := range set.Rules {
-		shown := ruleShown{Name: r.Name, Key: r.Key, OnError: r.OnError.String()}
+		shown := ruleShown{Name: r.Name, Key: r.Key, OnError: r.OnError.String(), Atomic: r.Atomic}
 		for i, l := range r.Limits {
 			shown.Limits = append(shown.Limits, showLimit(&l, r.Costs[i]))
 		}
@@ -108,6 +110,7 @@ func showLimit(l *limit.Limit, cost int64) limitShown {
 		Granularity: l.Granularity.Seconds(), Burst: l.Burst, Cost: cost,
 	}
 	if l.Calendar != nil {
+		shown.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
 		shown.Timezone, shown.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
 	}
 	return shown
@@ -122,11 +125,11 @@ func (c *cli) summarise(file string, set *rules.Set) error {
 		for i := range r.Limits {
 			l := &r.Limits[i]
 			rows = append(rows, []string{
-				policyName(r, i), thousands(l.Capacity), spellWindow(l), spellSlot(l), l.Algorithm.String(), r.OnError.String(), r.Key,
+				policyName(r, i), thousands(l.Capacity), spellWindow(l), spellDetail(l), l.Algorithm.String(), r.OnError.String(), r.Key,
 			})
 		}
 	}
-	p.section("lrrrlll", []string{"limit", "capacity", "window", "slot", "algorithm", "on error", "key"}, rows)
+	p.section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, rows)
 	return p.err
 }
 
@@ -142,8 +145,8 @@ func spellWindow(l *limit.Limit) string {
 	return window + ", " + l.Calendar.Location.String()
 }
 
-// spellSlot is the width of a limit's slots, or what takes their place.
-func spellSlot(l *limit.Limit) string {
+// spellDetail is the width of a limit's slots, or what takes their place.
+func spellDetail(l *limit.Limit) string {
 	switch l.Algorithm {
 	case limit.SlidingWindowLog:
 		return "exact"

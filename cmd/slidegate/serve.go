@@ -27,7 +27,8 @@ func (c *cli) serveCommand() *cobra.Command {
 		Short: "Run the local gateway",
 		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
 same handler decides them, and the same responses go out. What is allowed is passed on to a backend, or
-echoed. It stops on SIGINT or SIGTERM, once requests under way are done.
+echoed. What a leaky bucket admits is held until its turn; one whose turn is more than 10 seconds away is
+denied. It stops on SIGINT or SIGTERM, once requests under way are done.
 
 Rules in a table are looked at again every ten seconds; a file is read once.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
@@ -58,6 +59,9 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	defer g.close()
+	if err := g.checkAtomic(&where); err != nil {
+		return err
+	}
 	c.warn(g.set.Warnings)
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {

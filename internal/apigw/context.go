@@ -1,6 +1,7 @@
 package apigw
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -103,6 +104,17 @@ func addRetryAfter(c map[string]any, d time.Duration) {
 	if d != limit.Never {
 		c[contextRetryAfter] = headers.RetryAfter(d)
 	}
+}
+
+// TooLong returns the context of a denial for a request that the authorizer let through, but with a delay that whoever is to
+// hold it does not wait: come back at the turn.
+func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
+	c := maps.Clone(authorizer)
+	delete(c, contextDelayMs)
+	c[contextAllowed] = "false"
+	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
+	addRetryAfter(c, delay)
+	return c
 }
 
 // milliseconds rounds up: nobody goes before the turn.

@@ -179,6 +179,38 @@ func TestLocalShare(t *testing.T) {
 	}
 }
 
+// TestLocalRate lets time pass: a bucket's share of the rate does not grow with what a request costs.
+func TestLocalRate(t *testing.T) {
+	for _, test := range []struct {
+		limit string
+		want  []int // requests let through at the start, and by the end of each of the next hours
+	}{
+		{"{algorithm: token_bucket, capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, // 180 an hour
+		{"{algorithm: leaky_bucket, capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
+		{"{algorithm: token_bucket, capacity: 3600, window: 1h, cost: 90}", []int{2, 2, 2}},
+		{"{algorithm: token_bucket, capacity: 5, window: 1h}", []int{1, 1, 1}}, // a unit an hour at least
+		{"{capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 1, 0, 1}},     // a window has no other room; slots give up one
+	} {
+		b := newBench(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
+		b.store.down = []string{"r"}
+		for hour, want := range test.want {
+			got := 0
+			for range 20 {
+				d, err := b.engine.Decide(t.Context(), epoch.Add(time.Duration(hour)*time.Hour), &rules.Request{Path: "/"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Allowed {
+					got++
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %d let through in hour %d, want %d", test.limit, got, hour, want)
+			}
+		}
+	}
+}
+
 // hangup is a store whose caller hangs up during some call. It answers as a driver does.
 type hangup struct {
 	*memory.Store

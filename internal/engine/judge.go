@@ -87,9 +87,9 @@ func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, g
 		v.asked = true
 		charges[i], verdicts[i] = &v.charge, &v.Verdict
 	}
-	if err := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); err != nil {
+	if cause := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); cause != nil {
 		for _, v := range group {
-			if denier, err := e.degrade(ctx, now, set, v, err); denier != nil || err != nil {
+			if denier, err := e.degrade(ctx, now, set, v, cause); denier != nil || err != nil {
 				return denier, err
 			}
 		}

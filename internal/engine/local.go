@@ -21,17 +21,20 @@ func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Se
 	return true
 }
 
-// localShare returns what each of so many processes may let through on its own: at least one request.
+// localShare returns what each of so many processes may let through on its own: at least one unit in a window, and room for
+// one request. A bucket gives that room by what it holds, and refills at no more than its share.
 func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
 	shares := slices.Clone(limits)
 	for i := range shares {
 		l := &shares[i]
-		share := func(whole int64) int64 { return min(whole, max(1, costs[i], whole/int64(max(1, instances)))) }
-		l.Capacity = share(l.Capacity)
-		if l.Bucket() {
-			// Rounded down, the rate may be so slow that the share of the burst would take too long to fill.
-			l.Burst = min(share(l.Burst), int64(limit.MaxDrain/l.Interval()))
+		share := func(whole, least int64) int64 { return min(whole, max(1, least, whole/int64(max(1, instances)))) }
+		if !l.Bucket() {
+			l.Capacity = share(l.Capacity, costs[i])
+			continue
 		}
+		l.Capacity = share(l.Capacity, 0)
+		// Rounded down, the rate may be so slow that the share of the burst would take too long to fill.
+		l.Burst = min(share(l.Burst, costs[i]), int64(limit.MaxDrain/l.Interval()))
 	}
 	return shares
 }

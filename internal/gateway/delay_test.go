@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -205,25 +207,63 @@ func TestHangUpWhileHeld(t *testing.T) {
 	})
 }
 
-// TestMaxDelay passes a request on early, and says so, where its turn is too far off.
+// TestMaxDelay denies a request at once where its turn is too far off: passed on early it would be part of a burst. One
+// whose turn is just near enough is held for it.
 func TestMaxDelay(t *testing.T) {
-	for name, test := range map[string]struct{ maxDelay, want time.Duration }{
-		"its own":     {3 * time.Second, 3 * time.Second},
-		"the default": {0, gateway.DefaultMaxDelay},
+	for name, test := range map[string]struct {
+		maxDelay, interval time.Duration
+		held               bool
+		retryAfter         string
+	}{
+		"its own":           {3 * time.Second, 3 * time.Second, true, ""},
+		"beyond its own":    {3 * time.Second, 3100 * time.Millisecond, false, "4"},
+		"the default":       {0, gateway.DefaultMaxDelay, true, ""},
+		"beyond by default": {0, 20 * time.Second, false, "20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 5}]}]", test.maxDelay)
-				s.get(t, "/")
-				if status, _, took := s.get(t, "/"); status != http.StatusOK || took != test.want {
-					t.Errorf("status %d after %v, want %v", status, took, test.want)
+				s := startSite(t, fmt.Sprintf("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: %v, queue: 2}]}]", test.interval), test.maxDelay)
+				s.get(t, "/first")
+				status, fields, took := s.get(t, "/second")
+				if test.held {
+					if status != http.StatusOK || took != test.interval {
+						t.Errorf("status %d after %v, want it held for %v", status, took, test.interval)
+					}
+				} else if status != http.StatusTooManyRequests || took != 0 || fields.Get("Retry-After") != test.retryAfter ||
+					fields.Get("X-RateLimit-Remaining") != "0" || fields.Get("Content-Type") != "application/problem+json" {
+					t.Errorf("status %d after %v, fields %v", status, took, fields)
 				}
 				s.close(t)
-				if log := s.log.String(); !strings.Contains(log, "before its turn") || !strings.Contains(log, "delay=20s") {
-					t.Errorf("log %q", log)
+				if s.log.Len() > 0 {
+					t.Errorf("logged %q", &s.log)
 				}
 			})
 		})
+	}
+}
+
+// TestMaxDelayBody is the problem of the rule's quota. What was charged stays so, and the next turn is later.
+func TestMaxDelayBody(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now })})
+	for i, want := range []struct {
+		status                int
+		remaining, retryAfter string
+	}{{http.StatusOK, "2", ""}, {http.StatusTooManyRequests, "1", "20"}, {http.StatusTooManyRequests, "0", "40"}} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fields := w.Header()
+		left, retry := strings.Join(fields["X-RateLimit-Remaining"], ""), strings.Join(fields["Retry-After"], "")
+		if w.Code != want.status || left != want.remaining || retry != want.retryAfter {
+			t.Errorf("request %d: status %d, fields %v; want %+v", i, w.Code, fields, want)
+		}
+		if body := w.Body.String(); i > 0 && (!strings.Contains(body, headers.QuotaExceeded.Type) || !strings.Contains(body, `"violated-policies":["slow"]`)) {
+			t.Errorf("request %d: body %s", i, body)
+		}
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// DefaultMaxDelay bounds a delay where Options do not.
-const DefaultMaxDelay = 10 * time.Second
+// DefaultMaxDelay bounds a delay where Options do not. It is what rule documents are warned by.
+const DefaultMaxDelay = rules.LongestHold
 
 const (
 	// drainTime is how long requests under way may take when the gateway stops: one that is held still gets its answer.
@@ -34,7 +35,7 @@ type Options struct {
 	Backend    *url.URL // where to proxy what is allowed; nil echoes it
 	Stage      string   // the stage that events name; empty for "local"
 	// MaxDelay bounds how long an allowed request is held for its turn in a leaky bucket; 0 stands for DefaultMaxDelay. One
-	// whose turn comes later is passed on early, and logged: the queue is longer than anybody here will wait.
+	// whose turn comes later is answered as a denial: passed on early it would be part of a burst. What it took stays taken.
 	MaxDelay time.Duration
 	Log      *slog.Logger
 }
@@ -86,17 +87,18 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
 		return
 	}
-	if g.hold(r.Context(), apigw.Delay(answer.Context)) {
+	delay := apigw.Delay(answer.Context)
+	if delay > g.maxDelay {
+		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
+		return
+	}
+	if hold(r.Context(), delay) {
 		g.backend.ServeHTTP(w, r.WithContext(withDecision(r.Context(), answer.Context)))
 	}
 }
 
 // hold waits for a request's turn. It returns false if the client has hung up: its turn then passes unused.
-func (g *gateway) hold(ctx context.Context, delay time.Duration) bool {
-	if delay > g.maxDelay {
-		g.log.WarnContext(ctx, "request is passed on before its turn", "delay", delay, "max_delay", g.maxDelay)
-		delay = g.maxDelay
-	}
+func hold(ctx context.Context, delay time.Duration) bool {
 	if delay <= 0 {
 		return true
 	}

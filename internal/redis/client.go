@@ -100,9 +100,8 @@ type Connection struct {
 
 // Open connects and signs in, and finds out whether it is a Cluster, whose other nodes it then finds by itself. The
 // client never sends a charge twice. Trust in the server's certificate comes from the system's roots, or on Linux from the
-// file that SSL_CERT_FILE names. It silences go-redis's log for the process: what that says stands in the errors too.
+// file that SSL_CERT_FILE names.
 func Open(ctx context.Context, a *Address) (*Connection, error) {
-	goredis.SetLogger(silence{})
 	client := goredis.NewClient(a.options())
 	mode, err := modeOf(ctx, client)
 	if err == nil && mode == "standalone" {
@@ -120,10 +119,11 @@ func Open(ctx context.Context, a *Address) (*Connection, error) {
 	return nil, fmt.Errorf("%v: this is a Redis %s, which keeps no counters: name the server that it watches", a, mode)
 }
 
-// silence is a log that keeps nothing.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
+// Clustered reports whether it is a Redis Cluster.
+func (c *Connection) Clustered() bool {
+	_, ok := c.UniversalClient.(*goredis.ClusterClient)
+	return ok
+}
 
 // modeOf asks a server what it is: standalone, cluster or sentinel.
 func modeOf(ctx context.Context, client *goredis.Client) (string, error) {

@@ -17,6 +17,7 @@ local MOST = 2 ^ 53 - 1   -- units that one slot may hold
 local ERA = 9223372035    -- seconds around 1970 that Unix nanoseconds reach
 local WINDOWS = 110000    -- more than there are days of a calendar in an era
 local RECORDS = 1001      -- slots or stamps of one limit
+local AHEAD = 3           -- seconds that a counter may be ahead of the server's clock, besides a slot
 local SLACK = 3600        -- seconds that a counter outlives its window, so that a late clock still finds it
 
 local argument = 0
@@ -59,7 +60,8 @@ end
 
 local mode = word()
 local now_s, now_n = number(), number()
-if not now_s then
+local own_clock = not now_s
+if own_clock then
   local time = redis.call('TIME')
   now_s, now_n = tonumber(time[1]), time[2] * 1000
 end
@@ -149,6 +151,7 @@ function kinds.slots()
   local l = slots()
   l.k, l.width = number(), number()
   l.slot, l.furthest = floor(now_us / l.width), floor(ERA * 1e6 / l.width) - l.k - 1
+  function l.ahead() return l.n > 0 and l.at[l.n] * l.width - now_us > l.width + AHEAD * 1e6 end
   function l.ends() return ((l.newest + l.k + 1) * l.width - now_us) / 1e6 end
   return l
 end
@@ -160,6 +163,7 @@ function kinds.calendar()
   for i = 1, 3 do
     if starts[i] <= now_s and now_s < starts[i + 1] then l.slot = window + i - 2 end
   end
+  function l.ahead() return l.n > 0 and l.at[l.n] > l.slot + 1 end -- a whole window away
   function l.ends()
     local i = max(1, l.newest - window + 3)
     local longest = 2 * (starts[4] - starts[3]) -- no window is twice as long as another
@@ -194,6 +198,7 @@ function kinds.log()
     local first_s, first_n = carry(s - window_s, n - window_n + 1)
     place(l, s, n, first_s, first_n)
   end
+  function l.ahead() return l.n > 0 and after(l.at[l.n], l.nanos[l.n], now_s + AHEAD, now_n) end
   function l.ends() return l.newest + window_s + 1 - now_s end
   return l
 end
@@ -210,6 +215,9 @@ function kinds.bucket()
   function l.take()
     l.full_s, l.full_n = l.next_s, l.next_n
     l.text = format('%.0f.%09.0f', l.full_s, l.full_n)
+  end
+  function l.ahead()
+    return l.full_s and after(l.full_s, l.full_n, carry(now_s + drain_s + AHEAD, now_n + drain_n))
   end
   function l.ends() return l.full_s + 1 - now_s end
   return l
@@ -231,6 +239,7 @@ local function open(key)
     l.text, l.n, l.start, l.at, l.nanos, l.units = l.before, 0, {}, {}, {}, {}
     if kind == 'calendar' and not l.slot then return nil, 'CLOCK' end
     if fields[name] and not l:read(l.text) then return nil, 'FOREIGN field ' .. name .. ' of ' .. key .. ' is not readable' end
+    if own_clock and mode ~= 'settle' and l.ahead() then return nil, 'AHEAD' end
     l.place()
     fields[name] = nil
   end

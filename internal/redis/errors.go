@@ -19,8 +19,8 @@ import (
 var (
 	ErrUnreachable = errors.New("redis cannot be reached; check the address (rediss:// where it wants TLS), the network, and that it runs")
 	ErrTimeout     = errors.New("redis did not answer in time")
-	ErrTLS         = errors.New("no encrypted connection to redis comes about; where it speaks no TLS use redis://, and where its certificate " +
-		"is of an authority of your own name that one's file by SSL_CERT_FILE")
+	ErrTLS         = errors.New("the encrypted connection to redis failed; use redis:// if it speaks no TLS, and if an authority of your own " +
+		"signed its certificate, name that authority's file in SSL_CERT_FILE")
 	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
 	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
 		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
@@ -30,8 +30,9 @@ var (
 	ErrNotWritable = errors.New("redis refuses writes until it can save or replicate them; see its log")
 	ErrClusterDown = errors.New("the Redis Cluster does not serve this key; see CLUSTER INFO")
 	ErrBusy        = errors.New("redis is starting, or busy with something that takes long; try again")
-	ErrApart       = errors.New("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; " +
-		"make them limits of one rule, or use a Redis without Cluster")
+	ErrApart       = fmt.Errorf("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; "+
+		"make them limits of one rule, or use a Redis without Cluster: %w", limit.ErrUndecided)
+	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` starts it afresh")
 	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is told otherwise")
 	ErrClock    = errors.New("redis's clock is more than a window away from this one; set them right")
 	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
@@ -45,6 +46,7 @@ var codes = []struct {
 }{
 	{"FOREIGN", ErrForeign},
 	{"CLOCK", ErrClock},
+	{"AHEAD", ErrAhead},
 	{"WRONGTYPE", ErrForeign},
 	{"WRONGPASS", ErrSignIn},
 	{"NOAUTH", ErrSignIn},

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -68,9 +67,6 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
-	}
-	if len(vs) != len(cs) {
-		return fmt.Errorf("%d verdicts for %d charges", len(vs), len(cs))
 	}
 	return s.decide(ctx, modeCharge, now, cs, vs)
 }
@@ -130,10 +126,13 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 		if err != nil {
 			return err
 		}
+		if told.charged && !proves(told.now, life, states, c) {
+			return errDisagree
+		}
 		verdict(told, life, states, c, vs[i])
 		denied = denied || !vs[i].Allowed
 	}
-	if mode == modeCharge && told.charged == denied {
+	if told.charged == denied && mode == modeCharge || told.charged && mode != modeCharge {
 		return errDisagree
 	}
 	return nil
@@ -142,6 +141,35 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 // errDisagree is returned where the script and internal/limit decide differently on the same state, which no state that
 // the script has written brings about.
 var errDisagree = errors.New("the script decided otherwise than its state says")
+
+// proves reports whether a counter can be what a charge has just left: it has a life, and in each limit that was charged
+// there is the cost, now or later, and no more than the limit allows.
+func proves(now time.Time, life string, states []limit.State, c *limit.Charge) bool {
+	for i, cost := range c.Costs {
+		if cost > 0 && (life == "" || !holds(&c.Limits[i], &states[i], now, cost)) {
+			return false
+		}
+	}
+	return true
+}
+
+func holds(l *limit.Limit, s *limit.State, now time.Time, cost int64) bool {
+	if l.Bucket() {
+		_, ok := s.Full()
+		backlog := s.Expiry(l, now)
+		return ok && cost <= l.Burst && backlog >= time.Duration(cost)*l.Interval() && backlog <= l.Drain()
+	}
+	all := s.All()
+	if len(all) == 0 {
+		return false
+	}
+	newest := all[len(all)-1]
+	used := newest.Units // of a weighted counter the older window counts by the part that is left, and that is rounded
+	if l.Algorithm != limit.SlidingWindowCounter {
+		used = s.Used(l, now)
+	}
+	return newest.Number >= l.SlotAt(now) && newest.Units >= cost && used <= l.Capacity
+}
 
 // verdict works out what a counter's state means for the charge: what is left after it if it was made, else what it would
 // get.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -83,6 +84,61 @@ func TestReadAnswer(t *testing.T) {
 		if err := store.Charge(t.Context(), time.Now(), c, &v); err == nil {
 			t.Errorf("%s: %+v", name, v)
 		}
+	}
+}
+
+// A counter that cannot be what a charge has left is no proof of an admission: the answer says charged, and nothing is let
+// through.
+func TestChargedIsProven(t *testing.T) {
+	const now = int64(1_000_000) // seconds
+	window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
+	fixed := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: time.Second, Granularity: time.Second}
+	weighted := limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: 9, Window: time.Second, Granularity: time.Second}
+	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 60, Window: time.Minute, Burst: 9} // a unit in a second
+	for name, test := range map[string]struct {
+		limit      limit.Limit
+		life, text string
+		proven     bool
+	}{
+		"a window":                   {window, "x", "1000000:2", true},
+		"full":                       {window, "x", "999940:7 1000000:2", true},
+		"ahead of the clock":         {window, "x", "1000009:2", true},
+		"older slots do not count":   {window, "x", "999939:9 1000000:9", true},
+		"no life":                    {window, "", "1000000:2", false},
+		"no slots":                   {window, "x", "", false},
+		"less than the cost":         {window, "x", "1000000:1", false},
+		"the cost in an older slot":  {window, "x", "999999:2", false},
+		"more than the capacity":     {window, "x", "999940:8 1000000:2", false},
+		"a fixed window":             {fixed, "x", "999999:9 1000000:9", true},
+		"a fixed window too full":    {fixed, "x", "1000000:10", false},
+		"weighted":                   {weighted, "x", "999999:9 1000000:9", true},
+		"weighted, too full":         {weighted, "x", "1000000:10", false},
+		"a log":                      {log, "x", "999950.000000000:7 1000000.000000000:2", true},
+		"a log too full":             {log, "x", "999950.000000000:8 1000000.000000000:2", false},
+		"a log of the past":          {log, "x", "999999.999999999:2", false},
+		"a bucket":                   {bucket, "x", "1000002.000000000", true},
+		"a full bucket":              {bucket, "x", "1000009.000000000", true},
+		"a bucket charged with less": {bucket, "x", "1000001.999999999", false},
+		"a bucket too full":          {bucket, "x", "1000009.000000001", false},
+		"no bucket":                  {bucket, "x", "", false},
+	} {
+		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{test.limit}, Costs: []int64{2}}
+		store := New(answering{[]any{int64(1), now, int64(0), test.life, test.text}}, Options{})
+		var v limit.Verdict
+		err := store.Charge(t.Context(), time.Now(), c, &v)
+		if test.proven && (err != nil || !v.Allowed || v.Receipt.Life != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
+			t.Errorf("%s: %+v, %v", name, v.Result, err)
+		}
+		if err := store.Peek(t.Context(), time.Now(), c, &v); err == nil {
+			t.Errorf("%s: a look that has charged", name)
+		}
+	}
+	free := &limit.Charge{Key: "rule|b|s", Limits: []limit.Limit{window}, Costs: []int64{0}}
+	store := New(answering{[]any{int64(1), now, int64(0), "x", "1000000:2", "", ""}}, Options{})
+	paid := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{window}, Costs: []int64{2}}
+	if err := store.ChargeAll(t.Context(), time.Now(), []*limit.Charge{paid, free}, []*limit.Verdict{{}, {}}); err != nil {
+		t.Errorf("beside one that takes nothing: %v", err)
 	}
 }
 

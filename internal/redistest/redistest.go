@@ -13,12 +13,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
 const howTo = `there is no redis-server to test against: install one (apt install redis-server, brew install redis), or run
 localstack/redis.sh, which puts one into .cache/`
+
+// startTime is how long a server may take until it takes connections.
+const startTime = 20 * time.Second
 
 // Server is a redis-server.
 type Server struct {
@@ -109,7 +113,12 @@ func run(t testing.TB, path string, config []string) error {
 		return err
 	}
 	log := bufio.NewReader(stdout)
-	if err := ready(log); err != nil {
+	late := time.AfterFunc(startTime, func() { stdin.Close() }) // ends the server, and so its log
+	err = ready(log)
+	if !late.Stop() && err == nil {
+		err = fmt.Errorf("it took more than %v to start", startTime)
+	}
+	if err != nil {
 		stdin.Close()
 		_ = cmd.Wait()
 		return fmt.Errorf("%s: %w", path, err)

@@ -102,7 +102,7 @@ func TestAlgorithmErrors(t *testing.T) {
 
 		{"capacity: 1, window: 1w", "window: a sliding_window does not follow the calendar: write 7d, or algorithm: fixed_window"},
 		{"capacity: 1, window: 1mo, algorithm: leaky_bucket", "window: a leaky_bucket does not follow the calendar: write 30d, or algorithm: fixed_window"},
-		{"capacity: 1, window: 2w, algorithm: fixed_window", `window: "2w" is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d`},
+		{"capacity: 1, window: 2w, algorithm: fixed_window", `window: "2w" is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d, or the calendar's 1w or 1mo`},
 		{"capacity: 1, window: 60s, algorithm: fixed_window, timezone: Europe/Berlin", "timezone: goes with the windows 1d, 1w and 1mo: write one of them, or remove timezone"},
 		{"capacity: 1, window: 24h, algorithm: fixed_window, timezone: UTC", "timezone: goes with the windows 1d, 1w and 1mo: write one of them, or remove timezone"},
 		{"capacity: 1, window: 1w, algorithm: fixed_window, anchor: 3", "anchor: is the day on which months start: write window: 1mo, or remove anchor"},

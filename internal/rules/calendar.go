@@ -22,7 +22,11 @@ func (d *decoder) window(s *stated) {
 	}
 	unit, ok := units[text]
 	if !ok || unit == limit.Day {
-		l.Window = d.duration(s.window)
+		besides := ""
+		if l.Algorithm == limit.FixedWindow {
+			besides = ", or the calendar's 1w or 1mo"
+		}
+		l.Window = d.duration(s.window, besides)
 		return
 	}
 	c := limit.Calendar{Unit: unit, Location: time.UTC}

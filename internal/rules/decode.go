@@ -17,7 +17,10 @@ type decoder struct {
 }
 
 // places say where the parts of a rule stand that warnings speak of.
-type places struct{ key, limits, atomic value }
+type places struct {
+	key, limits, atomic value
+	queues              []value // of each limit: its queue, or all of it where that is not stated
+}
 
 // value is a node of the document and its place.
 type value struct {

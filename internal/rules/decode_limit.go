@@ -22,6 +22,7 @@ type stated struct {
 type charge struct {
 	limit limit.Limit
 	units int64
+	queue value // where that stands, or the limit if it does not say
 }
 
 // limit decodes a limit and the cost of a request, which is the rule's unless the limit has its own.
@@ -30,7 +31,10 @@ func (d *decoder) limit(v value, own *cost, named bool, taken names) charge {
 	if d.object(v, d.limitFields(&s, named, taken)) && !s.bad {
 		d.check(&s)
 	}
-	return charge{s.limit, d.units(v, &s)}
+	if s.queue.node == nil {
+		s.queue = v
+	}
+	return charge{s.limit, d.units(v, &s), s.queue}
 }
 
 func (d *decoder) limitFields(s *stated, named bool, taken names) []field {
@@ -59,8 +63,8 @@ func (d *decoder) limitFields(s *stated, named bool, taken names) []field {
 	return fields
 }
 
-// duration returns 0 for what it has reported.
-func (d *decoder) duration(v value) time.Duration {
+// duration returns 0 for what it has reported. Besides says what else could be written there.
+func (d *decoder) duration(v value, besides string) time.Duration {
 	if _, ok := v.node.(*ast.IntegerNode); ok {
 		d.fail(v, "needs a unit: write %ss for seconds", v.at.Value)
 		return 0
@@ -71,7 +75,7 @@ func (d *decoder) duration(v value) time.Duration {
 	}
 	length, ok := parseDuration(text)
 	if !ok {
-		d.fail(v, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d", text)
+		d.fail(v, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
 		return 0
 	}
 	if length < minGranularity || length > maxWindow {
@@ -115,7 +119,7 @@ func (d *decoder) slots(s *stated) {
 		}
 		return
 	}
-	l.Granularity = d.duration(s.granularity)
+	l.Granularity = d.duration(s.granularity, "")
 	if l.Window == 0 || l.Granularity == 0 {
 		return
 	}

@@ -125,5 +125,6 @@ func (d *decoder) limits(v value, r *Rule, own *cost) {
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 	for _, c := range charges {
 		r.Limits, r.Costs = append(r.Limits, c.limit), append(r.Costs, c.units)
+		d.at[r].queues = append(d.at[r].queues, c.queue)
 	}
 }

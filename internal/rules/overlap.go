@@ -8,9 +8,12 @@ import (
 // maxComparisons bounds the time that warnings take: patterns are compared by the pair, and there may be many.
 const maxComparisons = 1 << 20
 
-// overlap tells which rules may cover the same request. It errs on the side of may: by parts of patterns that it does not
-// look at, and once it has made maxComparisons.
+// overlap tells which rules may cover the same request. It errs on the side of may, by parts of patterns that it does not
+// look at. Once it is spent its answers mean nothing.
 type overlap struct{ comparisons int }
+
+// spent reports whether it has made all its comparisons, and would need more.
+func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
 
 func (o *overlap) rules(a, b *Rule) bool {
 	return overlapMethods(a.when.methods, b.when.methods) && o.globs(a.when.routes, b.when.routes) && o.globs(a.when.paths, b.when.paths)
@@ -26,7 +29,7 @@ func (o *overlap) globs(a, b []glob) bool {
 	}
 	for i := range a {
 		for j := range b {
-			if o.comparisons++; o.comparisons > maxComparisons || overlapSegments(a[i].segments, b[j].segments) {
+			if o.comparisons++; o.spent() || overlapSegments(a[i].segments, b[j].segments) {
 				return true
 			}
 		}

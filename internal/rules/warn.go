@@ -1,6 +1,14 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// LongestHold is how long the local gateway holds a request for its turn in a leaky bucket.
+const LongestHold = 10 * time.Second
 
 // warn returns what is allowed but likely to be meant otherwise.
 func (d *decoder) warn(s *Set) Errors {
@@ -13,18 +21,51 @@ func (d *decoder) warn(s *Set) Errors {
 				"the client can make up a new value of %s for every request and is then never limited: "+
 					"add a rule with a key such as \"ip:{ip}\" for the same requests", enumerate(r.template.client, "and"))))
 		}
-		if kept := r.keeps(); kept != "" {
-			if denier := s.deniesAfter(&near, i); denier != nil {
-				warnings = append(warnings, at.limits.problem(fmt.Sprintf(
-					"what a %s takes is not given back where rule %s denies the same request afterwards: "+
-						"put this rule below it, or write atomic: true in both", kept, denier.Name)))
+		for j := range r.Limits {
+			if problem := longQueue(&r.Limits[j], r.Costs[j]); problem != "" {
+				warnings = append(warnings, at.queues[j].problem(problem))
 			}
 		}
-		if r.Atomic && !s.hasPartner(&near, r) {
-			warnings = append(warnings, at.atomic.problem("means nothing here: no other rule for the same requests is atomic"))
+		if !near.spent() {
+			warnings = append(warnings, d.warnBeside(s, &near, i)...)
 		}
 	}
 	return warnings
+}
+
+// warnBeside returns the warnings about rule i that other rules give cause for. Where there are more patterns than are
+// compared, that is said instead: a warning would be a guess.
+func (d *decoder) warnBeside(s *Set, near *overlap, i int) (warnings Errors) {
+	r := s.Rules[i]
+	at := d.at[r]
+	if kept := r.keeps(); kept != "" {
+		if denier := s.deniesAfter(near, i); denier != nil {
+			warnings = append(warnings, at.limits.problem(fmt.Sprintf(
+				"what a %s takes is not given back where rule %s denies the same request afterwards: "+
+					"put this rule below it, or write atomic: true in both", kept, denier.Name)))
+		}
+	}
+	if r.Atomic && !s.hasPartner(near, r) {
+		warnings = append(warnings, at.atomic.problem("means nothing here: no other rule for the same requests is atomic"))
+	}
+	if near.spent() {
+		return Errors{at.key.problem("there are more routes and paths than are compared: from this rule on, warnings " +
+			"about rules that cover the same requests are left out")}
+	}
+	return warnings
+}
+
+// longQueue says of a queue that it takes longer to drain than the local gateway holds a request; nothing of other limits.
+func longQueue(l *limit.Limit, cost int64) (problem string) {
+	if l.Algorithm != limit.LeakyBucket || cost == 0 {
+		return ""
+	}
+	most := max(cost, int64(LongestHold/l.Interval()))
+	if l.Burst <= most {
+		return ""
+	}
+	return fmt.Sprintf("the queue takes %s to drain, and the local gateway holds a request for %s at most: write queue: %d",
+		formatDuration(l.Drain().Round(time.Millisecond)), formatDuration(LongestHold), most)
 }
 
 // hasBackstop reports whether another rule limits the same requests by what the gateway says of them: a client that makes

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,6 +97,30 @@ func TestWarningsOfWhatIsNotGivenBack(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A queue that takes longer to drain than the local gateway holds a request draws a warning, with the longest that does not.
+func TestWarningsOfLongQueues(t *testing.T) {
+	long := func(place, drain string, most int) string {
+		return fmt.Sprintf("rules.yaml:%s: the queue takes %s to drain, and the local gateway holds a request for 10s at most: write queue: %d", place, drain, most)
+	}
+	for limits, want := range map[string]string{
+		"{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10}":                                      "",
+		"{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}":                                      long("1:96: rules[0].limits[0].queue", "11s", 10),
+		"{algorithm: leaky_bucket, capacity: 100, window: 60s}":                                              long("1:38: rules[0].limits[0]", "1m", 16),
+		"{algorithm: leaky_bucket, capacity: 7, window: 60s}":                                                long("1:38: rules[0].limits[0]", "1m", 1),
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}":                                       "", // nobody waits
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 5}":                              "",
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}":                              "",
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 3}":                              long("1:96: rules[0].limits[0].queue", "5h", 3),
+		"{algorithm: token_bucket, capacity: 100, window: 60s}":                                              "",
+		"{name: b, capacity: 1, window: 1s}, {name: a, algorithm: leaky_bucket, capacity: 100, window: 60s}": long("1:74: rules[0].limits[1]", "1m", 16),
+	} {
+		s := parse(t, "rules: [{name: r, key: all, limits: ["+limits+"]}]")
+		if got := strings.Join(s.Warnings, "\n"); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", limits, got, want)
+		}
 	}
 }
 
