@@ -133,12 +133,10 @@ func (l *Limit) Slots() int64 {
 	switch l.Algorithm {
 	case FixedWindow, TokenBucket, LeakyBucket:
 		return 0
-	case SlidingWindowCounter:
-		return 1
 	case SlidingWindowLog:
 		return int64(l.Window) - 1 // a nanosecond is over as soon as it is there
 	}
-	return int64(l.Window / l.Granularity)
+	return int64(l.Window / l.Granularity) // of a weighted counter one, the older window
 }
 
 // SlotAt returns the number of the slot that holds t, counted from the Unix epoch. Moments before the epoch are in

@@ -17,6 +17,9 @@ func TestLoweredCapacity(t *testing.T) {
 	if want := (limit.Result{Remaining: 0, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v: five units used of two leave nothing until the last three have gone", got, want)
 	}
+	if got := state.Left(&narrow, epoch.Add(4*sec), 0); got.Remaining != 0 {
+		t.Errorf("%d left of 2 after 5", got.Remaining)
+	}
 }
 
 func TestGiveBack(t *testing.T) {
@@ -121,6 +124,22 @@ func TestHugeCost(t *testing.T) {
 			if got := state.Judge(&l, epoch, cost); got.Allowed || got.RetryAfter != limit.Never || got.Remaining != 0 {
 				t.Errorf("%s: a cost of %d gets %+v", l.Algorithm, cost, got)
 			}
+		}
+	}
+}
+
+// TestClone charges a clone: the original does not change.
+func TestClone(t *testing.T) {
+	for _, l := range []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3)} {
+		var state limit.State
+		state.Take(&l, epoch, 1)
+		clone := state.Clone()
+		if got, want := clone.Judge(&l, epoch, 1), state.Judge(&l, epoch, 1); got != want {
+			t.Errorf("%s: the clone says %+v, the original %+v", l.Algorithm, got, want)
+		}
+		clone.Take(&l, epoch, 2)
+		if got := state.Judge(&l, epoch, 1); got.Remaining != 2 {
+			t.Errorf("%s: charging the clone has changed the original: %+v", l.Algorithm, got)
 		}
 	}
 }

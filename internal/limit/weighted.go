@@ -33,28 +33,19 @@ func share(units int64, part, whole time.Duration) int64 {
 	return int64(quotient)
 }
 
-// retryWeighted returns the time until the weight of the older slot has fallen enough for the cost: in this window, or
-// with this window as the older one in the next, or when that one is over too.
+// retryWeighted returns the time until the weight of the older slot has fallen enough for the cost: in this window or,
+// where this one has too much of its own, with it as the older one in the next.
 func (s *Slots) retryWeighted(l *Limit, now time.Time, q, cost int64) time.Duration {
-	for slot := q; slot <= q+1; slot++ {
-		room := l.Capacity - cost - s.units(slot)
-		if wait, ok := fade(s.units(slot-1), room, l.Window); ok {
-			return l.Until(slot, now) + wait
-		}
+	if room := l.Capacity - cost - s.units(q); room >= 0 {
+		return l.Until(q, now) + fade(s.units(q-1), room, l.Window)
 	}
-	return l.Until(q+2, now)
+	return l.Until(q+1, now) + fade(s.units(q), l.Capacity-cost, l.Window)
 }
 
-// fade returns how long after a window's start the share of the units before it first fits the room. ok is false if it
-// does not while the window lasts.
-func fade(units, room int64, window time.Duration) (wait time.Duration, ok bool) {
-	switch {
-	case room < 0:
-		return 0, false
-	case units <= room:
-		return 0, true
-	}
+// fade returns how long after a window's start the share of the units before it, which are more than the room, first fits
+// the room.
+func fade(units, room int64, window time.Duration) time.Duration {
 	hi, lo := bits.Mul64(uint64(room), uint64(window))
-	covered, _ := bits.Div64(hi, lo, uint64(units)) // ⌈units·covered/window⌉ ≤ room
-	return window - time.Duration(covered), true    // if all of it, the next window has room for the cost from its start
+	covered, _ := bits.Div64(hi, lo, uint64(units)) // the most that may be covered: ⌈units·covered/window⌉ ≤ room
+	return window - time.Duration(covered)
 }
