@@ -43,6 +43,41 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
+// TestDatesThatTellNothing has DynamoDB answer without a date, or with one that is none: the clock stays as it is.
+func TestDatesThatTellNothing(t *testing.T) {
+	for _, date := range [][]string{nil, {"soon"}, {""}} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"] = date
+			w.WriteHeader(http.StatusBadRequest)
+		}))
+		t.Setenv("AWS_ENDPOINT_URL", server.URL)
+		client := dynamotest.Connect(t)
+		store := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now})
+		for range 3 {
+			if err := store.Reset(context.Background(), "k"); err == nil {
+				t.Error("an answer of 400 is no error")
+			}
+		}
+		if now := client.Clock.Now(); client.Clock.Confirmed() || time.Since(now).Abs() > time.Minute {
+			t.Errorf("date %q: the clock says %v, confirmed %v", date, now, client.Clock.Confirmed())
+		}
+		server.Close()
+	}
+}
+
+// TestCreateFails tells why a table cannot be made.
+func TestCreateFails(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException"}`))
+	}))
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	if created, err := dynamotest.Connect(t).Create(context.Background(), dynamo.CountersTable("counters")); created || !errors.Is(err, dynamo.ErrNotPermitted) {
+		t.Errorf("created %v, error %v", created, err)
+	}
+}
+
 // TestSlowCredentials signs in by a program that takes too long: the error does not say that there are none.
 func TestSlowCredentials(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")

@@ -123,14 +123,28 @@ func TestTidyingIsWorthIt(t *testing.T) {
 	w.cost("B", 0, 1)
 }
 
-// TestTidyingTouchesNothingNew gives the key a new charge between the sight of the expired slots and their removal.
+// TestTidyingTouchesNothingNew gives the key new charges between the sight of the expired slots and their removal.
 func TestTidyingTouchesNothingNew(t *testing.T) {
 	w := newWorld(t, 1000, 10)
 	w.strangers(8)
 	w.must(true, "B", 40, 1)
 	w.must(true, "C", 40, 1)
+	w.must(true, "C", 41, 1)
 	w.elsewhere("B", 40)
-	if w.slot(0) != 1 || w.slot(40) != 2 {
-		t.Errorf("the item had changed, and was tidied all the same: %v", w.item())
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || units(w.item()["aC"]) != 11 {
+		t.Errorf("item after tidying: %v", w.item())
+	}
+}
+
+// TestTidyingLeavesAnotherLife resets the key in between, and charges the same old slots again by a clock put back.
+func TestTidyingLeavesAnotherLife(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1)
+	w.reset()
+	w.must(true, "C", 0, 1)
+	w.elsewhere("B", 40)
+	if w.slot(0) != 1 {
+		t.Errorf("another life's slot is gone: %v", w.item())
 	}
 }

@@ -84,6 +84,67 @@ func TestForeignItems(t *testing.T) {
 	}
 }
 
+// TestForeignLimits feeds what buckets and logs never hold, and slots that are no times.
+func TestForeignLimits(t *testing.T) {
+	b := func(x ...byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: x} }
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 5, Window: time.Second, Burst: 5}
+	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 5, Window: time.Second, Granularity: limit.Exact}
+	month := limit.Calendar{Unit: limit.Month, Location: time.UTC}
+	monthly := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 5, Window: month.Nominal(), Granularity: month.Nominal(), Calendar: &month}
+	one := func(slot int64) item { return item{"aC": n(1), "aH": n(slot), slotName("a", slot): n(1)} }
+	for name, test := range map[string]struct {
+		limit limit.Limit
+		item  item
+		ok    bool
+	}{
+		"a bucket":                      {bucket, item{"aT": n(1_700_000_040_000_000_000)}, true},
+		"a bucket as late as it gets":   {bucket, item{"aT": n(1 << 62)}, true},
+		"a bucket as early as it gets":  {bucket, item{"aT": n(-1 << 62)}, true},
+		"a bucket too late":             {bucket, item{"aT": n(1<<62 + 1)}, false},
+		"a bucket too early":            {bucket, item{"aT": n(-1<<62 - 1)}, false},
+		"a bucket in text":              {bucket, item{"aT": s("1")}, false},
+		"a bucket never charged":        {bucket, item{}, true},
+		"a bucket beside foreign slots": {bucket, item{"aT": n(1), "a10": s("x")}, true},
+		"a log":                         {log, item{"aC": n(4), "aL": b(2, 1, 2, 3)}, true},
+		"a log never charged":           {log, item{}, true},
+		"a log without a total":         {log, item{"aL": b(2, 1)}, false},
+		"a log that is not there":       {log, item{"aC": n(1)}, false},
+		"a log of nothing":              {log, item{"aC": n(1), "aL": b()}, false},
+		"a log in text":                 {log, item{"aC": n(1), "aL": s("x")}, false},
+		"a log cut off":                 {log, item{"aC": n(1), "aL": b(2)}, false},
+		"a log cut off in a number":     {log, item{"aC": n(1), "aL": b(0x80)}, false},
+		"a stamp of no units":           {log, item{"aC": n(1), "aL": b(2, 0)}, false},
+		"a stamp of 1000 units":         {log, item{"aC": n(1000), "aL": b(2, 0xe8, 7)}, true},
+		"a stamp of 1001 units":         {log, item{"aC": n(1001), "aL": b(2, 0xe9, 7)}, false},
+		"two stamps at once":            {log, item{"aC": n(2), "aL": b(2, 1, 0, 1)}, false},
+		"stamps that go back":           {log, item{"aC": n(2), "aL": b(2, 1, 1, 1)}, false},
+		"more in the log than charged":  {log, item{"aC": n(3), "aL": b(2, 1, 2, 3)}, false},
+		"a stamp beside foreign slots":  {log, item{"aC": n(1), "aL": b(2, 1), "a10": s("x")}, true},
+		"a slot as late as it gets":     {windows(1)[0], one(1 << 62 / 1_000_000_000), true},
+		"a slot too late":               {windows(1)[0], one(1<<62/1_000_000_000 + 1), false},
+		"a slot as early as it gets":    {windows(1)[0], one(-(1 << 62 / 1_000_000_000)), true},
+		"a slot too early":              {windows(1)[0], one(-(1 << 62 / 1_000_000_000) - 1), false},
+		"a month":                       {monthly, one(682), true},
+		"a month of another age":        {monthly, one(5000), false},
+		"a month before the ages":       {monthly, one(-5000), false},
+	} {
+		test.item["e"] = s("life")
+		_, err := readView(test.item, []limit.Limit{test.limit}, time.Time{})
+		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestStoredLog reads back what is written.
+func TestStoredLog(t *testing.T) {
+	want := []limit.Slot{{Number: -5, Units: 1}, {Number: 0, Units: 1000}, {Number: 1_700_000_040_000_000_001, Units: 2}, {Number: 1_700_000_040_000_000_002, Units: 1}}
+	got, err := readLog("aL", &types.AttributeValueMemberB{Value: encodeLog(want)})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, error %v", got, err)
+	}
+}
+
 // FuzzReadView reads items of any shape: an error or a view that adds up, never a panic.
 func FuzzReadView(f *testing.F) {
 	f.Add("aC", "9", "aH", "70", "a1y", "4", true)

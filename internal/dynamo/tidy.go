@@ -59,24 +59,18 @@ func (s *Store) tidyOthers(ctx context.Context, key string) (wait func()) {
 	return wg.Wait
 }
 
-// tidyExpression removes what no window reaches any more, if nothing has changed since the view.
+// tidyExpression removes what no window reaches any more. The newest slot of a life only rises, so that is true whatever
+// has happened to the item since the view.
 func tidyExpression(v *view, limits []limit.Limit) *expression {
 	x := newExpression()
 	x.require(x.name(attrLife), "=", x.text("e", v.life))
 	room := maxRemovals
 	for i := range limits {
-		h, ok := v.states[i].Newest()
-		if !ok || !limits[i].Correctable() {
-			continue // no slots to remove
-		}
-		l := letter(i)
-		x.require(x.name(l+attrTotal), "=", x.number(l+"t", v.totals[i]))
-		x.require(x.name(l+attrNewest), "=", x.number(l+"q", h))
 		slots := unreachable(v, i, &limits[i])
 		slots = slots[:min(len(slots), room)]
 		room -= len(slots)
 		for _, slot := range slots {
-			x.remove(slotName(l, slot))
+			x.remove(slotName(letter(i), slot))
 		}
 	}
 	return x

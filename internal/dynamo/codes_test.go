@@ -1,0 +1,49 @@
+package dynamo
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// TestCodes pins what AWS's error codes mean here.
+func TestCodes(t *testing.T) {
+	want := map[string]error{}
+	for err, names := range map[error][]string{
+		ErrNoTable: {"ResourceNotFoundException"},
+		ErrThrottled: {
+			"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "ThrottlingError", "ProvisionedThroughputExceeded",
+		},
+		ErrNotPermitted: {
+			"AccessDeniedException", "UnrecognizedClientException", "IncompleteSignatureException", "InvalidSignatureException",
+			"MissingAuthenticationTokenException", "ExpiredTokenException",
+		},
+		ErrForeign: {"ValidationError"},
+	} {
+		for _, name := range names {
+			want[name] = err
+		}
+	}
+	if !maps.Equal(codes, want) {
+		t.Errorf("the codes are %v, want %v", codes, want)
+	}
+}
+
+// TestReasons has a transaction cancelled for one reason among others.
+func TestReasons(t *testing.T) {
+	for code, want := range map[string]error{"ThrottlingError": ErrThrottled, "ValidationError": ErrForeign, "AccessDeniedException": ErrNotPermitted} {
+		failed := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
+			{Code: aws.String("None")}, {}, {Code: aws.String(code)},
+		}}
+		if got := Translate(failed, "counters"); !errors.Is(got, want) || !errors.As(got, &failed) {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+	plain := errors.New("something else")
+	if got := Translate(plain, "counters"); !errors.Is(got, plain) || got.Error() != "table counters: something else" {
+		t.Errorf("got %v", got)
+	}
+}
