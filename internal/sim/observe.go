@@ -78,9 +78,9 @@ func (w *world) seen(c *call) {
 	}
 }
 
-// sight notes, when a store sees the item, whether there is room.
+// sight notes, when the table shows an item to a store, whether there is room.
 func (p *part) sight(c *call) {
-	if !c.over {
+	if !c.over && !c.lost {
 		p.asked, p.room = true, room(p.counter.charged, &p.charge, c.request.now)
 	}
 }
