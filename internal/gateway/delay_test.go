@@ -257,7 +257,8 @@ func TestMaxDelayBody(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		fields := w.Header()
-		left, retry := strings.Join(fields["X-RateLimit-Remaining"], ""), strings.Join(fields["Retry-After"], "")
+		field := func(name string) string { return strings.Join(fields[name], "") } // as it is spelt
+		left, retry := field("X-RateLimit-Remaining"), field("Retry-After")
 		if w.Code != want.status || left != want.remaining || retry != want.retryAfter {
 			t.Errorf("request %d: status %d, fields %v; want %+v", i, w.Code, fields, want)
 		}
