@@ -26,7 +26,7 @@ var allowed = map[string]string{
 	"internal/ruletable": "internal/rules internal/dynamo github.com/aws/aws-sdk-go-v2",
 	"internal/apigw":     "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":       "internal/engine internal/memory internal/dynamo internal/ruletable",
-	"internal/gateway":   "internal/apigw",
+	"internal/gateway":   "internal/apigw internal/rules",
 	"internal/replay":    "internal/engine internal/rules internal/limit",
 
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
@@ -39,7 +39,7 @@ var allowed = map[string]string{
 	"functions/authorizer": "internal/apigw internal/app internal/dynamo github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/limit internal/memory " +
-		"internal/redis internal/replay internal/rules internal/ruletable github.com/spf13/cobra golang.org/x/term",
+		"internal/redis internal/replay internal/rules internal/ruletable github.com/redis/go-redis github.com/spf13/cobra golang.org/x/term",
 }
 
 type listed struct {

@@ -75,9 +75,13 @@ func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken
 
 // admitted gives a caller the answer to its charge: a view, and a receipt.
 func (s *callers) admitted(x *callersState, c *caller) (broken string) {
+	before := *c
 	s.see(x, c)
 	if s.transacts {
 		c.view = s.unseen(c.write, s.lifeOf(x.item))
+		if before.view != 0 {
+			c.gen = before.gen // what was given back since does not show
+		}
 	}
 	r, broken := s.admission(c.write, c.view)
 	if c.owing < settlement && s.downs+s.ups > 0 {

@@ -73,15 +73,24 @@ func setSlot(p *parts) {
 // removeTooFar removes the oldest slot that still counts.
 func removeTooFar(p *parts) {
 	l := &p.sent.of.Limits[0]
-	if p.values[":aq"] == nil || l.Slots() == 0 || l.Algorithm == limit.SlidingWindowCounter {
+	if l.Slots() == 0 || l.Algorithm > limit.FixedWindow {
 		return
 	}
-	p.names["#last"] = slotName("a", valueIn(p, ":aq")-l.Slots())
+	p.names["#last"] = slotName("a", newestOf(p)-l.Slots())
 	if strings.Contains(p.update, "REMOVE ") {
 		p.update += ", #last"
 	} else {
 		p.update += " REMOVE #last"
 	}
+}
+
+// newestOf is the slot that a write charges, or else the newest one that its view has seen.
+func newestOf(p *parts) int64 {
+	if p.values[":aq"] != nil {
+		return valueIn(p, ":aq")
+	}
+	newest, _ := p.sent.view.states[0].Newest()
+	return newest
 }
 
 func eachSlot(w *write, f func(*slotWrite)) {
