@@ -59,8 +59,9 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
 	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
 
-sim-long: ## simulate 100,000,000 decisions with faults
+sim-long: ## simulate 100,000,000 decisions with faults, and explore small systems at the wide scope
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
+	go test -count=1 -timeout 0 -v -run '^TestExplore$$' ./internal/dynamo -model -explore.wide
 
 engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
