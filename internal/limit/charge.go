@@ -106,17 +106,18 @@ type Receipt struct {
 func Judge(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
+		var q int64
+		var r Result
 		if l.Bucket() {
-			v.Receipt.Slots[i] = 0
-			v.Limits[i] = s.Bucket.judge(l, now, c.Costs[i])
-			continue
+			r = s.Bucket.judge(l, now, c.Costs[i])
+		} else {
+			q = s.Current(l, now)
+			r = s.Slots.judge(l, now, q, c.Costs[i])
 		}
-		q := s.Current(l, now)
 		v.Receipt.Slots[i] = q
-		v.Limits[i] = s.Slots.judge(l, now, q, c.Costs[i])
+		v.add(i, r)
 	}
 	v.Receipt.Life = ""
-	v.Result = Combine(v.Limits[:len(c.Limits)])
 }
 
 // Take charges the states after Judge has allowed it in v. The receipt's life is the store's to add.
@@ -124,10 +125,19 @@ func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		if l.Bucket() {
-			v.Limits[i] = s.Bucket.take(l, now, c.Costs[i])
-			continue
+			v.add(i, s.Bucket.take(l, now, c.Costs[i]))
+		} else {
+			v.add(i, s.Slots.take(l, now, v.Receipt.Slots[i], c.Costs[i]))
 		}
-		v.Limits[i] = s.Slots.take(l, now, v.Receipt.Slots[i], c.Costs[i])
 	}
-	v.Result = Combine(v.Limits[:len(c.Limits)])
+}
+
+// add takes in the result of limit i, after those before it. Most rules have one limit: its result is all there is.
+func (v *Verdict) add(i int, r Result) {
+	v.Limits[i] = r
+	if i == 0 {
+		v.Result = r
+		return
+	}
+	v.Result = Combine(v.Limits[:i+1])
 }
