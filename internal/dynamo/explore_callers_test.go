@@ -39,6 +39,7 @@ type caller struct {
 
 	sent    int8 // when the write was, by the caller's clock
 	gen     int8 // the system's when the view was seen
+	since   int8 // the gen of the view that a transaction was planned from: what was given back since does not show
 	owing   int8 // what is to be settled: nothing, a receipt, or a settlement on its way
 	delta   int8 // of the settlement
 	epoch   int8 // deletions before the receipt
@@ -236,5 +237,6 @@ func (c *caller) order(d *caller) int {
 		cmp.Compare(c.receipt, d.receipt), cmp.Compare(c.settlement, d.settlement), cmp.Compare(c.clock, d.clock),
 		cmp.Compare(c.capacity, d.capacity), cmp.Compare(c.phase, d.phase), cmp.Compare(c.attempts, d.attempts),
 		cmp.Compare(c.cost, d.cost), cmp.Compare(c.jumped, d.jumped), cmp.Compare(c.sent, d.sent), cmp.Compare(c.gen, d.gen),
-		cmp.Compare(c.owing, d.owing), cmp.Compare(c.delta, d.delta), cmp.Compare(c.epoch, d.epoch), cmp.Compare(c.settled, d.settled))
+		cmp.Compare(c.since, d.since), cmp.Compare(c.owing, d.owing), cmp.Compare(c.delta, d.delta),
+		cmp.Compare(c.epoch, d.epoch), cmp.Compare(c.settled, d.settled))
 }

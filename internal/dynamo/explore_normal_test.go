@@ -52,7 +52,7 @@ func (s *callers) forget(x *callersState, c *caller) {
 		c.settleUp()
 	}
 	if s.skew > 0 || s.jumps > 0 { // I2 is not asked then
-		x.gen = 0
+		x.gen, c.since = 0, 0
 	}
 	if c.view == 0 || s.skew > 0 || s.jumps > 0 {
 		c.gen = 0

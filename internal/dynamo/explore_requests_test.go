@@ -23,7 +23,7 @@ func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broke
 		c.rest()
 	default:
 		if s.transacts {
-			w = s.transaction(q)
+			w, c.since = s.transaction(q), c.gen
 		}
 		c.phase, c.cost, c.write, c.sent = away, cost, w, c.clock
 		c.attempts++
@@ -40,7 +40,7 @@ func (s *callers) question(c *caller, cost int8) question {
 }
 
 // rest ends a request.
-func (c *caller) rest() { c.phase, c.attempts, c.cost, c.write, c.sent = idle, 0, 0, 0, 0 }
+func (c *caller) rest() { c.phase, c.attempts, c.cost, c.write, c.sent, c.since = idle, 0, 0, 0, 0, 0 }
 
 // arrive has a charge reach the table, and its answer the caller or nobody.
 func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken string) {
@@ -53,7 +53,7 @@ func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken
 		if lost { // to lose a refusal changes nothing
 			return false, ""
 		}
-		c.phase, c.write, c.sent = again, 0, 0
+		c.phase, c.write, c.sent, c.since = again, 0, 0, 0
 		s.see(x, c)
 		return true, ""
 	}
@@ -75,13 +75,12 @@ func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken
 
 // admitted gives a caller the answer to its charge: a view, and a receipt.
 func (s *callers) admitted(x *callersState, c *caller) (broken string) {
-	before := *c
 	s.see(x, c)
 	if s.transacts {
-		c.view = s.unseen(c.write, s.lifeOf(x.item))
-		if before.view != 0 {
-			c.gen = before.gen // what was given back since does not show
+		if s.writes.all[c.write].view != nil {
+			c.gen = c.since
 		}
+		c.view = s.unseen(c.write, s.lifeOf(x.item))
 	}
 	r, broken := s.admission(c.write, c.view)
 	if c.owing < settlement && s.downs+s.ups > 0 {
