@@ -49,7 +49,7 @@ func (o *oracle) admission(w, view uint32) (receipt uint32, broken string) {
 			a.broken = "I5: " + err.Error()
 		}
 		var verdict limit.Verdict
-		admit(v, s.of, s.now, &verdict)
+		limit.Left(v.states, v.life, s.of, s.now, &verdict)
 		a.receipt = o.receipt(bill{verdict.Receipt, [2]int8{s.marks[0].units, s.marks[1].units}})
 		o.admissions.admitted[key] = a
 	}

@@ -54,14 +54,13 @@ func plan(v *view, c *limit.Charge, now, wall time.Time, keepCredit bool) *write
 
 // currentSlots returns q for each limit: the slot that a charge made now belongs to, as far as a view tells.
 func currentSlots(v *view, limits []limit.Limit, now time.Time) (slots [limit.MaxLimits]int64) {
+	var never [limit.MaxLimits]limit.State
+	states := never[:]
+	if v != nil {
+		states = v.states
+	}
 	for i := range limits {
-		switch l := &limits[i]; {
-		case l.Bucket():
-		case v != nil:
-			slots[i] = v.states[i].Current(l, now)
-		default:
-			slots[i] = l.SlotAt(now)
-		}
+		slots[i] = states[i].Current(&limits[i], now)
 	}
 	return slots
 }

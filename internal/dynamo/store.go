@@ -122,7 +122,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 			if err = tampered(seen, c, now); err != nil {
 				return err
 			}
-			admit(seen, c, now, v)
+			limit.Left(seen.states, seen.life, c, now, v)
 			s.noteTidying(w, seen, c)
 			return nil
 		}
@@ -268,35 +268,14 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*view
 	return s.keep(c, out.Item, now)
 }
 
-// tampered returns an error if a charge that was written has left more in its window than the capacity, or less in its
-// slot than it cost. The write rules both out, unless something else has changed the item: the charge is not admitted then.
+// tampered returns an error if an item that a charge was written to cannot be what the charge has left. The write rules
+// that out, unless something else has changed the item: the charge is not admitted then.
 func tampered(after *view, c *limit.Charge, now time.Time) error {
-	for i := range c.Limits {
-		l := &c.Limits[i]
-		if c.Costs[i] == 0 || l.Bucket() {
-			continue
-		}
-		var charged int64
-		if slots := after.states[i].All(); len(slots) > 0 {
-			charged = slots[len(slots)-1].Units
-		}
-		used := after.states[i].Used(l, now)
-		if l.Algorithm == limit.SlidingWindowCounter { // what the older window weighs differs by clock
-			used = charged
-		}
-		if used > l.Capacity || charged < c.Costs[i] {
-			return fmt.Errorf("%w: limit %q holds %d units in its window and %d in its slot after a charge of %d, capacity %d",
-				ErrForeign, l.Name, used, charged, c.Costs[i], l.Capacity)
+	for i, cost := range c.Costs {
+		if l := &c.Limits[i]; cost != 0 && !after.states[i].Holds(l, now, cost) {
+			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
+				ErrForeign, l.Name, cost, l.Most())
 		}
 	}
 	return nil
-}
-
-// admit fills in the verdict of a charge that was written.
-func admit(after *view, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	v.Receipt = limit.Receipt{Life: after.life, Slots: currentSlots(after, c.Limits, now)}
-	for i := range c.Limits {
-		v.Limits[i] = after.states[i].Left(&c.Limits[i], now, c.Costs[i])
-	}
-	v.Result = limit.Combine(v.Limits[:len(c.Limits)])
 }

@@ -120,5 +120,5 @@ func (s *Store) admitUnseen(m *member, now time.Time) {
 		}
 	}
 	s.views.put(c.Key, after)
-	admit(after, c, now, m.verdict)
+	limit.Left(after.states, after.life, c, now, m.verdict)
 }

@@ -111,8 +111,8 @@ func (t *Table) newItem(from attributes) (key string, made *item, err error) {
 		if made.attributes[name], err = intake(v); err != nil {
 			return "", nil, err
 		}
-		made.size += len(name) + size(made.attributes[name])
 	}
+	made.size = Size(made.attributes)
 	if made.size > maxItem {
 		return "", nil, invalid("Item size has exceeded the maximum allowed size")
 	}

@@ -276,3 +276,14 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("counted %s, want 800", got)
 	}
 }
+
+func TestSize(t *testing.T) {
+	item := map[string]types.AttributeValue{
+		"k":  &types.AttributeValueMemberS{Value: "rule"},
+		"aC": &types.AttributeValueMemberN{Value: "123"},
+		"aL": &types.AttributeValueMemberB{Value: make([]byte, 10)},
+	}
+	if got := dynamomodel.Size(item); got != 1+4+2+3+2+10 {
+		t.Errorf("%d bytes", got)
+	}
+}

@@ -184,6 +184,14 @@ func compare(a, b types.AttributeValue) (order int, ok bool) {
 	return 0, false
 }
 
+// Size returns the bytes of an item as "DynamoDB item sizes and formats" reckons them.
+func Size(item map[string]types.AttributeValue) (n int) {
+	for name, value := range item {
+		n += len(name) + size(value)
+	}
+	return n
+}
+
 // size returns the bytes of a value as "DynamoDB item sizes and formats" reckons them.
 func size(v types.AttributeValue) (n int) {
 	switch v := v.(type) {

@@ -82,8 +82,10 @@ func TestLoweredBucket(t *testing.T) {
 	if got, want := state.Judge(&narrow, epoch, 1), (limit.Result{Reset: 9 * sec, RetryAfter: 9 * sec}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := state.Left(&narrow, epoch, 0), (limit.Result{Allowed: true, Reset: 9 * sec}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	var v limit.Verdict
+	limit.Left([]limit.State{state}, "life", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
+	if want := (limit.Result{Allowed: true, Reset: 9 * sec}); v.Result != want {
+		t.Errorf("got %+v, want %+v", v.Result, want)
 	}
 	if got, want := state.Judge(&narrow, epoch.Add(9*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

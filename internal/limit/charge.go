@@ -106,16 +106,9 @@ type Receipt struct {
 func Judge(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
-		var q int64
-		var r Result
-		if l.Bucket() {
-			r = s.Bucket.judge(l, now, c.Costs[i])
-		} else {
-			q = s.Current(l, now)
-			r = s.Slots.judge(l, now, q, c.Costs[i])
-		}
+		q := s.Current(l, now)
 		v.Receipt.Slots[i] = q
-		v.add(i, r)
+		v.add(i, s.judge(l, now, q, c.Costs[i]))
 	}
 	v.Receipt.Life = ""
 }
@@ -123,11 +116,31 @@ func Judge(states []State, c *Charge, now time.Time, v *Verdict) {
 // Take charges the states after Judge has allowed it in v. The receipt's life is the store's to add.
 func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
+		v.add(i, states[i].take(&c.Limits[i], now, v.Receipt.Slots[i], c.Costs[i]))
+	}
+}
+
+// Left fills in the verdict of a charge that was made now and has left these states, in a counter of this life.
+func Left(states []State, life string, c *Charge, now time.Time, v *Verdict) {
+	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
-		if l.Bucket() {
-			v.add(i, s.Bucket.take(l, now, c.Costs[i]))
-		} else {
-			v.add(i, s.Slots.take(l, now, v.Receipt.Slots[i], c.Costs[i]))
+		q := s.Current(l, now)
+		v.Receipt.Slots[i] = q
+		v.add(i, s.left(l, now, q, c.Costs[i]))
+	}
+	v.Receipt.Life = life
+}
+
+// Settle corrects the charge that r is the receipt of, in the same life of the counter: what a negative delta gives back
+// is taken from the slot that was charged, so far as it still holds it; a positive one is charged now, whatever the
+// capacity says. A charge that took nothing has no life, and gives nothing back.
+func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64) {
+	for i, delta := range deltas {
+		switch {
+		case delta < 0 && r.Life != "":
+			states[i].GiveBack(r.Slots[i], -delta)
+		case delta > 0:
+			states[i].Take(&c.Limits[i], now, delta)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 const (
@@ -16,35 +17,10 @@ const (
 // epoch is a whole minute, so that slots and windows start with it.
 var epoch = time.Unix(1_700_000_040, 0)
 
-func sliding(capacity int64, window, granularity time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
-}
-
-func fixed(capacity int64, window time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: window, Granularity: window}
-}
-
-func weighted(capacity int64, window time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
-}
-
-func exact(capacity int64, window time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
-}
-
-func token(capacity int64, window time.Duration, burst int64) limit.Limit {
-	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
-}
-
-func leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
-	return limit.Limit{Algorithm: limit.LeakyBucket, Capacity: capacity, Window: window, Burst: queue}
-}
-
-func calendar(capacity int64, of *limit.Calendar) limit.Limit {
-	l := fixed(capacity, of.Nominal())
-	l.Calendar = of
-	return l
-}
+var (
+	sliding, fixed, weighted, exact = storetest.Sliding, storetest.Fixed, storetest.Weighted, storetest.Exact
+	token, leaky, calendar          = storetest.Token, storetest.Leaky, storetest.Calendar
+)
 
 func TestAlgorithms(t *testing.T) {
 	for _, test := range []struct {

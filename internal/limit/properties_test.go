@@ -147,8 +147,13 @@ func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, c
 	if !taken.Allowed || taken.Remaining != judged.Remaining-cost || taken.Delay != judged.Delay || taken.RetryAfter != 0 {
 		t.Fatalf("judged %+v, and %+v after %d were taken", judged, taken, cost)
 	}
-	if left := state.Left(l, now, cost); left != taken {
-		t.Fatalf("%+v was left, and now it says %+v", taken, left)
+	var v limit.Verdict
+	limit.Left([]limit.State{*state}, "life", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
+	if v.Result != taken || v.Receipt.Life != "life" || v.Receipt.Slots[0] != state.Current(l, now) {
+		t.Fatalf("%+v was left, and now it says %+v", taken, v)
+	}
+	if cost > 0 && !state.Holds(l, now, cost) {
+		t.Fatalf("it does not hold the %d units that were taken", cost)
 	}
 }
 

@@ -17,7 +17,7 @@ func TestLoweredCapacity(t *testing.T) {
 	if want := (limit.Result{Remaining: 0, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v: five units used of two leave nothing until the last three have gone", got, want)
 	}
-	if got := state.Left(&narrow, epoch.Add(4*sec), 0); got.Remaining != 0 {
+	if got := state.Take(&narrow, epoch.Add(4*sec), 0); got.Remaining != 0 {
 		t.Errorf("%d left of 2 after 5", got.Remaining)
 	}
 }

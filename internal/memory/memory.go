@@ -173,7 +173,8 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	sh.settle(ct, now, c, r, deltas)
+	limit.Settle(ct.states, c, now, r, deltas)
+	sh.keep(ct, c, now)
 	return nil
 }
 

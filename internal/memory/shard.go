@@ -103,19 +103,6 @@ func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verd
 	sh.keep(ct, c, now)
 }
 
-// settle corrects the counter's charges.
-func (sh *shard) settle(ct *counter, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) {
-	for i := range c.Limits {
-		switch {
-		case deltas[i] < 0 && r.Life != "":
-			ct.states[i].GiveBack(r.Slots[i], -deltas[i])
-		case deltas[i] > 0:
-			ct.states[i].Take(&c.Limits[i], now, deltas[i])
-		}
-	}
-	sh.keep(ct, c, now)
-}
-
 // keep reckons how long a counter that was charged now is kept.
 func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	sh.advance(now)

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 // rights are those that ErrNotPermitted names.
@@ -148,7 +149,7 @@ func TestTLS(t *testing.T) {
 // Databases of one server are apart.
 func TestDatabases(t *testing.T) {
 	server := redistest.Start(t)
-	c := request(fresh(), []limit.Limit{sliding(1, time.Minute, sec)}, 1)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)
 	for _, db := range []string{"", "/0", "/1", "/15"} {
 		store := redis.New(connect(t, "redis://"+server.Address+db), redis.Options{CallerClock: true})
 		if v := charge(t, store, epoch, c); v.Allowed != (db != "/0") {

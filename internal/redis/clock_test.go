@@ -10,17 +10,17 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 // By the server's clock the caller's decides nothing, were it years away.
 func TestServerClock(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
-	leaky := bucket(3600, time.Hour, 10)
-	leaky.Algorithm = limit.LeakyBucket
+	leaky := storetest.Leaky(3600, time.Hour, 10)
 	for _, l := range []limit.Limit{
-		sliding(2, time.Hour, time.Minute), {Algorithm: limit.FixedWindow, Capacity: 2, Window: time.Hour, Granularity: time.Hour},
-		weighted(2, time.Hour), exact(2, time.Hour), bucket(2, time.Hour, 2), leaky,
+		storetest.Sliding(2, time.Hour, time.Minute), storetest.Fixed(2, time.Hour),
+		storetest.Weighted(2, time.Hour), storetest.Exact(2, time.Hour), storetest.Token(2, time.Hour, 2), leaky,
 	} {
 		t.Run(l.Algorithm.String(), func(t *testing.T) {
 			var earlier, later limit.State
@@ -50,21 +50,21 @@ func serverTime(t *testing.T, server *redistest.Server) time.Time {
 func TestFarAhead(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
-	hourly := bucket(3600, time.Hour, 60)
+	hourly := storetest.Token(3600, time.Hour, 60)
 	for name, test := range map[string]struct {
 		limit limit.Limit
 		spell func(now int64) string // by Unix seconds
 		ahead bool
 	}{
-		"slots":             {sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
-		"slots, the next":   {sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},
-		"weighted":          {weighted(9, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
-		"weighted, near":    {weighted(9, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},
+		"slots":             {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
+		"slots, the next":   {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},
+		"weighted":          {storetest.Weighted(9, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
+		"weighted, near":    {storetest.Weighted(9, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},
 		"calendar":          {calendar(limit.Day, time.UTC), func(now int64) string { return fmt.Sprint(now/86400+3, ":1") }, true},
 		"calendar, years":   {calendar(limit.Day, time.UTC), func(now int64) string { return fmt.Sprint(now/86400+999, ":1") }, true},
 		"calendar, the day": {calendar(limit.Day, time.UTC), func(now int64) string { return fmt.Sprint(now/86400, ":1") }, false},
-		"log":               {exact(9, time.Hour), func(now int64) string { return fmt.Sprint(now+60, ".000000000:1") }, true},
-		"log, near":         {exact(9, time.Hour), func(now int64) string { return fmt.Sprint(now+2, ".000000000:1") }, false},
+		"log":               {storetest.Exact(9, time.Hour), func(now int64) string { return fmt.Sprint(now+60, ".000000000:1") }, true},
+		"log, near":         {storetest.Exact(9, time.Hour), func(now int64) string { return fmt.Sprint(now+2, ".000000000:1") }, false},
 		"bucket":            {hourly, func(now int64) string { return fmt.Sprint(now+60+60, ".000000000") }, true},
 		"bucket, full":      {hourly, func(now int64) string { return fmt.Sprint(now+60+1, ".000000000") }, false},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 // foreign is what something else has written to a counter with four limits: of slots, of a log, of a bucket and weighted.
@@ -69,7 +70,7 @@ func manySlots(n int) string {
 func TestForeign(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
-	limits := []limit.Limit{sliding(9, time.Minute, sec), exact(9, time.Minute), bucket(9, time.Minute, 9), weighted(9, time.Minute)}
+	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Exact(9, time.Minute), storetest.Token(9, time.Minute, 9), storetest.Weighted(9, time.Minute)}
 	for name, fields := range foreign {
 		t.Run(name, func(t *testing.T) {
 			c := request(fresh(), limits, 1, 1, 1, 1)

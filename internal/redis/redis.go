@@ -146,41 +146,19 @@ var errDisagree = errors.New("the script decided otherwise than its state says")
 // there is the cost, now or later, and no more than the limit allows.
 func proves(now time.Time, life string, states []limit.State, c *limit.Charge) bool {
 	for i, cost := range c.Costs {
-		if cost > 0 && (life == "" || !holds(&c.Limits[i], &states[i], now, cost)) {
+		if cost > 0 && (life == "" || !states[i].Holds(&c.Limits[i], now, cost)) {
 			return false
 		}
 	}
 	return true
 }
 
-func holds(l *limit.Limit, s *limit.State, now time.Time, cost int64) bool {
-	if l.Bucket() {
-		_, ok := s.Full()
-		backlog := s.Expiry(l, now)
-		return ok && cost <= l.Burst && backlog >= time.Duration(cost)*l.Interval() && backlog <= l.Drain()
-	}
-	all := s.All()
-	if len(all) == 0 {
-		return false
-	}
-	newest := all[len(all)-1]
-	used := newest.Units // of a weighted counter the older window counts by the part that is left, and that is rounded
-	if l.Algorithm != limit.SlidingWindowCounter {
-		used = s.Used(l, now)
-	}
-	return newest.Number >= l.SlotAt(now) && newest.Units >= cost && used <= l.Capacity
-}
-
 // verdict works out what a counter's state means for the charge: what is left after it if it was made, else what it would
 // get.
 func verdict(told *answer, life string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
-	limit.Judge(states, c, told.now, v)
-	if !told.charged || c.Free() {
+	if told.charged && !c.Free() {
+		limit.Left(states, life, c, told.now, v)
 		return
 	}
-	v.Receipt.Life = life
-	for i := range c.Limits {
-		v.Limits[i] = states[i].Left(&c.Limits[i], told.now, c.Costs[i])
-	}
-	v.Result = limit.Combine(v.Limits[:len(c.Limits)])
+	limit.Judge(states, c, told.now, v)
 }

@@ -64,25 +64,9 @@ func dial(t testing.TB, url string) (*redis.Connection, error) {
 	return c, err
 }
 
-func sliding(capacity int64, window, granularity time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
-}
-
-func weighted(capacity int64, window time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
-}
-
-func exact(capacity int64, window time.Duration) limit.Limit {
-	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
-}
-
-func bucket(capacity int64, window time.Duration, burst int64) limit.Limit {
-	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
-}
-
+// calendar makes a limit of two requests by a calendar.
 func calendar(unit limit.Unit, location *time.Location) limit.Limit {
-	c := &limit.Calendar{Unit: unit, Location: location}
-	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: 2, Window: c.Nominal(), Granularity: c.Nominal(), Calendar: c}
+	return storetest.Calendar(2, &limit.Calendar{Unit: unit, Location: location})
 }
 
 func request(key string, limits []limit.Limit, costs ...int64) *limit.Charge {

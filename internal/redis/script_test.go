@@ -12,14 +12,14 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 // all is a rule with every algorithm.
 func all() []limit.Limit {
-	leaky := bucket(4, time.Minute, 4)
-	leaky.Algorithm = limit.LeakyBucket
+	leaky := storetest.Leaky(4, time.Minute, 4)
 	limits := []limit.Limit{
-		sliding(4, time.Minute, sec), weighted(4, time.Minute), exact(4, time.Minute), bucket(4, time.Minute, 4), leaky,
+		storetest.Sliding(4, time.Minute, sec), storetest.Weighted(4, time.Minute), storetest.Exact(4, time.Minute), storetest.Token(4, time.Minute, 4), leaky,
 		calendar(limit.Month, time.UTC),
 	}
 	limits[5].Capacity = 4
@@ -64,7 +64,7 @@ func TestOneRoundTrip(t *testing.T) {
 func TestScriptMissing(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
-	c := request(fresh(), []limit.Limit{sliding(3, time.Minute, sec)}, 1)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(3, time.Minute, sec)}, 1)
 	for i := range 4 {
 		if v := charge(t, store, epoch, c); v.Allowed != (i < 3) {
 			t.Errorf("charge %d: %+v", i, v.Result)
@@ -119,11 +119,10 @@ func TestDenialWritesNothing(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	server := redistest.Start(t)
 	const capacity, clients, each = 100, 8, 30
-	leaky := bucket(capacity, 1000*time.Hour, capacity)
-	leaky.Algorithm = limit.LeakyBucket
+	leaky := storetest.Leaky(capacity, 1000*time.Hour, capacity)
 	for _, l := range []limit.Limit{
-		sliding(capacity, 10*time.Hour, time.Hour), weighted(capacity, 1000*time.Hour), exact(capacity, time.Hour),
-		bucket(capacity, 1000*time.Hour, capacity), leaky,
+		storetest.Sliding(capacity, 10*time.Hour, time.Hour), storetest.Weighted(capacity, 1000*time.Hour), storetest.Exact(capacity, time.Hour),
+		storetest.Token(capacity, 1000*time.Hour, capacity), leaky,
 	} {
 		t.Run(l.Algorithm.String(), func(t *testing.T) {
 			key := fresh()
@@ -159,7 +158,7 @@ func TestConcurrency(t *testing.T) {
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewLife: func() string { return "life" }})
-	limits := []limit.Limit{sliding(9, 3*sec, sec), exact(9, 3*sec), bucket(1, 7*sec, 3), weighted(9, 3*sec)}
+	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Exact(9, 3*sec), storetest.Token(1, 7*sec, 3), storetest.Weighted(9, 3*sec)}
 	key := fresh()
 	at := func(d time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(d) }
 	for _, tc := range []struct {
@@ -210,16 +209,16 @@ func TestTTL(t *testing.T) {
 		costs  []int64
 		want   time.Duration // besides the hour
 	}{
-		{"sliding window", []limit.Limit{sliding(9, time.Minute, sec)}, []time.Duration{300 * time.Millisecond}, []int64{1}, 61*sec - 300*time.Millisecond},
-		{"by a late clock", []limit.Limit{sliding(9, time.Minute, sec)}, []time.Duration{30 * sec, 0}, []int64{1}, 91 * sec},
-		{"weighted", []limit.Limit{weighted(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 110 * sec},
-		{"log", []limit.Limit{exact(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 61 * sec},
-		{"bucket", []limit.Limit{bucket(1, time.Minute, 5)}, []time.Duration{0, 10 * sec}, []int64{1}, 111 * sec},
+		{"sliding window", []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, []time.Duration{300 * time.Millisecond}, []int64{1}, 61*sec - 300*time.Millisecond},
+		{"by a late clock", []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, []time.Duration{30 * sec, 0}, []int64{1}, 91 * sec},
+		{"weighted", []limit.Limit{storetest.Weighted(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 110 * sec},
+		{"log", []limit.Limit{storetest.Exact(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 61 * sec},
+		{"bucket", []limit.Limit{storetest.Token(1, time.Minute, 5)}, []time.Duration{0, 10 * sec}, []int64{1}, 111 * sec},
 		{"day", []limit.Limit{day}, []time.Duration{0}, []int64{1}, 2 * time.Hour},
 		{"day, by a clock an hour behind", []limit.Limit{day}, []time.Duration{2 * time.Hour, time.Hour}, []int64{1}, 25 * time.Hour},
 		{"day, by a clock a week behind", []limit.Limit{day}, []time.Duration{7 * 24 * time.Hour, 0}, []int64{1}, (26 + 6*2*24) * time.Hour},
-		{"the latest of several", []limit.Limit{sliding(9, sec, sec), sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 1}, 61 * sec},
-		{"what costs nothing too", []limit.Limit{sliding(9, sec, sec), sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
+		{"the latest of several", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 1}, 61 * sec},
+		{"what costs nothing too", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			key := fresh()
@@ -230,13 +229,13 @@ func TestTTL(t *testing.T) {
 		})
 	}
 	t.Run("nothing is charged to a long limit now", func(t *testing.T) {
-		key, limits := fresh(), []limit.Limit{sliding(9, sec, sec), sliding(9, time.Hour, time.Minute)}
+		key, limits := fresh(), []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Hour, time.Minute)}
 		charge(t, store, epoch, request(key, limits, 0, 1))
 		charge(t, store, epoch.Add(time.Minute), request(key, limits, 1, 0))
 		wantTTL(t, server, key, time.Hour)
 	})
 	t.Run("corrected upwards", func(t *testing.T) {
-		c := request(fresh(), []limit.Limit{sliding(9, time.Minute, sec)}, 1)
+		c := request(fresh(), []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, 1)
 		v := charge(t, store, epoch, c)
 		if err := store.Settle(t.Context(), epoch.Add(30*sec), c, &v.Receipt, []int64{3}); err != nil {
 			t.Fatal(err)
@@ -263,7 +262,7 @@ func TestKeys(t *testing.T) {
 		for _, form := range []string{"rule|{x}%d|s", "rule|x}%d|s", "rule|{}%d|s", "rule|{{x}}%d|s", "rule|%d{x}|s", "{x}|%d|s", "rule|%d x|s"} {
 			key := fmt.Sprintf(form, i)
 			for n := range 2 {
-				if v := charge(t, store, epoch, request(key, []limit.Limit{sliding(1, time.Minute, sec)}, 1)); v.Allowed != (n == 0) {
+				if v := charge(t, store, epoch, request(key, []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)); v.Allowed != (n == 0) {
 					t.Errorf("%s, charge %d: %+v", key, n, v.Result)
 				}
 			}
@@ -286,7 +285,7 @@ func TestKeys(t *testing.T) {
 // Units come back to a slot that has left the window for this clock, too: for a late clock it has not.
 func TestGiveBackToALateClock(t *testing.T) {
 	store := open(t, redistest.Start(t))
-	limits := []limit.Limit{sliding(3, 10*sec, sec)}
+	limits := []limit.Limit{storetest.Sliding(3, 10*sec, sec)}
 	c := request(fresh(), limits, 2)
 	first := charge(t, store, epoch, c)
 	charge(t, store, epoch.Add(sec), request(c.Key, limits, 1))

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 var numbered atomic.Int64
@@ -46,15 +47,15 @@ func drawLarge(t *rapid.T) limit.Limit {
 	window := time.Duration(rapid.SampledFrom([]int64{1, 17, 60_000_007, 86_400_000_000, 31_536_000_000_001}).Draw(t, "window")) * time.Microsecond
 	switch rapid.IntRange(0, 3).Draw(t, "algorithm") {
 	case 0:
-		return sliding(capacity, window, window)
+		return storetest.Sliding(capacity, window, window)
 	case 1:
-		return exact(min(capacity, rapid.Int64Range(1, limit.MaxLog).Draw(t, "most")), window+time.Duration(rapid.IntRange(0, 999).Draw(t, "odd")))
+		return storetest.Exact(min(capacity, rapid.Int64Range(1, limit.MaxLog).Draw(t, "most")), window+time.Duration(rapid.IntRange(0, 999).Draw(t, "odd")))
 	case 2:
-		l := bucket(capacity, window+1, 0)
+		l := storetest.Token(capacity, window+1, 0)
 		l.Burst = rapid.Int64Range(1, min(limit.MaxCapacity, int64(limit.MaxDrain/l.Interval()))).Draw(t, "burst")
 		return l
 	}
-	return weighted(capacity, window)
+	return storetest.Weighted(capacity, window)
 }
 
 // drawStep draws how far to go on: to the moment that the last answer named, next to it, a part of the window, or back.
@@ -81,7 +82,7 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 // A counter far above its capacity, as corrections may leave it, is still decided and corrected exactly.
 func TestFarAboveCapacity(t *testing.T) {
 	store := open(t, redistest.Start(t))
-	limits := []limit.Limit{weighted(limit.MaxCapacity, time.Hour)}
+	limits := []limit.Limit{storetest.Weighted(limit.MaxCapacity, time.Hour)}
 	c := request(fresh(), limits, limit.MaxCapacity)
 	first := charge(t, store, epoch, c)
 	var state limit.State
@@ -109,7 +110,7 @@ func TestFarAboveCapacity(t *testing.T) {
 func TestMostUnits(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
-	c := request(fresh(), []limit.Limit{sliding(10, time.Minute, sec)}, 1)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(10, time.Minute, sec)}, 1)
 	first := charge(t, store, epoch, c)
 	slot := first.Receipt.Slots[0]
 	if err := server.Client.HSet(t.Context(), prefix+c.Key, "a", fmt.Sprintf("%d:%d", slot, int64(1)<<53-2)).Err(); err != nil {
@@ -132,7 +133,7 @@ func TestMostUnits(t *testing.T) {
 func TestSlotsTooFine(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	for _, l := range []limit.Limit{
-		sliding(1, 100, 10), weighted(1, 1500*time.Nanosecond), sliding(1, time.Minute+1, time.Minute+1),
+		storetest.Sliding(1, 100, 10), storetest.Weighted(1, 1500*time.Nanosecond), storetest.Sliding(1, time.Minute+1, time.Minute+1),
 	} {
 		c := request(fresh(), []limit.Limit{l}, 1)
 		var v limit.Verdict
@@ -144,7 +145,7 @@ func TestSlotsTooFine(t *testing.T) {
 			t.Errorf("slots of %v are corrected", l.Granularity)
 		}
 	}
-	c := request(fresh(), []limit.Limit{sliding(math.MaxUint32, time.Microsecond, time.Microsecond)}, 1)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(math.MaxUint32, time.Microsecond, time.Microsecond)}, 1)
 	if v := charge(t, store, epoch, c); !v.Allowed {
 		t.Errorf("a microsecond is too short: %+v", v.Result)
 	}

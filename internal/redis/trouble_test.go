@@ -9,13 +9,14 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/storetest"
 )
 
 // wantTrouble charges, and wants an error with nothing written: no new key, and no change to one that is there.
 func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, known string, want error) {
 	t.Helper()
 	before := stored(t, server, known)
-	limits := []limit.Limit{sliding(9, time.Minute, sec), bucket(9, time.Minute, 9)}
+	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}
 	var v, w limit.Verdict
 	for _, err := range []error{
 		store.Charge(t.Context(), epoch, request(known, limits, 1, 1), &v),
@@ -41,7 +42,7 @@ func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, kno
 func known(t *testing.T, store *redis.Store) string {
 	t.Helper()
 	key := fresh()
-	charge(t, store, epoch, request(key, []limit.Limit{sliding(9, time.Minute, sec), bucket(9, time.Minute, 9)}, 1, 1))
+	charge(t, store, epoch, request(key, []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}, 1, 1))
 	return key
 }
 
@@ -87,7 +88,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
-	limits := []limit.Limit{sliding(2, time.Minute, sec)}
+	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
 	a, b := request("rule|{a}|s", limits, 1), request("rule|{b}|s", limits, 1)
 	first := charge(t, store, epoch, a)
 	if err := store.Settle(t.Context(), epoch, a, &first.Receipt, []int64{1}); err != nil {
@@ -120,7 +121,7 @@ func TestClusterDown(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
-	c := request("rule|a|s", []limit.Limit{sliding(2, time.Minute, sec)}, 1)
+	c := request("rule|a|s", []limit.Limit{storetest.Sliding(2, time.Minute, sec)}, 1)
 	charge(t, store, epoch, c)
 	slot, err := server.Client.ClusterKeySlot(t.Context(), prefix+c.Key).Result()
 	if err != nil {
@@ -139,7 +140,7 @@ func TestClusterDown(t *testing.T) {
 func TestContexts(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
-	c := request(fresh(), []limit.Limit{sliding(2, time.Minute, sec)}, 1)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(2, time.Minute, sec)}, 1)
 	charge(t, store, epoch, c)
 	if err := server.Client.Do(t.Context(), "client", "pause", "2000", "all").Err(); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestContexts(t *testing.T) {
 
 func TestBadCalls(t *testing.T) {
 	store := open(t, redistest.Start(t))
-	limits := []limit.Limit{sliding(2, time.Minute, sec)}
+	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
 	c := request("rule|a|s", limits, 1)
 	v := []*limit.Verdict{{}}
 	for name, err := range map[string]error{

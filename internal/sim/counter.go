@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -116,7 +117,7 @@ func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 	k.ttl = number(item, "ttl")
 	w.reap(k)
 	if len(item) > w.report.Attributes {
-		w.report.Attributes, w.report.Bytes = len(item), size(item)
+		w.report.Attributes, w.report.Bytes = len(item), dynamomodel.Size(item)
 	}
 }
 
@@ -140,20 +141,4 @@ func number(item map[string]types.AttributeValue, name string) int64 {
 	}
 	i, _ := strconv.ParseInt(n.Value, 10, 64)
 	return i
-}
-
-// size returns the bytes of an item, as "DynamoDB item sizes and formats" reckons them.
-func size(item map[string]types.AttributeValue) (bytes int) {
-	for name, value := range item {
-		bytes += len(name)
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			bytes += len(v.Value)
-		case *types.AttributeValueMemberN:
-			bytes += (len(v.Value)+1)/2 + 1
-		case *types.AttributeValueMemberB:
-			bytes += len(v.Value)
-		}
-	}
-	return bytes
 }

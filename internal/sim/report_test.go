@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -70,17 +68,6 @@ func TestHistory(t *testing.T) {
 	want := `        1.501000 s  charge      by 3, limit "b", cost 2, capacity 10, slot 77, asked at 1.500000 s by a clock -1s wrong, not admitted`
 	if got := lines[len(lines)-1]; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
-func TestSize(t *testing.T) {
-	item := map[string]types.AttributeValue{
-		"k":  &types.AttributeValueMemberS{Value: "rule"},
-		"aC": &types.AttributeValueMemberN{Value: "123"},
-		"aL": &types.AttributeValueMemberB{Value: make([]byte, 10)},
-	}
-	if got := size(item); got != 1+4+2+3+2+10 {
-		t.Errorf("%d bytes", got)
 	}
 }
 

@@ -59,7 +59,7 @@ func concurrency(t *testing.T, h Harness) {
 
 // stampede is the promise in one sentence: of 150 calls at once on a limit of 100 exactly 100 are allowed.
 func stampede(t *testing.T, stores []Store) {
-	c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{sliding(100, time.Minute, sec)}, Costs: []int64{1}}
+	c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{Sliding(100, time.Minute, sec)}, Costs: []int64{1}}
 	var allowed, undecided atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 150 {

@@ -16,39 +16,45 @@ const (
 // epoch starts every trace that does not say otherwise: a whole minute, so that slots and windows start with it.
 var epoch = time.Unix(1_700_000_040, 0)
 
-func sliding(capacity int64, window, granularity time.Duration) limit.Limit {
+// Sliding, Fixed, Weighted, Exact, Token and Leaky make a limit of each algorithm, in the order of limit.Algorithm.
+func Sliding(capacity int64, window, granularity time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
 }
 
-func fixed(capacity int64, window time.Duration) limit.Limit {
+func Fixed(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: window, Granularity: window}
 }
 
-func weighted(capacity int64, window time.Duration) limit.Limit {
+func Weighted(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
 }
 
-func exact(capacity int64, window time.Duration) limit.Limit {
+func Exact(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
 }
 
-func token(capacity int64, window time.Duration, burst int64) limit.Limit {
+func Token(capacity int64, window time.Duration, burst int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
 }
 
-func leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
+func Leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.LeakyBucket, Capacity: capacity, Window: window, Burst: queue}
 }
 
-func calendar(capacity int64, unit limit.Unit, zone string, anchor int) limit.Limit {
+// Calendar makes a fixed window by a calendar.
+func Calendar(capacity int64, of *limit.Calendar) limit.Limit {
+	l := Fixed(capacity, of.Nominal())
+	l.Calendar = of
+	return l
+}
+
+// zoned makes a fixed window by the calendar of a zone.
+func zoned(capacity int64, unit limit.Unit, zone string, anchor int) limit.Limit {
 	location, err := time.LoadLocation(zone)
 	if err != nil {
 		location = time.UTC // its traces fail, and say where
 	}
-	c := &limit.Calendar{Unit: unit, Location: location, Anchor: anchor}
-	l := fixed(capacity, c.Nominal())
-	l.Calendar = c
-	return l
+	return Calendar(capacity, &limit.Calendar{Unit: unit, Location: location, Anchor: anchor})
 }
 
 // named gives several limits of a rule their names.

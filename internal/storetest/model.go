@@ -139,7 +139,7 @@ func (s *Step) clone() *Step {
 func (ct *counter) clone() *counter {
 	next := &counter{ct.life, ct.named, make([]limit.State, len(ct.states))}
 	for i := range ct.states {
-		next.states[i] = limit.State{Slots: limit.NewSlots(slices.Clone(ct.states[i].All())), Bucket: ct.states[i].Bucket}
+		next.states[i] = ct.states[i].Clone()
 	}
 	return next
 }

@@ -33,7 +33,7 @@ func peeking(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("the charge after a peek by another client", func(t *testing.T) {
-		tr, other := newTrial(t, store, sliding(2, 10*sec, sec)), h.Client(t)
+		tr, other := newTrial(t, store, Sliding(2, 10*sec, sec)), h.Client(t)
 		tr.peek(0, 1)
 		tr.by(other).charge(0, 1)
 		tr.by(store).charge(0, 1)
@@ -69,7 +69,7 @@ func resetting(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("by another client", func(t *testing.T) {
-		tr, other := newTrial(t, store, sliding(2, time.Minute, sec)), h.Client(t)
+		tr, other := newTrial(t, store, Sliding(2, time.Minute, sec)), h.Client(t)
 		tr.charge(0, 2)
 		tr.charge(0, 1)
 		tr.by(other).reset()
@@ -77,7 +77,7 @@ func resetting(t *testing.T, h Harness) {
 		tr.by(other).charge(h.Lag+1, 1)
 	})
 	t.Run("other keys stay", func(t *testing.T) {
-		a, b := newTrial(t, store, fixed(1, time.Minute)), newTrial(t, store, fixed(1, time.Minute))
+		a, b := newTrial(t, store, Fixed(1, time.Minute)), newTrial(t, store, Fixed(1, time.Minute))
 		a.charge(0, 1)
 		b.charge(0, 1)
 		a.reset()
@@ -94,7 +94,7 @@ func naming(t *testing.T, h Harness) {
 		"", " ", "a", "A", "{a}", "{a", "}", "{}", "{}{a}", "ü", "u\u0308", "日本", "a|b", "a:b", "a\nb", "*", "?", "%00", "\\", "\"", "'",
 		long[:600-1], long, long + "y", long[:480] + "~" + strings.Repeat("0", 24),
 	} {
-		tr := newTrial(t, store, fixed(2, time.Minute))
+		tr := newTrial(t, store, Fixed(2, time.Minute))
 		tr.key = mark + suffix
 		tr.note("the key is %q", tr.key)
 		tr.charge(0, 1) // a counter that two keys share is fuller than the step's

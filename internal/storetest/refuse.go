@@ -17,13 +17,13 @@ var badCharges = map[string]func(*limit.Charge){
 	"too much capacity":   func(c *limit.Charge) { c.Limits[0].Capacity = limit.MaxCapacity + 1 },
 	"no window":           func(c *limit.Charge) { c.Limits[0].Window = 0 },
 	"a window of 601":     func(c *limit.Charge) { c.Limits[0].Window = 601 * sec },
-	"a bucket of nothing": func(c *limit.Charge) { c.Limits[0] = token(1, sec, 0) },
+	"a bucket of nothing": func(c *limit.Charge) { c.Limits[0] = Token(1, sec, 0) },
 }
 
 // refusing sends charges and corrections that no store can judge: each is an error and changes nothing.
 func refusing(t *testing.T, h Harness) {
 	store := h.Client(t)
-	tr := newTrial(t, store, sliding(3, 10*sec, sec))
+	tr := newTrial(t, store, Sliding(3, 10*sec, sec))
 	a := tr.charge(0, 1)
 	for name, spoil := range badCharges {
 		bad := tr.request(1)
@@ -47,7 +47,7 @@ func refusing(t *testing.T, h Harness) {
 			t.Errorf("corrections of %d for one limit are no error", deltas)
 		}
 	}
-	for _, l := range []limit.Limit{exact(3, sec), token(3, sec, 3), leaky(3, sec, 3)} {
+	for _, l := range []limit.Limit{Exact(3, sec), Token(3, sec, 3), Leaky(3, sec, 3)} {
 		c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{l}, Costs: []int64{1}}
 		if err := store.Settle(context.Background(), epoch, c, &limit.Receipt{}, []int64{1}); err == nil {
 			t.Errorf("a correction of a %s is no error", l.Algorithm)

@@ -120,8 +120,8 @@ func drawLimit(t *rapid.T) limit.Limit {
 	unit := rapid.SampledFrom([]limit.Unit{limit.Day, limit.Week, limit.Month}).Draw(t, "unit")
 	zone := rapid.SampledFrom([]string{"Europe/Berlin", "America/Sao_Paulo"}).Draw(t, "zone")
 	return rapid.SampledFrom([]limit.Limit{
-		sliding(capacity, window, window/slots), fixed(capacity, window), weighted(capacity, window),
-		exact(capacity, window), token(capacity, window, burst), leaky(capacity, window, burst), calendar(capacity, unit, zone, 0),
+		Sliding(capacity, window, window/slots), Fixed(capacity, window), Weighted(capacity, window),
+		Exact(capacity, window), Token(capacity, window, burst), Leaky(capacity, window, burst), zoned(capacity, unit, zone, 0),
 	}).Draw(t, "limit")
 }
 

@@ -12,17 +12,17 @@ import (
 func settling(t *testing.T, h Harness) {
 	store := h.Client(t)
 	for _, l := range []limit.Limit{
-		sliding(10, 10*sec, sec), fixed(10, 10*sec), weighted(10, 10*sec), calendar(10, limit.Day, "Europe/Berlin", 0),
+		Sliding(10, 10*sec, sec), Fixed(10, 10*sec), Weighted(10, 10*sec), zoned(10, limit.Day, "Europe/Berlin", 0),
 	} {
 		t.Run(label(&l), func(t *testing.T) { settleEachWay(t, store, l) })
 	}
 	t.Run("once the slot has left the window", func(t *testing.T) {
-		for _, l := range []limit.Limit{sliding(10, 10*sec, sec), fixed(10, 10*sec), weighted(10, 10*sec)} {
+		for _, l := range []limit.Limit{Sliding(10, 10*sec, sec), Fixed(10, 10*sec), Weighted(10, 10*sec)} {
 			settleTooLate(newTrial(t, store, l))
 		}
 	})
 	t.Run("until the slot leaves the window", func(t *testing.T) {
-		tr := newTrial(t, store, sliding(10, 10*sec, sec))
+		tr := newTrial(t, store, Sliding(10, 10*sec, sec))
 		early := tr.charge(0, 4)
 		tr.charge(10*sec, 6)
 		tr.settle(11*sec-1, early, -3)
@@ -31,12 +31,12 @@ func settling(t *testing.T, h Harness) {
 	})
 	for _, delta := range []int64{-4, 4} {
 		t.Run(fmt.Sprintf("a charge of another life by %+d", delta), func(t *testing.T) {
-			settleAnotherLife(newTrial(t, store, sliding(10, 10*sec, sec)), delta)
+			settleAnotherLife(newTrial(t, store, Sliding(10, 10*sec, sec)), delta)
 		})
 	}
-	t.Run("a charge that took nothing", func(t *testing.T) { settleFree(newTrial(t, store, sliding(10, 10*sec, sec)), 4) })
+	t.Run("a charge that took nothing", func(t *testing.T) { settleFree(newTrial(t, store, Sliding(10, 10*sec, sec)), 4) })
 	t.Run("a charge that took nothing, by a clock that is behind", func(t *testing.T) {
-		tr := newTrial(t, store, sliding(4, 10*sec, sec))
+		tr := newTrial(t, store, Sliding(4, 10*sec, sec))
 		free := tr.charge(8*sec, 0)
 		tr.settle(2*sec, free, 3) // nobody has charged yet: this is the newest time of the key
 		tr.charge(12*sec, 2)
@@ -44,7 +44,7 @@ func settling(t *testing.T, h Harness) {
 	})
 	t.Run("one limit of several", func(t *testing.T) { settleOneOfSeveral(t, store) })
 	t.Run("by a clock that is behind", func(t *testing.T) {
-		tr := newTrial(t, store, sliding(10, 10*sec, sec))
+		tr := newTrial(t, store, Sliding(10, 10*sec, sec))
 		a := tr.charge(8*sec, 4)
 		tr.settle(2*sec, a, 3) // in the newest slot
 		tr.settle(2*sec, a, -2)
@@ -89,7 +89,7 @@ func settleFree(tr *trial, delta int64) {
 }
 
 func settleOneOfSeveral(t *testing.T, store Store) {
-	tr := newTrial(t, store, named(sliding(5, 10*sec, sec), weighted(90, 10*sec), token(10, 10*sec, 5))...)
+	tr := newTrial(t, store, named(Sliding(5, 10*sec, sec), Weighted(90, 10*sec), Token(10, 10*sec, 5))...)
 	a := tr.charge(0, 1, 20, 1)
 	tr.settle(3*sec, a, 0, -15, 0)
 	b := tr.charge(3*sec, 1, 40, 1)
@@ -99,7 +99,7 @@ func settleOneOfSeveral(t *testing.T, store Store) {
 }
 
 func settleByAnother(t *testing.T, h Harness, store Store) {
-	tr, other := newTrial(t, store, sliding(4, time.Minute, sec)), h.Client(t)
+	tr, other := newTrial(t, store, Sliding(4, time.Minute, sec)), h.Client(t)
 	a := tr.charge(0, 4)
 	tr.charge(0, 1)
 	tr.by(other).settle(0, a, -2)

@@ -10,13 +10,13 @@ import (
 // mixed is a rule with a limit of every algorithm.
 func mixed() []limit.Limit {
 	return named(
-		sliding(6, 10*sec, sec),
-		fixed(4, 10*sec),
-		weighted(5, 10*sec),
-		exact(4, 10*sec),
-		token(10, 10*sec, 4),
-		leaky(10, 10*sec, 4),
-		calendar(9, limit.Day, "Europe/Berlin", 0),
+		Sliding(6, 10*sec, sec),
+		Fixed(4, 10*sec),
+		Weighted(5, 10*sec),
+		Exact(4, 10*sec),
+		Token(10, 10*sec, 4),
+		Leaky(10, 10*sec, 4),
+		zoned(9, limit.Day, "Europe/Berlin", 0),
 	)
 }
 
@@ -35,14 +35,14 @@ func several(t *testing.T, h Harness) {
 		tr.charge(11*sec, 1, 1, 1, 1, 1, 1, 1)
 	})
 	t.Run("eight limits", func(t *testing.T) {
-		tr := newTrial(t, store, append(mixed(), sliding(9, sec, 100*ms))...)
+		tr := newTrial(t, store, append(mixed(), Sliding(9, sec, 100*ms))...)
 		tr.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
 		tr.charge(sec, 2, 1, 2, 1, 2, 1, 2, 1)
 		tr.charge(2*sec, 2, 2, 2, 2, 2, 2, 2, 2)
 		tr.charge(12*sec, 1, 1, 1, 1, 1, 1, 1, 1)
 	})
 	t.Run("a bucket that is full before 1970", func(t *testing.T) {
-		tr := newTrial(t, store, named(token(3, 3*sec, 3), sliding(3, sec, sec))...)
+		tr := newTrial(t, store, named(Token(3, 3*sec, 3), Sliding(3, sec, sec))...)
 		tr.start = time.Unix(0, 0)
 		tr.charge(1, 0, 1)
 		tr.charge(-2*sec, 1, 1) // full again at -1 s
@@ -51,7 +51,7 @@ func several(t *testing.T, h Harness) {
 		tr.charge(2, 3, 1)
 	})
 	t.Run("the newest slot of each limit is its own", func(t *testing.T) {
-		tr := newTrial(t, store, named(sliding(3, 10*sec, sec), fixed(3, 10*sec))...)
+		tr := newTrial(t, store, named(Sliding(3, 10*sec, sec), Fixed(3, 10*sec))...)
 		tr.charge(15*sec, 1, 0)
 		tr.charge(5*sec, 0, 1) // the fixed window has not seen the later clock
 		tr.charge(5*sec, 1, 2)
@@ -60,7 +60,7 @@ func several(t *testing.T, h Harness) {
 }
 
 func allOrNone(t *testing.T, store Store) {
-	tr := newTrial(t, store, named(sliding(5, time.Minute, sec), fixed(3, time.Minute))...)
+	tr := newTrial(t, store, named(Sliding(5, time.Minute, sec), Fixed(3, time.Minute))...)
 	for _, m := range []struct {
 		costs     [2]int64
 		allowed   bool
@@ -123,7 +123,7 @@ func overrides(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("lowered to one and raised again between charges", func(t *testing.T) {
-		tr := newTrial(t, store, sliding(5, 10*sec, sec))
+		tr := newTrial(t, store, Sliding(5, 10*sec, sec))
 		for i := range 30 {
 			tr.resize([]int64{5, 1, 8, 3}[i%4])
 			tr.charge(time.Duration(i)*700*ms, 1)

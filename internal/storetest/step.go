@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -107,13 +108,8 @@ func (s *Step) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limi
 	if ct := s.counters[c.Key]; r.Life != "" && (ct == nil || ct.life != r.Life) {
 		return nil
 	}
-	for i, delta := range deltas {
-		switch {
-		case delta < 0 && r.Life != "":
-			s.counter(c).states[i].GiveBack(r.Slots[i], -delta)
-		case delta > 0:
-			s.counter(c).states[i].Take(&c.Limits[i], now, delta)
-		}
+	if r.Life != "" || slices.Max(deltas) > 0 {
+		limit.Settle(s.counter(c).states, c, now, r, deltas)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func together(t *testing.T, h Harness) {
 
 // fourKeys returns trials of fresh keys, each with a limit of its own kind.
 func fourKeys(t *testing.T, store Store) (trials []*trial) {
-	for _, l := range []limit.Limit{sliding(3, 10*sec, sec), token(10, 10*sec, 3), fixed(3, 10*sec), exact(2, 10*sec)} {
+	for _, l := range []limit.Limit{Sliding(3, 10*sec, sec), Token(10, 10*sec, 3), Fixed(3, 10*sec), Exact(2, 10*sec)} {
 		trials = append(trials, newTrial(t, store, l))
 	}
 	share(trials)

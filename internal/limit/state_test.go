@@ -1,0 +1,81 @@
+package limit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// slots is the state of a counter that holds the units in these slots of a second, numbered from the epoch of the tests.
+func slots(units ...int64) limit.State {
+	var all []limit.Slot
+	for i, n := range units {
+		all = append(all, limit.Slot{Number: epoch.Unix() + int64(i), Units: n})
+	}
+	return limit.State{Slots: limit.NewSlots(all)}
+}
+
+// TestHolds reads back what a charge of two units is said to have left, a second after the epoch.
+func TestHolds(t *testing.T) {
+	now := epoch.Add(sec)
+	full := func(after time.Duration) limit.State {
+		return limit.State{Bucket: limit.NewBucket(now.Add(after).UnixNano())}
+	}
+	for _, test := range []struct {
+		name  string
+		limit limit.Limit
+		state limit.State
+		want  bool
+	}{
+		{"the cost alone", sliding(5, 3*sec, sec), slots(0, 2), true},
+		{"the window to the brim", sliding(5, 3*sec, sec), slots(3, 2), true},
+		{"a unit too much in the window", sliding(5, 3*sec, sec), slots(3, 3), false},
+		{"less than the cost in the slot", sliding(5, 3*sec, sec), slots(3, 1), false},
+		{"charged to a slot still to come, by a caller that is behind", sliding(5, 3*sec, sec), slots(0, 0, 2), true},
+		{"not charged since the slot before", sliding(5, 3*sec, sec), slots(2), false},
+		{"nothing", sliding(5, 3*sec, sec), limit.State{}, false},
+		{"an older window that weighs a little more by this clock", weighted(5, sec), slots(3, 5), true},
+		{"a weighted slot above the capacity", weighted(5, sec), slots(0, 6), false},
+		{"a bucket's cost alone", token(1, sec, 3), full(2 * sec), true},
+		{"a bucket to the brim", token(1, sec, 3), full(3 * sec), true},
+		{"a bucket overdrawn", token(1, sec, 3), full(3*sec + 1), false},
+		{"less than the cost in a bucket", token(1, sec, 3), full(2*sec - 1), false},
+		{"a bucket never charged", token(1, sec, 3), limit.State{}, false},
+		{"a cost that no bucket of this size holds", token(1, sec, 1), full(2 * sec), false},
+	} {
+		if got := test.state.Holds(&test.limit, now, 2); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestSettle corrects a charge of three units, two seconds later.
+func TestSettle(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		life  string
+		delta int64
+		want  []limit.Slot
+	}{
+		{"nothing to correct", "life", 0, []limit.Slot{{Number: 0, Units: 3}}},
+		{"two back, from the slot charged", "life", -2, []limit.Slot{{Number: 0, Units: 1}}},
+		{"two more, now", "life", 2, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 2}}},
+		{"a charge that took nothing has nothing to give back", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
+		{"and may have cost something after all", "", 4, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 4}}},
+	} {
+		c := &limit.Charge{Key: "k", Limits: []limit.Limit{sliding(5, 3*sec, sec)}, Costs: []int64{3}}
+		states, r := []limit.State{slots(3)}, limit.Receipt{Life: test.life}
+		r.Slots[0] = epoch.Unix()
+		limit.Settle(states, c, epoch.Add(2*sec), &r, []int64{test.delta})
+		got := states[0].All()
+		for i := range test.want {
+			if want := test.want[i]; i >= len(got) || got[i].Number-epoch.Unix() != want.Number || got[i].Units != want.Units {
+				t.Errorf("%s: %v", test.name, got)
+			}
+		}
+		if len(got) != len(test.want) {
+			t.Errorf("%s: %v", test.name, got)
+		}
+	}
+}
