@@ -56,11 +56,8 @@ func TestBound(t *testing.T) {
 		t.Errorf("a charge of nothing needs no room: %v", err)
 	}
 	later := epoch.Add(62 * time.Second) // a second after the last nanosecond in which slot 0 counts
-	for i := range keys {
+	for i := range 9 { // shards fill unevenly, but hardly ever do five of nine meet in one
 		must(t, store.Charge(ctx, later, charge(fmt.Sprint("new-", i, held[i]), perMinute, 1), &limit.Verdict{}))
-		if i == keys/8 {
-			break // shards fill unevenly: well under the bound there is room in each
-		}
 	}
 }
 
