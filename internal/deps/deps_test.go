@@ -17,16 +17,17 @@ const module = "github.com/slidegate/slidegate/"
 // A package that is missing here fails the test: a new one is a decision.
 var allowed = map[string]string{
 	"internal/limit":     "",
-	"internal/rules":     "internal/limit github.com/goccy/go-yaml github.com/cespare/xxhash",
+	"internal/rules":     "internal/limit github.com/goccy/go-yaml github.com/cespare/xxhash github.com/gaissmai/bart",
 	"internal/headers":   "internal/limit",
 	"internal/engine":    "internal/limit internal/rules",
 	"internal/memory":    "internal/limit",
 	"internal/dynamo":    "internal/limit github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":     "internal/limit github.com/redis/go-redis",
-	"internal/ruletable": "internal/rules internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/ruletable": "internal/rules internal/dynamo github.com/aws/aws-sdk-go-v2 github.com/maypok86/otter golang.org/x/sync",
 	"internal/apigw":     "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
-	"internal/app":       "internal/engine internal/memory internal/dynamo internal/ruletable",
-	"internal/gateway":   "internal/apigw internal/rules",
+	"internal/app":       "internal/engine internal/memory internal/dynamo internal/rules internal/ruletable",
+	"internal/gateway":   "internal/apigw internal/engine internal/rules",
+	"internal/imports":   "internal/limit internal/rules github.com/goccy/go-yaml",
 	"internal/replay":    "internal/engine internal/rules internal/limit",
 
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
@@ -36,9 +37,9 @@ var allowed = map[string]string{
 	"internal/sim":         "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":        "",
 	"localstack":           "", // tests of the scripts
-	"functions/authorizer": "internal/apigw internal/app internal/dynamo github.com/aws/aws-lambda-go",
+	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/rules github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
-	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/limit internal/memory " +
+	"cmd/slidegate": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/redis internal/replay internal/rules internal/ruletable github.com/redis/go-redis github.com/spf13/cobra golang.org/x/term",
 }
 

@@ -21,7 +21,7 @@ func (c *Charge) Check() error {
 		return errShape
 	}
 	for i := range c.Limits {
-		if l := &c.Limits[i]; !l.valid() {
+		if l := &c.Limits[i]; !l.Valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
 		}
 		if c.Costs[i] < 0 {

@@ -91,8 +91,8 @@ type Limit struct {
 // Exact is the granularity of a sliding window log: each nanosecond is a slot of its own.
 const Exact = time.Nanosecond
 
-// valid reports whether the limit can be judged at all.
-func (l *Limit) valid() bool {
+// Valid reports whether the limit can be judged at all.
+func (l *Limit) Valid() bool {
 	if l.Window <= 0 || l.Window > MaxWindow || l.Capacity < 1 || l.Capacity > MaxCapacity {
 		return false
 	}

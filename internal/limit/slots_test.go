@@ -22,6 +22,17 @@ func TestLoweredCapacity(t *testing.T) {
 	}
 }
 
+// TestFree asks for nothing where twice the capacity has been charged: it is always allowed.
+func TestFree(t *testing.T) {
+	for _, l := range everyAlgorithm() {
+		var state limit.State
+		reset := state.Take(&l, epoch, 2*l.Most()).Reset
+		if got, want := state.Judge(&l, epoch, 0), (limit.Result{Allowed: true, Reset: reset}); got != want {
+			t.Errorf("%s: got %+v, want %+v", l.Algorithm, got, want)
+		}
+	}
+}
+
 func TestGiveBack(t *testing.T) {
 	l := sliding(3, 10*sec, sec)
 	var state limit.State

@@ -48,6 +48,10 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
+	bucket, state := token(1, sec, 3), full(3*sec)
+	if state.Holds(&bucket, now, 1<<62) {
+		t.Error("a bucket holds a cost whose time overflows")
+	}
 }
 
 // TestSettle corrects a charge of three units, two seconds later.
@@ -59,8 +63,8 @@ func TestSettle(t *testing.T) {
 		want  []limit.Slot
 	}{
 		{"nothing to correct", "life", 0, []limit.Slot{{Number: 0, Units: 3}}},
-		{"two back, from the slot charged", "life", -2, []limit.Slot{{Number: 0, Units: 1}}},
-		{"two more, now", "life", 2, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 2}}},
+		{"one back, from the slot charged", "life", -1, []limit.Slot{{Number: 0, Units: 2}}},
+		{"one more, now", "life", 1, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 1}}},
 		{"a charge that took nothing has nothing to give back", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
 		{"and may have cost something after all", "", 4, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 4}}},
 	} {

@@ -73,6 +73,14 @@ func TestAlgorithms(t *testing.T) {
 			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: 30 * days, Granularity: 30 * days, Calendar: calendar(limit.Month, "UTC", 0)}},
 		{"algorithm: fixed_window, capacity: 9, window: '1mo', timezone: Etc/GMT+5, anchor: 28",
 			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: 30 * days, Granularity: 30 * days, Calendar: calendar(limit.Month, "Etc/GMT+5", 28)}},
+		{"capacity: 9, window: 1w", // no other algorithm follows the calendar
+			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: 7 * days, Granularity: 7 * days, Calendar: calendar(limit.Week, "UTC", 0)}},
+		{"capacity: 9, window: 1mo, timezone: Asia/Tokyo, anchor: 3",
+			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: 30 * days, Granularity: 30 * days, Calendar: calendar(limit.Month, "Asia/Tokyo", 3)}},
+		{"capacity: 9, window: 1d, timezone: Asia/Tokyo",
+			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: days, Granularity: days, Calendar: calendar(limit.Day, "Asia/Tokyo", 0)}},
+		{"capacity: 9, window: 1d", // 24 hours, which any algorithm can count
+			limit.Limit{Capacity: 9, Window: days, Granularity: 24 * time.Minute}},
 		{"algorithm: fixed_window, capacity: 9, window: 1mo, anchor: 1",
 			limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: 30 * days, Granularity: 30 * days, Calendar: calendar(limit.Month, "UTC", 1)}},
 	} {
@@ -100,7 +108,7 @@ func TestAlgorithmErrors(t *testing.T) {
 		{"capacity: 1, window: 60s, timezone: Europe/Berlin", "timezone: a sliding_window does not follow the calendar: remove timezone, or write algorithm: fixed_window"},
 		{"capacity: 1, window: 60s, algorithm: token_bucket, anchor: 15", "anchor: a token_bucket does not follow the calendar: remove anchor, or write algorithm: fixed_window"},
 
-		{"capacity: 1, window: 1w", "window: a sliding_window does not follow the calendar: write 7d, or algorithm: fixed_window"},
+		{"capacity: 1, window: 1w, algorithm: sliding_window", "window: a sliding_window does not follow the calendar: write 7d, or algorithm: fixed_window"},
 		{"capacity: 1, window: 1mo, algorithm: leaky_bucket", "window: a leaky_bucket does not follow the calendar: write 30d, or algorithm: fixed_window"},
 		{"capacity: 1, window: 2w, algorithm: fixed_window", `window: "2w" is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d, or the calendar's 1w or 1mo`},
 		{"capacity: 1, window: 60s, algorithm: fixed_window, timezone: Europe/Berlin", "timezone: goes with the windows 1d, 1w and 1mo: write one of them, or remove timezone"},
@@ -109,7 +117,13 @@ func TestAlgorithmErrors(t *testing.T) {
 		{"capacity: 1, window: 1d, algorithm: fixed_window, timezone: Europe/Berlin, anchor: 3", "anchor: is the day on which months start: write window: 1mo, or remove anchor"},
 		{"capacity: 1, window: 1mo, algorithm: fixed_window, anchor: 29", "anchor: 29 is out of range: write a number from 1 to 28"},
 		{"capacity: 1, window: 1mo, algorithm: fixed_window, anchor: 0", "anchor: 0 is out of range: write a number from 1 to 28"},
-		{"capacity: 1, window: 1mo, algorithm: fixed_window, anchor: {from: jwt.day}", "anchor: a day from the request is not supported yet: write a day of the month from 1 to 28"},
+		{"capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 29}", "anchor.default: 29 is out of range: write a number from 1 to 28"},
+		{"capacity: 1, window: 1mo, anchor: {default: 3}", "anchor: from is missing: write the claim that holds the day, such as from: jwt.billing_day"},
+		{"capacity: 1, window: 1mo, anchor: {from: header.x-day}", "anchor.from: header.x-day is the client's own word, and any client could write it: use a claim such as jwt.plan, apikey or stage"},
+		{"capacity: 1, window: 1mo, anchor: {from: ip}", "anchor.from: ip does not say it: use a claim such as jwt.plan, apikey or stage"},
+		{"capacity: 1, window: 1mo, anchor: {from: jwt}", "anchor.from: jwt needs a name: write jwt.NAME"},
+		{"capacity: 1, window: 1mo, anchor: {from: 7}", `anchor.from: must be text, and is a number: write "7"`},
+		{"capacity: 1, window: 1w, anchor: {from: jwt.day}", "anchor: is the day on which months start: write window: 1mo, or remove anchor"},
 		{"capacity: 1, window: 1mo, algorithm: fixed_window, timezone: 1", `timezone: must be text, and is a number: write "1"`},
 
 		{"capacity: 1001, window: 60s, algorithm: sliding_window_log", "capacity: a sliding_window_log keeps every request, and 1000 is the most: lower it, or write algorithm: sliding_window"},
@@ -132,7 +146,7 @@ func TestAlgorithmErrors(t *testing.T) {
 		{"capacity: 5, window: 60, algorithm: leaky_bucket, queue: 7", "window: needs a unit: write 60s for seconds"},
 		{"capacity: 5, window: 60, algorithm: fixed_window, timezone: Europe/Berlin", "window: needs a unit: write 60s for seconds"},
 	} {
-		_, err := Parse("f", []byte("rules: [{name: r, key: all, limits: [{"+tt.fields+"}]}]"))
+		_, err := read(t, "f", "rules: [{name: r, key: all, limits: [{"+tt.fields+"}]}]")
 		if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), ": rules[0].limits[0]."+tt.want) {
 			t.Errorf("%s:\ngot  %v\nwant %s", tt.fields, err, tt.want)
 		}
@@ -149,7 +163,7 @@ func TestTimezones(t *testing.T) {
 		{"Local", false}, {"''", false}, {"localtime", false}, {"right/UTC", false}, {"posix/UTC", false}, {"europe/berlin", false},
 		{"Europe/Berln", false}, {"../UTC", false}, {"/etc/localtime", false}, {"+02:00", false}, {"CEST", false}, {"Europe/", false},
 	} {
-		s, err := Parse("f", []byte("rules: [{name: r, key: all, limits: [{algorithm: fixed_window, capacity: 1, window: 1mo, timezone: "+tt.name+"}]}]"))
+		s, err := read(t, "f", "rules: [{name: r, key: all, limits: [{algorithm: fixed_window, capacity: 1, window: 1mo, timezone: "+tt.name+"}]}]")
 		switch {
 		case !tt.ok && (err == nil || !strings.HasSuffix(err.Error(), "write a name of the IANA time zone database, such as Europe/Berlin or UTC")):
 			t.Errorf("%s: error %v", tt.name, err)
@@ -175,7 +189,7 @@ func TestClamp(t *testing.T) {
 		{"cost: 20, limits: [{name: b, capacity: 20, window: 1s}, {name: a, capacity: 5, window: 1s, over: clamp}]", []int64{5, 20}},
 	} {
 		r := parse(t, "rules: [{name: r, key: all, "+tt.fields+"}]").Rules[0]
-		if diff := cmp.Diff(tt.want, r.Costs); diff != "" {
+		if diff := cmp.Diff(tt.want, costs(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.fields, diff)
 		}
 	}
@@ -188,7 +202,7 @@ func TestAtomic(t *testing.T) {
 		t.Errorf("got %t, %t and %t", s.Rules[0].Atomic, s.Rules[1].Atomic, s.Rules[2].Atomic)
 	}
 	for text, is := range map[string]string{"yes": "text", "1": "a number", "'true'": "text", "": "empty", "[true]": "a list"} {
-		_, err := Parse("f", []byte("rules: [{name: a, atomic: "+text+", "+rest+"]"))
+		_, err := read(t, "f", "rules: [{name: a, atomic: "+text+", "+rest+"]")
 		if want := "f:1:27: rules[0].atomic: must be true or false, and is " + is; err == nil || !strings.HasSuffix(err.Error(), want[len("f:1:27"):]) {
 			t.Errorf("atomic: %s: got %v, want %s", text, err, want)
 		}
@@ -201,7 +215,7 @@ func TestReservedNames(t *testing.T) {
 		"deny":      `f:1:15: rules[0].name: "deny" stands for the deny list in what clients are told: write another name`,
 		"unmatched": `f:1:15: rules[0].name: "unmatched" stands for requests that no rule covers in what clients are told: write another name`,
 	} {
-		_, err := Parse("f", []byte("rules: [{name: "+name+", key: all, limits: [{capacity: 1, window: 1s}]}]"))
+		_, err := read(t, "f", "rules: [{name: "+name+", key: all, limits: [{capacity: 1, window: 1s}]}]")
 		if err == nil || !strings.HasSuffix(err.Error(), want[strings.Index(want, ": rules"):]) {
 			t.Errorf("got %v, want %s", err, want)
 		}

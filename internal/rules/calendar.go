@@ -13,14 +13,25 @@ import (
 // other length of time, which for a fixed window comes to the days of UTC.
 var units = map[string]limit.Unit{"1d": limit.Day, "1w": limit.Week, "1mo": limit.Month}
 
-// window decodes a window: a length of time, or 1w or 1mo, which no plain length stands for.
-func (d *decoder) window(s *stated) {
-	l := &s.limit
-	text := ""
-	if n, ok := s.window.node.(*ast.StringNode); ok {
-		text = n.Value
+// unit returns the calendar's window that a limit states.
+func (s *stated) unit() (unit limit.Unit, ok bool) {
+	if n, isText := s.window.node.(*ast.StringNode); isText {
+		unit, ok = units[n.Value]
 	}
-	unit, ok := units[text]
+	return unit, ok
+}
+
+// window decodes a window: a length of time, or 1w or 1mo, which no plain length stands for. One that only a fixed window
+// can have makes the limit one, unless the document says otherwise.
+func (d *decoder) window(s *stated) {
+	if !s.window.stated() {
+		return
+	}
+	l := &s.limit
+	unit, ok := s.unit()
+	if ok && !s.algorithm.stated() && (unit != limit.Day || s.timezone.stated()) {
+		l.Algorithm = limit.FixedWindow
+	}
 	if !ok || unit == limit.Day {
 		besides := ""
 		if l.Algorithm == limit.FixedWindow {
@@ -41,24 +52,24 @@ func (d *decoder) window(s *stated) {
 // calendar decodes where and when the windows of a fixed window begin.
 func (d *decoder) calendar(s *stated) {
 	l := &s.limit
-	if s.timezone.node != nil {
+	if s.timezone.stated() {
 		d.localWindow(s)
 	}
-	if s.anchor.node == nil {
+	if !s.anchor.stated() {
 		return
 	}
 	if l.Calendar == nil || l.Calendar.Unit != limit.Month {
 		d.fail(s.anchor, "is the day on which months start: write window: 1mo, or remove anchor")
 		return
 	}
-	l.Calendar.Anchor = d.anchor(s.anchor)
+	l.Calendar.Anchor = d.anchor(s)
 }
 
 // localWindow puts a calendar window where its timezone says. Days in UTC are plain ones, and share their counters.
 func (d *decoder) localWindow(s *stated) {
 	l := &s.limit
 	location := d.location(s.timezone)
-	if n, ok := s.window.node.(*ast.StringNode); ok && n.Value == "1d" {
+	if unit, ok := s.unit(); ok && unit == limit.Day {
 		l.Calendar = &limit.Calendar{Unit: limit.Day}
 	}
 	switch {
@@ -77,7 +88,7 @@ func (d *decoder) localWindow(s *stated) {
 var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
 
 func (d *decoder) location(v value) *time.Location {
-	name, ok := d.text(v, "Europe/Berlin")
+	name, ok := d.text(v)
 	if !ok {
 		return time.UTC
 	}
@@ -89,12 +100,27 @@ func (d *decoder) location(v value) *time.Location {
 	return location
 }
 
-// anchor returns 0 for what it has reported.
-func (d *decoder) anchor(v value) int {
-	if _, ok := v.node.(*ast.MappingNode); ok {
-		d.fail(v, "a day from the request is not supported yet: write a day of the month from 1 to 28")
-		return 0
+func (d *decoder) anchorFields(from *part, day *int64) []field {
+	return []field{
+		{name: "from", doc: "The claim that holds the day of the month, such as jwt.billing_day.",
+			form: text("jwt.billing_day"), decode: func(v value) {
+				if text, ok := d.text(v); ok {
+					*from, _ = d.trustedSource(v, text)
+				}
+			},
+			missing: "write the claim that holds the day, such as from: jwt.billing_day"},
+		{name: "default", doc: "The day for requests that do not say, or not a day from 1 to 28; 1 unless said.",
+			form: number(1, 28), decode: func(v value) { *day, _ = d.integer(v) }},
 	}
-	day, _ := d.integer(v, 1, 28) // every month has these
+}
+
+// anchor returns the day on which months start, where no request says otherwise; 0 for what it has reported.
+func (d *decoder) anchor(s *stated) int {
+	if s.anchor.isMap() && s.anchor.form.as(aMap).fields != nil {
+		day := int64(1)
+		d.object(s.anchor, d.anchorFields(&s.anchored, &day))
+		return int(day)
+	}
+	day, _ := d.integer(s.anchor) // every month has these
 	return int(day)
 }

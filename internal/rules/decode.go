@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -16,27 +15,25 @@ type decoder struct {
 	at     map[*Rule]*places
 }
 
-// places say where the parts of a rule stand that warnings speak of.
-type places struct {
-	key, limits, atomic value
-	queues              []value // of each limit: its queue, or all of it where that is not stated
-}
-
-// value is a node of the document and its place.
+// value is a node of the document, its place, and the form that it is to have.
 type value struct {
 	node ast.Node
 	path string
 	at   *token.Token
+	form form
 }
 
 // newValue finds where a person would say that the node begins. The library gives a map the place of its first colon.
-func newValue(node ast.Node, path string) value {
-	v := value{node, path, node.GetToken()}
+func newValue(node ast.Node, path string, f form) value {
+	v := value{node, path, node.GetToken(), f}
 	if m, ok := node.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		v.at = m.Values[0].Key.GetToken()
 	}
 	return v
 }
+
+// stated reports whether the document has the value at all.
+func (v value) stated() bool { return v.node != nil }
 
 func (d *decoder) fail(v value, format string, args ...any) {
 	d.errors = append(d.errors, v.problem(fmt.Sprintf(format, args...)))
@@ -63,15 +60,51 @@ func (v value) is() string {
 	return "text"
 }
 
-// field is one that a map may have. Fields are decoded in the order of the schema, not of the document, so that one may
-// build on another.
-type field struct {
-	name    string
-	decode  func(value)
-	missing string // what to write, if the field has to be there
+func (v value) isAmong(others []value) bool {
+	return slices.ContainsFunc(others, func(o value) bool { return o.node == v.node })
 }
 
-// object decodes a map. It reports unknown, repeated and missing fields; it returns false for what is no map at all.
+func (v value) isMap() bool {
+	_, ok := v.node.(*ast.MappingNode)
+	return ok
+}
+
+func (v value) isEmptyMap() bool {
+	m, ok := v.node.(*ast.MappingNode)
+	return ok && len(m.Values) == 0
+}
+
+func (v value) isList() bool {
+	_, ok := v.node.(*ast.SequenceNode)
+	return ok
+}
+
+// entry is a name in a map, and what stands there.
+type entry struct {
+	name  string
+	key   value
+	value value
+}
+
+// pairs returns what a map holds, without names that were there before: those are reported.
+func (d *decoder) pairs(v value, m *ast.MappingNode) []entry {
+	entries := make([]entry, 0, len(m.Values))
+	lines := make(map[string]int, len(m.Values))
+	for _, pair := range m.Values {
+		at := pair.Key.GetToken()
+		key := value{node: pair.Key, path: join(v.path, at.Value), at: at}
+		if line, ok := lines[at.Value]; ok {
+			d.fail(key, "is there twice, first in line %d: remove one of them", line)
+			continue
+		}
+		lines[at.Value] = at.Position.Line
+		entries = append(entries, entry{at.Value, key, newValue(pair.Value, key.path, form{})})
+	}
+	return entries
+}
+
+// object decodes a map whose names are known. It reports unknown, repeated and missing fields; it returns false for what is
+// no map at all.
 func (d *decoder) object(v value, fields []field) bool {
 	m, ok := v.node.(*ast.MappingNode)
 	if !ok {
@@ -80,11 +113,18 @@ func (d *decoder) object(v value, fields []field) bool {
 	}
 	found := d.index(v, m, fields)
 	for _, f := range fields {
-		switch fv, ok := found[f.name]; {
-		case ok:
-			f.decode(fv)
-		case f.missing != "":
+		fv, ok := found[f.name]
+		switch {
+		case !ok && f.missing != "":
 			d.fail(v, "%s is missing: %s", f.name, f.missing)
+		case ok:
+			fv.form = f.form
+			if f.at != nil {
+				*f.at = fv
+			}
+			if f.decode != nil {
+				f.decode(fv)
+			}
 		}
 	}
 	return true
@@ -98,25 +138,59 @@ func (d *decoder) index(v value, m *ast.MappingNode, fields []field) map[string]
 		names[i] = f.name
 	}
 	found := make(map[string]value, len(m.Values))
-	lines := make(map[string]int, len(m.Values))
-	for _, entry := range m.Values {
-		at := entry.Key.GetToken()
-		name := at.Value
-		key := value{entry.Key, join(v.path, name), at}
-		if line, ok := lines[name]; ok {
-			d.fail(key, "is there twice, first in line %d: remove one of them", line)
-			continue
-		}
-		lines[name] = at.Position.Line
+	for _, e := range d.pairs(v, m) {
+		name := e.name
 		if !slices.Contains(names, name) {
-			d.fail(key, "unknown field: %s", instead(name, names, "there are", "and"))
-			if name = closest(name, names); name == "" || found[name].node != nil {
+			d.fail(e.key, "unknown field: %s", instead(name, names, "there are", "and"))
+			if name = closest(name, names); name == "" || found[name].stated() {
 				continue
 			}
 		}
-		found[name] = newValue(entry.Value, key.path)
+		found[name] = e.value
 	}
 	return found
+}
+
+// entries returns the entries of a map that makes up its own names.
+func (d *decoder) entries(v value) []entry {
+	f := v.form.as(aMap)
+	m, ok := v.node.(*ast.MappingNode)
+	if !ok {
+		d.fail(v, "must be a map, such as %s, and is %s", f.example, v.is())
+		return nil
+	}
+	entries := d.pairs(v, m)
+	for i := range entries {
+		entries[i].value.form = *f.entries
+	}
+	return entries
+}
+
+// list returns the entries of a list.
+func (d *decoder) list(v value) []value {
+	f := v.form.as(aList)
+	s, ok := v.node.(*ast.SequenceNode)
+	if !ok {
+		d.fail(v, "must be a list, such as %s, and is %s", f.example, v.is())
+		return nil
+	}
+	entries := make([]value, len(s.Values))
+	for i, node := range s.Values {
+		entries[i] = newValue(node, fmt.Sprintf("%s[%d]", v.path, i), *f.entries)
+	}
+	return entries
+}
+
+// some returns the entries of a list, or the value alone.
+func (d *decoder) some(v value) []value {
+	if !v.isList() {
+		return []value{v}
+	}
+	entries := d.list(v)
+	if len(entries) == 0 {
+		d.fail(v, "is an empty list, which nothing can match: write a value or remove the field")
+	}
+	return entries
 }
 
 // instead says what to write for an unknown word: the one that was probably meant, or any of those that are known.
@@ -141,85 +215,4 @@ func enumerate(words []string, last string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
-}
-
-// list returns the entries of a list.
-func (d *decoder) list(v value, example string) []value {
-	s, ok := v.node.(*ast.SequenceNode)
-	if !ok {
-		d.fail(v, "must be a list, such as %s, and is %s", example, v.is())
-		return nil
-	}
-	entries := make([]value, len(s.Values))
-	for i, node := range s.Values {
-		entries[i] = newValue(node, fmt.Sprintf("%s[%d]", v.path, i))
-	}
-	return entries
-}
-
-// oneOrMore returns the entries of a list, or the value alone.
-func (d *decoder) oneOrMore(v value, example string) []value {
-	if _, ok := v.node.(*ast.SequenceNode); !ok {
-		return []value{v}
-	}
-	entries := d.list(v, example)
-	if len(entries) == 0 {
-		d.fail(v, "is an empty list, which nothing can match: write a value or remove the field")
-	}
-	return entries
-}
-
-// text returns the text of a value.
-func (d *decoder) text(v value, example string) (string, bool) {
-	switch n := v.node.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.NullNode:
-		d.fail(v, "is empty: write text, such as %s", example)
-	case *ast.MappingNode, *ast.SequenceNode:
-		d.fail(v, "must be text, such as %s, and is %s", example, v.is())
-	default:
-		d.fail(v, "must be text, and is %s: write %q", v.is(), v.at.Value)
-	}
-	return "", false
-}
-
-// integer returns a whole number from least to most.
-func (d *decoder) integer(v value, least, most int64) (int64, bool) {
-	plain := v.at.Type != token.SingleQuoteType && v.at.Type != token.DoubleQuoteType
-	digits := strings.TrimPrefix(v.at.Value, "-")
-	if !plain || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
-		d.fail(v, "must be a whole number in plain digits without quotes, such as 10")
-		return 0, false
-	}
-	n, err := strconv.ParseInt(v.at.Value, 10, 64) // fails for a number out of range, and for no other reason
-	if err != nil || n < least || n > most {
-		d.fail(v, "%s is out of range: write a number from %d to %d", v.at.Value, least, most)
-		return 0, false
-	}
-	return n, true
-}
-
-func (d *decoder) boolean(v value) bool {
-	n, ok := v.node.(*ast.BoolNode)
-	if !ok {
-		d.fail(v, "must be true or false, and is %s", v.is())
-		return false
-	}
-	return n.Value
-}
-
-// choice returns the index of the name that the value is.
-func (d *decoder) choice(v value, names []string) (int, bool) {
-	text, ok := d.text(v, names[0])
-	if !ok {
-		return 0, false
-	}
-	if i := slices.Index(names, text); i >= 0 {
-		return i, true
-	}
-	d.fail(v, "unknown value %q: %s", text, instead(text, names, "write", "or"))
-	return 0, false
 }

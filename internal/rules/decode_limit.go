@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -8,57 +10,106 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// setting is what is around a limit.
+type setting struct {
+	cost     *cost // of the rule; nil for none
+	several  bool  // limits stand together, and need names
+	override bool  // they are an override's
+	taken    names
+}
+
 // stated is what a document says of a limit, and where: what its fields mean together depends on the algorithm.
 type stated struct {
-	limit limit.Limit
-	bad   bool // the algorithm is none that is known
-	cost  *cost
-	clamp bool
+	limit     limit.Limit
+	bad       bool // the algorithm is none that is known
+	cost      *cost
+	clamp     bool
+	candidate Candidate
+	anchored  part // where the day of the anchor comes from; a literal where it is fixed
 
-	capacity, burst, queue, window, granularity, timezone, anchor value
+	algorithm, capacity, burst, queue, window, granularity, timezone, anchor, trial value
 }
 
-// charge is a limit, and what a request costs there.
+// charge is a limit, what a request costs there, and where they stand.
 type charge struct {
-	limit limit.Limit
-	units int64
-	queue value // where that stands, or the limit if it does not say
+	stated
+	price     Cost
+	at, holds value // the limit, and what says how much may wait
 }
 
-// limit decodes a limit and the cost of a request, which is the rule's unless the limit has its own.
-func (d *decoder) limit(v value, own *cost, named bool, taken names) charge {
-	s := stated{cost: own}
-	if d.object(v, d.limitFields(&s, named, taken)) && !s.bad {
-		d.check(&s)
-	}
-	if s.queue.node == nil {
-		s.queue = v
-	}
-	return charge{s.limit, d.units(v, &s), s.queue}
+var limitForm = mapOf(func() []field { return new(decoder).limitFields(&stated{}, &setting{}) }).named("limit")
+
+// overrideLimitForm has neither what is tried nor what a request decides: an override is about one key.
+var overrideLimitForm = mapOf(func() []field { return new(decoder).limitFields(&stated{}, &setting{override: true}) }).named("overrideLimit")
+
+// limitsOf is a list of as many limits as a rule can have.
+func limitsOf(limits form) form {
+	return listOf(limits, "[{capacity: 10, window: 60s}]").between(1, limit.MaxLimits)
 }
 
-func (d *decoder) limitFields(s *stated, named bool, taken names) []field {
+// limits decodes a list of limits and puts them in the order of their names.
+func (d *decoder) limits(v value, own *cost, override bool) []charge {
+	values := d.list(v)
+	if f := v.form.as(aList); v.isList() && (len(values) < int(f.least) || len(values) > int(f.most)) {
+		d.fail(v, "holds %d limits: write %d to %d", len(values), f.least, f.most)
+	}
+	in := &setting{cost: own, several: len(values) > 1, override: override, taken: names{}}
+	charges := make([]charge, len(values))
+	for i, v := range values {
+		charges[i] = d.limit(v, in)
+	}
+	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
+	return charges
+}
+
+func (d *decoder) limit(v value, in *setting) charge {
+	s := stated{cost: in.cost}
+	if d.object(v, d.limitFields(&s, in)) {
+		d.window(&s)
+		if !s.bad {
+			d.check(&s)
+		}
+	}
+	queue := s.queue
+	if !queue.stated() {
+		queue = v
+	}
+	return charge{s, d.price(v, &s, in), v, queue}
+}
+
+func (d *decoder) limitFields(s *stated, in *setting) []field {
 	l := &s.limit
 	fields := []field{
-		{name: "name", decode: func(v value) { l.Name = d.name(v, limitName, 31, taken) }},
-		{name: "algorithm", decode: func(v value) {
-			i, ok := d.choice(v, limit.Algorithms())
-			l.Algorithm, s.bad = limit.Algorithm(i), !ok
-		}},
-		{name: "capacity", decode: func(v value) { s.capacity = v; l.Capacity, _ = d.integer(v, 1, limit.MaxCapacity) },
+		{name: "name", doc: "The limit's name, which each of several limits needs.",
+			form: textLike(limitName, "requests"), decode: func(v value) { l.Name = d.name(v, 31, in.taken) }},
+		{name: "algorithm", doc: "How it counts: sliding_window, unless the window is the calendar's.", at: &s.algorithm,
+			form: oneOf(limit.Algorithms()), decode: func(v value) { i, ok := d.choice(v); l.Algorithm, s.bad = limit.Algorithm(i), !ok }},
+		{name: "capacity", doc: "How many units a window holds.", at: &s.capacity,
+			form: number(1, limit.MaxCapacity), decode: func(v value) { l.Capacity, _ = d.integer(v) },
 			missing: "write how many units a window holds, such as capacity: 100"},
-		{name: "burst", decode: func(v value) { s.burst = v }},
-		{name: "queue", decode: func(v value) { s.queue = v }},
-		{name: "window", decode: func(v value) { s.window = v; d.window(s) },
-			missing: "write a length of time, such as window: 60s"},
-		{name: "timezone", decode: func(v value) { s.timezone = v }},
-		{name: "anchor", decode: func(v value) { s.anchor = v }},
-		{name: "granularity", decode: func(v value) { s.granularity = v }},
-		{name: "cost", decode: func(v value) { s.cost = d.cost(v) }},
-		{name: "over", decode: func(v value) { _, s.clamp = d.choice(v, []string{"clamp"}) }},
+		{name: "burst", doc: "What a token_bucket holds; its capacity unless said.", at: &s.burst, form: number(1, limit.MaxCapacity)},
+		{name: "queue", doc: "What a leaky_bucket lets wait; its capacity unless said.", at: &s.queue, form: number(1, limit.MaxCapacity)},
+		{name: "window", doc: "A length of time, such as 60s, 1m30s or 1d; of a fixed_window also the calendar's 1w and 1mo.", at: &s.window,
+			form: text("60s"), missing: "write a length of time, such as window: 60s"},
+		{name: "timezone", doc: "Where the windows 1d, 1w and 1mo begin at midnight, such as Europe/Berlin.", at: &s.timezone,
+			form: text("Europe/Berlin")},
+		{name: "anchor", doc: "The day of the month, 1 to 28, on which months start, or the claim that says which.", at: &s.anchor,
+			form: either(number(1, 28), mapOf(func() []field { return d.anchorFields(&s.anchored, new(int64)) }))},
+		{name: "granularity", doc: "The width of a sliding_window's slots: more slots waste less room and take more state.", at: &s.granularity,
+			form: text("1s")},
+		{name: "cost", doc: "Units that a request takes from this limit; the rule's cost unless said.",
+			form: costForm, decode: func(v value) { s.cost = d.cost(v) }},
+		{name: "over", doc: "clamp: a cost above what the limit can ever allow takes all that it holds.",
+			form: oneOf([]string{"clamp"}), decode: func(v value) { _, s.clamp = d.choice(v) }},
+		{name: "candidate", doc: "A capacity on trial, in units or percent: decisions say what it would have changed.", at: &s.trial,
+			form: either(number(1, limit.MaxCapacity), textLike(percent, "80%")), decode: func(v value) { s.candidate = d.candidate(v) }},
 	}
-	if named {
+	if in.several {
 		fields[0].missing = "one of several limits needs a name, such as name: requests"
+	}
+	if in.override {
+		fields[7].form = number(1, 28)
+		return fields[:11]
 	}
 	return fields
 }
@@ -69,7 +120,7 @@ func (d *decoder) duration(v value, besides string) time.Duration {
 		d.fail(v, "needs a unit: write %ss for seconds", v.at.Value)
 		return 0
 	}
-	text, ok := d.text(v, "60s")
+	text, ok := d.text(v)
 	if !ok {
 		return 0
 	}
@@ -83,93 +134,4 @@ func (d *decoder) duration(v value, besides string) time.Duration {
 		return 0
 	}
 	return length
-}
-
-// check puts the fields of a limit together, and decides what the document leaves open.
-func (d *decoder) check(s *stated) {
-	d.refuseMisplaced(s)
-	l := &s.limit
-	switch l.Algorithm {
-	case limit.SlidingWindow:
-		d.slots(s)
-	case limit.FixedWindow:
-		d.calendar(s)
-		l.Granularity = l.Window
-	case limit.SlidingWindowCounter:
-		l.Granularity = l.Window
-	case limit.SlidingWindowLog:
-		l.Granularity = limit.Exact
-		if l.Capacity > limit.MaxLog {
-			d.fail(s.capacity, "a %s keeps every request, and %d is the most: lower it, or write algorithm: %s", l.Algorithm,
-				limit.MaxLog, limit.SlidingWindow)
-		}
-	case limit.TokenBucket:
-		d.bucket(s, s.burst)
-	case limit.LeakyBucket:
-		d.bucket(s, s.queue)
-	}
-}
-
-// slots checks how the window is cut into slots, or decides it where the document does not say.
-func (d *decoder) slots(s *stated) {
-	l := &s.limit
-	if s.granularity.node == nil {
-		if l.Granularity = defaultGranularity(l.Window); l.Granularity == 0 && l.Window != 0 {
-			d.fail(s.window, "%s", noDefault(l.Window))
-		}
-		return
-	}
-	l.Granularity = d.duration(s.granularity, "")
-	if l.Window == 0 || l.Granularity == 0 {
-		return
-	}
-	if problem := checkGranularity(l.Window, l.Granularity); problem != "" {
-		d.fail(s.granularity, "%s", problem)
-	}
-}
-
-// bucket decides what a bucket or a queue holds: as much as its capacity, where the document does not say.
-func (d *decoder) bucket(s *stated, holds value) {
-	l := &s.limit
-	l.Burst = l.Capacity
-	if holds.node != nil {
-		l.Burst, _ = d.integer(holds, 1, limit.MaxCapacity)
-	}
-	switch {
-	case l.Capacity == 0 || l.Window == 0:
-	case time.Duration(l.Capacity) > l.Window:
-		d.fail(s.capacity, "%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-			l.Capacity, formatDuration(l.Window), l.Window)
-	case l.Burst > int64(limit.MaxDrain/l.Interval()):
-		d.fail(holds, "at %d in %s, %d take more than ten years: write at most %d", l.Capacity, formatDuration(l.Window), l.Burst,
-			limit.MaxDrain/l.Interval())
-	}
-}
-
-// units returns what a request takes from the limit: one unit, where neither rule nor limit says. A cost above what the
-// limit holds could never be allowed.
-func (d *decoder) units(v value, s *stated) int64 {
-	most := s.limit.Most()
-	switch {
-	case s.cost == nil:
-		return 1
-	case s.bad || most == 0 || s.cost.units <= most:
-		return s.cost.units
-	case s.clamp:
-		return most
-	}
-	d.fail(s.cost.at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
-		"lower the cost, raise the %[2]s, or write over: clamp in the limit", s.cost.units, holder(s.limit.Algorithm), most, v.path)
-	return s.cost.units
-}
-
-// holder names the field that says what a limit holds.
-func holder(a limit.Algorithm) string {
-	switch a {
-	case limit.TokenBucket:
-		return "burst"
-	case limit.LeakyBucket:
-		return "queue"
-	}
-	return "capacity"
 }

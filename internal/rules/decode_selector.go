@@ -4,34 +4,41 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
-// selector decodes a map of fields that say which requests something covers. empty is what to say of a
-// map without any.
-func (d *decoder) selector(v value, fields []field, empty string) {
-	if m, ok := v.node.(*ast.MappingNode); ok && len(m.Values) == 0 {
+var selectorForm = mapOf(func() []field { return new(decoder).selectorFields(&selector{}) }).named("selector")
+
+func (d *decoder) selectorFields(s *selector) []field {
+	return []field{
+		{name: "methods", doc: "HTTP methods, such as GET or [GET, POST].",
+			form: someOf(text("GET")), decode: func(v value) { s.methods = d.methods(v) }},
+		{name: "route", doc: "Patterns of the gateway's routes; where a request has no route they are matched against its path.",
+			form: someOf(text("/v1/**")), decode: func(v value) { s.routes = d.globs(v, parseGlob) }},
+		{name: "path", doc: "Patterns of paths: * stands for anything within a segment, ** for any number of segments.",
+			form: someOf(text("/v1/**")), decode: func(v value) { s.paths = d.globs(v, parsePathGlob) }},
+		{name: "cidrs", doc: "Networks that the client's address is in, such as 198.51.100.0/24.",
+			form: someOf(text("198.51.100.0/24")), decode: func(v value) { s.limitTo(d.cidrs(v)) }},
+		{name: "caller", doc: "Who asks: anonymous (no credentials), known (verified ones) or rejected (bad ones).",
+			form: someOf(oneOf(callers)), decode: func(v value) { s.callers = d.callers(v) }},
+		{name: "match", doc: "Claims of the token, such as jwt.plan, apikey or stage, and the values that they may have.",
+			form: namesTo(someOf(form{kind: aScalar, example: "pro"}), nil, "{jwt.plan: pro}"), decode: func(v value) { s.match = d.conditions(v) }},
+	}
+}
+
+// selector decodes a map of fields that say which requests something covers. empty is what to say of a map without any.
+func (d *decoder) selector(v value, s *selector, empty string) {
+	if v.isEmptyMap() {
 		d.fail(v, "%s", empty)
 		return
 	}
-	d.object(v, fields)
-}
-
-func (d *decoder) matchFields(s *selector) []field {
-	return []field{
-		{name: "methods", decode: func(v value) { s.methods = d.methods(v) }},
-		{name: "route", decode: func(v value) { s.routes = d.globs(v, parseGlob) }},
-		{name: "path", decode: func(v value) { s.paths = d.globs(v, parsePathGlob) }},
-	}
+	d.object(v, d.selectorFields(s))
 }
 
 // methods are kept in upper case, as requests spell them.
 func (d *decoder) methods(v value) []string {
-	const example = "[GET, POST]"
 	var methods []string
-	for _, v := range d.oneOrMore(v, example) {
-		text, ok := d.text(v, example)
+	for _, v := range d.some(v) {
+		text, ok := d.text(v)
 		if !ok {
 			continue
 		}
@@ -49,10 +56,9 @@ func (d *decoder) methods(v value) []string {
 func isMethod(s string) bool { return isToken(s) && !strings.Contains(s, "*") }
 
 func (d *decoder) globs(v value, parse func(string) (glob, string)) []glob {
-	const example = "/v1/**"
 	var globs []glob
-	for _, v := range d.oneOrMore(v, example) {
-		text, ok := d.text(v, example)
+	for _, v := range d.some(v) {
+		text, ok := d.text(v)
 		if !ok {
 			continue
 		}
@@ -67,10 +73,9 @@ func (d *decoder) globs(v value, parse func(string) (glob, string)) []glob {
 }
 
 func (d *decoder) cidrs(v value) []netip.Prefix {
-	const example = "[198.51.100.0/24]"
 	var cidrs []netip.Prefix
-	for _, v := range d.oneOrMore(v, example) {
-		text, ok := d.text(v, example)
+	for _, v := range d.some(v) {
+		text, ok := d.text(v)
 		if !ok {
 			continue
 		}
@@ -103,4 +108,44 @@ func parseCIDR(text string) (c netip.Prefix, problem string) {
 		return c, fmt.Sprintf("%q is not how a network is written: write %s", text, right)
 	}
 	return c, ""
+}
+
+// callers returns those that are named; all three are as good as none.
+func (d *decoder) callers(v value) (named caller) {
+	for _, v := range d.some(v) {
+		if i, ok := d.choice(v); ok {
+			named |= 1 << i
+		}
+	}
+	if named == anonymous|known|rejected {
+		return 0
+	}
+	return named
+}
+
+// besideMatch are the fields of selectors that say what these sources would.
+var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
+
+// conditions decodes a map from trusted sources to the values that they may have.
+func (d *decoder) conditions(v value) []condition {
+	entries := d.entries(v)
+	if v.isEmptyMap() {
+		d.fail(v, "is empty: write what to look at, such as jwt.plan: pro, or remove the field")
+	}
+	var conditions []condition
+	for _, e := range entries {
+		if field := besideMatch[e.name]; field != "" {
+			d.fail(e.key, "%s is no text to compare: write %s beside match", e.name, field)
+			continue
+		}
+		var c condition
+		c.part, _ = d.trustedSource(e.key, e.name)
+		for _, v := range d.some(e.value) {
+			if text, ok := d.plain(v); ok {
+				c.words = append(c.words, text)
+			}
+		}
+		conditions = append(conditions, c)
+	}
+	return conditions
 }

@@ -1,12 +1,15 @@
 package rules
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -43,16 +46,61 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// Every field that a document may have is in the table.
+// tables are what the tables put before the names of fields, by the place of the fields in the schema.
+var tables = map[string]string{
+	"": "", "/properties/defaults": "defaults.", "/properties/client_ip": "client_ip.", "/properties/client_ip/properties/secret": "client_ip.secret.",
+	"/$defs/selector": "when.", "/properties/plan": "plan.", "/properties/rules/items": "rules[].", "/$defs/cost/anyOf/1": "cost.", "/$defs/limit": "limits[].",
+	"/$defs/limit/properties/anchor/anyOf/1": "anchor.", "/$defs/override": "overrides.", "/$defs/overrideLimit": "limits[].", "/$defs/planOverride": "overrides.",
+}
+
+// Every field that a document may have is in a table, and every field in a table is one that a document may have.
 func TestDocumentedFields(t *testing.T) {
 	text, err := os.ReadFile("../../docs/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d decoder
-	for _, f := range d.limitFields(&stated{}, true, names{}) {
-		if !strings.Contains(string(text), "\n| `limits[]."+f.name+"` |") {
-			t.Errorf("limits[].%s is not in docs/rules.md", f.name)
+	var schema any
+	if err := json.Unmarshal(Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, tt := range placesOfFields {
+		prefix, ok := tables[tt.pointer]
+		if !ok {
+			t.Errorf("no table for %s", tt.pointer)
+		}
+		for name := range at(t, schema, tt.pointer)["properties"].(map[string]any) {
+			known[prefix+name] = true
+		}
+	}
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z_.\\[\\]]+`(?:, `[a-z_.\\[\\]]+`)*) \\|").FindAllStringSubmatch(string(text), -1) {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			documented[strings.Trim(name, "`")] = true
+		}
+	}
+	for _, name := range append([]string{"algorithm"}, limit.Algorithms()...) { // a table of their own
+		delete(documented, name)
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(documented))); diff != "" {
+		t.Errorf("fields (-known +documented):\n%s", diff)
+	}
+}
+
+// Every kind of thing that a document can say is shown.
+func TestDocumentedExamples(t *testing.T) {
+	text, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := ""
+	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
+		examples += example[1]
+	}
+	for _, word := range []string{"client_ip:", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
+		"refund_on:", "candidate:", "anchor: {from:", "atomic:", "until:", "why:", "deny: true", "unlimited: true", "limits: [{", "unlimited,"} {
+		if !strings.Contains(examples, word) {
+			t.Errorf("no example has %s", word)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func TestGranularity(t *testing.T) {
 		{"window: 1250ms", "window: 1.25s is no whole multiple of 100ms: write one that is, or state the granularity"},
 		{"window: 60s, granularity: 1s, algorithm: fixed_window", "granularity: a fixed_window is one slot as wide as its window: remove granularity"},
 	} {
-		s, err := Parse("f", []byte("rules: [{name: r, key: all, limits: [{capacity: 1, "+tt.fields+"}]}]"))
+		s, err := read(t, "f", "rules: [{name: r, key: all, limits: [{capacity: 1, "+tt.fields+"}]}]")
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.fields, err)

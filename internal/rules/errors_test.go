@@ -18,7 +18,7 @@ func TestEveryErrorAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Parse("bad.yaml", document)
+	s, err := read(t, "bad.yaml", string(document))
 	if s != nil || err == nil {
 		t.Fatalf("got a set %v and error %v", s, err)
 	}
@@ -38,7 +38,7 @@ func TestEveryErrorAtOnce(t *testing.T) {
 }
 
 func TestErrorTypes(t *testing.T) {
-	_, err := Parse("a.yaml", []byte("rules:\n  - {name: r, key: all, limits: [{capacity: 0, window: 60s}], burst: 1}\n"))
+	_, err := read(t, "a.yaml", "rules:\n  - {name: r, key: all, limits: [{capacity: 0, window: 60s}], burst: 1}\n")
 	var all Errors
 	if !errors.As(err, &all) || len(all) != 2 {
 		t.Fatalf("got %v, want two errors", err)
@@ -88,7 +88,7 @@ func TestUnreadable(t *testing.T) {
 		{"control character", "rules: []\n# é\x00\n", `f:2:4: the control character '\x00' has no place here: remove it`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse("f", []byte(tt.document))
+			_, err := read(t, "f", tt.document)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -104,7 +104,7 @@ func TestPlaces(t *testing.T) {
 	const head = "rules:\n  - name: r\n"
 	const limits = "    limits: [{capacity: 10, window: 60s}]\n"
 	for _, tt := range []struct{ name, document, want string }{
-		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: there are defaults, unmatched, deny, skip and rules"},
+		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: there are defaults, client_ip, unmatched, deny, skip, plan, rules, plans and overrides"},
 		{"after CRLF and comments", "# one\r\n# two\r\nrules: # three\r\n  - name: r\r\n    key: all\r\n    limits: [{capacity: x, window: 60s}]\r\n",
 			"f:6:25: rules[0].limits[0].capacity: must be a whole number in plain digits without quotes, such as 10"},
 		{"map in a list", "rules:\n  -\n    name: r\n    key: all\n", "f:3:5: rules[0]: limits is missing: write limits: [{capacity: 10, window: 60s}]"},
@@ -117,12 +117,11 @@ func TestPlaces(t *testing.T) {
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
 		{"cost of the rule", head + "    key: all\n    cost: 11\n" + limits, "f:4:11: rules[0].cost: 11 is above the capacity 10 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
-		{"costs from requests", head + "    key: all\n    cost: {from: header.x}\n" + limits, "f:4:11: rules[0].cost: must be a whole number in plain digits without quotes, such as 10"},
 		{"what is quoted stays on its line", "rules: []\nunmatched: \"a\\nb\\e[31m\"\n", `f:2:12: unmatched: unknown value "a\nb\x1b[31m": write allow or deny`},
-		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, unmatched, deny, skip and rules`},
+		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, client_ip, unmatched, deny, skip, plan, rules, plans and overrides`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse("f", []byte(tt.document))
+			_, err := read(t, "f", tt.document)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -142,7 +141,7 @@ func TestIntegers(t *testing.T) {
 		{"0", 0}, {"-1", 0}, {"--1", 0}, {"-", 0}, {"+1", 0}, {"010", 0}, {"0x10", 0}, {"0o7", 0}, {"0b1", 0}, {"1_000", 0},
 		{"1.0", 0}, {"1e3", 0}, {"\"1\"", 0}, {"'1'", 0}, {".inf", 0}, {".nan", 0}, {"true", 0}, {"~", 0}, {"", 0}, {"[1]", 0}, {"{a: 1}", 0},
 	} {
-		s, err := Parse("f", []byte("rules: [{name: r, key: all, limits: [{window: 1s, capacity: "+tt.text+"}]}]"))
+		s, err := read(t, "f", "rules: [{name: r, key: all, limits: [{window: 1s, capacity: "+tt.text+"}]}]")
 		switch {
 		case tt.want == 0 && err == nil:
 			t.Errorf("capacity %q: got %d, want an error", tt.text, s.Rules[0].Limits[0].Capacity)
@@ -168,7 +167,7 @@ func TestCosts(t *testing.T) {
 		{"cost: 30, limits: [{name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s, cost: 7}]", []int64{7, 1}},
 	} {
 		r := parse(t, "rules: [{name: r, key: all, "+tt.fields+"}]").Rules[0]
-		if diff := cmp.Diff(tt.want, r.Costs); diff != "" {
+		if diff := cmp.Diff(tt.want, costs(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.fields, diff)
 		}
 	}
@@ -182,7 +181,7 @@ func TestRuleNames(t *testing.T) {
 		{"a", true}, {"per-ip", true}, {"9-lives", true}, {strings.Repeat("a", 63), true},
 		{strings.Repeat("a", 64), false}, {"-a", false}, {"A", false}, {"a b", false}, {"a|b", false}, {"a_b", false}, {"é", false}, {"", false}, {"a\\n", false},
 	} {
-		_, err := Parse("f", []byte("rules: [{name: \""+tt.name+"\", key: all, limits: [{capacity: 1, window: 1s}]}]"))
+		_, err := read(t, "f", "rules: [{name: \""+tt.name+"\", key: all, limits: [{capacity: 1, window: 1s}]}]")
 		if (err == nil) != tt.ok {
 			t.Errorf("name %q: error %v, want ok %t", tt.name, err, tt.ok)
 		}

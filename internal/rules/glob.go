@@ -83,7 +83,9 @@ func (g *glob) match(p string, fold bool) bool {
 	for rest != "" {
 		if i < len(g.segments) {
 			if g.segments[i] == anyDepth {
-				i++
+				if i++; i == len(g.segments) {
+					return true // whatever follows
+				}
 				back, resume = i, rest
 				continue
 			}

@@ -1,11 +1,12 @@
 package rules
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 )
 
-// maxComparisons bounds the time that warnings take: patterns are compared by the pair, and there may be many.
+// maxComparisons bounds the time that warnings take: patterns and networks are compared by the pair, and there may be many.
 const maxComparisons = 1 << 20
 
 // overlap tells which rules may cover the same request. It errs on the side of may, by parts of patterns that it does not
@@ -16,11 +17,41 @@ type overlap struct{ comparisons int }
 func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
 
 func (o *overlap) rules(a, b *Rule) bool {
-	return overlapMethods(a.when.methods, b.when.methods) && o.globs(a.when.routes, b.when.routes) && o.globs(a.when.paths, b.when.paths)
+	return overlapCallers(a.when.callers, b.when.callers) && overlapWords(a.when.methods, b.when.methods) &&
+		overlapConditions(a.when.match, b.when.match) && o.networks(a.when.cidrs, b.when.cidrs) &&
+		o.globs(a.when.routes, b.when.routes) && o.globs(a.when.paths, b.when.paths)
 }
 
-func overlapMethods(a, b []string) bool {
+func overlapCallers(a, b caller) bool { return a == 0 || b == 0 || a&b != 0 }
+
+func overlapWords(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
+}
+
+// overlapConditions looks at what has one value alone: a claim may be a list, and hold the words of both.
+func overlapConditions(a, b []condition) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.part == y.part && x.part.source != fromClaim && !overlapWords(x.words, y.words) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (o *overlap) networks(a, b []netip.Prefix) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	for i := range a {
+		for j := range b {
+			if o.comparisons++; o.spent() || a[i].Overlaps(b[j]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (o *overlap) globs(a, b []glob) bool {

@@ -51,6 +51,36 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// What tells requests apart besides their paths.
+func TestOverlapOfSelectors(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"{methods: GET}", "{methods: [PUT, GET]}", true},
+		{"{methods: GET}", "{methods: PUT}", false},
+		{"{caller: known}", "{caller: [known, rejected]}", true},
+		{"{caller: known}", "{caller: [anonymous, rejected]}", false},
+		{"{caller: known}", "{methods: GET}", true},
+		{"{cidrs: 10.0.0.0/8}", "{cidrs: [11.0.0.0/8, 10.1.0.0/16]}", true},
+		{"{cidrs: 10.0.0.0/8}", "{cidrs: [11.0.0.0/8, '2001:db8::/32']}", false},
+		{"{match: {stage: prod}}", "{match: {stage: [test, prod]}}", true},
+		{"{match: {stage: prod}}", "{match: {stage: test}}", false},
+		{"{match: {apikey: a}}", "{match: {apikey: b}}", false},
+		{"{match: {apikey: a}}", "{match: {stage: b}}", true},
+		{"{match: {jwt.role: a}}", "{match: {jwt.role: b}}", true}, // a token may hold both
+	} {
+		rule := func(when string) *Rule { return parseRule(t, "key: k, when: "+when) }
+		var o overlap
+		if got := o.rules(rule(tt.a), rule(tt.b)); got != tt.want {
+			t.Errorf("%s and %s: %t, want %t", tt.a, tt.b, got, tt.want)
+		}
+		if got := o.rules(rule(tt.b), rule(tt.a)); got != tt.want {
+			t.Errorf("%s and %s: %t, want %t", tt.b, tt.a, got, tt.want)
+		}
+	}
+}
+
 // A path that two patterns match is proof that they overlap: none may be missed.
 func TestOverlapMissesNothing(t *testing.T) {
 	seed := rand.Uint64()

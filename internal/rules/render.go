@@ -52,6 +52,9 @@ func (t *template) append(dst []byte, r *Request, s *selector) []byte {
 			dst = appendRoute(dst, r, s)
 		case fromStage:
 			dst = appendValue(dst, r.Stage)
+		case fromClaim, fromAPIKey:
+			text, _ := p.only(r)
+			dst = appendValue(dst, text)
 		}
 	}
 	return dst
@@ -77,7 +80,7 @@ func appendRoute(dst []byte, r *Request, s *selector) []byte {
 	if f.template != "" {
 		return appendValue(dst, f.template)
 	}
-	return appendValue(dst, s.routePattern(f.route))
+	return appendValue(dst, s.routePattern(f))
 }
 
 // appendValues joins the values of a repeated field with commas, as RFC 9110, section 5.3, does for headers.

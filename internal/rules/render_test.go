@@ -66,7 +66,7 @@ func TestAppendKey(t *testing.T) {
 				t.Errorf("got %q, want %q after \"before \"", got, tt.want)
 			}
 			if err := r.template.fits(tt.want); err != nil {
-				t.Errorf("ItemFor would not take it: %v", err)
+				t.Errorf("Fits would not take it: %v", err)
 			}
 		})
 	}

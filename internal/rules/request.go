@@ -20,6 +20,12 @@ type Request struct {
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded
 
+	// Claims are those of a verified token, as encoding/json decodes them with UseNumber; nil where there was none.
+	Claims map[string]any
+	APIKey string // the id of a verified API key, never the key; empty where there was none
+	// Rejected says that credentials were sent and are no good. Then Claims and APIKey say nothing.
+	Rejected bool
+
 	facts facts
 }
 
@@ -27,6 +33,7 @@ type Request struct {
 type facts struct {
 	known    bool
 	path     string     // cleaned
+	others   []string   // how else a backend may read the path
 	sent     bool       // path is what was sent
 	template string     // the gateway's route, where it is one that patterns can match
 	route    string     // what patterns of routes are matched against: the template, else the path
@@ -37,6 +44,9 @@ func (r *Request) work() *facts {
 	if !r.facts.known {
 		f := facts{known: true, path: cleanPath(r.Path), template: routeTemplate(r.Route), addr: r.IP.Unmap().WithZone("")}
 		f.sent = f.path == r.Path || r.Path == ""
+		if !f.sent {
+			f.others = otherReadings(r.Path, f.path)
+		}
 		f.route = f.path
 		if f.template != "" {
 			f.route = f.template

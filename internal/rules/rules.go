@@ -7,6 +7,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -59,28 +60,29 @@ type Set struct {
 	Instances int     // how many processes share the load; what OnErrorLocal divides by
 	Warnings  []string
 
-	deny, skip []selector
+	deny, skip     []selector
+	banned, spared *lookup // what they come to
+	index          *index  // of Rules
+	address        clientAddress
+	plan           planSource
+	plans          []string                        // their names
+	overrides      map[string]map[string]*Override // of the document, by rule (or PlanOverrides) and key
+}
+
+// prepare makes what requests are looked up in. Parse does so once all else is as it stays.
+func (s *Set) prepare() {
+	s.banned, s.spared, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
 }
 
 // Banned reports whether an entry of deny covers the request. Nothing lifts a ban.
 func (s *Set) Banned(r *Request) bool {
-	for i := range s.deny {
-		if s.deny[i].covers(r) {
-			return true
-		}
-	}
-	return false
+	return s.banned.cover(r)
 }
 
 // Skipped reports whether an entry of skip lifts every limit from the request. An entry lifts limits only from requests
 // that are spelled exactly as it is: letter case counts, and a path that had to be cleaned is never skipped.
 func (s *Set) Skipped(r *Request) bool {
-	for i := range s.skip {
-		if s.skip[i].coversExactly(r) {
-			return true
-		}
-	}
-	return false
+	return s.spared.coverExactly(r)
 }
 
 // Rule returns the rule with this name; ok is false if there is none.
@@ -93,23 +95,74 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 	return nil, false
 }
 
+// Match appends the rules that cover the request, in file order. It allocates nothing beyond dst.
+func (s *Set) Match(dst []*Rule, req *Request) []*Rule {
+	return s.index.appendMatches(dst, req)
+}
+
 // Rule says which requests it covers, what it counts them by and how many it allows. It is read-only.
 type Rule struct {
 	Name    string
 	Key     string        // the key's template, as the document has it
-	Limits  []limit.Limit // one to limit.MaxLimits, in the order of their names
-	Costs   []int64       // units that a request takes from each limit, never more than it can ever allow
+	Limits  []limit.Limit // its own: one to limit.MaxLimits, in the order of their names
+	Costs   []Cost        // what a request takes from each limit
 	Atomic  bool          // charged together with the other atomic rules that cover a request: all of them or none
 	OnError OnError
+	Mode    Mode
+	Quiet   bool // clients are not told of it
+	// Candidates are capacities on trial, one for each limit; nil for none.
+	Candidates []Candidate
 
 	when           selector
+	unless         *selector // nil for none
 	template       template
-	prefix, suffix string // of the names of its counters
+	prefix, suffix string  // of the names of its counters
+	cost           Cost    // of a request, where a limit does not say
+	fixed          []int64 // what Costs come to where no request and no plan can change it, else nil
+	plans          map[string]*planned
+	anchors        []anchor
+	refunds        []statuses
+	overridable    *template // of the keys of its overrides; nil where it has none
+	lowersOnly     bool      // its overrides must not loosen: the client fills in their keys
+	writtenOnly    bool      // its overrides are those of the document: it does not say that there are others
 }
 
-// Matches reports whether the rule covers the request. It allocates nothing, but for the first look at a request whose
-// path has to be cleaned.
-func (r *Rule) Matches(req *Request) bool { return r.when.covers(req) }
+// Mode is how far a rule goes.
+type Mode uint8
+
+const (
+	// Enforce denies what the limits deny.
+	Enforce Mode = iota
+	// Shadow decides, charges and records, and lets the request through: a rule on trial.
+	Shadow
+	// Off does nothing. The rule's text is checked all the same.
+	Off
+)
+
+var modes = []string{Enforce: "enforce", Shadow: "shadow", Off: "off"}
+
+// String returns the name that rules documents use.
+func (m Mode) String() string { return nameOf(modes, int(m)) }
+
+// Matches reports whether the rule covers the request; one that is off covers none. It allocates nothing, but for the first
+// look at a request whose path has to be cleaned.
+func (r *Rule) Matches(req *Request) bool {
+	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
+}
+
+// statuses are HTTP statuses from the first to the last.
+type statuses struct{ first, last int }
+
+// Refunds reports whether a request gets back what the rule took once the backend has answered with this status.
+func (r *Rule) Refunds(status int) bool {
+	return slices.ContainsFunc(r.refunds, func(s statuses) bool { return s.first <= status && status <= s.last })
+}
+
+// Settles reports whether what the rule took is corrected after the backend has answered: by a refund, or a cost that is
+// only known then. It takes somebody who sees the answer.
+func (r *Rule) Settles() bool {
+	return len(r.refunds) > 0 || slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.Settle })
+}
 
 // AppendKey appends the key that the rule counts this request by. The request must be one that the rule matches. The key
 // is printable ASCII and at most MaxKey bytes long.
@@ -119,14 +172,10 @@ func (r *Rule) AppendKey(dst []byte, req *Request) []byte {
 	return bounded(dst, start)
 }
 
-// Item returns the name of the counter for a key that AppendKey made: rule, key and shape.
-func (r *Rule) Item(key string) string { return r.prefix + key + r.suffix }
-
-// ItemFor is Item for a key that a person typed, as replays and logs print it. The error says why the rule can never have
-// made such a key.
-func (r *Rule) ItemFor(key string) (string, error) {
+// Fits returns an error for a key that the rule can never have made, typed by a person as replays and logs print it.
+func (r *Rule) Fits(key string) error {
 	if err := r.template.fits(key); err != nil {
-		return "", fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", key, r.Name, r.Key, err)
+		return fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", key, r.Name, r.Key, err)
 	}
-	return r.Item(key), nil
+	return nil
 }

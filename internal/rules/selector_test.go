@@ -183,8 +183,8 @@ func TestAllocations(t *testing.T) {
 		if matching(s, &req) != 1 {
 			t.Error("want one match")
 		}
-	}); n > 3 {
-		t.Errorf("matching a path that must be cleaned allocates %v times, want 3 at most, to decode and clean it once", n)
+	}); n > 5 {
+		t.Errorf("matching a path that must be cleaned allocates %v times, want 5 at most, to clean it once and list how else it may be read", n)
 	}
 	buffer := make([]byte, 0, MaxKey)
 	if n := testing.AllocsPerRun(100, func() {

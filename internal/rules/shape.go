@@ -10,6 +10,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// suffix returns how the names of counters with these limits end.
+func suffix(limits []limit.Limit) string { return "|" + shape(limits) }
+
 // shape returns 8 hex digits that stand for how the limits count: everything but how much they let through. It is part of
 // a counter's name, so that limits which count otherwise never meet an older counter's state, while a changed capacity,
 // burst or queue keeps it. The digits are stored: this text must never change.

@@ -7,10 +7,13 @@ import (
 )
 
 const (
-	maxDepth   = 32    // maps and lists within each other
-	maxKeys    = 1000  // of one map in block style
-	maxEntries = 10000 // of one list, or of one map in braces
-	maxEmpty   = 1000  // entries without a value, in the whole document
+	maxDepth   = 32      // maps and lists within each other
+	maxEntries = 1 << 14 // of one map or list
+	maxEmpty   = 1000    // entries without a value, in the whole document
+
+	// maxKeyWork bounds the sum, over the maps in block style, of the squares of the numbers of their keys: the library
+	// copies a map's keys anew for each of them. Two maps may be as long as maxEntries.
+	maxKeyWork = 2 * maxEntries * maxEntries
 )
 
 // unsupported is YAML that a rules document does without. Every value stands where it is used, so that a person can read
@@ -27,6 +30,7 @@ var unsupported = map[token.Type]string{
 // outline is the check's picture of a document, token by token.
 type outline struct {
 	open  []collection // from the outermost to the one that the check stands in
+	work  int          // on keys in block style so far
 	empty int          // entries without a value so far
 	begun bool         // the document has
 	ended bool
@@ -108,7 +112,7 @@ func (o *outline) enter(kind token.Type, column int) {
 	for len(o.open) > 0 {
 		top := &o.open[len(o.open)-1]
 		if top.kind == kind && top.column == column {
-			top.entries++
+			o.add(top)
 			return
 		}
 		holds := top.column < column || top.column == column && top.kind == token.MappingValueType
@@ -117,7 +121,16 @@ func (o *outline) enter(kind token.Type, column int) {
 		}
 		o.open = o.open[:len(o.open)-1]
 	}
-	o.open = append(o.open, collection{kind: kind, column: column, entries: 1})
+	o.open = append(o.open, collection{kind: kind, column: column})
+	o.add(&o.open[len(o.open)-1])
+}
+
+// add counts an entry in block style.
+func (o *outline) add(c *collection) {
+	if c.kind == token.MappingValueType {
+		o.work += 2*c.entries + 1 // to the next square
+	}
+	c.entries++
 }
 
 // keyColumn returns the column of the key that a colon follows.
@@ -168,12 +181,11 @@ func (o *outline) tooMuch() (reason string) {
 	if len(o.open) == 0 {
 		return ""
 	}
-	most, top := maxEntries, o.open[len(o.open)-1]
-	if top.kind == token.MappingValueType {
-		most = maxKeys
+	if o.open[len(o.open)-1].entries > maxEntries {
+		return fmt.Sprintf("more than %d entries in one map or list: split the rules by API, and put so many overrides into the table by `slidegate overrides import`", maxEntries)
 	}
-	if top.entries > most {
-		return fmt.Sprintf("more than %d entries in one map or list", most)
+	if o.work > maxKeyWork {
+		return "the maps have too many keys together: split the rules by API, and put so many overrides into the table by `slidegate overrides import`"
 	}
 	return ""
 }

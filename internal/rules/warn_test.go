@@ -29,10 +29,21 @@ func TestWarnings(t *testing.T) {
 		{"rule for others", user + ", {name: ip, when: {methods: POST, route: [/a, /b], path: /c}, key: 'ip:{ip}', " + limits, first},
 		{"rule by another header", user + ", {name: other, key: 'o:{header.y}', " + limits, []string{first[0], warning("f:2:146: rules[1]", "{header.y}")}},
 		{"rule that counts nothing", user + ", {name: ip, key: 'ip:{ip}', cost: 0, " + limits, first},
+		{"rule on trial", user + ", {name: ip, mode: shadow, key: 'ip:{ip}', " + limits, first},
+		{"rule that is off", user + ", {name: ip, mode: off, key: 'ip:{ip}', " + limits, first},
+		{"rule for known callers", user + ", {name: ip, when: {caller: known}, key: 'ip:{ip}', " + limits, first},
+		{"rule that leaves some out", user + ", {name: ip, unless: {path: /x}, key: 'ip:{ip}', " + limits, first},
+		{"rule by a claim", user + ", {name: sub, key: 'sub:{jwt.sub}', " + limits, nil},
+		{"rule by a key's id", user + ", {name: key, key: '{apikey}', " + limits, nil},
+		{"rule by what the backend verifies", user + ", {name: p, trusted: path.p, key: 'p:{path.p}', " + limits, []string{first[0], warning("f:2:159: rules[1]", "{path.p}")}},
+		{"rule whose cost a liar makes nothing", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 0, max: 1, settle: true}, " + limits, first},
+		{"rule whose cost a liar makes little", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, " + limits, nil},
+		{"off itself", strings.Replace(user, "name: user,", "name: user, mode: off,", 1), nil},
+		{"on trial itself", strings.Replace(user, "name: user,", "mode: shadow, name: user,", 1), []string{warning("f:2:82: rules[0]", "{header.x-user}")}},
 		{"trusted alone", "{name: ip, key: '{ip}|{route}|{stage}', " + limits, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Parse("f", []byte("rules: [\n"+tt.rules+"]"))
+			s, err := read(t, "f", "rules: [\n"+tt.rules+"]")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,6 +131,99 @@ func TestWarningsOfLongQueues(t *testing.T) {
 		s := parse(t, "rules: [{name: r, key: all, limits: ["+limits+"]}]")
 		if got := strings.Join(s.Warnings, "\n"); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", limits, got, want)
+		}
+	}
+}
+
+// What leaves out the same requests, in the same words, covers them all the same.
+func TestBackstopUnless(t *testing.T) {
+	const limits = "limits: [{capacity: 1, window: 1s}]}"
+	const client = "{name: a, unless: {path: /x, caller: known}, key: '{header.x}', " + limits
+	for other, warned := range map[string]bool{
+		"unless: {path: /x, caller: known}, ":                       false,
+		"unless: {caller: known, path: /x}, ":                       false,
+		"unless: {path: /x}, ":                                      true,
+		"unless: {path: /x, caller: rejected}, ":                    true,
+		"when: {path: /**}, unless: {path: /x, caller: known}, ":    true, // not the same words
+		"when: {caller: [known, anonymous, rejected]}, ":            false,
+		"unless: {path: /x, caller: known, match: {jwt.a: [b]}}, ":  true,
+		"unless: {path: /x, caller: known, cidrs: [10.0.0.0/8]}, ":  true,
+		"unless: {path: [/x, /y], caller: known, methods: [PUT]}, ": true,
+	} {
+		s := parse(t, "rules: ["+client+", {name: b, key: 'ip:{ip}', "+other+limits+"]")
+		if (len(s.Warnings) == 1) != warned {
+			t.Errorf("%s: warnings %q", other, s.Warnings)
+		}
+	}
+}
+
+// A cost that the client states is only worth its least, and one that the limit cannot take is worth a word.
+func TestWarningsOfStatedCosts(t *testing.T) {
+	believed := func(place, source string, least int) string {
+		return fmt.Sprintf("rules.yaml:1:%s: %s is the client's own word, so a client that lies pays min, %d: write settle: true and have the backend tell the true cost",
+			place, source, least)
+	}
+	never := func(place, holder string) string {
+		return fmt.Sprintf("rules.yaml:1:%s: a request that does not state its cost takes max, 50, above the %s, and is never allowed: lower max, or write over: clamp in the limit",
+			place, holder)
+	}
+	for fields, want := range map[string]string{
+		"cost: {from: header.x, min: 2, max: 9}, limits: [{capacity: 10, window: 1s}]":               believed("41: rules[0].cost", "header.x", 2),
+		"cost: {from: header.x, min: 2, max: 9, settle: true}, limits: [{capacity: 10, window: 1s}]": "",
+		"cost: {from: jwt.n, max: 9}, limits: [{capacity: 10, window: 1s}]":                          "",
+		"limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 0, max: 9}}]":                 believed("77: rules[0].limits[0].cost", "path.n", 0),
+		// said once, of a cost that several limits share
+		"cost: {from: query.n, min: 2, max: 9}, limits: [{name: c, capacity: 10, window: 1s}, {name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s}]": believed("41: rules[0].cost", "query.n", 2),
+		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s}]":                                                                                                      never("41: rules[0].cost", "capacity 10"),
+		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s, over: clamp}]":                                                                                         "",
+		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 50, window: 1s}]":                                                                                                      "",
+		"cost: {from: jwt.n, max: 50}, limits: [{algorithm: token_bucket, capacity: 99, burst: 9, window: 1s}]":                                                                   never("41: rules[0].cost", "burst 9"),
+		"cost: {from: jwt.n, max: 50}, mode: off, limits: [{capacity: 10, window: 1s}]":                                                                                           "",
+		"cost: {from: jwt.n, max: 4}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]":                                                                    "rules.yaml:1:131: rules[0].limits[0].queue: the queue takes 11s to drain, and the local gateway holds a request for 10s at most: write queue: 10",
+		"cost: {from: jwt.n, max: 11}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]":                                                                   "",
+		"cost: 11, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10, over: clamp}]":                                                                          "",
+		"cost: {from: jwt.n, max: 11}, limits: [{algorithm: sliding_window_log, capacity: 1000, window: 1s}]":                                                                     "",
+	} {
+		s := parse(t, "rules: [{name: r, key: 'ip:{ip}', "+fields+"}]")
+		if got := strings.Join(s.Warnings, "\n"); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", fields, got, want)
+		}
+	}
+}
+
+// Two rules that mean to share a counter, and count in ways that cannot be put together.
+func TestWarningsOfCounters(t *testing.T) {
+	const head = "rules: [{name: a, key: k, counter: x, limits: [{capacity: 1, window: 1s}]}, {name: b, key: k, counter: x, "
+	const want = "rules.yaml:1:104: rules[1].counter: rule a has this counter too, but its limits differ in name, algorithm, window or slots, " +
+		"so the two share nothing: write the same limits in both, whatever their capacities"
+	for fields, warned := range map[string]bool{
+		"limits: [{capacity: 9, window: 1s}]}":            false,
+		"limits: [{capacity: 1, window: 2s}]}":            true,
+		"limits: [{name: x, capacity: 1, window: 1s}]}":   true,
+		"mode: off, limits: [{capacity: 1, window: 2s}]}": false,
+	} {
+		s := parse(t, head+fields+"]")
+		if warned != (len(s.Warnings) == 1) || warned && s.Warnings[0] != want {
+			t.Errorf("%s: %q", fields, s.Warnings)
+		}
+	}
+}
+
+// Rules that are on trial or off neither deny nor are charged before others deny.
+func TestWarningsByMode(t *testing.T) {
+	const bucket = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
+	const window = "key: all, limits: [{capacity: 1, window: 1s}]}"
+	for rules, want := range map[string]int{
+		"{name: b, " + bucket + ", {name: w, " + window:                                                   1,
+		"{name: b, mode: shadow, " + bucket + ", {name: w, " + window:                                     0,
+		"{name: b, mode: off, " + bucket + ", {name: w, " + window:                                        0,
+		"{name: b, " + bucket + ", {name: w, mode: shadow, " + window:                                     0,
+		"{name: b, " + bucket + ", {name: w, mode: off, " + window:                                        0,
+		"{name: b, atomic: true, " + bucket + ", {name: w, atomic: true, mode: off, " + window:            1, // without a partner
+		"{name: b, when: {caller: known}, " + bucket + ", {name: w, when: {caller: anonymous}, " + window: 0,
+	} {
+		if s := parse(t, "rules: ["+rules+"]"); len(s.Warnings) != want {
+			t.Errorf("%s: warnings %q, want %d", rules, s.Warnings, want)
 		}
 	}
 }

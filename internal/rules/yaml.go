@@ -12,8 +12,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseYAML reads one document of plain YAML: maps, lists and values. It has no File in its errors.
-func parseYAML(document []byte) (ast.Node, Errors) {
+// parseYAML reads one document of plain YAML: maps, lists and values. empty says what one without any lacks. It has no File
+// in its errors.
+func parseYAML(document []byte, empty string) (ast.Node, Errors) {
 	text, err := readText(document)
 	if err != nil {
 		return nil, Errors{err}
@@ -31,7 +32,7 @@ func parseYAML(document []byte) (ast.Node, Errors) {
 			return d.Body, nil
 		}
 	}
-	return nil, Errors{{Line: 1, Column: 1, Reason: "the document is empty: it needs at least a list of rules"}}
+	return nil, Errors{{Line: 1, Column: 1, Reason: "the document is empty: " + empty}}
 }
 
 // tokenize scans the text once, and leaves comments out. What cannot be scanned ends in an invalid token, which the parser

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// clientAddress says where the client's address is to be read, where proxies stand before the gateway. The zero value takes
+// the address that the gateway saw.
+type clientAddress struct {
+	hops   int    // how many proxies that add to X-Forwarded-For stand before the gateway
+	header string // in lower case; empty for none
+	// The header is believed only of requests that carry the secret: others did not come by the proxy that sets it.
+	secretHeader, env, secret string
+}
+
+// ErrSecret is wrapped by the error about a secret that the environment does not have.
+var ErrSecret = errors.New("a secret that the rules name is not set")
+
+// Unlock takes the secrets that the document names from the environment, as os.LookupEnv does. A set without secrets needs
+// none; one with them must not be used before.
+func (s *Set) Unlock(lookup func(name string) (string, bool)) error {
+	if s.address.env == "" {
+		return nil
+	}
+	secret, ok := lookup(s.address.env)
+	if !ok || secret == "" {
+		return fmt.Errorf("client_ip: %w: set the environment variable %s", ErrSecret, s.address.env)
+	}
+	s.address.secret = secret
+	return nil
+}
+
+// Locate puts the client's address in the place of the gateway's peer, where the document says that there are proxies
+// between them. Call it once, before anything else is asked of the request.
+func (s *Set) Locate(r *Request) {
+	a := &s.address
+	switch {
+	case a.header != "":
+		if a.vouched(r) {
+			a.takeHeader(r)
+		}
+	case a.hops > 0:
+		a.takeForwarded(r)
+	}
+}
+
+// vouched reports whether the request carries the secret that the proxy adds.
+func (a *clientAddress) vouched(r *Request) bool {
+	values := r.header(a.secretHeader)
+	return a.secret != "" && len(values) == 1 && subtle.ConstantTimeCompare([]byte(values[0]), []byte(a.secret)) == 1
+}
+
+func (a *clientAddress) takeHeader(r *Request) {
+	values := r.header(a.header)
+	if len(values) != 1 {
+		return
+	}
+	if addr, ok := parseAddr(values[0]); ok {
+		r.IP = addr
+	}
+}
+
+// takeForwarded counts back from the gateway's peer, which is the last proxy: each has added whom it was called by to
+// X-Forwarded-For. API Gateway adds the peer itself. A request with fewer entries has not come through all proxies, and
+// keeps the address that the gateway saw.
+func (a *clientAddress) takeForwarded(r *Request) {
+	entries := strings.Split(strings.Join(r.header("x-forwarded-for"), ","), ",")
+	if last, ok := parseAddr(entries[len(entries)-1]); ok && last == r.IP.Unmap().WithZone("") {
+		entries = entries[:len(entries)-1]
+	}
+	if n := len(entries) - a.hops; n >= 0 && n < len(entries) {
+		if addr, ok := parseAddr(entries[n]); ok {
+			r.IP = addr
+		}
+	}
+}
+
+// parseAddr reads an address, without a port as proxies write it.
+func parseAddr(text string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(strings.TrimSpace(text))
+	return addr.Unmap().WithZone(""), err == nil
+}

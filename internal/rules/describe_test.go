@@ -1,0 +1,217 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// describable has one of everything that can be described.
+const describable = `
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans:
+  pro: {api: 600, chat: {requests: 60, tokens: 90000}}
+  enterprise: {api: unlimited}
+rules:
+  - name: api
+    key: tenant:{jwt.tenant}|user:{jwt.sub}|{ip}
+    overrides: tenant:{jwt.tenant}
+    limits: [{capacity: 100, window: 60s, candidate: 80%}]
+    refund_on: [5xx, 404]
+  - name: chat
+    key: user:{jwt.sub}
+    overrides: true
+    limits:
+      - {name: requests, capacity: 10, window: 60s, candidate: 5}
+      - {name: tokens, capacity: 4000, window: 60s, cost: {from: header.x-tokens, min: 500, max: 4000, settle: true}}
+  - name: export
+    key: tenant:{jwt.tenant}
+    overrides: region:{jwt.region}
+    limits: [{algorithm: fixed_window, capacity: 9, window: 1mo, anchor: {from: jwt.day, default: 3}}]
+  - name: plain
+    key: all
+    limits: [{capacity: 9, window: 60s}]
+overrides:
+  plan: {"user:7": {plan: pro}}
+  api: {"tenant:acme": {capacity: 20000}, "tenant:zeta": {unlimited: true}}
+`
+
+func TestDescribe(t *testing.T) {
+	s := parse(t, describable)
+	type described struct {
+		OverrideKeys string
+		Overrides    int
+		RefundsOn    []string
+		Plans        map[string]string // what they make of it
+		Candidates   []string
+		Costs        []string // where a request states it
+		Anchors      []string
+	}
+	got := map[string]described{}
+	for _, r := range s.Rules {
+		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: s.Overrides(r.Name), RefundsOn: r.RefundsOn()}
+		for _, plan := range s.Plans() {
+			if limits, ok := r.PlanLimits(plan); ok {
+				if d.Plans == nil {
+					d.Plans = map[string]string{}
+				}
+				d.Plans[plan] = capacities(limits)
+			}
+		}
+		for _, c := range r.Candidates {
+			d.Candidates = append(d.Candidates, c.String())
+		}
+		for i := range r.Limits {
+			if source, _, _, ok := r.Costs[i].Stated(); ok {
+				d.Costs = append(d.Costs, source)
+			}
+			if source := r.AnchorFrom(i); source != "" {
+				d.Anchors = append(d.Anchors, source)
+			}
+		}
+		got[r.Name] = d
+	}
+	want := map[string]described{
+		"api": {OverrideKeys: "tenant:{jwt.tenant}", Overrides: 2, RefundsOn: []string{"5xx", "404"},
+			Plans: map[string]string{"pro": "600", "enterprise": ""}, Candidates: []string{"80%"}},
+		"chat": {OverrideKeys: "user:{jwt.sub}", Plans: map[string]string{"pro": "{requests: 60, tokens: 90000}"},
+			Candidates: []string{"5", ""}, Costs: []string{"header.x-tokens"}},
+		"export": {OverrideKeys: "region:{jwt.region}", Anchors: []string{"jwt.day"}},
+		"plain":  {},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.PlanSource() != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || s.Overrides(PlanOverrides) != 1 {
+		t.Errorf("plans %q by %q, overrides by %q", got, s.PlanSource(), s.OverrideKeys(PlanOverrides))
+	}
+	if none := parse(t, "rules: []"); none.PlanSource() != "" || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
+		t.Error("a document without plans has some")
+	}
+	if _, least, most, _ := s.Rules[1].Costs[1].Stated(); least != 500 || most != 4000 {
+		t.Errorf("a cost is stated from %d to %d", least, most)
+	}
+}
+
+func TestWhyPlan(t *testing.T) {
+	s := parse(t, describable)
+	for claims, want := range map[string]string{
+		`{"plan": "pro"}`: "jwt.plan is pro", `{"plan": "gold"}`: "jwt.plan is gold, which is no plan", `{}`: "jwt.plan is missing",
+		`{"plan": ["pro"]}`: `jwt.plan is ["pro"], which is no plan`, `{"plan": ""}`: `jwt.plan is "", which is no plan`,
+	} {
+		if got := s.WhyPlan(&Request{Claims: claimsOf(t, claims)}); got != want {
+			t.Errorf("%s: %q, want %q", claims, got, want)
+		}
+	}
+	if got := parse(t, "rules: []").WhyPlan(&Request{}); got != "" {
+		t.Errorf("without plans: %q", got)
+	}
+}
+
+// Overlay puts what an operator has said before what the document says, and keeps grants of what has ended.
+func TestOverlay(t *testing.T) {
+	s := parse(t, describable)
+	now := time.Unix(1_800_000_000, 0)
+	grants := []Grant{{Add: 5, Until: now.Add(time.Hour)}}
+	ended := &Override{Deny: true, Until: now, Grants: grants}
+	said := &Override{Capacity: map[string]int64{"": 7}, Grants: grants}
+	for _, tt := range []struct {
+		name, key string
+		said      *Override
+		want      int64 // the capacity that decides; 0 for none
+		grants    int
+	}{
+		{"nobody", "tenant:new", nil, 0, 0},
+		{"the document", "tenant:acme", nil, 20000, 0},
+		{"an operator", "tenant:new", said, 7, 1},
+		{"an operator before the document", "tenant:acme", said, 7, 1},
+		{"an operator's word that has ended", "tenant:acme", ended, 20000, 1},
+		{"an operator's word that has ended, and no other", "tenant:new", ended, 0, 1},
+		{"grants alone, over the document", "tenant:acme", &Override{Grants: grants}, 20000, 1},
+	} {
+		o := s.Overlay("api", tt.key, tt.said, now)
+		got, granted := int64(0), 0
+		if o != nil {
+			got, granted = o.Capacity[""], len(o.Grants)
+		}
+		if got != tt.want || granted != tt.grants {
+			t.Errorf("%s: capacity %d and %d grants, want %d and %d", tt.name, got, granted, tt.want, tt.grants)
+		}
+	}
+	if written := s.Override("api", "tenant:acme"); len(written.Grants) > 0 {
+		t.Error("the document's own override has changed")
+	}
+}
+
+// TestOverrideKeyOf reads, out of the keys of all kinds of requests, the key of their overrides.
+func TestOverrideKeyOf(t *testing.T) {
+	s := parse(t, describable)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a|b", "user:7", strings.Repeat("x", 600)}))
+		req := Request{
+			Claims: map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub"), "region": "eu"},
+			IP:     netip.MustParseAddr(rapid.SampledFrom([]string{"203.0.113.9", "2001:db8::1"}).Draw(t, "ip")),
+		}
+		for _, r := range s.Rules {
+			key := string(r.AppendKey(nil, &req))
+			if again, err := r.KeyFor(key); again != key || err != nil {
+				t.Errorf("rule %s: key %q is read as %q, %v", r.Name, key, again, err)
+			}
+			want, has := r.AppendOverrideKey(nil, &req)
+			got, ok := r.OverrideKeyOf(key)
+			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); ok != readable {
+				t.Errorf("rule %s: the key of overrides can be read out of %q: %t, want %t", r.Name, key, ok, readable)
+			}
+			if ok && got != string(want) {
+				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, got, want)
+			}
+		}
+	})
+}
+
+func TestOverrideKeyOfWhatIsNoKey(t *testing.T) {
+	s := parse(t, describable)
+	for _, key := range []string{"", "user", "tenant:a", "tenant:a|b|c|d"} {
+		if got, ok := s.Rules[0].OverrideKeyOf(key); ok {
+			t.Errorf("%q: %q", key, got)
+		}
+	}
+}
+
+func TestKeyFor(t *testing.T) {
+	s := parse(t, describable)
+	for _, tt := range []struct{ rule, typed, want, problem string }{
+		{"chat", "user:7", "user:7", ""},
+		{"chat", "user:auth0|7", "user:auth0%7C7", ""},
+		{"chat", "user:auth0%7C7", "user:auth0%7C7", ""},
+		{"chat", "user:-", "user:-", ""},
+		{"api", "tenant:a|user:7|2001:db8::1", "tenant:a|user:7|2001%3Adb8%3A%3A/64", ""},
+		{"plain", "all", "all", ""},
+		{"chat", "tenant:7", "", `"tenant:7" is no key of rule chat, whose keys look like user:{jwt.sub}: "user:" is not in its place`},
+		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
+	} {
+		r, _ := s.Rule(tt.rule)
+		got, err := r.KeyFor(tt.typed)
+		if got != tt.want || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
+			t.Errorf("%s of rule %s: %q, %v; want %q, %q", tt.typed, tt.rule, got, err, tt.want, tt.problem)
+		}
+	}
+}
+
+func TestPlanLimits(t *testing.T) {
+	r := parse(t, describable).Rules[0]
+	if limits, ok := r.PlanLimits("enterprise"); !ok || limits != nil {
+		t.Errorf("enterprise: %v, %t", limits, ok)
+	}
+	if _, ok := r.PlanLimits("gold"); ok {
+		t.Error("a plan that is not there says something")
+	}
+	if limits, ok := r.PlanLimits("pro"); !ok || len(limits) != 1 || limits[0].Capacity != 600 || limits[0].Window != r.Limits[0].Window {
+		t.Errorf("pro: %+v, %t", limits, ok)
+	}
+}

@@ -1,0 +1,202 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// design is the example of the design, as it stands there.
+func design(t *testing.T) *Set {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## 5. Rules\n")
+	example := block.FindStringSubmatch(section)
+	if example == nil {
+		t.Fatal("section 5 has no example")
+	}
+	return parse(t, example[1])
+}
+
+func TestDesignExample(t *testing.T) {
+	s := design(t)
+	if len(s.Warnings) > 0 {
+		t.Errorf("warnings %q, want none", s.Warnings)
+	}
+	var names []string
+	for _, r := range s.Rules {
+		names = append(names, r.Name)
+	}
+	if diff := cmp.Diff([]string{"anonymous", "api", "chat", "export"}, names); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if err := s.Unlock(func(string) (string, bool) { return "", false }); err != nil {
+		t.Errorf("it needs no secret: %v", err)
+	}
+}
+
+// user is a request of a known caller.
+func user(method, path string, claims map[string]any) *Request {
+	return &Request{Method: method, Path: path, IP: netip.MustParseAddr("203.0.113.9"), Claims: claims}
+}
+
+type said = map[string]any
+
+func TestDesignMatches(t *testing.T) {
+	s := design(t)
+	for _, tt := range []struct {
+		name string
+		req  *Request
+		want string
+	}{
+		{"anonymous", user("GET", "/v1/items", nil), "anonymous"},
+		{"known", user("GET", "/v1/items", said{"sub": "ann"}), "api"},
+		{"by API key", &Request{Method: "GET", Path: "/v1/items", APIKey: "k1"}, "api"},
+		{"rejected", &Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: said{"sub": "ann"}}, ""},
+		{"left out", user("POST", "/v1/hooks/github", said{"sub": "ann"}), ""},
+		{"left out, spelled otherwise", user("POST", "/v1/Hooks/github", said{"sub": "ann"}), "api"},
+		{"chat", user("POST", "/v1/chat", said{"sub": "ann"}), "api chat"},
+		{"export", user("GET", "/v1/export", said{"sub": "ann"}), "api export"},
+		{"elsewhere", user("GET", "/", said{"sub": "ann"}), ""},
+	} {
+		var got []string
+		for _, r := range s.Match(nil, tt.req) {
+			got = append(got, r.Name)
+		}
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%s: rules %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	banned, preflight, health := user("GET", "/", nil), user("OPTIONS", "/v1//x", nil), user("GET", "/health", nil)
+	banned.IP = netip.MustParseAddr("198.51.100.7")
+	if !s.Banned(banned) || s.Banned(preflight) || !s.Skipped(preflight) || !s.Skipped(health) || s.Skipped(user("POST", "/health", nil)) {
+		t.Error("deny and skip are not as written")
+	}
+}
+
+// What the rules of the example come to, by plan, override, anchor and time.
+func TestDesignTerms(t *testing.T) {
+	s := design(t)
+	early, late := time.Date(2026, 12, 30, 23, 59, 59, 0, time.UTC), time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name   string
+		rule   string
+		claims said
+		tokens string // the header
+		now    time.Time
+		want   string
+	}{
+		{"no plan", "api", said{"tenant": "t", "sub": "ann"}, "", early, "100/1m0s cost 1, on trial 80"},
+		{"a plan that is not known", "api", said{"tenant": "t", "sub": "ann", "plan": "gold"}, "", early, "100/1m0s cost 1, on trial 80"},
+		{"pro", "api", said{"tenant": "t", "sub": "ann", "plan": "pro"}, "", early, "6000/1m0s cost 1, on trial 4800"},
+		{"enterprise", "api", said{"tenant": "t", "sub": "ann", "plan": "enterprise"}, "", early, "unlimited"},
+		{"pro by override", "api", said{"tenant": "t", "sub": "777"}, "", early, "6000/1m0s cost 1, on trial 4800"},
+		{"until it ends", "api", said{"tenant": "t", "sub": "777"}, "", late, "100/1m0s cost 1, on trial 80"},
+		{"override of the tenant", "api", said{"tenant": "acme", "sub": "ann", "plan": "pro"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"override of the tenant's user", "api", said{"tenant": "acme", "sub": "777"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"unlimited", "api", said{"tenant": "probe", "sub": "ann"}, "", early, "unlimited"},
+		{"limited after all", "api", said{"tenant": "acme", "sub": "ann", "plan": "enterprise"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"other limits", "api", said{"tenant": "slow", "sub": "ann"}, "", early, "5/1s cost 1"},
+
+		{"tokens stated", "chat", said{"sub": "ann"}, "700", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 700"},
+		{"a lie", "chat", said{"sub": "ann"}, "1", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 500"},
+		{"tokens not stated", "chat", said{"sub": "ann"}, "", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 4000"},
+		{"garbled", "chat", said{"sub": "ann", "plan": "pro"}, "7e2", early, "requests 60/1m0s cost 1, tokens 90000/1m0s cost 8000"},
+		{"tokens of one user", "chat", said{"sub": "241531"}, "700", early, "requests 10/1m0s cost 1, tokens 200000/1m0s cost 700"},
+		{"on a plan", "chat", said{"sub": "241531", "plan": "pro"}, "700", early, "requests 60/1m0s cost 1, tokens 200000/1m0s cost 700"},
+		{"denied", "chat", said{"sub": "auth0|666"}, "", early, "denied: ticket 81"},
+
+		{"no anchor", "export", said{"tenant": "t"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
+		{"anchor", "export", said{"tenant": "t", "billing_day": json.Number("15")}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 15 cost 1"},
+		{"no such day", "export", said{"tenant": "t", "billing_day": "31"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
+	} {
+		req := user("POST", "/v1/chat", tt.claims)
+		if tt.tokens != "" {
+			req.Headers = map[string][]string{"X-Tokens": {tt.tokens}}
+		}
+		if got := describe(t, s, tt.rule, req, tt.now); got != tt.want {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", tt.rule, tt.name, got, tt.want)
+		}
+	}
+}
+
+// describe writes what a rule comes to for a request, by the overrides of the document.
+func describe(t *testing.T, s *Set, rule string, req *Request, now time.Time) string {
+	t.Helper()
+	r, ok := s.Rule(rule)
+	if !ok {
+		t.Fatalf("no rule %s", rule)
+	}
+	var standing, o *Override
+	if key, ok := s.AppendPlanKey(nil, req); ok {
+		standing = s.Override(PlanOverrides, string(key))
+	}
+	plan, _ := s.Standing(req, standing, standing.InForce(now))
+	if key, ok := r.AppendOverrideKey(nil, req); ok {
+		o = s.Override(rule, string(key))
+	}
+	terms := r.Terms(req, plan, o, now)
+	switch {
+	case terms.Misfit:
+		return "misfit"
+	case terms.Denied:
+		return "denied: " + terms.Why
+	case terms.Unlimited:
+		return "unlimited"
+	}
+	if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil {
+		t.Error(err)
+	}
+	return inWords(&terms)
+}
+
+func inWords(t *Terms) string {
+	var limits []string
+	for i, l := range t.Limits {
+		text := strings.TrimSpace(fmt.Sprintf("%s %d/%s", l.Name, l.Capacity, l.Window))
+		if l.Calendar != nil && l.Calendar.Anchor > 0 {
+			text += fmt.Sprintf(" from day %d", l.Calendar.Anchor)
+		}
+		text += fmt.Sprintf(" cost %d", t.Costs[i])
+		if candidate, ok := t.Candidate(i); ok {
+			text += fmt.Sprintf(", on trial %d", candidate)
+		}
+		limits = append(limits, text)
+	}
+	return strings.Join(limits, ", ")
+}
+
+// The key of the example that has to be escaped, and what shares a counter with what.
+func TestDesignKeys(t *testing.T) {
+	s := design(t)
+	if o := s.Override("chat", "user:auth0%7C666"); o == nil || !o.Deny {
+		t.Errorf("user:auth0|666 is not found by the key that its requests have: %+v", o)
+	}
+	export, _ := s.Rule("export")
+	day := func(day any) string {
+		terms := export.Terms(user("GET", "/v1/export", said{"billing_day": day}), "", nil, time.Time{})
+		return export.Item("k", &terms)
+	}
+	if day(nil) != day(1.0) || day(nil) != day("1") || day(nil) == day("2") {
+		t.Error("a counter is told by the day on which its month starts")
+	}
+	api, _ := s.Rule("api")
+	own, pro := api.Terms(&Request{}, "", nil, time.Time{}), api.Terms(&Request{}, "pro", nil, time.Time{})
+	if api.Item("k", &own) != api.Item("k", &pro) {
+		t.Error("a change of plan starts a new counter")
+	}
+	if !export.Refunds(503) || export.Refunds(404) || export.Mode != Shadow || !export.Settles() {
+		t.Error("export is not as written")
+	}
+}

@@ -1,0 +1,126 @@
+package rules
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is written otherwise and means the same is no change.
+func TestDiffOfTheSameMeaning(t *testing.T) {
+	current := parse(t, business)
+	for _, pieces := range [][]string{
+		nil,
+		{"defaults: {on_error: local, instances: 20}\n", "# a comment\n"},
+		{"unmatched: allow\n", ""},
+		{"{cidrs: [198.51.100.0/24, 203.0.113.0/24]}", "{cidrs: [203.0.113.0/24]}\n  - {cidrs: [198.51.100.0/24]}"},
+		{"  - {methods: [OPTIONS]}\n  - {methods: [GET], route: /health}", "  - {methods: GET, route: [/health]}\n  - {methods: options}"},
+		{"route: [/v1/**, /v2/**], methods: [GET, POST]", "route: [/v2/**, /v1/**], methods: [POST, get]"},
+		{"{jwt.plan: [pro, free], jwt.region: eu}", "{jwt.region: [eu], jwt.plan: [free, pro]}"},
+		{"capacity: 20, window: 60s", "window: 1m, granularity: 1000ms, capacity: 20, cost: 1, algorithm: sliding_window"},
+		{"[{algorithm: token_bucket, capacity: 10, window: 1s}]", "[{algorithm: token_bucket, capacity: 10, window: 1s, burst: 10}]"},
+		{"refund_on: [5xx]", "refund_on: [5xx, 5xx]"},
+		{"    mode: shadow", "    mode: shadow\n    headers: on\n    atomic: false"},
+		{"key: ip:{ip}", "key: ip:{ip}\n    counter: anonymous"},
+		{"    key: user:{jwt.sub}\n    overrides: true", "    key: user:{jwt.sub}\n    overrides: user:{jwt.sub}"},
+		{"over: clamp, cost: {from: header.x-tokens", "over: clamp, cost: {from: header.X-Tokens"},
+		{"until: 2026-12-31T00:00:00Z", "until: 2026-12-31T01:00:00+01:00"},
+		{`{"tenant:acme": {capacity: 20000}, "tenant:slow": {limits: [{capacity: 5, window: 1s}]}}`,
+			`{"tenant:slow": {limits: [{window: 1000ms, capacity: 5}]}, "tenant:acme": {capacity: 20000}}`},
+		{"  pro: {api: 6000, chat: {requests: 60}}\n  free: {}", "  free: {}\n  pro: {chat: {requests: 60}, api: 6000}"},
+	} {
+		next := parse(t, edit(t, pieces...))
+		if got := lines(Diff(current, next)); got != nil {
+			t.Errorf("%q:\n%s", pieces, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// An override of a rule's only limit may name it or not.
+func TestDiffOfAnOnlyLimitsName(t *testing.T) {
+	const rule = "rules: [{name: r, key: 'ip:{ip}', overrides: true, limits: [{name: minute, capacity: 10, window: 60s}]}]\n"
+	a, b := parse(t, rule+`overrides: {r: {"ip:198.51.100.7": {capacity: 5}}}`), parse(t, rule+`overrides: {r: {"ip:198.51.100.7": {capacity: {minute: 5}}}}`)
+	if got := lines(Diff(a, b)); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// The order of patterns is told apart only where keys are: there it says which pattern a request goes by.
+func TestDiffOfTheOrderOfPatterns(t *testing.T) {
+	document := func(key, routes string) *Set {
+		return parse(t, "rules: [{name: r, when: {route: "+routes+"}, key: '"+key+"', limits: [{capacity: 10, window: 60s}]}]")
+	}
+	for key, want := range map[string][]string{
+		"ip:{ip}":       nil,
+		"route:{route}": {"rule r, when: from {route: [/a/*, /*/b]} to {route: [/*/b, /a/*]}", "rule r: " + keep},
+	} {
+		if diff := cmp.Diff(want, lines(Diff(document(key, "[/a/*, /*/b]"), document(key, "[/*/b, /a/*]")))); diff != "" {
+			t.Errorf("key %s (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
+// A rule may go over to counters that another one has filled.
+func TestDiffOfSharedCounters(t *testing.T) {
+	document := func(a, b string) *Set {
+		return parse(t, "rules: [{name: a, key: all, limits: [{capacity: 10, window: 60s}]"+a+"}, {name: b, key: all, limits: [{capacity: 10, window: 60s}]"+b+"}]")
+	}
+	apart, shared := document(", counter: x", ""), document(", counter: x", ", counter: x")
+	if diff := cmp.Diff([]string{"rule b, counter: from none to x", "rule b: " + goOn}, lines(Diff(apart, shared))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"rule b, counter: from x to none", "rule b: " + afresh}, lines(Diff(shared, apart))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// For each pair of documents, there is a change where the models differ, and only there.
+func TestDiffMissesNothing(t *testing.T) {
+	documents := []string{business}
+	for _, tt := range edits {
+		documents = append(documents, edit(t, tt.pieces...))
+	}
+	for _, file := range goodFiles(t) {
+		documents = append(documents, file)
+	}
+	sets := make([]*Set, len(documents))
+	for i, document := range documents {
+		sets[i] = parse(t, document)
+		if got := lines(Diff(sets[i], parse(t, document))); got != nil {
+			t.Errorf("a document differs from itself: %q\n%s", got, document)
+		}
+		sets[i].Warnings = nil // they name lines
+	}
+	for i, a := range sets {
+		for j, b := range sets[:i] {
+			if same, changes := reflect.DeepEqual(a, b), Diff(a, b); same != (len(changes) == 0) {
+				t.Errorf("documents are the same: %v, changes: %q\nof:\n%s\nand:\n%s", same, lines(changes), documents[i], documents[j])
+			}
+		}
+	}
+}
+
+// goodFiles are the documents of the repository that parse.
+func goodFiles(t testing.TB) (documents []string) {
+	t.Helper()
+	for _, pattern := range []string{"../../examples/*.yaml", "../../cmd/slidegate/testdata/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files like %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Parse(file, text); err == nil {
+				documents = append(documents, string(text))
+			}
+		}
+	}
+	return documents
+}

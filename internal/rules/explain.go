@@ -1,0 +1,236 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Why is Matches for people: it says which part of a rule leaves the request out, the first of several. For a request that
+// the rule covers, the reason is empty, unless a spelling of its path alone keeps the rule's unless from lifting it.
+func (r *Rule) Why(req *Request) (reason string, covered bool) {
+	if r.Mode == Off {
+		return "it is off", false
+	}
+	if left, ok := r.when.explain(req, false); !ok {
+		return left, false
+	}
+	if r.unless == nil {
+		return "", true
+	}
+	reason, lifted := r.unless.explain(req, true)
+	switch {
+	case lifted:
+		return "unless: " + reason, false
+	case r.unless.covers(req):
+		return "unless does not hold: " + reason, true
+	}
+	return "", true
+}
+
+// WhyBanned is Banned for people: it names the entry of deny that covers the request, and what of it does.
+func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
+	for i := range s.deny {
+		if reason, covers := s.deny[i].explain(r, false); covers {
+			return fmt.Sprintf("deny[%d]: %s", i, reason), true
+		}
+	}
+	return "", false
+}
+
+// WhySkipped is Skipped for people. For a request that is not skipped, the reason names the first entry that a spelling
+// alone keeps from covering it; it is empty if there is none.
+func (s *Set) WhySkipped(r *Request) (reason string, skipped bool) {
+	for i := range s.skip {
+		why, covers := s.skip[i].explain(r, true)
+		if covers {
+			return fmt.Sprintf("skip[%d]: %s", i, why), true
+		}
+		if reason == "" && s.skip[i].covers(r) {
+			reason = fmt.Sprintf("skip[%d] does not cover it: %s", i, why)
+		}
+	}
+	return reason, false
+}
+
+// WhyPlan is Plan for people: "jwt.plan is pro". It is empty where the document has no plans.
+func (s *Set) WhyPlan(r *Request) string {
+	if s.plan.from.source == literal {
+		return ""
+	}
+	value := s.plan.from.shown(r)
+	if value != missing && s.Plan(r) == "" {
+		value += ", which is no plan"
+	}
+	return s.plan.from.spell() + " is " + value
+}
+
+// Caller says what is known of who asks: "anonymous", "known" or "rejected".
+func (r *Request) Caller() string { return r.caller().names()[0] }
+
+// explain is covers, or coversExactly, in words: the first field that does not hold, else all that are given.
+func (s *selector) explain(r *Request, exactly bool) (reason string, covers bool) {
+	var held []string
+	for _, f := range s.findings(r, exactly) {
+		if !f.holds {
+			return f.text, false
+		}
+		held = append(held, f.text)
+	}
+	return strings.Join(held, ", "), true
+}
+
+// finding is what one field says of a request.
+type finding struct {
+	holds bool
+	text  string
+}
+
+// findingOf returns one, worded by whether it holds.
+func findingOf(holds bool, yes, no string) finding {
+	if holds {
+		return finding{true, yes}
+	}
+	return finding{false, no}
+}
+
+// findings returns what the fields that are given say.
+func (s *selector) findings(r *Request, exactly bool) (all []finding) {
+	f := r.work()
+	if exactly && !f.sent && len(s.routes)+len(s.paths) > 0 {
+		all = append(all, finding{false, fmt.Sprintf("path %s is not sent in its clean form, %s", display(r.Path), display(f.path))})
+	}
+	if len(s.methods) > 0 {
+		method := display(r.Method)
+		all = append(all, findingOf(s.hasMethod(r.Method, !exactly), "method is "+method, "method "+method+" is not among "+list(s.methods)))
+	}
+	if len(s.routes) > 0 {
+		all = append(all, s.routeFinding(f, exactly))
+	}
+	if len(s.paths) > 0 {
+		all = append(all, pathFinding("path", s.paths, f, exactly))
+	}
+	if len(s.cidrs) > 0 {
+		all = append(all, s.addrFinding(f.addr))
+	}
+	if s.callers != 0 {
+		who := r.Caller()
+		all = append(all, findingOf(s.callers&r.caller() != 0, "caller is "+who, "caller is "+who+", not "+strings.Join(s.callers.names(), " or ")))
+	}
+	for i := range s.match {
+		c := &s.match[i]
+		is := c.part.spell() + " is " + c.part.shown(r)
+		all = append(all, findingOf(c.holds(r), is, is+", not among "+list(c.words)))
+	}
+	return all
+}
+
+func (s *selector) routeFinding(f *facts, exactly bool) finding {
+	if f.template != "" {
+		return globFinding("route", s.routes, firstMatch(s.routes, f.template, !exactly), f.template)
+	}
+	return pathFinding("route", s.routes, f, exactly)
+}
+
+// pathFinding shows the path as the backend reads it that the patterns are there for.
+func pathFinding(field string, globs []glob, f *facts, exactly bool) finding {
+	if exactly {
+		return globFinding(field, globs, firstMatch(globs, f.path, false), f.path)
+	}
+	g, reading := f.meet(globs)
+	return globFinding(field, globs, g, reading)
+}
+
+func globFinding(field string, globs []glob, match *glob, path string) finding {
+	subject := field + " " + display(path)
+	if match != nil {
+		return finding{true, subject + " matches " + match.text}
+	}
+	patterns := make([]string, len(globs))
+	for i := range globs {
+		patterns[i] = globs[i].text
+	}
+	return finding{false, subject + " does not match " + list(patterns)}
+}
+
+func (s *selector) addrFinding(addr netip.Addr) finding {
+	if !addr.IsValid() {
+		return finding{false, "the address is not known"}
+	}
+	networks := make([]string, len(s.cidrs))
+	for i, c := range s.cidrs {
+		if c.Contains(addr) {
+			return finding{true, fmt.Sprintf("address %s is in %s", addr, c)}
+		}
+		networks[i] = c.String()
+	}
+	return finding{false, fmt.Sprintf("address %s is not in %s", addr, list(networks))}
+}
+
+// names returns the callers that a selector names.
+func (c caller) names() (names []string) {
+	for i, name := range callers {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// spell returns the source as documents write it, such as "jwt.plan"; a literal is its text.
+func (p *part) spell() string {
+	for _, s := range sources {
+		if s.source != p.source {
+			continue
+		}
+		if s.named {
+			return s.word + "." + p.text
+		}
+		return s.word
+	}
+	return p.text
+}
+
+// shown is the request's value of a source, as far as a condition looks at it.
+func (p *part) shown(r *Request) string {
+	if text, ok := p.only(r); ok {
+		return display(text)
+	}
+	if p.source == fromClaim {
+		if claim := r.claim(p.text); claim != nil {
+			whole, _ := json.Marshal(claim) // it came out of JSON
+			return display(string(whole))
+		}
+	}
+	return missing
+}
+
+const (
+	// missing stands for what a request does not say.
+	missing = "missing"
+	// longestList is how many words a reason names, of a list that may hold thousands.
+	longestList = 5
+	// longestText is how much of a client's text a reason shows, in bytes.
+	longestText = 80
+)
+
+func list(words []string) string {
+	if more := len(words) - longestList; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(words[:longestList], ", "), more)
+	}
+	return strings.Join(words, ", ")
+}
+
+// display makes text of a client fit to be read on a terminal: in quotes unless it is plain, and cut where it is long.
+func display(text string) string {
+	more := ""
+	if len(text) > longestText {
+		text, more = text[:longestText], "…"
+	}
+	if text == "" || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return strconv.QuoteToASCII(text) + more
+	}
+	return text + more
+}

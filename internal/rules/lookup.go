@@ -1,0 +1,44 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// lookup is the entries of deny or skip, ready to be asked. Those that name nothing but networks, of which there may be very
+// many, are one set between them; the others are asked one by one.
+type lookup struct {
+	networks *prefixes
+	others   []*selector
+}
+
+// newLookup keeps the selectors, which must not change.
+func newLookup(list []selector) *lookup {
+	l := &lookup{}
+	var networks []netip.Prefix
+	for i := range list {
+		if s := &list[i]; s.onlyNetworks() {
+			networks = append(networks, s.cidrs...)
+		} else {
+			l.others = append(l.others, s)
+		}
+	}
+	l.networks = newPrefixes(networks)
+	return l
+}
+
+// cover reports whether any of them covers the request.
+func (l *lookup) cover(r *Request) bool {
+	return l.networks.contains(r.work().addr) || slices.ContainsFunc(l.others, func(s *selector) bool { return s.covers(r) })
+}
+
+// coverExactly reports whether any of them covers the request exactly.
+func (l *lookup) coverExactly(r *Request) bool {
+	return l.networks.contains(r.work().addr) || slices.ContainsFunc(l.others, func(s *selector) bool { return s.coversExactly(r) })
+}
+
+func (s *selector) onlyNetworks() bool {
+	rest := *s
+	rest.cidrs = nil
+	return len(s.cidrs) > 0 && rest.everything()
+}

@@ -1,0 +1,72 @@
+package rules
+
+// planSource says how to find out which plan a caller has.
+type planSource struct {
+	from      part      // trusted; a literal where the document has no plans
+	overrides *template // of the keys of plan overrides; nil where there are none
+}
+
+// Plan returns the plan that the request itself names, as its token or its API key says: "" for none, and for one that the
+// document does not know.
+func (s *Set) Plan(req *Request) string {
+	if s.plan.from.source == literal {
+		return ""
+	}
+	name, _ := s.plan.from.only(req)
+	return s.knownPlan(name)
+}
+
+// knownPlan returns the name of a plan as it is; "" where the document has none of that name.
+func (s *Set) knownPlan(name string) string {
+	for _, known := range s.plans {
+		if known == name {
+			return name
+		}
+	}
+	return ""
+}
+
+// Standing returns the plan of a caller and, where an override says so, that everything is denied to it. o is the plan
+// override of the caller, nil for none.
+func (s *Set) Standing(req *Request, o *Override, inForce bool) (plan string, denied bool) {
+	if !inForce {
+		return s.Plan(req), false
+	}
+	if o.Deny {
+		return "", true
+	}
+	if plan := s.knownPlan(o.Plan); plan != "" {
+		return plan, false
+	}
+	return s.Plan(req), false
+}
+
+// AppendPlanKey appends the key by which overrides of plans are found; ok is false where there are none.
+func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if s.plan.overrides == nil {
+		return dst, false
+	}
+	return s.plan.overrides.key(dst, req, &selector{}), true
+}
+
+// AppendOverrideKey appends the key by which the rule's overrides are found; ok is false where it has none. The request
+// must be one that the rule matches.
+func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if r.overridable == nil {
+		return dst, false
+	}
+	return r.overridable.key(dst, req, &r.when), true
+}
+
+// TakesOverrides reports whether the rule says that it has overrides besides those of the document: only then is there
+// anything to look up elsewhere.
+func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.writtenOnly }
+
+// key appends the key of a request that the selector covers, hashed where it is too long.
+func (t *template) key(dst []byte, req *Request, s *selector) []byte {
+	start := len(dst)
+	return bounded(t.append(dst, req, s), start)
+}
+
+// Override returns what the document itself says of a key; nil for nothing. rule may be PlanOverrides.
+func (s *Set) Override(rule, key string) *Override { return s.overrides[rule][key] }

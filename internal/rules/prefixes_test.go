@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPrefixes(t *testing.T) {
+	list := func(texts ...string) (list []netip.Prefix) {
+		for _, text := range texts {
+			list = append(list, netip.MustParsePrefix(text))
+		}
+		return list
+	}
+	some := list("198.51.100.0/24", "203.0.113.9/32", "2001:db8::/32", "10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/8")
+	for _, tt := range []struct {
+		list []netip.Prefix
+		addr string
+		want bool
+	}{
+		{some, "198.51.100.0", true},
+		{some, "198.51.100.255", true},
+		{some, "198.51.101.0", false},
+		{some, "198.51.99.255", false},
+		{some, "203.0.113.9", true},
+		{some, "203.0.113.8", false},
+		{some, "10.1.2.3", true}, // in two of them
+		{some, "10.2.0.0", true},
+		{some, "2001:db8:ffff::1", true},
+		{some, "2001:db9::", false},
+		{some, "::ffff:10.1.2.3", false}, // requests have it unmapped
+		{list("0.0.0.0/0"), "203.0.113.9", true},
+		{list("0.0.0.0/0"), "2001:db8::1", false},
+		{list("::/0"), "2001:db8::1", true},
+		{list("::/0"), "203.0.113.9", false},
+		{list("fe80::/10"), "fe80::1", true},
+		{list("fe80::1/128"), "fe80::1%eth0", true},
+		{nil, "203.0.113.9", false},
+		{nil, "2001:db8::1", false},
+	} {
+		if got := newPrefixes(tt.list).contains(netip.MustParseAddr(tt.addr)); got != tt.want {
+			t.Errorf("%v contains %s: %t, want %t", tt.list, tt.addr, got, tt.want)
+		}
+	}
+	if newPrefixes(list("0.0.0.0/0", "::/0")).contains(netip.Addr{}) {
+		t.Error("an address that is not known is in no network")
+	}
+}
+
+// drawAddr draws addresses that are close to each other.
+func drawAddr(t *rapid.T, label string) netip.Addr {
+	b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 127, 128, 255}), 16, 16).Draw(t, label)
+	switch rapid.IntRange(0, 4).Draw(t, label+"'s family") {
+	case 0, 1:
+		return netip.AddrFrom4([4]byte{10, b[1], b[2], b[3]})
+	case 2:
+		return netip.AddrFrom16([16]byte{10: 255, 11: 255, 12: 10, b[1], b[2], b[3]}) // not unmapped
+	}
+	var six [16]byte
+	copy(six[:], []byte{0x20, 1, b[2], b[3]})
+	copy(six[rapid.IntRange(4, 14).Draw(t, label+"'s end"):], b)
+	return netip.AddrFrom16(six)
+}
+
+// The set says of every address what a scan of the list says.
+func TestPrefixesAgainstScan(t *testing.T) {
+	inside := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var list []netip.Prefix
+		for range rapid.IntRange(0, 20).Draw(t, "networks") {
+			addr := drawAddr(t, "network")
+			bits := addr.BitLen() - rapid.IntRange(0, min(addr.BitLen(), 40)).Draw(t, "host bits")
+			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains does not mind
+		}
+		set := newPrefixes(list)
+		for range 20 {
+			addr := drawAddr(t, "address")
+			if len(list) > 0 && rapid.Bool().Draw(t, "from the list") {
+				addr = list[rapid.IntRange(0, len(list)-1).Draw(t, "which")].Addr()
+			}
+			want := slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(addr) })
+			if got := set.contains(addr); got != want {
+				t.Fatalf("%v contains %s: %t, want %t", list, addr, got, want)
+			}
+			if want {
+				inside++
+			}
+		}
+	})
+	if inside < 100 {
+		t.Errorf("%d addresses inside tried, want 100 at least", inside)
+	}
+}
+
+// blocklist is n networks as such lists have them: single addresses mostly, and some networks of both families.
+func blocklist(n int) []netip.Prefix {
+	random := rand.New(rand.NewPCG(1, 2))
+	list := make([]netip.Prefix, n)
+	for i := range list {
+		addr, bits := netip.AddrFrom4([4]byte{byte(random.IntN(224)), byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32())}), 32
+		switch i % 10 {
+		case 7, 8:
+			bits = 20 + random.IntN(9)
+		case 9:
+			addr, bits = netip.AddrFrom16([16]byte{0x20, 1, byte(random.Uint32()), byte(random.Uint32()), 4: byte(random.Uint32()), 5: byte(random.Uint32())}), 48
+		}
+		list[i] = netip.PrefixFrom(addr, bits).Masked()
+	}
+	return list
+}
+
+func TestPrefixesAllocate(t *testing.T) {
+	list := blocklist(10000)
+	set := newPrefixes(list)
+	i := 0
+	if n := testing.AllocsPerRun(100, func() {
+		if i++; !set.contains(list[i].Addr()) || set.contains(netip.AddrFrom4([4]byte{240, 1, 2, byte(i)})) {
+			t.Fatalf("wrong about %s", list[i])
+		}
+	}); n != 0 {
+		t.Errorf("a lookup allocates %v times", n)
+	}
+}
+
+func BenchmarkPrefixes(b *testing.B) {
+	list := blocklist(100000)
+	set := newPrefixes(list)
+	hosts := [...]netip.Addr{list[0].Addr(), list[9].Addr(), netip.AddrFrom4([4]byte{240, 1, 2, 3}), netip.MustParseAddr("2a00::1")}
+	for i, name := range []string{"hit", "hit6", "miss", "miss6"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				set.contains(hosts[i])
+			}
+		})
+	}
+	random := blocklist(1 << 16)
+	b.Run("any", func(b *testing.B) { // all over the set, so not from the processor's caches
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			set.contains(random[i%len(random)].Addr())
+		}
+	})
+}
+
+func BenchmarkNewPrefixes(b *testing.B) {
+	list := blocklist(100000)
+	b.ReportAllocs()
+	for b.Loop() {
+		newPrefixes(list)
+	}
+}

@@ -1,0 +1,231 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Terms are what a rule comes to for one request: what is left of it once the caller's plan and the key's override have
+// had their say.
+type Terms struct {
+	Limits []limit.Limit
+	Costs  []int64
+	// Unlimited and Denied are an override's or a plan's word: no counter is asked then.
+	Unlimited, Denied bool
+	Why               string // as the override that decides says; for people
+	// Misfit says that something of the override does not fit the rule and was left out: the rule has changed since, or the
+	// override would loosen what the client's own word must not loosen.
+	Misfit bool
+
+	costs      []Cost
+	suffix     string // the shape, as counters carry it
+	candidates []Candidate
+	own        bool // the capacities are the rule's
+	replaced   bool // the limits are an override's
+}
+
+// Candidate is a capacity on trial: decisions say what it would have changed, and it changes nothing.
+type Candidate struct {
+	Units   int64 // only where the limit has the rule's own capacity
+	Percent int64 // of the capacity in force; 0 where Units says
+}
+
+// planned is what a plan makes of a rule.
+type planned struct {
+	limits    []limit.Limit
+	unlimited bool
+}
+
+// anchor is where the first day of a limit's months comes from.
+type anchor struct {
+	limit int // its index
+	from  part
+	day   int // where the request does not say
+}
+
+// Terms returns what the rule comes to for a request of a caller on this plan ("" for none), whose key has this override
+// (nil for none). Each capacity is the override's, else the plan's, else the rule's own; grants come on top.
+func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Terms {
+	t := Terms{Limits: r.Limits, suffix: r.suffix, candidates: r.Candidates, own: true}
+	costs, fixed := r.Costs, r.fixed
+	if p := r.plans[plan]; p != nil {
+		t.Limits, t.Unlimited, t.own = p.limits, p.unlimited, false
+	}
+	if o.InForce(now) {
+		t.override(r, o)
+		if t.replaced {
+			costs, fixed = r.costs(o), nil
+		}
+	}
+	if o != nil {
+		t.grant(r, o.Grants, now)
+	}
+	if t.Unlimited || t.Denied {
+		return t
+	}
+	if len(r.anchors) > 0 && !t.replaced {
+		t.anchor(r.anchors, req)
+	}
+	if fixed == nil {
+		fixed = make([]int64, len(costs))
+		for i := range costs {
+			fixed[i] = costs[i].of(req, t.Limits[i].Most())
+		}
+	}
+	t.costs, t.Costs = costs, fixed
+	return t
+}
+
+// Settles reports whether the true cost of limit i is told afterwards.
+func (t *Terms) Settles(i int) bool { return i < len(t.costs) && t.costs[i].Settle }
+
+func (t *Terms) override(r *Rule, o *Override) {
+	switch {
+	case o.Deny:
+		t.Denied, t.Why = true, o.Why
+	case o.Unlimited, o.Limits != nil:
+		if r.lowersOnly {
+			t.Misfit = true
+			return
+		}
+		if t.Unlimited = o.Unlimited; o.Limits != nil {
+			t.Limits, t.suffix, t.candidates, t.replaced = o.Limits, o.suffix, nil, true
+		}
+		t.own, t.Why = false, o.Why
+	case len(o.Capacity) > 0:
+		limits := slices.Clone(t.Limits)
+		for name, capacity := range o.Capacity {
+			i := limitNamed(r.Limits, name)
+			if i < 0 {
+				t.Misfit = true
+				continue
+			}
+			if r.lowersOnly && !t.Unlimited {
+				capacity = min(capacity, limits[i].Capacity)
+			}
+			t.raise(r, limits, i, capacity)
+		}
+		t.Limits, t.Unlimited, t.own, t.Why = limits, false, false, o.Why
+	}
+}
+
+// grant adds what has been granted and has not ended.
+func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
+	cloned := false
+	for _, g := range grants {
+		if !now.Before(g.Until) || t.Unlimited || t.Denied {
+			continue
+		}
+		i := limitNamed(t.Limits, g.Limit)
+		if i < 0 || r.lowersOnly {
+			t.Misfit = true
+			continue
+		}
+		if !cloned {
+			t.Limits, cloned = slices.Clone(t.Limits), true
+		}
+		t.raise(r, t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
+		t.own = false
+	}
+}
+
+// raise gives a limit another capacity, and with it what a bucket holds, where that follows the capacity. One that the
+// algorithm cannot count is left out.
+func (t *Terms) raise(r *Rule, limits []limit.Limit, i int, capacity int64) {
+	l := withCapacity(limits[i], capacity)
+	if !l.Valid() {
+		t.Misfit = true
+		return
+	}
+	limits[i] = l
+}
+
+func withCapacity(l limit.Limit, capacity int64) limit.Limit {
+	if l.Bucket() && l.Burst == l.Capacity {
+		l.Burst = capacity
+	}
+	l.Capacity = capacity
+	return l
+}
+
+// costs returns what a request takes from the limits of an override: what the override says, else what the rule does. Only
+// what can be corrected settles.
+func (r *Rule) costs(o *Override) []Cost {
+	costs := make([]Cost, len(o.Costs))
+	for i := range o.Costs {
+		costs[i] = r.inherit(o.Costs[i], o.Limits[i].Name)
+		costs[i].Settle = costs[i].Settle && o.Limits[i].Correctable()
+	}
+	return costs
+}
+
+// inherit puts the rule's own cost in the place of one that an override's limit does not state: that of the rule's limit of
+// the same name, if there is one.
+func (r *Rule) inherit(c Cost, name string) Cost {
+	if !c.inherited {
+		return c
+	}
+	own := r.cost
+	if i := limitNamed(r.Limits, name); i >= 0 {
+		own = r.Costs[i]
+	}
+	own.Clamp = c.Clamp
+	return own
+}
+
+// anchor puts the windows of calendars where the request says that they begin.
+func (t *Terms) anchor(anchors []anchor, req *Request) {
+	t.Limits = slices.Clone(t.Limits)
+	for _, a := range anchors {
+		calendar := *t.Limits[a.limit].Calendar
+		calendar.Anchor = a.day
+		if text, ok := a.from.only(req); ok {
+			if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
+				calendar.Anchor = day
+			}
+		}
+		t.Limits[a.limit].Calendar = &calendar
+	}
+	t.suffix = suffix(t.Limits)
+}
+
+// Candidate returns the capacity on trial for limit i; ok is false if there is none.
+func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
+	if i >= len(t.candidates) {
+		return 0, false
+	}
+	switch c := t.candidates[i]; {
+	case c.Percent > 0:
+		return min(max(1, t.Limits[i].Capacity*c.Percent/100), limit.MaxCapacity), true
+	case c.Units > 0 && t.own:
+		return c.Units, true
+	}
+	return 0, false
+}
+
+// Item returns the name of the counter for a key that AppendKey made: rule, key and shape.
+func (r *Rule) Item(key string, t *Terms) string { return r.prefix + key + t.suffix }
+
+// limitNamed returns the index of a limit, -1 if there is none of that name. "" is the only limit, whatever its name.
+func limitNamed(limits []limit.Limit, name string) int {
+	if name == "" && len(limits) == 1 {
+		return 0
+	}
+	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name })
+}
+
+// seal works out, once the document has been read, what no request can change.
+func (r *Rule) seal() {
+	r.suffix = suffix(r.Limits)
+	fixed := make([]int64, len(r.Costs))
+	for i, c := range r.Costs {
+		if c.from.source != literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
+			return
+		}
+		fixed[i] = c.of(nil, r.Limits[i].Most())
+	}
+	r.fixed = fixed
+}

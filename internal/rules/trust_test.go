@@ -1,0 +1,68 @@
+package rules
+
+import (
+	"testing"
+	"time"
+)
+
+// Who fills in the keys of a rule's overrides decides whether they may loosen it.
+func TestLowersOnly(t *testing.T) {
+	for fields, want := range map[string]bool{
+		"key: 'u:{jwt.sub}', overrides: true":                                      false,
+		"key: '{ip}|{route}|{stage}|{apikey}', overrides: true":                    false,
+		"key: 'p:{path.p}', overrides: true":                                       true,
+		"key: 'h:{header.h}', overrides: true":                                     true,
+		"key: '{method}', overrides: true":                                         true,
+		"key: 'p:{path.p}', overrides: true, trusted: path.p":                      false,
+		"key: 'p:{path.p}|{query.q}', overrides: true, trusted: [path.p]":          true,
+		"key: 'p:{path.p}|{query.q}', overrides: true, trusted: [path.p, query.q]": false,
+		"key: 'h:{header.X-H}', overrides: true, trusted: header.x-h":              false,
+		"key: 'p:{path.p}|{jwt.sub}', overrides: 'u:{jwt.sub}'":                    false,
+		"key: 'u:{jwt.sub}', overrides: 'p:{path.p}'":                              true,
+		"key: 'u:{jwt.sub}', overrides: 'p:{path.p}', trusted: path.p":             false,
+		"key: 'p:{path.p}', trusted: path.p":                                       false,
+	} {
+		if got := parseRule(t, fields).lowersOnly; got != want {
+			t.Errorf("%s: %t, want %t", fields, got, want)
+		}
+	}
+}
+
+// A rule that does not say that it has overrides has those of the document, and no others to look for.
+func TestWrittenOnly(t *testing.T) {
+	s := parse(t, kinds)
+	plain, _ := s.Rule("plain")
+	if plain.TakesOverrides() {
+		t.Error("it is asked for overrides from elsewhere")
+	}
+	req := user("GET", "/", nil)
+	key, ok := plain.AppendOverrideKey(nil, req)
+	if o := s.Override("plain", string(key)); !ok || o == nil || o.Capacity[""] != 7 {
+		t.Errorf("key %q, %t: %+v", key, ok, o)
+	}
+	s = parse(t, "{rules: [{name: r, key: 'p:{path.p}', limits: [{capacity: 9, window: 1s}]}], overrides: {r: {'p:a': {capacity: 3}}}}")
+	if !s.Rules[0].lowersOnly {
+		t.Error("the client's key may loosen")
+	}
+}
+
+// An override of the table that would loosen what the client says is not believed, even where nobody checked it.
+func TestNobodyLoosens(t *testing.T) {
+	s := parse(t, kinds)
+	partner, _ := s.Rule("partner")
+	for document, want := range map[string]string{
+		"capacity: 1000":                        "100/1m0s cost 1",
+		"capacity: 10":                          "10/1m0s cost 1",
+		"unlimited: true":                       "100/1m0s cost 1",
+		"limits: [{capacity: 999, window: 1s}]": "100/1m0s cost 1",
+	} {
+		o, err := ParseOverride("o", []byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		terms := partner.Terms(&Request{}, "", o, time.Time{})
+		if got := inWords(&terms); got != want {
+			t.Errorf("%s: %s, want %s", document, got, want)
+		}
+	}
+}

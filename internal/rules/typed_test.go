@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// What a person writes as the key of an override, and the key that the requests it is meant for have.
+func TestOverrideKey(t *testing.T) {
+	const address = "{ip} is an address, such as 203.0.113.9, or the /64 network of one, such as 2001:db8::/64"
+	for _, tt := range []struct{ template, text, want, why string }{
+		{"all", "all", "all", ""},
+		{"user:{jwt.sub}", "user:241531", "user:241531", ""},
+		{"user:{jwt.sub}", "user:auth0|666", "user:auth0%7C666", ""},
+		{"user:{jwt.sub}", "user:auth0%7C666", "user:auth0%7C666", ""}, // as logs print it
+		{"user:{jwt.sub}", "user:a:b:c", "user:a%3Ab%3Ac", ""},
+		{"user:{jwt.sub}", "user:100%", "user:100%25", ""},
+		{"user:{jwt.sub}", "user:café\n", "user:caf%C3%A9%0A", ""},
+		{"user:{jwt.sub}", "user:a b", "user:a b", ""},
+		{"user:{jwt.sub}", "user:-", "user:-", ""},     // requests without a subject
+		{"user:{jwt.sub}", "user:%2D", "user:%2D", ""}, // the subject is a hyphen
+		{"user:{jwt.sub}", "user:user:1", "user:user%3A1", ""},
+		{"{jwt.sub}", "a|b", "a%7Cb", ""},
+		{"{jwt.sub}|x", "a|x|x", "a%7Cx|x", ""},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme|user:auth0|1", "tenant:acme|user:auth0%7C1", ""},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:a|b|user:-", "tenant:a%7Cb|user:-", ""},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:a%7Cb|user:c", "tenant:a%7Cb|user:c", ""},
+		{"{jwt.a}:{jwt.b}", "x:y", "x:y", ""},
+
+		{"ip:{ip}", "ip:203.0.113.9", "ip:203.0.113.9", ""},
+		{"ip:{ip}", "ip:::ffff:203.0.113.9", "ip:203.0.113.9", ""},
+		{"ip:{ip}", "ip:2001:DB8::9", "ip:2001%3Adb8%3A%3A/64", ""},
+		{"ip:{ip}", "ip:2001:db8::/64", "ip:2001%3Adb8%3A%3A/64", ""},
+		{"ip:{ip}", "ip:2001%3Adb8%3A%3A/64", "ip:2001%3Adb8%3A%3A/64", ""},
+		{"ip:{ip}", "ip:-", "ip:-", ""},
+		{"ip:{ip}|{route}", "ip:2001:db8::1|/v1/**", "ip:2001%3Adb8%3A%3A/64|/v1/**", ""},
+		{"{ip}|{jwt.a}", "10.0.0.1|a|b", "10.0.0.1|a%7Cb", ""}, // 10.0.0.1|a is no address: one reading is left
+		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
+
+		{"all", "al", "", `"all" is not in its place`},
+		{"user:{jwt.sub}", "241531", "", `"user:" is not in its place`},
+		{"user:{jwt.sub}", "user:", "", "a part that a request lacks is written -"},
+		{"user:{jwt.sub}", "", "", `"user:" is not in its place`},
+		{"user:{jwt.sub}", "user:a%7Cb|c", "", `"|c" is too much: a : or | inside a value is written %3A or %7C`},
+		{"user:{jwt.sub}", "user:%41", "", "%41 is not how a key spells 'A'"},
+		{"user:{jwt.sub}", "user:%7c", "", "%7c is not how a key spells '|'"},
+		{"user:{jwt.sub}", "user:50%ab", "", "%ab is not how a key spells '«'"},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme", "", `"|user:" is not in its place`},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme|user:", "", "a part that a request lacks is written -"},
+		{"{jwt.a}:{jwt.b}", "x:y:z", "", "it can be read in two ways: write x:y%3Az or x%3Ay:z"},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:a|user:b|user:c", "", "it can be read in two ways: write tenant:a|user:b%7Cuser%3Ac or tenant:a%7Cuser%3Ab|user:c"},
+		{"ip:{ip}", "ip:203.0.113.300", "", address},
+		{"ip:{ip}", "ip:203.0.113.0/24", "", address},
+		{"ip:{ip}", "ip:203.0.113.9/32", "", address},
+		{"ip:{ip}", "ip:2001:db8::/32", "", address},
+		{"ip:{ip}", "ip:2001:db8::1/64", "", address},
+		{"ip:{ip}", "ip:localhost", "", address},
+		{"user:{jwt.sub}", "user:" + strings.Repeat("a", 16<<10), "", "a key is at most 16384 bytes long"},
+	} {
+		r := parseRule(t, "key: x, overrides: '"+tt.template+"'")
+		got, err := r.OverrideKeyFor(tt.text)
+		if tt.why == "" && (err != nil || got != tt.want) {
+			t.Errorf("%.60q of %s: %q, %v; want %q", tt.text, tt.template, got, err, tt.want)
+		}
+		if tt.why != "" && (err == nil || !strings.HasSuffix(err.Error(), "of the overrides of rule r, which look like "+tt.template+": "+tt.why)) {
+			t.Errorf("%.60q of %s: %q, error %v; want %s", tt.text, tt.template, got, err, tt.why)
+		}
+	}
+}
+
+// A key that is too long to be kept whole is found by its hash, whether it is written out or as logs print it.
+func TestOverrideKeyHashed(t *testing.T) {
+	r := parseRule(t, "key: x, overrides: 'user:{header.x}'")
+	name := strings.Repeat("a|", 400)
+	want, _ := r.AppendOverrideKey(nil, &Request{Headers: map[string][]string{"X": {name}}})
+	for _, text := range []string{"user:" + name, string(want)} {
+		if got, err := r.OverrideKeyFor(text); err != nil || got != string(want) {
+			t.Errorf("%.20s… reads %.20s…, %v", text, got, err)
+		}
+	}
+}
+
+func TestOverrideKeyOfSet(t *testing.T) {
+	s := parse(t, kinds)
+	for _, tt := range []struct{ rule, text, want, why string }{
+		{"api", "user:a|b", "user:a%7Cb", ""},
+		{PlanOverrides, "user:a|b", "user:a%7Cb", ""},
+		{PlanOverrides, "a", "", `"a" is no key of the overrides of plan, which look like user:{jwt.sub}: "user:" is not in its place`},
+		{"plain", "ip:203.0.113.9", "", "rule plain does not say that it has overrides: write overrides: true in the rule"},
+		{"chatt", "user:a", "", `there is no rule "chatt": did you mean chat?`},
+	} {
+		got, err := s.OverrideKey(tt.rule, tt.text)
+		if got != tt.want || (err == nil) != (tt.why == "") || err != nil && err.Error() != tt.why {
+			t.Errorf("%s of %s: %q, %v; want %q %s", tt.text, tt.rule, got, err, tt.want, tt.why)
+		}
+	}
+	if _, err := parse(t, "rules: []").OverrideKey(PlanOverrides, "a"); err == nil ||
+		err.Error() != "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}" {
+		t.Errorf("without plans: %v", err)
+	}
+	if _, err := parse(t, "rules: []").OverrideKey("api", "a"); err == nil || err.Error() != `there is no rule "api", nor any other` {
+		t.Errorf("without rules: %v", err)
+	}
+}
+
+// Whatever a request sends: its key as it is printed is read as itself; its values as they are give its key or an error,
+// and never another request's.
+func FuzzOverrideKey(f *testing.F) {
+	f.Add("tenant:{header.a}|user:{header.b}", "acme", "auth0|1", "2001:db8::1")
+	f.Add("{header.a}:{ip}|{header.b}", "a:b", "-", "203.0.113.9")
+	f.Add("ip:{ip}|{header.a}:x", "%7C", "", "::ffff:10.0.0.1")
+	f.Add("{header.a}", "é\x00", "~", "x")
+	f.Fuzz(func(t *testing.T, text, a, b, ip string) {
+		tmpl, problems := parseTemplate(text)
+		if len(problems) > 0 {
+			return
+		}
+		r := Rule{Name: "r", overridable: &tmpl}
+		addr, _ := netip.ParseAddr(ip)
+		req := &Request{IP: addr, Headers: map[string][]string{"A": {a}, "B": {b}}, Method: a, Stage: b}
+		want, _ := r.AppendOverrideKey(nil, req)
+		if got, err := r.OverrideKeyFor(string(want)); err != nil || got != string(want) {
+			t.Errorf("key %q of %q reads %q, %v", want, text, got, err)
+		}
+		var typed strings.Builder
+		plainly := true
+		for _, p := range tmpl.parts {
+			value, _ := p.only(req)
+			if p.source == fromIP {
+				value = addr.Unmap().WithZone("").String()
+			}
+			typed.WriteString(value)
+			plainly = plainly && value != "" && value != "-" && !hasEscape(value) && p.source != fromRoute
+		}
+		got, err := r.OverrideKeyFor(typed.String())
+		if plainly && !hasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != MaxKey {
+			t.Errorf("%q of %q reads %q, want %q", typed.String(), text, got, want)
+		}
+	})
+}
