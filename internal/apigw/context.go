@@ -31,6 +31,7 @@ const (
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
+	ruleQuiet     = "undisclosed" // it denies, and clients are not told of it
 )
 
 // decisionContext spells a decision as an authorizer's context.
@@ -41,7 +42,7 @@ func decisionContext(d *engine.Decision) map[string]any {
 	}
 	switch d.Reason {
 	case engine.Banned:
-		c[contextRule] = ruleDeny
+		c[contextRule] = ruleDeny // whether by the document or by an override is nobody's business
 	case engine.Unmatched:
 		c[contextRule] = ruleUnmatched
 	case engine.Limited:
@@ -74,11 +75,11 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 	rateLimit, policy := make([]byte, 0, 64), make([]byte, 0, 64)
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if v.Blind {
+		if v.Blind || v.Rule.Quiet {
 			continue
 		}
-		for j := range v.Rule.Limits {
-			p := headers.Policy{Name: v.PolicyName(j), Limit: &v.Rule.Limits[j], Result: v.Limits[j]}
+		for j := range v.Terms.Limits {
+			p := headers.Policy{Name: v.PolicyName(j), Limit: &v.Terms.Limits[j], Result: v.Limits[j]}
 			p.Result.Allowed, p.Result.RetryAfter = d.Allowed, v.RetryAfter
 			rateLimit = headers.AppendRateLimit(rateLimit, &p)
 			policy = headers.AppendPolicy(policy, &p)
@@ -89,15 +90,29 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 	}
 	if v, i := d.Tightest(); v != nil {
 		c[contextRule] = v.PolicyName(i)
-		c[contextLimit] = strconv.FormatInt(v.Rule.Limits[i].Capacity, 10)
+		c[contextLimit] = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
 		c[contextRemaining] = strconv.FormatInt(v.Limits[i].Remaining, 10)
 		c[contextReset] = strconv.FormatInt(headers.Seconds(v.Limits[i].Reset), 10)
-	} else {
-		c[contextRule] = d.Verdicts[0].Rule.Name // nothing was counted
+	} else if rule := nothingCounted(d); rule != "" {
+		c[contextRule] = rule
 	}
 	if !d.Allowed {
 		addRetryAfter(c, d.Verdicts[0].RetryAfter)
 	}
+}
+
+// nothingCounted names a rule where no limit that clients are told of was asked: the first that they are told of; the one
+// that denies, if it is quiet, has no name of its own.
+func nothingCounted(d *engine.Decision) string {
+	for i := range d.Verdicts {
+		if rule := d.Verdicts[i].Rule; !rule.Quiet {
+			return rule.Name
+		}
+	}
+	if d.Allowed {
+		return ""
+	}
+	return ruleQuiet
 }
 
 func addRetryAfter(c map[string]any, d time.Duration) {

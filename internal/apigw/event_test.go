@@ -29,6 +29,8 @@ func TestPathBelowTheRoot(t *testing.T) {
 		"no parameters given":       {"/{proxy+}", "/v1/items", nil, "/v1/items"},
 		"no resource":               {"", "/v1/items", nil, "/v1/items"},
 		"an empty path":             {"/{proxy+}", "", proxy("x"), ""},
+		"dots beyond the root":      {"/admin/{proxy+}", "/api/v1/admin/../..", proxy("../.."), "/admin/../.."},
+		"dots, escaped":             {"/admin/{proxy+}", "/api/v1/admin/%2e%2e//..", proxy("../.."), "/admin/%2e%2e//.."},
 	} {
 		ev := &RequestEvent{Resource: test.resource, Path: test.path, PathParameters: test.parameters}
 		if got := pathBelow(ev); got != test.want {
@@ -37,27 +39,37 @@ func TestPathBelowTheRoot(t *testing.T) {
 	}
 }
 
-// slowPathBelow is what pathBelow means, spelled out: the longest end of the path that comes to what the template says.
+// slowPathBelow is what pathBelow means, spelled out: the longest end of the path that is what the template says, dots and
+// all, else the longest that comes to the same.
 func slowPathBelow(ev *RequestEvent) string {
 	below, ok := filledIn(ev.Resource, ev.PathParameters)
 	if !ok {
 		return ev.Path
 	}
-	below = path.Clean(below)
-	for i := range len(ev.Path) {
-		if ev.Path[i] != '/' {
+	clean := path.Clean(below)
+	if withoutEmpty(below) != clean {
+		if end, ok := longestEnd(ev.Path, func(p string) bool { return withoutEmpty(p) == withoutEmpty(below) }); ok {
+			return end
+		}
+	}
+	if end, ok := longestEnd(ev.Path, func(p string) bool { return path.Clean(p) == clean }); ok || clean != "/" {
+		return end
+	}
+	return clean
+}
+
+// longestEnd returns the path itself if none of its ends is wanted, as it is or decoded.
+func longestEnd(p string, wanted func(string) bool) (end string, ok bool) {
+	for i := range len(p) {
+		if p[i] != '/' {
 			continue
 		}
-		rest := ev.Path[i:]
-		decoded, err := url.PathUnescape(rest)
-		if path.Clean(rest) == below || err == nil && path.Clean(decoded) == below {
-			return rest
+		decoded, err := url.PathUnescape(p[i:])
+		if wanted(p[i:]) || err == nil && wanted(decoded) {
+			return p[i:], true
 		}
 	}
-	if below == "/" {
-		return below
-	}
-	return ev.Path
+	return p, false
 }
 
 func TestPathBelowTheRootByDefinition(t *testing.T) {

@@ -9,20 +9,22 @@ import (
 
 // pathBelow returns the path below the API's root. Behind a custom domain the event's own begins with the domain's base
 // path, which no rule knows of. What the resource's template says with its parameters filled in tells how much of it that
-// is: the path ends in it, as it was sent or decoded.
+// is: the path ends in it, as it was sent or decoded. Where the parameters have dots, they must be the path's own: those of
+// "/api/v1/../.." would else take parts of the base path back, and be taken for parts of the path.
 func pathBelow(ev *RequestEvent) string {
 	below, ok := filledIn(ev.Resource, ev.PathParameters)
 	if !ok {
 		return ev.Path
 	}
-	below = path.Clean(below)
 	asSent := func(segment string) (string, error) { return segment, nil }
-	start := min(endIn(ev.Path, below, asSent), endIn(ev.Path, below, url.PathUnescape))
-	switch {
-	case start < len(ev.Path):
-		return ev.Path[start:]
-	case below == "/":
-		return below // the root itself, behind a base path
+	clean := path.Clean(below)
+	for _, wanted := range endings(below, clean) {
+		if start := min(endIn(ev.Path, wanted, asSent), endIn(ev.Path, wanted, url.PathUnescape)); start < len(ev.Path) {
+			return ev.Path[start:]
+		}
+	}
+	if clean == "/" {
+		return clean // the root itself, behind a base path
 	}
 	return ev.Path
 }
@@ -44,10 +46,22 @@ func filledIn(template string, parameters map[string]string) (string, bool) {
 	return strings.Join(segments, "/"), strings.HasPrefix(template, "/")
 }
 
-// endIn returns where the longest end of a path begins that comes to the same as a clean one, once its segments are
+// endings are what the path may end in, in the order in which they are looked for.
+func endings(below, clean string) []ending {
+	if full := withoutEmpty(below); full != clean {
+		return []ending{{rest: full, dots: true}, {rest: clean}}
+	}
+	return []ending{{rest: clean}}
+}
+
+func withoutEmpty(p string) string {
+	segments := slices.DeleteFunc(strings.Split(p, "/"), func(s string) bool { return s == "" })
+	return "/" + strings.Join(segments, "/")
+}
+
+// endIn returns where the longest end of a path begins that comes to the same as the one wanted, once its segments are
 // decoded; the path's length if there is none. It goes through the path once, from its end to its start.
-func endIn(p, clean string, decode func(segment string) (string, error)) (start int) {
-	wanted := ending{rest: clean}
+func endIn(p string, wanted ending, decode func(segment string) (string, error)) (start int) {
 	start = len(p)
 	for end := len(p); ; {
 		slash := strings.LastIndexByte(p[:end], '/')
@@ -65,10 +79,11 @@ func endIn(p, clean string, decode func(segment string) (string, error)) (start 
 	}
 }
 
-// ending is what is still to come of a clean path that is read from its end.
+// ending is what is still to come of a path that is read from its end. It has no empty segments.
 type ending struct {
 	rest string
-	up   int // segments that the ".." read so far take back
+	dots bool // "." and ".." are names like others; otherwise the path is clean
+	up   int  // segments that the ".." read so far take back
 }
 
 func (e *ending) complete() bool { return e.rest == "" || e.rest == "/" }
@@ -78,8 +93,8 @@ func (e *ending) complete() bool { return e.rest == "" || e.rest == "/" }
 func (e *ending) precede(text string) bool {
 	for _, segment := range slices.Backward(strings.Split(text, "/")) {
 		switch {
-		case segment == "" || segment == ".":
-		case segment == "..":
+		case segment == "" || segment == "." && !e.dots:
+		case segment == ".." && !e.dots:
 			e.up++
 		case e.up > 0:
 			e.up--

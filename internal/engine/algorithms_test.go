@@ -39,7 +39,7 @@ func TestGivesBackWhatItCan(t *testing.T) {
 	}
 	v := first.Verdicts[0]
 	var now limit.Verdict
-	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key), Limits: v.Rule.Limits, Costs: make([]int64, 5)}, &now); err != nil {
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Rule.Limits, Costs: make([]int64, 5)}, &now); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []int64{44, 47, 47, 44, 47} {
@@ -270,7 +270,7 @@ func TestHangUp(t *testing.T) {
 		}
 		for _, rule := range set.Rules {
 			var v limit.Verdict
-			c := &limit.Charge{Key: rule.Item("all"), Limits: rule.Limits, Costs: []int64{0}}
+			c := &limit.Charge{Key: itemOf(rule), Limits: rule.Limits, Costs: []int64{0}}
 			if err := store.Peek(t.Context(), epoch, c, &v); err != nil || v.Remaining != 5 {
 				t.Errorf("after %d calls: rule %s has %d left, error %v", calls, rule.Name, v.Remaining, err)
 			}

@@ -19,7 +19,7 @@ func (b *bench) left(t *testing.T, d *engine.Decision, rule string) int64 {
 	}
 	v := &d.Verdicts[i]
 	var now limit.Verdict
-	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key), Limits: v.Rule.Limits, Costs: v.Rule.Costs}, &now); err != nil {
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Terms.Limits, Costs: v.Terms.Costs}, &now); err != nil {
 		t.Fatal(err)
 	}
 	return now.Remaining
@@ -124,7 +124,7 @@ func TestAtomicOutage(t *testing.T) {
 			share := rule.Limits[0]
 			share.Capacity = 2
 			var here limit.Verdict
-			if err := b.local.Peek(t.Context(), epoch, &limit.Charge{Key: rule.Item("all"), Limits: []limit.Limit{share}, Costs: []int64{0}}, &here); err != nil {
+			if err := b.local.Peek(t.Context(), epoch, &limit.Charge{Key: itemOf(rule), Limits: []limit.Limit{share}, Costs: []int64{0}}, &here); err != nil {
 				t.Fatal(err)
 			}
 			if want := map[bool]int64{true: 1, false: 2}[test.allowed]; here.Remaining != want {

@@ -13,8 +13,9 @@ type Reason uint8
 const (
 	Limited   Reason = iota // by the rules that cover it
 	Skipped                 // allowed by the rule file's skip
-	Banned                  // denied by the rule file's deny
+	Banned                  // denied by the rule file's deny, or by an override
 	Unmatched               // no rule covers it: as the rule file's unmatched says
+	Exempt                  // allowed: a plan or an override lifts every rule that covers it
 )
 
 // Decision is the answer to a request.
@@ -24,28 +25,45 @@ type Decision struct {
 	Degraded bool // a store did not answer, and a rule's on_error decided
 	// Delay is how long an allowed request is to be held before it goes on: the longest that a leaky bucket asks for.
 	Delay time.Duration
-	// Verdicts has one element for each rule that covers an allowed request, in file order. For a denied one it holds
-	// the denying rule's alone.
+	Plan  string // of the caller; empty for none
+	Why   string // an override denies, as it says
+	// Verdicts has one element for each enforced rule that covers an allowed request, in file order. For a denied one it
+	// holds the denying rule's alone.
 	Verdicts []Verdict
+	// Shadows are what the rules on trial say of an allowed request, in file order. They change nothing.
+	Shadows []Verdict
 }
 
 // Verdict is what one rule says of a request.
 type Verdict struct {
 	limit.Verdict
-	Rule *rules.Rule
-	Key  string // what the rule counts by, as filled in from the request
+	Rule  *rules.Rule
+	Key   string      // what the rule counts by, as filled in from the request
+	Terms rules.Terms // what the rule comes to for this request
 	// Blind says that nothing was counted: the store did not answer, and on_error allows or denies regardless.
 	Blind    bool
 	Degraded bool
 
 	charge  limit.Charge
+	banned  bool // an override denies the key
 	asked   bool
 	charged Store // that has made the charge; nil while none has
 }
 
-func newVerdict(rule *rules.Rule, req *rules.Request) Verdict {
-	key := string(rule.AppendKey(make([]byte, 0, 64), req))
-	return Verdict{Rule: rule, Key: key, charge: limit.Charge{Key: rule.Item(key), Limits: rule.Limits, Costs: rule.Costs}}
+// ban makes the decision that an override denies the request.
+func (d *Decision) ban(v Verdict) *Decision {
+	d.Reason, d.Allowed, d.Why = Banned, false, v.Terms.Why
+	d.Verdicts, d.Shadows = []Verdict{v}, nil
+	return d
+}
+
+// add puts a verdict still to be reached where it belongs.
+func (d *Decision) add(v Verdict) {
+	if v.Rule.Mode == rules.Shadow {
+		d.Shadows = append(d.Shadows, v)
+	} else {
+		d.Verdicts = append(d.Verdicts, v)
+	}
 }
 
 // denier returns the verdict if it denies, else nil.
@@ -64,27 +82,28 @@ func (d *Decision) conclude(denier *Verdict) {
 		d.Delay = max(d.Delay, v.Delay)
 	}
 	if d.Allowed = denier == nil; !d.Allowed {
-		d.Delay, d.Verdicts = 0, []Verdict{*denier}
+		d.Delay, d.Verdicts, d.Shadows = 0, []Verdict{*denier}, nil
 	}
 }
 
 // PolicyName returns the name by which clients know limit i of the rule: "rule", or "rule.limit" if it has several.
 func (v *Verdict) PolicyName(i int) string {
-	if name := v.Rule.Limits[i].Name; name != "" {
+	if name := v.Terms.Limits[i].Name; name != "" {
 		return v.Rule.Name + "." + name
 	}
 	return v.Rule.Name
 }
 
 // Tightest returns the limit that denied the request, the one to wait longest for if several did, else the one with the
-// least share left of what it holds. It returns nil if no limit was asked.
+// least share left of what it holds. Of an allowed request, limits that clients are not told of do not count. It returns
+// nil if no limit was asked.
 func (d *Decision) Tightest() (v *Verdict, i int) {
 	for n := range d.Verdicts {
 		candidate := &d.Verdicts[n]
-		if candidate.Blind {
+		if candidate.Blind || candidate.Rule.Quiet {
 			continue
 		}
-		for j := range candidate.Rule.Limits {
+		for j := range candidate.Terms.Limits {
 			if v == nil || tighter(candidate, j, v, i) {
 				v, i = candidate, j
 			}
@@ -102,5 +121,5 @@ func tighter(a *Verdict, i int, b *Verdict, j int) bool {
 		return longer(x.RetryAfter, y.RetryAfter)
 	}
 	// Shares compared without division: both numbers are below 2³².
-	return uint64(x.Remaining)*uint64(b.Rule.Limits[j].Most()) < uint64(y.Remaining)*uint64(a.Rule.Limits[i].Most())
+	return uint64(x.Remaining)*uint64(b.Terms.Limits[j].Most()) < uint64(y.Remaining)*uint64(a.Terms.Limits[i].Most())
 }

@@ -28,17 +28,27 @@ type RuleSource interface {
 	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
 }
 
-// Recorder is told of every failure of the store, so that none is silent: what was being done, for whom, and why not.
+// OverrideSource returns what operators have said of one key of a rule, or of rules.PlanOverrides; nil for nothing. An
+// error means that nobody can say, and that it never could.
+type OverrideSource interface {
+	Override(ctx context.Context, now time.Time, rule, key string) (*rules.Override, error)
+}
+
+// Recorder is told of what must not be silent.
 type Recorder interface {
+	// StoreFailed reports a failure that a decision survived: what was being done, for whom, and why it could not be.
 	StoreFailed(ctx context.Context, action, rule, key string, err error)
+	// Decided is called for every decision.
+	Decided(ctx context.Context, now time.Time, d *Decision)
 }
 
 // Options set up an Engine.
 type Options struct {
-	Rules    RuleSource
-	Store    Store
-	Local    Store // in this process, for rules with on_error: local
-	Recorder Recorder
+	Rules     RuleSource
+	Overrides OverrideSource // besides those of the rules document; nil for none
+	Store     Store
+	Local     Store // in this process, for rules with on_error: local
+	Recorder  Recorder
 	// Deadline bounds the store's part of a decision, in real time; 0 for none.
 	Deadline time.Duration
 }
@@ -46,18 +56,34 @@ type Options struct {
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine. All options but Deadline are required.
+// New returns an engine. All options but Overrides and Deadline are required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
 // Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order, those that are
 // atomic together in the turn of the first of them; at the first denial what the earlier ones took is given back, where
-// their algorithms can. It fails where there are no rules to judge by, and with the context's own error where the caller
-// has hung up before the decision was made: then too what was taken is given back.
+// their algorithms can. Rules on trial come after all others, and only if those allow. Decide fails where there are no
+// rules to judge by, and with the context's own error where the caller has hung up before the decision was made: then too
+// what was taken is given back.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) (*Decision, error) {
 	set, err := e.opts.Rules.Rules(ctx, now)
 	if err != nil {
 		return nil, err
 	}
+	if e.opts.Deadline > 0 {
+		bounded, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+		defer cancel()
+		ctx = bounded
+	}
+	d, err := e.decide(ctx, now, set, req)
+	if err != nil {
+		return nil, err
+	}
+	e.opts.Recorder.Decided(ctx, now, d)
+	return d, nil
+}
+
+func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *rules.Request) (*Decision, error) {
+	set.Locate(req)
 	switch {
 	case set.Banned(req):
 		return &Decision{Reason: Banned}, nil
@@ -65,23 +91,29 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) 
 		return &Decision{Reason: Skipped, Allowed: true}, nil
 	}
 	d := &Decision{Reason: Limited}
-	for _, rule := range set.Rules {
-		if rule.Matches(req) {
-			d.Verdicts = append(d.Verdicts, newVerdict(rule, req))
+	denied := e.standing(ctx, now, set, req, d)
+	if denied {
+		d.Reason = Banned
+		return d, nil
+	}
+	var few [16]*rules.Rule
+	matched := set.Match(few[:0], req)
+	if len(matched) == 0 {
+		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
+		return d, nil
+	}
+	for _, rule := range matched {
+		if v := e.newVerdict(ctx, now, set, rule, req, d.Plan); v.banned && rule.Mode == rules.Enforce {
+			return d.ban(v), nil
+		} else if !v.Terms.Unlimited {
+			d.add(v)
 		}
 	}
-	if len(d.Verdicts) == 0 {
-		return &Decision{Reason: Unmatched, Allowed: set.Unmatched == rules.Allow}, nil
+	if len(d.Verdicts)+len(d.Shadows) == 0 {
+		d.Reason, d.Allowed = Exempt, true
+		return d, nil
 	}
-	if e.opts.Deadline > 0 {
-		bounded, cancel := context.WithTimeout(ctx, e.opts.Deadline)
-		defer cancel()
-		ctx = bounded
-	}
-	if err := e.judge(ctx, now, set, d); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, e.judge(ctx, now, set, d)
 }
 
 // Fixed is a source of rules that never change.

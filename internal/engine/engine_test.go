@@ -59,10 +59,23 @@ func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 
 type failure struct{ action, rule, key string }
 
-type recorder struct{ failures []failure }
+type recorder struct {
+	failures []failure
+	decided  []*engine.Decision
+}
 
 func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ error) {
 	r.failures = append(r.failures, failure{action, rule, key})
+}
+
+func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {
+	r.decided = append(r.decided, d)
+}
+
+// itemOf is the counter of a rule whose key is "all".
+func itemOf(rule *rules.Rule) string {
+	terms := rule.Terms(&rules.Request{}, "", nil, epoch)
+	return rule.Item("all", &terms)
 }
 
 type bench struct {

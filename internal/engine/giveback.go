@@ -2,33 +2,22 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// giveBackTimeout bounds, in real time, the return of what a request took that was not let through.
-const giveBackTimeout = 250 * time.Millisecond
+const (
+	// giveBackTimeout bounds, in real time, each correction of what a request took.
+	giveBackTimeout = 250 * time.Millisecond
+	// mostSettled is the most that a correction may charge more.
+	mostSettled = limit.MaxCapacity
+)
 
-// giveBack returns what the rules have taken. What a bucket or a log took cannot be returned and stays charged; so does
-// what a store fails to take back.
+// giveBack returns what the rules have taken of a request that is not let through. What a bucket or a log took cannot be
+// returned and stays charged; so does what a store fails to take back.
 func (e *Engine) giveBack(ctx context.Context, now time.Time, vs []Verdict) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	for i := range vs {
-		v := &vs[i]
-		deltas := v.returns()
-		if deltas == nil {
-			continue
-		}
-		wg.Go(func() {
-			// The caller, or the decision's deadline, may be what ended it.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-			defer cancel()
-			if err := v.charged.Settle(ctx, now, &v.charge, &v.Receipt, deltas); err != nil {
-				e.opts.Recorder.StoreFailed(ctx, "give back", v.Rule.Name, v.Key, err)
-			}
-		})
-	}
+	e.correct(ctx, now, vs, "give back", (*Verdict).returns)
 }
 
 // returns says how to correct the charge so that it took nothing, as far as that can be; nil if there is nothing to do.

@@ -15,7 +15,7 @@ const outageRetry = time.Second
 // judge charges the rules of a decision one after another, having asked first whether one of them can deny for free. Rules
 // that are atomic are charged together, in the turn of the first of them. It fails only where the caller has hung up.
 func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
-	if len(d.Verdicts) > 1 && e.foresee(now, d) {
+	if e.foresee(now, d) {
 		return nil
 	}
 	for i := range d.Verdicts {
@@ -33,13 +33,15 @@ func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *De
 		return err
 	}
 	d.conclude(nil)
+	e.try(ctx, now, d)
 	return nil
 }
 
-// foresee denies the request where the store knows without a round trip that one of the rules would.
+// foresee denies the request where it is known without a round trip that one of the rules does.
 func (e *Engine) foresee(now time.Time, d *Decision) bool {
 	for i := range d.Verdicts {
-		if v := &d.Verdicts[i]; e.opts.Store.Denies(now, &v.charge, &v.Verdict) {
+		v := &d.Verdicts[i]
+		if v.asked && !v.Allowed || !v.asked && len(d.Verdicts) > 1 && e.opts.Store.Denies(now, &v.charge, &v.Verdict) {
 			d.conclude(v)
 			return true
 		}
@@ -72,7 +74,7 @@ func together(vs []Verdict) (group []*Verdict) {
 		return nil
 	}
 	for i := range vs {
-		if v := &vs[i]; v.Rule.Atomic && len(group) < limit.MaxLimits {
+		if v := &vs[i]; v.Rule.Atomic && !v.asked && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}

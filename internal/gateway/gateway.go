@@ -74,7 +74,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.backend.ServeHTTP(w, r)
 		return
 	}
-	answer, err := g.authorizer.HandleRequest(r.Context(), event(r, g.stage))
+	answer, d, err := g.authorizer.Decide(r.Context(), event(r, g.stage))
 	if err != nil && r.Context().Err() != nil {
 		return // nobody is there to be answered
 	}
@@ -93,7 +93,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if hold(r.Context(), delay) {
-		g.backend.ServeHTTP(w, r.WithContext(withDecision(r.Context(), answer.Context)))
+		seen := &witness{ResponseWriter: w}
+		g.backend.ServeHTTP(seen, r.WithContext(withDecision(r.Context(), answer.Context)))
+		g.authorizer.Finish(r.Context(), d, seen.outcome())
 	}
 }
 

@@ -15,7 +15,7 @@ var (
 	}
 	Blocked = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked",
-		Title: "Requests from this address are blocked",
+		Title: "Requests from this client are blocked",
 	}
 	Unmatched = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",

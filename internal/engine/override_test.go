@@ -1,0 +1,202 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// operators are what they have set by command, by rule and key.
+type operators struct {
+	overrides map[string]*rules.Override
+	err       error
+	asked     []string
+}
+
+func (o *operators) Override(_ context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
+	o.asked = append(o.asked, rule+" "+key)
+	return o.overrides[rule+" "+key], o.err
+}
+
+const business = `
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans:
+  pro: {api: 4}
+  free: {api: 1}
+  enterprise: {api: unlimited}
+rules:
+  - name: api
+    when: {route: /v1/**, caller: known}
+    key: user:{jwt.sub}
+    limits: [{capacity: 2, window: 60s}]
+    overrides: true
+  - name: tenant
+    when: {route: /v1/**, caller: known}
+    key: tenant:{jwt.tenant}
+    limits: [{capacity: 100, window: 60s}]
+    overrides: true
+    on_error: deny
+overrides:
+  plan: {"user:promoted": {plan: pro}, "user:banned": {deny: true, why: ticket 81}}
+  api:
+    "user:big": {capacity: 3}
+    "user:shape": {limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}
+    "user:free-for-all": {unlimited: true}
+    "user:gone": {deny: true, why: ticket 82}
+    "user:past": {capacity: 9, until: 2020-01-01T00:00:00Z}
+`
+
+func (b *bench) ask(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
+	t.Helper()
+	req := &rules.Request{
+		Method: "GET", Path: "/v1/items", IP: netip.MustParseAddr("203.0.113.9"),
+		Claims: map[string]any{"sub": sub, "tenant": "acme", "plan": plan},
+	}
+	d, err := b.engine.Decide(context.Background(), epoch.Add(after), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func newBusiness(t *testing.T, o *operators) *bench {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(business))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
+	b.engine = engine.New(engine.Options{
+		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder,
+	})
+	return b
+}
+
+// TestStanding counts how many requests a caller gets in a minute: by the rule, its plan, and what operators say of it.
+func TestStanding(t *testing.T) {
+	hour := epoch.Add(time.Hour)
+	set := map[string]*rules.Override{
+		"plan user:moved":   {Plan: "pro"},
+		"plan user:demoted": {Plan: "free", Until: hour},
+		"api user:raised":   {Capacity: map[string]int64{"": 6}, Why: "launch week"},
+		"api user:ended":    {Capacity: map[string]int64{"": 6}, Until: epoch},
+		"api user:big":      {Capacity: map[string]int64{"": 1}},
+		"api user:granted":  {Grants: []rules.Grant{{Add: 3, Until: hour}, {Add: 50, Until: epoch}}},
+		"api user:both":     {Capacity: map[string]int64{"": 3}, Grants: []rules.Grant{{Add: 2, Until: hour}}},
+	}
+	for _, test := range []struct {
+		sub, plan string
+		want      int
+	}{
+		{"nobody", "", 2},
+		{"nobody", "unheard of", 2},
+		{"customer", "pro", 4},
+		{"customer", "free", 1},
+		{"promoted", "free", 4}, // by the document
+		{"moved", "free", 4},    // by an operator
+		{"demoted", "pro", 1},
+		{"raised", "pro", 6}, // the override comes before the plan
+		{"ended", "pro", 4},
+		{"big", "pro", 1}, // an operator comes before the document
+		{"past", "", 2},
+		{"shape", "pro", 1},
+		{"granted", "", 5},
+		{"granted", "pro", 7}, // on top of what the plan says
+		{"both", "pro", 5},
+	} {
+		b := newBusiness(t, &operators{overrides: set})
+		allowed := 0
+		for b.ask(t, test.sub, test.plan, 0).Allowed {
+			allowed++
+		}
+		if allowed != test.want {
+			t.Errorf("%s on plan %q gets %d requests, want %d", test.sub, test.plan, allowed, test.want)
+		}
+		if n := len(b.recorder.failures); n > 0 {
+			t.Errorf("%s on plan %q: recorded %v", test.sub, test.plan, b.recorder.failures)
+		}
+	}
+}
+
+func TestExempt(t *testing.T) {
+	for sub, plan := range map[string]string{"free-for-all": "free", "customer": "enterprise"} {
+		b := newBusiness(t, &operators{})
+		for range 5 {
+			d := b.ask(t, sub, plan, 0)
+			if !d.Allowed || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" {
+				t.Fatalf("%s: %+v", sub, d)
+			}
+		}
+	}
+	b := newBench(t, `
+plans: {all: {api: unlimited}}
+plan: {from: jwt.plan}
+rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}]`)
+	for range 3 {
+		if d := b.ask(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.charges > 0 {
+			t.Fatalf("%+v, %d charges", d, b.store.charges)
+		}
+	}
+}
+
+// TestBans denies by override, before anything is charged.
+func TestBans(t *testing.T) {
+	o := &operators{overrides: map[string]*rules.Override{"tenant tenant:acme": nil, "api user:x": {Deny: true, Why: "ticket 83"}}}
+	for sub, why := range map[string]string{"banned": "ticket 81", "gone": "ticket 82", "x": "ticket 83"} {
+		b := newBusiness(t, o)
+		d := b.ask(t, sub, "enterprise", 0)
+		if d.Allowed || d.Reason != engine.Banned || d.Why != why || b.store.charges > 0 {
+			t.Errorf("%s: %+v, %d charges", sub, d, b.store.charges)
+		}
+	}
+}
+
+// TestUnreadable fails to read overrides: the rule's on_error decides, and nothing is silent.
+func TestUnreadable(t *testing.T) {
+	b := newBusiness(t, &operators{err: errors.New("no answer")})
+	d := b.ask(t, "7", "pro", 0)
+	if d.Allowed || !d.Degraded || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" || !d.Verdicts[0].Blind {
+		t.Errorf("%+v: want a denial by tenant, which has on_error: deny", d)
+	}
+	if b.store.charges != 0 {
+		t.Errorf("%d charges for a request that was denied beforehand", b.store.charges)
+	}
+	want := []failure{
+		{"read override: plan of the request", "plan", "user:7"},
+		{"read override: local", "api", "user:7"},
+		{"read override: deny", "tenant", "tenant:acme"},
+	}
+	if got := b.recorder.failures; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("recorded %v, want %v", got, want)
+	}
+}
+
+// TestMisfit meets an override for a limit that the rule has no more: the rest of it holds, and it is recorded.
+func TestMisfit(t *testing.T) {
+	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
+	b := newBusiness(t, o)
+	if first, second := b.ask(t, "7", "", 0), b.ask(t, "7", "", 0); !first.Allowed || second.Allowed {
+		t.Errorf("%+v, %+v: want a capacity of 1", first, second)
+	}
+	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"apply override", "api", "user:7"}) {
+		t.Errorf("recorded %v", got)
+	}
+}
+
+// TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and goes on where it was when that ends.
+func TestShapesDoNotMeet(t *testing.T) {
+	o := &operators{overrides: map[string]*rules.Override{}}
+	b := newBusiness(t, o)
+	if d := b.ask(t, "shape", "", 0); !d.Allowed || d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
+		t.Fatalf("%+v", d)
+	}
+	if d := b.ask(t, "shape", "", 0); d.Allowed {
+		t.Error("two in a second")
+	}
+}

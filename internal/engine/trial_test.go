@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// TestShadow has a rule on trial beside one in force. It charges and says what it would do, only of requests that are let
+// through, and changes nothing: not the answer, not what clients are told.
+func TestShadow(t *testing.T) {
+	b := newBench(t, `
+rules:
+  - {name: strict, mode: shadow, key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: real, key: all, limits: [{capacity: 3, window: 60s}]}
+  - {name: gone, mode: "off", key: all, limits: [{capacity: 1, window: 60s}]}`)
+	for i, want := range []struct{ allowed, shadow bool }{{true, true}, {true, true}, {true, false}, {false, false}} {
+		d := b.decide(t, "/")
+		if d.Allowed != want.allowed || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "real" {
+			t.Fatalf("request %d: %+v", i, d)
+		}
+		if !d.Allowed {
+			if len(d.Shadows) != 0 {
+				t.Errorf("request %d was denied, and a rule on trial says %+v", i, d.Shadows)
+			}
+			continue
+		}
+		if len(d.Shadows) != 1 || d.Shadows[0].Rule.Name != "strict" || d.Shadows[0].Allowed != want.shadow {
+			t.Errorf("request %d: %+v", i, d.Shadows)
+		}
+	}
+	if b.store.charges != 3+4 { // three that were let through, and four of the rule in force
+		t.Errorf("%d charges", b.store.charges)
+	}
+}
+
+// TestShadowFails breaks the store for a rule on trial alone: it is recorded, and nothing else.
+func TestShadowFails(t *testing.T) {
+	b := newBench(t, `
+rules:
+  - {name: real, key: all, limits: [{capacity: 3, window: 60s}]}
+  - {name: strict, mode: shadow, on_error: deny, key: all, limits: [{capacity: 2, window: 60s}]}`)
+	b.store.down = []string{"strict"}
+	d := b.decide(t, "/")
+	if !d.Allowed || d.Degraded || !d.Shadows[0].Degraded {
+		t.Errorf("%+v", d)
+	}
+	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"judge on trial", "strict", "all"}) {
+		t.Errorf("recorded %v", got)
+	}
+}
+
+// TestCandidate judges a lower and a higher capacity on the verdicts of the one in force.
+func TestCandidate(t *testing.T) {
+	const none, same, deny, allow = engine.NoTrial, engine.Same, engine.WouldDeny, engine.WouldAllow
+	for candidate, want := range map[string][]engine.Trial{
+		"candidate: 2,":    {same, same, deny, deny, same, same, same},
+		"candidate: 6,":    {same, same, same, same, allow, allow, allow},
+		"candidate: 50%,":  {same, same, deny, deny, same, same, same},
+		"candidate: 100%,": {same, same, same, same, same, same, same},
+		"":                 {none, none, none, none, none, none, none},
+	} {
+		b := newBench(t, `rules: [{name: r, key: all, limits: [{`+candidate+`capacity: 4, window: 60s}]}]`)
+		for i, want := range want {
+			d := b.decide(t, "/")
+			if got := d.Verdicts[0].Trial(0); got != want || d.Allowed != (i < 4) {
+				t.Errorf("%s request %d: allowed %v, on trial %v, want %v", candidate, i, d.Allowed, got, want)
+			}
+		}
+		if b.store.charges != 7 {
+			t.Errorf("%s %d charges for 7 requests: a trial asks nobody", candidate, b.store.charges)
+		}
+	}
+}
+
+// TestFinish refunds by status, and settles to the true cost.
+func TestFinish(t *testing.T) {
+	const document = `
+rules:
+  - {name: refunded, key: all, limits: [{capacity: 10, window: 60s}], refund_on: [5xx, 404]}
+  - name: chat
+    key: all
+    limits:
+      - {name: requests, capacity: 10, window: 60s}
+      - {name: tokens, capacity: 1000, window: 60s, cost: {from: header.x-tokens, min: 100, max: 500, settle: true}}`
+	for name, test := range map[string]struct {
+		outcome                    engine.Outcome
+		refunded, requests, tokens int64 // left afterwards, of 10, 10 and 1,000
+	}{
+		"fine":                          {engine.Outcome{Status: 200}, 9, 9, 500},
+		"nobody answered":               {engine.Outcome{}, 9, 9, 500},
+		"failed":                        {engine.Outcome{Status: 503}, 10, 9, 500},
+		"not found":                     {engine.Outcome{Status: 404}, 10, 9, 500},
+		"cost less":                     {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
+		"cost more than may be stated":  {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 900}}, 9, 9, 100},
+		"cost more than there is":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 1500}}, 9, 9, 0},
+		"cost what was stated":          {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, 9, 9, 500},
+		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
+		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
+	} {
+		b := newBench(t, document)
+		d := b.decide(t, "/")
+		if !d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+		b.engine.Finish(context.Background(), epoch.Add(time.Second), d, &test.outcome)
+		left := func(i, j int) int64 {
+			v := &d.Verdicts[i]
+			var now limit.Verdict
+			c := &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Terms.Limits, Costs: make([]int64, len(v.Terms.Limits))}
+			if err := b.store.Peek(t.Context(), epoch.Add(time.Second), c, &now); err != nil {
+				t.Fatal(err)
+			}
+			return now.Limits[j].Remaining
+		}
+		if got, want := [3]int64{left(0, 0), left(1, 0), left(1, 1)}, [3]int64{test.refunded, test.requests, test.tokens}; got != want {
+			t.Errorf("%s: %v are left, want %v", name, got, want)
+		}
+		if len(b.recorder.failures) > 0 {
+			t.Errorf("%s: recorded %v", name, b.recorder.failures)
+		}
+	}
+}
+
+// TestQuiet charges a rule that clients are not told of.
+func TestQuiet(t *testing.T) {
+	b := newBench(t, `
+rules:
+  - {name: hidden, headers: "off", key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: shown, key: all, limits: [{capacity: 9, window: 60s}]}`)
+	for i := range 3 {
+		d := b.decide(t, "/")
+		v, _ := d.Tightest()
+		switch {
+		case i < 2 && (v == nil || v.Rule.Name != "shown"):
+			t.Errorf("request %d: clients are told of %+v", i, v)
+		case i == 2 && (v != nil || d.Allowed):
+			t.Errorf("denied by a rule that clients are not told of: %+v", d)
+		}
+	}
+}

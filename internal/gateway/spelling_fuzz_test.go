@@ -1,0 +1,241 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// A client can spell a path in many ways, and what answers it may read them in another way than the rules do. These tests
+// ask oracles, which know nothing of the rules, where a request is answered. What is answered below /admin must have been
+// limited by the rules for it, however it was spelled; what a skip for /health let off must be answered by /health.
+
+// places are where requests are answered, as patterns of net/http, and the rules that must limit them there.
+var places = map[string][]string{
+	"/":              {"all"},
+	"/admin":         {"all", "admin-path", "admin-route"},
+	"/admin/":        {"all", "admin-path", "admin-route"},
+	"/one/{id}":      {"all", "one"},
+	"/one/{id}/deep": {"all", "deep"},
+	"/health":        nil,
+	"/static":        nil,
+	"/static/":       nil,
+}
+
+const placesRules = `
+skip: [{path: /health}, {route: /static/**}]
+rules:
+- {name: all, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
+- {name: admin-path, when: {path: /admin/**}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
+- {name: admin-route, when: {route: /admin/**}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
+- {name: one, when: {path: /one/*}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
+- {name: deep, when: {path: /one/*/deep}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
+`
+
+// oracles say by which of the places a request is answered; "" for none.
+var oracles = map[string]func(*http.Request) string{
+	// A server in Go. http.ServeMux cuts a path into segments and then decodes each. It redirects to the clean path, but takes
+	// escaped dots for names, and cleans nothing where the method is CONNECT.
+	"net/http": func(r *http.Request) string {
+		answer := httptest.NewRecorder()
+		placesMux.ServeHTTP(answer, r)
+		return answer.Header().Get("place")
+	},
+	// Servers that decode the path, cut it and leave it at that, as those of Python's ASGI do.
+	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
+	// NGINX and what stands behind it: the path is decoded, and cleaned.
+	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
+	// Tomcat where it lets them pass, and others: the same, but an escaped slash stays as it is.
+	"decode but slashes, clean": func(r *http.Request) string {
+		kept := strings.NewReplacer("%2f", "%252F", "%2F", "%252F").Replace(r.URL.EscapedPath())
+		decoded, err := url.PathUnescape(kept)
+		if err != nil {
+			return ""
+		}
+		return placeOf(path.Clean("/" + decoded))
+	},
+}
+
+// placesMux answers with the place in a field.
+var placesMux = func() *http.ServeMux {
+	mux := http.NewServeMux()
+	for place := range places {
+		mux.HandleFunc(place, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("place", place) })
+	}
+	return mux
+}()
+
+// placeOf goes by the segments of a path as they are.
+func placeOf(p string) string {
+	s := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	switch n := len(s); {
+	case s[0] == "admin" || s[0] == "static":
+		if n == 1 {
+			return "/" + s[0]
+		}
+		return "/" + s[0] + "/"
+	case s[0] == "health" && n == 1:
+		return "/health"
+	case s[0] == "one" && n == 2 && s[1] != "":
+		return "/one/{id}"
+	case s[0] == "one" && n == 3 && s[1] != "" && s[2] == "deep":
+		return "/one/{id}/deep"
+	}
+	return "/"
+}
+
+func placesAuthorizer(t testing.TB) *apigw.Authorizer {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(placesRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
+	return apigw.NewAuthorizer(e, func() time.Time { return now })
+}
+
+func placesGateway(t testing.TB) http.Handler {
+	return gateway.New(gateway.Options{Authorizer: placesAuthorizer(t), Log: quiet})
+}
+
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	Errorf(format string, args ...any)
+	Context() context.Context
+}
+
+// throughGateway sends a request line through the local gateway. Its backend reads the path as one of the oracles does.
+func throughGateway(t tester, g http.Handler, method, target string) {
+	line := method + " " + target + " HTTP/1.1\r\n"
+	if strings.Count(line, "\n") > 1 || method == http.MethodOptions { // preflights are never limited
+		return
+	}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + "Host: example.com\r\n\r\n")))
+	if err != nil {
+		return
+	}
+	answer := httptest.NewRecorder()
+	g.ServeHTTP(answer, r)
+	if answer.Code != http.StatusOK {
+		t.Errorf("%q: status %d", line, answer.Code)
+	}
+	for name, answeredAt := range oracles {
+		expectLimits(t, line, strings.Join(answer.Header()["RateLimit"], ", "), name, answeredAt(r))
+	}
+}
+
+// expectLimits looks for the rules of a place in the RateLimit field.
+func expectLimits(t tester, request, limits, oracle, place string) {
+	for _, rule := range places[place] {
+		if !strings.Contains(limits, `"`+rule+`"`) {
+			t.Errorf("%q escapes the rule %s: %s answers it by %s", request, rule, oracle, place)
+		}
+	}
+}
+
+var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
+// throughMiniStack has a path judged as MiniStack has it done: it decodes the path, escapes that are none apart, finds the
+// resource by the segments that are not empty, dots among them, and puts the decoded path into the event. What API Gateway
+// itself makes of such paths is not documented.
+func throughMiniStack(t tester, a *apigw.Authorizer, target string) {
+	raw, _, _ := strings.Cut(target, "?")
+	if !strings.HasPrefix(raw, "/") {
+		return
+	}
+	decoded := escape.ReplaceAllStringFunc(raw, func(s string) string { text, _ := url.PathUnescape(s); return text })
+	decoded = strings.ToValidUTF8(decoded, "\ufffd")
+	segments := slices.DeleteFunc(strings.Split(decoded, "/"), func(s string) bool { return s == "" })
+	place := placeOf("/" + strings.Join(segments, "/"))
+	for _, base := range []string{"", "/base/v1"} { // of a custom domain
+		answer, err := a.HandleRequest(t.Context(), placesEvent(base, decoded, place, segments))
+		if err != nil {
+			t.Errorf("%q: %v", target, err)
+		}
+		limits, _ := answer.Context["rateLimit"].(string)
+		expectLimits(t, target, limits, "MiniStack below "+base, place)
+	}
+}
+
+// placesEvent is that of a REST API with a resource for each of the places. Those that end in a slash are greedy.
+func placesEvent(base, decoded, place string, segments []string) apigw.RequestEvent {
+	resource, parameters := place, map[string]string{}
+	switch before := strings.Count(place, "/") - 1; {
+	case strings.Contains(place, "{id}"):
+		parameters["id"] = segments[1]
+	case strings.HasSuffix(place, "/") && len(segments) > 0:
+		resource, parameters["proxy"] = place+"{proxy+}", strings.Join(segments[before:], "/")
+	}
+	ev := apigw.RequestEvent{
+		Type: "REQUEST", MethodArn: "arn:aws:execute-api:local:000000000000:api/prod/GET" + decoded,
+		Resource: resource, Path: base + decoded, HTTPMethod: "GET", PathParameters: parameters,
+	}
+	ev.RequestContext.Stage = "prod"
+	return ev
+}
+
+// spellings are the tricks of old.
+var spellings = []string{
+	"/admin", "/admin/", "/admin/x", "/ADMIN/x", "//admin/x", "/./admin/x", "/x/../admin/x", "/admin/../admin/x",
+	"/%61dmin/x", "/%2561dmin/x", "/admin%2Fx", "/admin%2fx", "/%2Fadmin/x", "/admin;a=b/x", "/admin/x;a=b", "/admin/x?y=/health",
+	"/admin/..", "/admin/../x", "/admin/%2e%2e/x", "/admin/%2E./x", "/admin/.%2e/x", "/admin/%252e%252e/x", "/admin/..%2fx",
+	"/admin%2F..%2Fx", "/admin/%2F../x", "/admin//../x", "/admin/x/..//../y", "/admin/%2e%2e/health", "/admin/..%2Fhealth",
+	"/admin/%2e%2e/static/x", "/admin/..;/x", "/admin\\x", "/admin/\\..\\x", "/admin#/x", "/%23/admin", "/admin/%3F/x", "/admin%20/x",
+	"/admin%00/x", "/admin/%00/../x", "/adm\u0131n/x", "/\xff/admin", "/admin/\xff", "/admin/%ff", "/%ff/../admin", "/admin/%", "/%/../admin/%zz",
+	"/one/x", "/one/x%2Fy", "/one/%2F", "/one/..", "/one/%2e", "/one/%2e%2e", "/one//", "/one/x/", "/one/x%2F..", "/one//x", "/one/%2F/",
+	"/one/x/deep", "/one//deep", "/one/./deep", "/one/%2e/deep", "/one/x%2fy/deep", "/one/%2e%2e/deep", "/one/x/../deep", "/one/..%2fx/deep",
+	"/one/x/%2e%2e/deep", "/one/x/deep%2f", "/one/x/deep/..", "/one/x/%64eep/%2e",
+	"/health", "/health/", "/Health", "/healt%68", "//health", "/x/../health", "/health%00", "/health%2F..%2Fadmin", "/health/../admin/x",
+	"/health/%2e%2e/admin/x", "/health?/admin", "/health;/../admin", "/%68ealth/..%2fadmin", "/health/.", "/health%2f",
+	"/static/x", "/static/../admin/x", "/static/%2e%2e/admin/x", "/static/..%2Fadmin", "/static/%252e%252e/admin", "/static/%", "/static/%zz",
+	"http://elsewhere/admin/x", "http://elsewhere/health/../admin", "http://elsewhere", "http:admin/x", "*", "admin/x", "/", "//", "/%2F", "/..", "/%2e%2e/admin",
+}
+
+func FuzzSpellings(f *testing.F) {
+	for _, target := range spellings {
+		f.Add("GET", target)
+		f.Add("CONNECT", target) // net/http goes another way
+	}
+	f.Add("CONNECT", "admin:80")
+	f.Add("get", "/admin/x")
+	f.Add("PROPFIND", "/health")
+	g, a := placesGateway(f), placesAuthorizer(f)
+	f.Fuzz(func(t *testing.T, method, target string) {
+		throughGateway(t, g, method, target)
+		throughMiniStack(t, a, target)
+	})
+}
+
+// TestSpellings makes spellings up of what they are made of.
+func TestSpellings(t *testing.T) {
+	names := []string{"admin", "one", "x", "deep", "health", "static", "%61dmin", "ADMIN", "dee%70", "x%2Fy", "", ";a"}
+	dots := []string{".", "..", "%2e", "%2e%2e", ".%2E", "..%2f", "%2F..", "%252e%252e", "%2F..%2F"}
+	slashes := []string{"/", "/", "/", "/", "//", "%2F", "%2f", "/./", "%252F", "\\", "?"}
+	segment := rapid.OneOf(rapid.SampledFrom(names), rapid.SampledFrom(names), rapid.SampledFrom(dots))
+	step := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom(slashes).Draw(t, "slash") + segment.Draw(t, "segment")
+	})
+	g, a := placesGateway(t), placesAuthorizer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		target := "/" + segment.Draw(t, "first") + strings.Join(rapid.SliceOfN(step, 0, 6).Draw(t, "rest"), "")
+		throughGateway(t, g, rapid.SampledFrom([]string{"GET", "GET", "CONNECT", "post"}).Draw(t, "method"), target)
+		throughMiniStack(t, a, target)
+	})
+}

@@ -1,0 +1,208 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// guarded are the rules of the table below, each with room for one request a minute.
+const guarded = `
+skip: [{methods: [GET], path: /health}]
+rules:
+  - {name: admin, when: {route: /admin/**}, key: all, limits: [{capacity: 1, window: 60s}]}
+  - {name: login, when: {methods: [POST], path: /login}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: user, when: {path: /me}, key: "user:{header.x-user}|{query.team}", limits: [{capacity: 1, window: 60s}]}
+  - {name: address, when: {path: /address}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: any, when: {path: /health/**}, key: all, limits: [{capacity: 1, window: 60s}]}
+  - name: tokens
+    when: {path: /chat}
+    key: all
+    cost: {from: header.x-tokens, min: 1, max: 100}
+    limits: [{capacity: 100, window: 60s}]
+  - name: partner
+    when: {path: /partner}
+    key: "partner:{header.x-partner}"
+    overrides: true
+    limits: [{capacity: 1, window: 60s}]
+overrides:
+  partner: {"partner:small": {capacity: 1, why: lowering is all that a client's word may do}}
+`
+
+// TestSpoofing has a client use up a limit by one request and then try for another. Requests are sent as they stand, with
+// no library to tidy them up; each attempt must be answered 429, or refused outright.
+func TestSpoofing(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		first, again string // a request line, and fields after it
+	}{
+		{"plainly", "GET /admin/users", "GET /admin/users"},
+		{"another path below", "GET /admin/users", "GET /admin/groups"},
+		{"a trailing slash", "GET /admin/users", "GET /admin/users/"},
+		{"double slashes", "GET /admin/users", "GET //admin//users"},
+		{"dots", "GET /admin/users", "GET /x/../admin/./users"},
+		{"dots that are escaped", "GET /admin/users", "GET /x/%2e%2e/admin/users"},
+		{"an escaped slash", "GET /admin/users", "GET /admin%2fusers"},
+		{"escaped letters", "GET /admin/users", "GET /%61dmin/users"},
+		{"letter case", "GET /admin/users", "GET /ADMIN/users"},
+		{"a letter that folds into ASCII", "GET /admin/users", "GET /admin/u%C5%BFers"},
+		{"a query", "GET /admin/users", "GET /admin/users?x=/health"},
+		{"a proxy's absolute form", "GET /admin/users", "GET http://example.com/admin/users"},
+		{"another method", "GET /admin/users", "DELETE /admin/users"},
+		{"a method in lower case", "POST /login", "post /login"},
+		{"a method override", "POST /login", "POST /login\nX-HTTP-Method-Override: GET"},
+		{"the path that is not limited in front", "GET /admin/users", "GET /health/../admin/users"},
+		{"skip, not quite", "GET /health/x", "GET /health//"},
+		{"skip, with dots", "GET /health/x", "GET /health/."},
+		{"skip, in upper case", "GET /health/x", "GET /HEALTH"},
+		{"skip, escaped", "GET /health/x", "GET /%68ealth"},
+
+		{"a forwarded address", "GET /address", "GET /address\nX-Forwarded-For: 198.51.100.7"},
+		{"a forwarded address, in RFC 7239's words", "GET /address", "GET /address\nForwarded: for=198.51.100.7"},
+		{"the address that a CDN would send", "GET /address", "GET /address\nCF-Connecting-IP: 198.51.100.7\nTrue-Client-IP: 198.51.100.7\nX-Real-IP: 198.51.100.7"},
+
+		{"a field's name in another case", "GET /me\nX-User: 7", "GET /me\nx-uSER: 7"},
+		{"space around a value", "GET /me\nX-User: 7", "GET /me\nX-User:   7  "},
+		{"an empty value for none", "GET /me", "GET /me\nX-User:"},
+		{"a cost of nothing", "GET /chat\nX-Tokens: 100", "GET /chat\nX-Tokens: 0"},
+		{"a negative cost", "GET /chat\nX-Tokens: 100", "GET /chat\nX-Tokens: -100"},
+		{"no cost", "GET /chat\nX-Tokens: 100", "GET /chat"},
+		{"a cost that is no number", "GET /chat\nX-Tokens: 100", "GET /chat\nX-Tokens: free"},
+		{"two costs", "GET /chat\nX-Tokens: 100", "GET /chat\nX-Tokens: 1\nX-Tokens: 1"},
+		{"a cost too large to read", "GET /chat\nX-Tokens: 1", "GET /chat\nX-Tokens: 340282366920938463463374607431768211456"},
+		{"another's override", "GET /partner\nX-Partner: small", "GET /partner\nX-Partner: small"},
+		{"a verdict of one's own", "GET /admin/users", "GET /admin/users\nX-Amzn-Authorizer: allowed\nSlidegate-Cost: admin=0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			address := serveRules(t, guarded)
+			if status := sendRaw(t, address, test.first); status != http.StatusOK {
+				t.Fatalf("the first request is answered %d", status)
+			}
+			if status := sendRaw(t, address, test.again); status != http.StatusTooManyRequests && status != http.StatusBadRequest {
+				t.Errorf("the second is answered %d", status)
+			}
+		})
+	}
+}
+
+// TestKeysDoNotMeet sends values that would spell another client's key if they were not escaped: nobody uses up another's
+// limit.
+func TestKeysDoNotMeet(t *testing.T) {
+	address := serveRules(t, guarded)
+	for _, request := range []string{
+		"GET /me?team=a\nX-User: 7", "GET /me\nX-User: 7|a", "GET /me?team=\nX-User: 7%7Ca", "GET /me?team=-\nX-User: 7",
+		"GET /me?team=a%7Cb\nX-User: 7", "GET /me?team=b\nX-User: 7|a", "GET /me?team=a\nX-User: -", "GET /me?team=a",
+		"GET /me?team=a\nX-User: 7\nX-User: 8", "GET /me?team=a\nX-User: 7;8", "GET /me?team=A\nX-User: 7",
+	} {
+		if status := sendRaw(t, address, request); status != http.StatusOK {
+			t.Errorf("%q is answered %d", request, status)
+		}
+	}
+}
+
+// serveRules starts a gateway with the echo behind it, and returns its address.
+func serveRules(t *testing.T, document string) string {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	now := time.Unix(1_700_000_040, 0)
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: log})
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// sendRaw sends a request as it stands and returns the status of the answer.
+func sendRaw(t *testing.T, address, request string) int {
+	t.Helper()
+	line, fields, _ := strings.Cut(request, "\n")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if fields != "" {
+		fields = strings.ReplaceAll(fields, "\n", "\r\n") + "\r\n"
+	}
+	if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%sConnection: close\r\n\r\n", line, fields); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// TestMadeUpKeys floods a rule with a million keys in a minute, as a client may make them up. Whoever was limited stays
+// limited, memory stays in its bound, and once the minute is over there is room for everybody.
+func TestMadeUpKeys(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(`rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bound, flood = 20_000, 1_000_000
+	store := memory.New(bound)
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.DiscardHandler)})
+	start := time.Unix(1_700_000_040, 0)
+	allowed := func(after time.Duration, user string) bool {
+		t.Helper()
+		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {user}}}
+		d, err := e.Decide(t.Context(), start.Add(after), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Allowed
+	}
+	if !allowed(0, "victim") || allowed(0, "victim") {
+		t.Fatal("a limit of one")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	before := heap()
+	admitted := 0
+	for i := range flood {
+		if allowed(time.Duration(i)*59*time.Second/flood, fmt.Sprintf("%x", random.Uint64())) {
+			admitted++
+		}
+	}
+	if admitted > bound {
+		t.Errorf("%d made-up keys were admitted: the bound is %d", admitted, bound)
+	}
+	if grown := heap() - before; grown > bound*1000 {
+		t.Errorf("memory grew by %d bytes: more than a kilobyte for each of %d keys", grown, bound)
+	}
+	if allowed(59*time.Second, "victim") {
+		t.Error("the flood has freed somebody from a limit")
+	}
+	if !allowed(122*time.Second, "victim") || !allowed(122*time.Second, "another") {
+		t.Error("a minute later there is no room")
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

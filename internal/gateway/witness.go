@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/engine"
+)
+
+// costField is the field by which a backend says what a request has truly cost, as a dictionary of RFC 9651: limits as
+// clients know them, with whole numbers of units, such as "chat.tokens=512, export=1". It may come as a trailer, where an
+// answer is streamed. Clients do not see it.
+const costField = "Slidegate-Cost"
+
+// witness passes an answer on, and remembers what it says of the request's outcome.
+type witness struct {
+	http.ResponseWriter
+	status int
+	costs  string
+}
+
+// WriteHeader passes the status on; those of the 1xx class are not the answer yet.
+func (w *witness) WriteHeader(status int) {
+	if status >= 200 && w.status == 0 {
+		w.status = status
+		w.take(costField)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write passes a part of the body on.
+func (w *witness) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController flush and hijack.
+func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// take takes a field out of the answer and remembers it.
+func (w *witness) take(name string) {
+	if values := w.Header().Values(name); len(values) > 0 {
+		w.costs = strings.Join(values, ",")
+		w.Header().Del(name)
+	}
+}
+
+// outcome returns what became of the request, once the answer is complete.
+func (w *witness) outcome() *engine.Outcome {
+	w.take(costField)
+	w.take(http.TrailerPrefix + costField)
+	return &engine.Outcome{Status: w.status, Costs: parseCosts(w.costs)}
+}
+
+// parseCosts reads a costField. What is no whole number from 0 is left out, and stays charged as it was stated.
+func parseCosts(field string) map[string]int64 {
+	var costs map[string]int64
+	for member := range strings.SplitSeq(field, ",") {
+		name, number, ok := strings.Cut(strings.TrimSpace(member), "=")
+		units, err := strconv.ParseInt(number, 10, 64)
+		if !ok || err != nil || units < 0 {
+			continue
+		}
+		if costs == nil {
+			costs = map[string]int64{}
+		}
+		costs[name] = units
+	}
+	return costs
+}

@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestParseCosts(t *testing.T) {
+	for field, want := range map[string]map[string]int64{
+		"":                             nil,
+		"chat.tokens=512":              {"chat.tokens": 512},
+		"chat.tokens=512, export=1":    {"chat.tokens": 512, "export": 1},
+		" chat.tokens=0 ,export=1":     {"chat.tokens": 0, "export": 1},
+		"chat.tokens=1, chat.tokens=2": {"chat.tokens": 2}, // the last of them, as RFC 9651 has it
+		"chat.tokens":                  nil,
+		"chat.tokens=-1":               nil,
+		"chat.tokens=1.5":              nil,
+		"chat.tokens=many, export=2":   {"export": 2},
+		"=5":                           {"": 5}, // no limit has this name
+	} {
+		if got := parseCosts(field); !maps.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", field, got, want)
+		}
+	}
+}
+
+// TestWitness answers in all the ways in which a handler can, and looks at what the client gets and what was seen.
+func TestWitness(t *testing.T) {
+	for name, test := range map[string]struct {
+		handler http.HandlerFunc
+		status  int
+		costs   string
+	}{
+		"a status and a cost": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(costField, "a=1")
+			w.WriteHeader(http.StatusTeapot)
+		}, 418, "a=1"},
+		"a body alone": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Add(costField, "a=1")
+			w.Header().Add(costField, "b=2")
+			_, _ = w.Write([]byte("x"))
+		}, 200, "a=1,b=2"},
+		"early hints are not the answer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set(costField, "a=1")
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 500, "a=1"},
+		"a trailer that was announced": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", costField)
+			_, _ = w.Write([]byte("x"))
+			w.Header().Set(costField, "a=3")
+		}, 200, "a=3"},
+		"a trailer that was not": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("x"))
+			w.Header().Set(http.TrailerPrefix+costField, "a=4")
+		}, 200, "a=4"},
+		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen *witness
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen = &witness{ResponseWriter: w}
+				test.handler(seen, r)
+				seen.outcome()
+			}))
+			defer server.Close()
+			answer, err := server.Client().Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if seen.status != test.status || seen.costs != test.costs {
+				t.Errorf("saw status %d and costs %q, want %d and %q", seen.status, seen.costs, test.status, test.costs)
+			}
+			if answer.Header.Get(costField)+answer.Trailer.Get(costField) != "" {
+				t.Errorf("the client was told: %v %v", answer.Header, answer.Trailer)
+			}
+		})
+	}
+}
