@@ -1,0 +1,118 @@
+package ruletable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Kind is what an event was.
+type Kind string
+
+// The kinds of events. A table may hold others, written by later versions of this program.
+const (
+	Published         Kind = "published"
+	RolledBack        Kind = "rolled back"
+	OverrideSet       Kind = "override set"
+	OverrideDeleted   Kind = "override deleted"
+	OverridesImported Kind = "overrides imported"
+	Granted           Kind = "granted"
+)
+
+// Event is one change of the table.
+type Event struct {
+	Note
+	Kind Kind
+
+	From, To int64 // Published, RolledBack: the version that was in force, 0 for none, and the one that is since
+
+	Rule, Key     string // of an override; an import has no key
+	Before, After string // OverrideSet, OverrideDeleted: its document, "" for none
+	Grant         *Grant // Granted
+
+	Written, Total int    // OverridesImported: how many are known to be in the table, and were to be
+	Failure        string // OverridesImported: why the rest is not
+}
+
+const (
+	partitionHistory = "history"
+
+	// sortTime is RFC 3339 in a fixed width, so that the order of texts is the order in time.
+	sortTime = "2006-01-02T15:04:05.000000000Z"
+
+	attrKind    = "kind"
+	attrFrom    = "from"
+	attrTo      = "to"
+	attrRule    = "rule"
+	attrKey     = "key"
+	attrBefore  = "before"
+	attrAfter   = "after"
+	attrGrant   = "grant"
+	attrWritten = "written"
+	attrTotal   = "total"
+	attrFailure = "failure"
+)
+
+// History yields all that was changed, newest first by the clocks of those who did it. It reads by pages, so taking the
+// first few is cheap; it ends with the first error. Nothing is ever removed from it.
+func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
+	in := &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("p = :p"),
+		ExpressionAttributeValues: item{":p": textValue(partitionHistory)},
+		ScanIndexForward:          aws.Bool(false),
+	}
+	return func(yield func(Event, error) bool) {
+		for found, err := range t.pages(ctx, in) {
+			if !yield(eventOf(found), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (e *Event) item() item {
+	i := key(partitionHistory, fmt.Sprintf("%s#%016x", e.When.UTC().Format(sortTime), rand.Uint64()))
+	e.write(i)
+	for name, value := range map[string]string{
+		attrKind: string(e.Kind), attrRule: e.Rule, attrKey: e.Key, attrBefore: e.Before, attrAfter: e.After, attrFailure: e.Failure,
+	} {
+		if value != "" {
+			i[name] = textValue(value)
+		}
+	}
+	for name, value := range map[string]int64{attrFrom: e.From, attrTo: e.To, attrWritten: int64(e.Written), attrTotal: int64(e.Total)} {
+		if value != 0 {
+			i[name] = numberValue(value)
+		}
+	}
+	if e.Grant != nil {
+		i[attrGrant] = &types.AttributeValueMemberM{Value: e.Grant.item()}
+	}
+	return i
+}
+
+// eventOf reads an event. It is for people: what is unreadable in it is as good as missing.
+func eventOf(i item) Event {
+	count := func(name string) int64 {
+		n, _ := number(i, name)
+		return n
+	}
+	e := Event{
+		Note: noteOf(i), Kind: Kind(text(i, attrKind)),
+		From: count(attrFrom), To: count(attrTo),
+		Rule: text(i, attrRule), Key: text(i, attrKey),
+		Before: text(i, attrBefore), After: text(i, attrAfter),
+		Written: int(count(attrWritten)), Total: int(count(attrTotal)), Failure: text(i, attrFailure),
+	}
+	if m, ok := i[attrGrant].(*types.AttributeValueMemberM); ok {
+		if g, err := grantOf(m.Value); err == nil {
+			e.Grant = &g
+		}
+	}
+	return e
+}

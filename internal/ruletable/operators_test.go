@@ -1,0 +1,153 @@
+package ruletable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// TestTwoOperators has one operator change an override between another's look and write.
+func TestTwoOperators(t *testing.T) {
+	g1, g2 := grant("", 1, 0, 60), grant("", 2, 0, 60)
+	for _, test := range []struct {
+		what       string
+		work, race func(table *ruletable.Table, seen int64) error
+		err        error
+		document   string
+		grants     []ruletable.Grant
+		gone       bool
+		new        bool // there is none at first
+	}{
+		{what: "both set", work: setting("{capacity: 1}"), race: setting("{capacity: 2}"), err: ruletable.ErrConflict, document: "{capacity: 2}"},
+		{what: "both grant", work: granting(g1), race: granting(g2), document: "{}", grants: []ruletable.Grant{g2, g1}},
+		{what: "one grants, one sets", work: granting(g1), race: setting("{capacity: 2}"), document: "{capacity: 2}", grants: []ruletable.Grant{g1}},
+		{what: "one sets, one grants", work: setting("{capacity: 1}"), race: granting(g2), err: ruletable.ErrConflict, document: "{}", grants: []ruletable.Grant{g2}},
+		{what: "one sets, one deletes", work: setting("{capacity: 1}"), race: deleting, err: ruletable.ErrConflict, gone: true},
+		{what: "one deletes, one sets", work: deleting, race: setting("{capacity: 2}"), gone: true},
+		{what: "one grants, one deletes", work: granting(g1), race: deleting, grants: []ruletable.Grant{g1}},
+		{what: "both set the first", new: true, work: setting("{capacity: 1}"), race: setting("{capacity: 2}"), err: ruletable.ErrConflict, document: "{capacity: 2}"},
+		{what: "both grant the first", new: true, work: granting(g1), race: granting(g2), grants: []ruletable.Grant{g2, g1}},
+		{what: "both delete", work: deleting, race: deleting, err: ruletable.ErrNoOverride, gone: true},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			client, name := newTable(t)
+			other := ruletable.New(client, name)
+			var seen int64
+			if !test.new {
+				set(t, other, "api", "k", "{}")
+				o, err := other.Override(t.Context(), "api", "k")
+				must(t, err)
+				seen = o.Revision
+			}
+			var once sync.Once
+			table := ruletable.New(&racing{API: client, race: func() {
+				once.Do(func() { must(t, test.race(other, seen)) })
+			}}, name)
+			if err := test.work(table, seen); !errors.Is(err, test.err) {
+				t.Errorf("error %v, want %v", err, test.err)
+			}
+			o := stored(t, other, "api", "k")
+			if test.gone {
+				if o != nil {
+					t.Errorf("it is %+v, want none", o)
+				}
+				return
+			}
+			if o == nil || o.Document != test.document || cmp.Diff(test.grants, o.Grants) != "" {
+				t.Errorf("it is %+v, want %+v", o, test)
+			}
+		})
+	}
+}
+
+func setting(document string) func(*ruletable.Table, int64) error {
+	return func(table *ruletable.Table, seen int64) error {
+		return table.SetOverride(context.Background(), ruletable.Override{Rule: "api", Key: "k", Document: document, Revision: seen, Note: note(0, "")})
+	}
+}
+
+func granting(g ruletable.Grant) func(*ruletable.Table, int64) error {
+	return func(table *ruletable.Table, _ int64) error { return table.Grant(context.Background(), "api", "k", g) }
+}
+
+func deleting(table *ruletable.Table, _ int64) error {
+	return table.DeleteOverride(context.Background(), "api", "k", note(0, ""))
+}
+
+// TestOperatorsAtOnce: of those who set over the same revision one does; of those who grant all do.
+func TestOperatorsAtOnce(t *testing.T) {
+	client, name := newTable(t)
+	table := ruletable.New(client, name)
+	set(t, table, "api", "k", "{}")
+	seen, err := table.Override(t.Context(), "api", "k")
+	must(t, err)
+	var wg sync.WaitGroup
+	sets, grants := make([]error, 5), make([]error, 5)
+	for i := range sets {
+		wg.Go(func() { sets[i] = setting(fmt.Sprintf("{capacity: %d}", i+1))(table, seen.Revision) })
+	}
+	wg.Wait()
+	for i := range grants {
+		wg.Go(func() { grants[i] = granting(grant("", int64(i+1), 0, 60))(table, 0) })
+	}
+	wg.Wait()
+	done := 0
+	for i := range sets {
+		switch {
+		case sets[i] == nil:
+			done++
+		case !errors.Is(sets[i], ruletable.ErrConflict):
+			t.Error(sets[i])
+		}
+		if grants[i] != nil {
+			t.Error(grants[i])
+		}
+	}
+	var sum int64
+	o := stored(t, table, "api", "k")
+	for _, g := range o.Grants {
+		sum += g.Add
+	}
+	if done != 1 || len(o.Grants) != 5 || sum != 15 {
+		t.Errorf("%d have set it; it is %+v", done, o)
+	}
+	if n := len(lines(t, table)); n != 7 {
+		t.Errorf("the history has %d entries, want 7", n)
+	}
+}
+
+// TestContendedForEver gives up in the end: somebody else's transaction is always under way.
+func TestContendedForEver(t *testing.T) {
+	for _, reason := range []string{"TransactionConflict", "ConditionalCheckFailed"} {
+		bubble(t, func(t *testing.T) {
+			api := &contended{API: empty{}, reason: reason}
+			err := ruletable.New(api, "rules").Grant(t.Context(), "api", "k", grant("", 1, 0, 60))
+			if !errors.Is(err, ruletable.ErrConflict) || api.tries != 10 {
+				t.Errorf("%s: error %v after %d tries, want ErrConflict after 10", reason, err, api.tries)
+			}
+		})
+	}
+}
+
+// contended cancels every transaction.
+type contended struct {
+	ruletable.API
+	reason string
+	tries  int
+}
+
+func (c *contended) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.tries++
+	return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
+		{Code: aws.String("None")}, {Code: aws.String(c.reason)},
+	}}
+}

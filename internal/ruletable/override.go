@@ -1,0 +1,143 @@
+package ruletable
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Override is what operators have said of one key of a rule.
+type Override struct {
+	Rule     string // or rules.PlanOverrides
+	Key      string
+	Document string // as rules.ParseOverride reads it; "" if there are grants alone
+	Grants   []Grant
+	Note           // of who set the document, or gave the first grant
+	Revision int64 // tells each state of the override from all others, those before a deletion too; 0 for none yet
+}
+
+// Grant raises a capacity for a time.
+type Grant struct {
+	Limit string    // its name, "" for a rule's only limit
+	Add   int64     // units, above 0
+	Until time.Time // when it ends
+	Note            // of who gave it
+}
+
+const (
+	overridePartition = "override#"
+
+	// maxOverride is what a document may take with its grants and notes, in bytes: it is read on the path of requests.
+	maxOverride = 32 << 10
+	// maxRevision bounds revisions, which are drawn at random, to what JSON carries exactly.
+	maxRevision = 1 << 53
+)
+
+// overrideAt returns the key of an override's item. A key that is not UTF-8 would be changed on its way, and so be
+// another's.
+func overrideAt(rule, sort string) (item, error) {
+	switch {
+	case rule == "" || sort == "":
+		return nil, fmt.Errorf("an override has a rule and a key: got rule %q, key %q", rule, sort)
+	case len(rule) > maxSort || len(sort) > maxSort:
+		return nil, fmt.Errorf("override of rule %.100q for key %.100q: names and keys are at most %d bytes long", rule, sort, maxSort)
+	case !utf8.ValidString(rule) || !utf8.ValidString(sort):
+		return nil, fmt.Errorf("override of rule %q for key %q: names and keys are UTF-8; escape other bytes as %%XX", rule, sort)
+	}
+	return key(overridePartition+rule, sort), nil
+}
+
+// item returns the override as it is stored, with a revision of its own and without the grants that have ended by then.
+func (o *Override) item(then time.Time) (item, error) {
+	i, err := overrideAt(o.Rule, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	size := len(o.Document) + o.size()
+	var grants []types.AttributeValue
+	for _, g := range o.Grants {
+		if then.Before(g.Until) {
+			grants, size = append(grants, &types.AttributeValueMemberM{Value: g.item()}), size+g.size()
+		}
+	}
+	if size > maxOverride {
+		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes, which is %w: it takes %d bytes",
+			o.Rule, o.Key, size, ErrTooLarge, maxOverride)
+	}
+	i[attrDocument], i[attrRevision] = textValue(o.Document), numberValue(1+rand.Int64N(maxRevision))
+	if grants != nil {
+		i[attrGrants] = &types.AttributeValueMemberL{Value: grants}
+	}
+	o.write(i)
+	return i, nil
+}
+
+// overrideOf reads an override, which fails with ErrUnreadable.
+func overrideOf(rule string, i item) (*Override, error) {
+	o := &Override{Rule: rule, Key: text(i, attrSort), Note: noteOf(i)}
+	document, ok := i[attrDocument].(*types.AttributeValueMemberS)
+	if !ok {
+		return nil, o.unreadable(errors.New("no text document"))
+	}
+	o.Document = document.Value
+	var err error
+	if o.Revision, err = number(i, attrRevision); err != nil {
+		return nil, o.unreadable(err)
+	}
+	if o.Grants, err = grantsOf(i); err != nil {
+		return nil, o.unreadable(err)
+	}
+	return o, nil
+}
+
+func (o *Override) unreadable(err error) error {
+	return fmt.Errorf("override of rule %s for key %q: %w: %w", o.Rule, o.Key, ErrUnreadable, err)
+}
+
+func (g *Grant) size() int { return 100 + len(g.Limit) + g.Note.size() }
+
+func (g *Grant) item() item {
+	i := item{attrLimit: textValue(g.Limit), attrAdd: numberValue(g.Add), attrUntil: timeValue(g.Until)}
+	g.write(i)
+	return i
+}
+
+// grantsOf reads the grants of an override's item.
+func grantsOf(i item) ([]Grant, error) {
+	value, ok := i[attrGrants]
+	if !ok {
+		return nil, nil
+	}
+	list, ok := value.(*types.AttributeValueMemberL)
+	if !ok {
+		return nil, errors.New("its grants are not a list")
+	}
+	grants := make([]Grant, len(list.Value))
+	for n, each := range list.Value {
+		m, ok := each.(*types.AttributeValueMemberM)
+		if !ok {
+			return nil, fmt.Errorf("grants[%d] is not a map", n)
+		}
+		var err error
+		if grants[n], err = grantOf(m.Value); err != nil {
+			return nil, fmt.Errorf("grants[%d]: %w", n, err)
+		}
+	}
+	return grants, nil
+}
+
+func grantOf(i item) (Grant, error) {
+	add, err := number(i, attrAdd)
+	if err != nil {
+		return Grant{}, err
+	}
+	until, err := time.Parse(time.RFC3339, text(i, attrUntil))
+	if err != nil {
+		return Grant{}, fmt.Errorf("until is %q, not a time as in RFC 3339", text(i, attrUntil))
+	}
+	return Grant{Limit: text(i, attrLimit), Add: add, Until: until, Note: noteOf(i)}, nil
+}

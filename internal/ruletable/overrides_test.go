@@ -1,0 +1,174 @@
+package ruletable_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// set sets an override that is new.
+func set(t *testing.T, table *ruletable.Table, rule, key, document string) {
+	t.Helper()
+	must(t, table.SetOverride(t.Context(), ruletable.Override{Rule: rule, Key: key, Document: document, Note: note(0, "asked for")}))
+}
+
+// stored returns an override without its revision, which is drawn at random.
+func stored(t *testing.T, table *ruletable.Table, rule, key string) *ruletable.Override {
+	t.Helper()
+	o, err := table.Override(t.Context(), rule, key)
+	must(t, err)
+	if o != nil {
+		o.Revision = 0
+	}
+	return o
+}
+
+func grant(limit string, add int64, from, until int) ruletable.Grant {
+	return ruletable.Grant{Limit: limit, Add: add, Until: epoch.Add(time.Duration(until) * time.Second), Note: note(from, "demo")}
+}
+
+func TestOverride(t *testing.T) {
+	client, name := newTable(t)
+	table, ctx := ruletable.New(client, name), t.Context()
+	want := func(want *ruletable.Override) {
+		t.Helper()
+		if diff := cmp.Diff(want, stored(t, table, "api", "tenant:acme")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	want(nil)
+	if err := table.DeleteOverride(ctx, "api", "tenant:acme", note(0, "")); !errors.Is(err, ruletable.ErrNoOverride) {
+		t.Errorf("error %v, want ErrNoOverride", err)
+	}
+	set(t, table, "api", "tenant:acme", "{capacity: 9}")
+	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{capacity: 9}", Note: note(0, "asked for")})
+
+	seen, err := table.Override(ctx, "api", "tenant:acme")
+	must(t, err)
+	changed := *seen
+	changed.Document, changed.Note = "{deny: true}", note(5, "ticket 81")
+	must(t, table.SetOverride(ctx, changed))
+	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{deny: true}", Note: note(5, "ticket 81")})
+	if err := table.SetOverride(ctx, changed); !errors.Is(err, ruletable.ErrConflict) {
+		t.Errorf("setting over a revision that is gone: error %v, want ErrConflict", err)
+	}
+
+	must(t, table.DeleteOverride(ctx, "api", "tenant:acme", note(6, "over")))
+	want(nil)
+	if err := table.SetOverride(ctx, changed); !errors.Is(err, ruletable.ErrConflict) {
+		t.Errorf("setting over a deleted override: error %v, want ErrConflict", err)
+	}
+}
+
+// TestRevisionOfAnotherLife: an override that was deleted and set again is not the one that was seen.
+func TestRevisionOfAnotherLife(t *testing.T) {
+	client, name := newTable(t)
+	table := ruletable.New(client, name)
+	set(t, table, "api", "k", "{capacity: 1}")
+	seen, err := table.Override(t.Context(), "api", "k")
+	must(t, err)
+	must(t, table.DeleteOverride(t.Context(), "api", "k", note(0, "")))
+	set(t, table, "api", "k", "{capacity: 2}")
+	seen.Document = "{capacity: 3}"
+	if err := table.SetOverride(t.Context(), *seen); !errors.Is(err, ruletable.ErrConflict) {
+		t.Errorf("error %v, want ErrConflict", err)
+	}
+	must(t, table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: "{capacity: 4}"}}), note(0, ""), nil))
+	now, err := table.Override(t.Context(), "api", "k")
+	must(t, err)
+	if now.Document != "{capacity: 4}" || now.Revision == seen.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
+		t.Errorf("override %+v", now)
+	}
+}
+
+func TestGrant(t *testing.T) {
+	client, name := newTable(t)
+	table, ctx := ruletable.New(client, name), t.Context()
+	give := func(g ruletable.Grant) {
+		t.Helper()
+		must(t, table.Grant(ctx, "api", "k", g))
+	}
+	want := func(document string, n ruletable.Note, grants ...ruletable.Grant) {
+		t.Helper()
+		want := &ruletable.Override{Rule: "api", Key: "k", Document: document, Grants: grants, Note: n}
+		if diff := cmp.Diff(want, stored(t, table, "api", "k")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	minute, hour := grant("", 100, 1, 60), grant("hour", 50, 2, 3600)
+	give(minute)
+	want("", minute.Note, minute)
+	give(hour)
+	want("", minute.Note, minute, hour)
+
+	seen, err := table.Override(ctx, "api", "k")
+	must(t, err)
+	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: "{capacity: 9}", Revision: seen.Revision, Note: note(3, "up")}))
+	want("{capacity: 9}", note(3, "up"), minute, hour)
+
+	later := grant("", 7, 60, 61) // the first has ended: its end is not in it
+	give(later)
+	want("{capacity: 9}", note(3, "up"), hour, later)
+	give(later)
+	want("{capacity: 9}", note(3, "up"), hour, later, later)
+
+	for _, bad := range []ruletable.Grant{grant("", 0, 0, 60), grant("", -5, 0, 60), grant("", 5, 60, 60), grant("", 5, 60, 0)} {
+		if err := table.Grant(ctx, "api", "k", bad); err == nil {
+			t.Errorf("grant %+v is taken", bad)
+		}
+	}
+	want("{capacity: 9}", note(3, "up"), hour, later, later)
+	must(t, table.DeleteOverride(ctx, "api", "k", note(70, "")))
+	if o := stored(t, table, "api", "k"); o != nil {
+		t.Errorf("a deleted override is %+v", o)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	client, name := newTable(t)
+	table := ruletable.New(client, name)
+	for _, key := range []string{"b", "a#1", "a", "ä", "A"} {
+		set(t, table, "api", key, "{capacity: 1}")
+	}
+	set(t, table, "api2", "c", "{}")
+	set(t, table, "plan", "user:7", "{plan: pro}")
+	must(t, table.Grant(t.Context(), "api", "b", grant("", 3, 0, 60)))
+	var keys []string
+	for _, o := range collected(t, table.Overrides(t.Context(), "api")) {
+		keys = append(keys, o.Key)
+		if o.Rule != "api" || o.Document != "{capacity: 1}" || o.Note != note(0, "asked for") || o.Revision == 0 || len(o.Grants) > 0 != (o.Key == "b") {
+			t.Errorf("listed %+v", o)
+		}
+	}
+	if want := []string{"A", "a", "a#1", "b", "ä"}; !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	if list := collected(t, table.Overrides(t.Context(), "ap")); list != nil {
+		t.Errorf("a rule without overrides lists %v", list)
+	}
+}
+
+func TestOverridesByPages(t *testing.T) {
+	client, name := newTable(t)
+	api := &counting{API: client}
+	table := ruletable.New(api, name)
+	large := make([]ruletable.Override, 50)
+	for i := range large {
+		large[i] = ruletable.Override{Key: fmt.Sprintf("k%02d", i), Document: strings.Repeat(" ", 31<<10) + "{}"}
+	}
+	must(t, table.ImportOverrides(t.Context(), "api", slices.Values(large), note(0, ""), nil))
+	list := collected(t, table.Overrides(t.Context(), "api"))
+	if len(list) != 50 || list[0].Key != "k00" || list[49].Key != "k49" {
+		t.Errorf("%d overrides", len(list))
+	}
+	if n := api.count("Query"); n < 2 {
+		t.Errorf("%d pages: the test must take several", n)
+	}
+}

@@ -1,0 +1,157 @@
+package ruletable_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// capacity asks the source until it has the capacity wanted: a refresh runs beside the request that starts it.
+func capacity(t *testing.T, source *ruletable.Source, now time.Time, want int64) {
+	t.Helper()
+	var got int64
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		set, err := source.Rules(context.Background(), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = set.Rules[0].Limits[0].Capacity; got == want {
+			return
+		}
+	}
+	t.Fatalf("capacity %d, want %d", got, want)
+}
+
+func TestSource(t *testing.T) {
+	client, name := newTable(t)
+	api, ctx := &counting{API: client}, context.Background()
+	reports := make(chan error, 100)
+	source := ruletable.NewSource(ruletable.New(api, name), ruletable.SourceOptions{Report: func(err error) { reports <- err }})
+	if _, err := source.Rules(ctx, epoch); !errors.Is(err, ruletable.ErrNone) {
+		t.Fatalf("error %v, want ErrNone", err)
+	}
+	publisher := ruletable.New(client, name)
+	publish(t, publisher, version(1))
+	capacity(t, source, epoch, 1)
+	reads := api.count("GetItem")
+	for i := range 1000 { // requests side by side bring moments that differ a little
+		capacity(t, source, epoch.Add(9*time.Second-time.Duration(i%10)*time.Second), 1)
+	}
+	if n := api.count("GetItem") - reads; n != 0 {
+		t.Errorf("%d reads within ten seconds", n)
+	}
+
+	publish(t, publisher, version(2))
+	capacity(t, source, epoch.Add(10*time.Second), 2)
+
+	publish(t, publisher, ruletable.Version{Document: []byte("rules: [{}]")})
+	capacity(t, source, epoch.Add(20*time.Second), 2)
+	if err := <-reports; !strings.Contains(err.Error(), "version 3") {
+		t.Errorf("reported %v: want the invalid version named", err)
+	}
+
+	api.fail(errors.New("no answer"))
+	capacity(t, source, epoch.Add(30*time.Second), 2)
+	if err := <-reports; !strings.Contains(err.Error(), "no answer") || !strings.Contains(err.Error(), "keeping version 2") {
+		t.Errorf("reported %v", err)
+	}
+	api.fail(nil)
+	publish(t, publisher, version(4))
+	capacity(t, source, epoch.Add(40*time.Second), 4)
+	_, err := publisher.Rollback(ctx, 1, note(0, ""))
+	must(t, err)
+	capacity(t, source, epoch.Add(50*time.Second), 1)
+	publish(t, publisher, version(5))
+	capacity(t, source, epoch.Add(-time.Hour), 5) // the clock was put back
+
+	if n := api.count("Query"); n != 0 {
+		t.Errorf("%d queries on the path of requests", n)
+	}
+}
+
+// TestFallback starts with the copy of the rules, and takes the table's as soon as a look succeeds.
+func TestFallback(t *testing.T) {
+	fallback, err := rules.Parse("copy", document(99))
+	must(t, err)
+	for what, broken := range map[string]func(api *counting, publisher *ruletable.Table){
+		"unreachable": func(api *counting, publisher *ruletable.Table) {
+			publish(t, publisher, version(1))
+			api.fail(errors.New("no answer"))
+		},
+		"empty": func(*counting, *ruletable.Table) {},
+		"invalid": func(_ *counting, publisher *ruletable.Table) {
+			publish(t, publisher, ruletable.Version{Document: []byte("rules: [{}]")})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, name := newTable(t)
+			api, publisher := &counting{API: client}, ruletable.New(client, name)
+			broken(api, publisher)
+			reports := make(chan error, 100)
+			source := ruletable.NewSource(ruletable.New(api, name), ruletable.SourceOptions{Report: func(err error) { reports <- err }, Fallback: fallback})
+			capacity(t, source, epoch, 99)
+			if err := <-reports; !strings.Contains(err.Error(), "copy from the deployment") {
+				t.Errorf("reported %v", err)
+			}
+			reads := api.count("GetItem")
+			capacity(t, source, epoch.Add(9*time.Second), 99)
+			if n := api.count("GetItem") - reads; n != 0 {
+				t.Errorf("%d reads within ten seconds", n)
+			}
+			capacity(t, source, epoch.Add(10*time.Second), 99)
+			if err := <-reports; !strings.Contains(err.Error(), "keeping the copy from the deployment") {
+				t.Errorf("reported %v", err)
+			}
+			api.fail(nil)
+			publish(t, publisher, version(2))
+			capacity(t, source, epoch.Add(20*time.Second), 2)
+			api.fail(errors.New("no answer"))
+			capacity(t, source, epoch.Add(30*time.Second), 2) // never back to the copy
+		})
+	}
+}
+
+// TestFallbackUnused: where the table answers, its rules are the first.
+func TestFallbackUnused(t *testing.T) {
+	client, name := newTable(t)
+	publish(t, ruletable.New(client, name), version(1))
+	fallback, err := rules.Parse("copy", document(99))
+	must(t, err)
+	source := ruletable.NewSource(ruletable.New(client, name), ruletable.SourceOptions{Report: func(err error) { t.Error(err) }, Fallback: fallback})
+	set, err := source.Rules(t.Context(), epoch)
+	if err != nil || set.Rules[0].Limits[0].Capacity != 1 {
+		t.Errorf("rules %+v, error %v; want the table's", set, err)
+	}
+}
+
+// TestFallbackOfASilentTable waits two seconds for a table that does not answer, and no more than that.
+func TestFallbackOfASilentTable(t *testing.T) {
+	fallback, err := rules.Parse("copy", document(99))
+	must(t, err)
+	bubble(t, func(t *testing.T) {
+		source, start := ruletable.NewSource(ruletable.New(silent{}, "rules"), ruletable.SourceOptions{Report: func(error) {}, Fallback: fallback}), time.Now()
+		for range 10 {
+			if set, err := source.Rules(t.Context(), epoch); err != nil || set != fallback {
+				t.Errorf("rules %v, error %v", set, err)
+			}
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// silent is a table that never answers.
+type silent struct{ ruletable.API }
+
+func (silent) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
