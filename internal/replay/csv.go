@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// csvLog reads comma-separated values after a header line that names the columns: time, method, path, ip, route, and
-// header.NAME as often as need be, in any order. They mean what they do in jsonl; time alone is required, and an empty
-// value is a missing one. Columns named apikey and jwt.NAME are accepted and not used: rules have no such sources yet. A
-// record is one line: no value holds a line break.
+// csvLog reads comma-separated values after a header line that names the columns: time, method, path, ip, route, apikey,
+// and header.NAME and jwt.NAME as often as need be, in any order. They mean what they do in jsonl; time alone is required,
+// and an empty value is a missing one. NAME is the exact name of a claim, whose value is text. A record is one line: no
+// value holds a line break.
 type csvLog struct {
 	warn    func(string)
 	columns []column // nil before the header line
@@ -111,10 +111,17 @@ func columnOf(name string) (put column, known bool) {
 	case "route":
 		return func(f *fields, v string) error { f.route = v; return nil }, true
 	case "apikey":
-		return nil, true
+		return func(f *fields, v string) error { f.apiKey = v; return nil }, true
 	}
 	if header, ok := strings.CutPrefix(name, "header."); ok && isToken(header) {
 		return func(f *fields, v string) error { f.addHeader(header, v); return nil }, true
 	}
-	return nil, strings.HasPrefix(name, "jwt.")
+	if claim, ok := strings.CutPrefix(name, "jwt."); ok && isClaim(claim) {
+		return func(f *fields, v string) error { f.addClaim(claim, v); return nil }, true
+	}
+	return nil, false
 }
+
+// isClaim reports whether text is the exact name of a claim. One that begins with a slash points into other claims, which
+// rows of text do not have.
+func isClaim(text string) bool { return text != "" && text[0] != '/' }

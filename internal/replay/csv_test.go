@@ -15,6 +15,7 @@ func TestCSV(t *testing.T) {
 			want: wanted{
 				at: at, method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
 				query: map[string][]string{"b": {"c"}}, headers: map[string][]string{"X-User": {"7"}},
+				apiKey: "k1", claims: map[string]any{"sub": "u1"},
 			},
 		},
 		{name: "empty values are missing", header: all, line: `1431857103,,,,,,,`, want: wanted{at: at, method: "GET", path: "/"}},
@@ -23,6 +24,9 @@ func TestCSV(t *testing.T) {
 		{name: "quoted", header: "time,path", line: `1431857103,"/a,b""c"`, want: wanted{at: at, method: "GET", path: `/a,b"c`}},
 		{name: "a header twice", header: "time,header.a,header.a", line: `1431857103,1,2`, want: wanted{
 			at: at, method: "GET", path: "/", headers: map[string][]string{"a": {"1", "2"}},
+		}},
+		{name: "claims by their exact names", header: "time,jwt.https://example.com/plan,jwt.a.b,jwt.", line: `1431857103,pro,,x`, want: wanted{
+			at: at, method: "GET", path: "/", claims: map[string]any{"https://example.com/plan": "pro"},
 		}},
 		{name: "columns that mean nothing", header: "time,status", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
 
@@ -33,6 +37,7 @@ func TestCSV(t *testing.T) {
 		{name: "client is a name", header: "time,ip", line: `1431857103,localhost`, err: `client "localhost" is no IP address`},
 		{name: "no column time", header: "path,ip", line: `/,203.0.113.9`, err: `header line names no column time`},
 		{name: "a column twice", header: "time,path,path", line: `1431857103,/,/`, err: `header line names "path" twice`},
+		{name: "a claim twice", header: "time,jwt.sub,jwt.sub", line: `1431857103,1,2`, err: `header line names "jwt.sub" twice`},
 		{name: "header line is no CSV", header: `time,"path`, line: `1431857103,/`, err: `line is no CSV: extraneous or missing " in quoted-field`},
 	})
 }
@@ -40,10 +45,10 @@ func TestCSV(t *testing.T) {
 func TestCSVTellsWhatItDoesNotUse(t *testing.T) {
 	var warned []string
 	p := newCSV(func(text string) { warned = append(warned, text) })
-	if _, err := p.parse("time,methd,status,header.,jwt.sub,apikey"); err != nil {
+	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey"); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"columns not used: methd, status, header."}; !reflect.DeepEqual(warned, want) {
+	if want := []string{"columns not used: methd, status, header., jwt., jwt./a/b"}; !reflect.DeepEqual(warned, want) {
 		t.Errorf("warned %q, want %q", warned, want)
 	}
 }

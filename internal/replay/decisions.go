@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// decisionWriter writes a line for each request and rule that covers it, of a denied request the denying rule's alone:
-// Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in nanoseconds (0 where allowed, -1 for never), with
-// tabs between them. Rules and keys are printable ASCII.
+// decisionWriter writes a line for each request and rule that covers and limits it, of a denied request the denying rule's
+// alone: Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in nanoseconds (0 where allowed, -1 for never), with
+// tabs between them. The line of a rule on trial follows those of the others and is its own verdict. Rules and keys are
+// printable ASCII.
 type decisionWriter struct {
 	out  *bufio.Writer // nil to write nothing
 	line []byte
@@ -32,6 +35,9 @@ func (w *decisionWriter) write(e *Entry, d *engine.Decision) error {
 	for i := range d.Verdicts {
 		w.line = appendDecision(w.line, e, &d.Verdicts[i])
 	}
+	for i := range d.Shadows {
+		w.line = appendDecision(w.line, e, &d.Shadows[i])
+	}
 	_, err := w.out.Write(w.line)
 	return unwritten(err)
 }
@@ -46,8 +52,16 @@ func appendDecision(b []byte, e *Entry, v *engine.Verdict) []byte {
 		b = append(b, "\t0\t"...)
 	}
 	b = strconv.AppendInt(b, v.Remaining, 10)
-	b = strconv.AppendInt(append(b, '\t'), int64(v.RetryAfter), 10)
+	b = strconv.AppendInt(append(b, '\t'), int64(retryAfter(v)), 10)
 	return append(b, '\n')
+}
+
+// retryAfter says when to come again: never, where an override shuts the key out.
+func retryAfter(v *engine.Verdict) time.Duration {
+	if v.Terms.Denied {
+		return limit.Never
+	}
+	return v.RetryAfter
 }
 
 func (w *decisionWriter) flush() error {

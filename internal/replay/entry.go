@@ -43,6 +43,8 @@ type fields struct {
 	ip      string // empty or "-" where it is not known
 	route   string
 	headers map[string][]string
+	apiKey  string         // the id of a verified key; empty for none
+	claims  map[string]any // of a verified token; nil for none
 }
 
 func (f *fields) entry() (*Entry, error) {
@@ -58,7 +60,7 @@ func (f *fields) entry() (*Entry, error) {
 	}
 	path, query := split(f.target)
 	return &Entry{f.time, &rules.Request{
-		Method: f.method, Path: path, Route: f.route, IP: ip, Headers: f.headers, Query: query,
+		Method: f.method, Path: path, Route: f.route, IP: ip, Headers: f.headers, Query: query, APIKey: f.apiKey, Claims: f.claims,
 	}}, nil
 }
 
@@ -71,6 +73,17 @@ func (f *fields) addHeader(name, value string) {
 		f.headers = map[string][]string{}
 	}
 	f.headers[name] = append(f.headers[name], value)
+}
+
+// addClaim adds a claim of the request's token unless it is empty.
+func (f *fields) addClaim(name, value string) {
+	if value == "" {
+		return
+	}
+	if f.claims == nil {
+		f.claims = map[string]any{}
+	}
+	f.claims[name] = value
 }
 
 func address(text string) (netip.Addr, error) {

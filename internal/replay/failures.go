@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
 )
 
 // Failures keeps the first failure of a store, as an engine.Recorder: a replay in which on_error had to decide is no
@@ -21,6 +24,9 @@ func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err 
 		f.first = fmt.Errorf("rule %s, key %s: %s: %w", rule, key, action, err)
 	}
 }
+
+// Decided takes in nothing: what was decided is in the report.
+func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
 
 // First returns the first failure, nil if there was none.
 func (f *Failures) First() error {

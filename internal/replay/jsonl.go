@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +16,16 @@ import (
 //	ip       the client's address; unknown where it is missing, empty or "-"
 //	headers  an object of strings, or of lists of strings
 //	route    the gateway's template, such as "/users/{id}"
-//	apikey, jwt   accepted and not used: rules have no such sources yet
+//	apikey   the id of a verified API key, never the key itself
+//	jwt      the claims of a verified token, an object; also an empty one makes its caller known
 //
 // Other fields are passed over.
 type jsonl struct{}
 
-var errHeaders = errors.New("headers are strings or lists of strings, by name")
+var (
+	errHeaders = errors.New("headers are strings or lists of strings, by name")
+	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
+)
 
 type jsonLine struct {
 	Time    json.RawMessage       `json:"time"`
@@ -29,6 +34,8 @@ type jsonLine struct {
 	IP      string                `json:"ip"`
 	Route   string                `json:"route"`
 	Headers map[string]jsonValues `json:"headers"`
+	APIKey  string                `json:"apikey"`
+	JWT     jsonClaims            `json:"jwt"`
 }
 
 func (jsonl) parse(line string) (*Entry, error) {
@@ -36,7 +43,7 @@ func (jsonl) parse(line string) (*Entry, error) {
 	if err := json.Unmarshal([]byte(line), &j); err != nil {
 		return nil, plainly(err)
 	}
-	f := fields{method: j.Method, target: j.Path, ip: j.IP, route: j.Route}
+	f := fields{method: j.Method, target: j.Path, ip: j.IP, route: j.Route, apiKey: j.APIKey, claims: j.JWT}
 	var err error
 	if f.time, err = jsonTime(j.Time); err != nil {
 		return nil, err
@@ -78,6 +85,19 @@ func (v *jsonValues) UnmarshalJSON(data []byte) error {
 	}
 	if json.Unmarshal(data, (*[]string)(v)) != nil {
 		return errHeaders
+	}
+	return nil
+}
+
+// jsonClaims are claims whose numbers keep their digits, as those of a token that a gateway has verified do.
+type jsonClaims map[string]any
+
+// UnmarshalJSON reads an object; null is no token.
+func (c *jsonClaims) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode((*map[string]any)(c)) != nil {
+		return errClaims
 	}
 	return nil
 }

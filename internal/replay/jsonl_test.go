@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 )
@@ -11,11 +12,12 @@ func TestJSONL(t *testing.T) {
 		{
 			name: "every field",
 			line: `{"time":"2015-05-17T12:05:03.000000001+02:00","method":"PUT","path":"/a?b=c","ip":"203.0.113.9","route":"/{x}",` +
-				`"headers":{"X-User":"7","accept":["a","b"],"empty":"","none":null},"apikey":"k1","jwt":{"sub":"7"},"status":200}`,
+				`"headers":{"X-User":"7","accept":["a","b"],"empty":"","none":null},"apikey":"k1","jwt":{"sub":"7","scope":["a"]},"status":200}`,
 			want: wanted{
 				at: at.Add(1), method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
 				query:   map[string][]string{"b": {"c"}},
 				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}, "none": nil},
+				apiKey:  "k1", claims: map[string]any{"sub": "7", "scope": []any{"a"}},
 			},
 		},
 		{name: "time alone", line: `{"time":1431857103}`, want: wanted{at: at, method: "GET", path: "/"}},
@@ -30,6 +32,13 @@ func TestJSONL(t *testing.T) {
 		{name: "header names in any case", line: `{"time":1431857103,"headers":{"A":"1","a":"2"}}`, want: wanted{
 			at: at, method: "GET", path: "/", headers: map[string][]string{"A": {"1"}, "a": {"2"}},
 		}},
+
+		{name: "numbers keep their digits", line: `{"time":1431857103,"jwt":{"sub":12345678901234567890,"a":{"b":[1.50]}}}`, want: wanted{
+			at: at, method: "GET", path: "/",
+			claims: map[string]any{"sub": json.Number("12345678901234567890"), "a": map[string]any{"b": []any{json.Number("1.50")}}},
+		}},
+		{name: "a token without claims", line: `{"time":1431857103,"jwt":{}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{}}},
+		{name: "no token", line: `{"time":1431857103,"jwt":null,"apikey":null}`, want: wanted{at: at, method: "GET", path: "/"}},
 
 		{name: "no JSON", line: `GET /`, err: `line is no JSON: invalid character 'G' looking for beginning of value`},
 		{name: "cut", line: `{"time":14318`, err: `line is no JSON: unexpected end of JSON input`},
@@ -51,6 +60,9 @@ func TestJSONL(t *testing.T) {
 		{name: "headers in a list", line: `{"time":1,"headers":["a"]}`, err: `field headers is of the wrong type: array`},
 		{name: "header is a number", line: `{"time":1,"headers":{"a":5}}`, err: errHeaders.Error()},
 		{name: "header of numbers", line: `{"time":1,"headers":{"a":[5]}}`, err: errHeaders.Error()},
+		{name: "the token itself", line: `{"time":1,"jwt":"eyJhbGciOi.J9.x"}`, err: errClaims.Error()},
+		{name: "claims in a list", line: `{"time":1,"jwt":[{"sub":"7"}]}`, err: errClaims.Error()},
+		{name: "key is a number", line: `{"time":1,"apikey":5}`, err: `field apikey is of the wrong type: number`},
 		{name: "client is a name", line: `{"time":1,"ip":"localhost"}`, err: `client "localhost" is no IP address`},
 	})
 }

@@ -22,11 +22,13 @@ type wanted struct {
 	ip             string // empty where it is not known
 	route          string
 	headers, query map[string][]string
+	apiKey         string
+	claims         map[string]any
 }
 
 func found(e *Entry) wanted {
 	r := e.Request
-	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query}
+	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query, apiKey: r.APIKey, claims: r.Claims}
 	if r.IP.IsValid() {
 		w.ip = r.IP.String()
 	}
@@ -88,7 +90,7 @@ func FuzzCLF(f *testing.F) {
 
 func FuzzJSONL(f *testing.F) {
 	f.Add(`{"time":"2015-05-17T12:05:03.25+02:00","method":"PUT","path":"/a?b=c","ip":"::1","headers":{"a":["b"],"c":"d"}}`)
-	f.Add(`{"time":-1431857103.123456789,"jwt":{"sub":null},"route":"$default"}`)
+	f.Add(`{"time":-1431857103.123456789,"jwt":{"sub":null,"n":1e400},"route":"$default","apikey":"k"}`)
 	f.Add(`{"time":1e999,"headers":null}`)
 	f.Add(`[[[[`)
 	f.Fuzz(func(t *testing.T, line string) { sound(t, jsonl{}, line) })

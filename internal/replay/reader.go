@@ -123,6 +123,9 @@ func (i *interruptible) Read(p []byte) (int, error) {
 		n   int
 		err error
 	}
+	if err := i.ctx.Err(); err != nil {
+		return 0, err // one that was left behind may still be reading
+	}
 	if len(i.own) < len(p) {
 		i.own = make([]byte, len(p))
 	}

@@ -32,7 +32,7 @@ type Decider interface {
 // Options set up a replay. The zero value of each but Engine is usable.
 type Options struct {
 	Engine Decider
-	Rules  []string // names of rules to report on, in this order, also those that no request meets
+	Rules  []*rules.Rule // to report on, in this order, also those that no request meets
 	// Speed paces the replay: so many seconds of the log's clock pass in one second. 0 stands for as fast as it goes.
 	Speed     float64
 	Clock     Clock
@@ -54,80 +54,34 @@ type Progress struct {
 // The report is what was done so far, also with an error: the context's own if it ended, ErrOutage, ErrUnreadable, or a
 // failure to read a log or to write decisions. A request under way when the context ends is decided and counted first.
 func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
-	r := newRun(o, logs)
+	r := newRun(o)
 	started := r.clock.Now()
-	err := r.all(ctx, logs)
+	err := newWalk(logs, &r.totals.Extent, o.Progress, o.Warn, r.entry).all(ctx, logs)
 	if unwritten := r.decisions.flush(); err == nil {
 		err = unwritten
 	}
-	report := r.tally.report()
+	report := r.report()
 	report.Elapsed = r.clock.Now().Sub(started)
-	if err == nil && report.Requests == 0 && report.Skipped > 0 {
-		err = ErrUnreadable
-	}
 	return report, err
 }
 
 // run is a replay under way.
 type run struct {
+	tally
 	opts      Options
 	clock     Clock
 	pace      pacer
-	tally     tally
 	decisions decisionWriter
-	progress  Progress
 	degraded  int // decisions running that the store had no part in
 }
 
-func newRun(o Options, logs []Log) *run {
+func newRun(o Options) *run {
 	r := &run{opts: o, clock: o.Clock, tally: newTally(o.Rules), decisions: newDecisionWriter(o.Decisions)}
 	if r.clock == nil {
 		r.clock = RealClock{}
 	}
 	r.pace = pacer{speed: o.Speed, clock: r.clock}
-	r.progress.Size = totalSize(logs)
-	if r.opts.Warn == nil {
-		r.opts.Warn = func(string) {}
-	}
-	if r.opts.Progress == nil {
-		r.opts.Progress = func(Progress) {}
-	}
 	return r
-}
-
-func (r *run) all(ctx context.Context, logs []Log) error {
-	for i := range logs {
-		if err := r.log(ctx, &logs[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// log replays one log.
-func (r *run) log(ctx context.Context, log *Log) error {
-	in, err := openReader(ctx, log, &r.progress.Read, r.opts.Warn)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	for ctx.Err() == nil {
-		e, err := in.next()
-		var unreadable *LineError
-		switch {
-		case err == io.EOF:
-			return nil
-		case errors.As(err, &unreadable):
-			r.tally.skip(unreadable)
-			continue
-		case err != nil:
-			return err
-		}
-		if err := r.entry(ctx, e); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }
 
 // entry judges a request when its moment has come. Once begun, a decision is not broken off.
@@ -135,13 +89,7 @@ func (r *run) entry(ctx context.Context, e *Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
-	if err := r.judge(context.WithoutCancel(ctx), e); err != nil {
-		return err
-	}
-	r.progress.Requests++
-	r.progress.At = e.Time
-	r.opts.Progress(r.progress)
-	return nil
+	return r.judge(context.WithoutCancel(ctx), e)
 }
 
 func (r *run) judge(ctx context.Context, e *Entry) error {
@@ -149,7 +97,7 @@ func (r *run) judge(ctx context.Context, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	r.tally.count(e, d)
+	r.count(e, d)
 	if err := r.decisions.write(e, d); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // topKeys is how many of the most denied keys a report names.
@@ -13,23 +14,33 @@ const topKeys = 10
 
 // Report is what came of a replay.
 type Report struct {
-	Requests     int64 // read and judged: allowed and denied
-	Allowed      int64
-	Denied       int64
-	Degraded     int64 // requests for which a store did not answer and on_error decided
-	Delayed      int64 // allowed requests that a leaky bucket would hold back; a replay does not wait for their turns
-	Skipped      int64 // lines that could not be read
-	FirstSkipped *LineError
-	Rules        []RuleTotal // in the order of the rules
-	TopDenied    []KeyTotal  // the most denied first; equals by rule and key
-	First, Last  time.Time   // the earliest and the latest request
-	Elapsed      time.Duration
+	Extent     // each of its requests was allowed or denied
+	Allowed    int64
+	Denied     int64
+	Exempt     int64            // allowed ones from which skip, a plan or an override lifts every limit
+	Banned     int64            // denied ones that deny or an override shuts out, whatever the limits say
+	WouldDeny  int64            // allowed ones that at least one rule on trial would have denied
+	Degraded   int64            // requests for which a store did not answer and on_error decided
+	Delayed    int64            // allowed requests that a leaky bucket would hold back; a replay does not wait for their turns
+	Rules      []RuleTotal      // in the order of the rules
+	Candidates []CandidateTotal // in the order of the rules and their limits
+	TopDenied  []KeyTotal       // the most denied first; equals by rule and key
+	Elapsed    time.Duration
 }
 
-// RuleTotal is what came of the requests that one rule covers. Of a denied request only the denying rule knows.
+// RuleTotal is what came of the requests that one rule covers and limits. Of a denied request only the denying rule knows.
 type RuleTotal struct {
 	Rule            string
+	Mode            rules.Mode
 	Allowed, Denied int64
+	WouldDeny       int64 // of a rule on trial, which denies nothing
+}
+
+// CandidateTotal is what a capacity on trial would have changed about the requests that its limit was asked of.
+type CandidateTotal struct {
+	Limit      string // as clients know it, "rule" or "rule.limit"
+	WouldDeny  int64  // of those that were allowed
+	WouldAllow int64  // of those that this limit denied
 }
 
 // KeyTotal is how often a key was denied.
@@ -40,68 +51,96 @@ type KeyTotal struct {
 
 // tally adds up decisions. It holds a number for every key that was ever denied.
 type tally struct {
-	totals Report
-	index  map[string]int // of a rule in totals.Rules
-	denied map[ruleKey]int64
+	totals     Report
+	index      map[string]int // of a rule in totals.Rules
+	candidates map[string]int // of a limit in totals.Candidates
+	denied     map[ruleKey]int64
 }
 
 type ruleKey struct{ rule, key string }
 
-func newTally(rules []string) tally {
-	t := tally{index: map[string]int{}, denied: map[ruleKey]int64{}}
-	for _, name := range rules {
-		t.rule(name)
+// newTally returns a tally that knows of rules before any request does; one that is off is not worth a line.
+func newTally(all []*rules.Rule) tally {
+	t := tally{index: map[string]int{}, candidates: map[string]int{}, denied: map[ruleKey]int64{}}
+	for _, r := range all {
+		if r.Mode == rules.Off {
+			continue
+		}
+		t.rule(r)
+		own := engine.Verdict{Rule: r, Terms: rules.Terms{Limits: r.Limits}}
+		for i, c := range r.Candidates {
+			if c != (rules.Candidate{}) {
+				t.candidate(own.PolicyName(i))
+			}
+		}
 	}
 	return t
 }
 
-func (t *tally) rule(name string) *RuleTotal {
-	i, ok := t.index[name]
+func (t *tally) rule(r *rules.Rule) *RuleTotal {
+	i, ok := t.index[r.Name]
 	if !ok {
 		i = len(t.totals.Rules)
-		t.index[name] = i
-		t.totals.Rules = append(t.totals.Rules, RuleTotal{Rule: name})
+		t.index[r.Name] = i
+		t.totals.Rules = append(t.totals.Rules, RuleTotal{Rule: r.Name, Mode: r.Mode})
 	}
 	return &t.totals.Rules[i]
 }
 
-func (t *tally) skip(err *LineError) {
-	if t.totals.Skipped++; t.totals.FirstSkipped == nil {
-		t.totals.FirstSkipped = err
+func (t *tally) candidate(limit string) *CandidateTotal {
+	i, ok := t.candidates[limit]
+	if !ok {
+		i = len(t.totals.Candidates)
+		t.candidates[limit] = i
+		t.totals.Candidates = append(t.totals.Candidates, CandidateTotal{Limit: limit})
 	}
+	return &t.totals.Candidates[i]
 }
 
 func (t *tally) count(e *Entry, d *engine.Decision) {
 	r := &t.totals
-	if r.Requests++; r.Requests == 1 || e.Time.Before(r.First) {
-		r.First = e.Time
+	r.Extent.count(e.Time)
+	add := func(n *int64, when bool) {
+		if when {
+			*n++
+		}
 	}
-	if r.Requests == 1 || e.Time.After(r.Last) {
-		r.Last = e.Time
-	}
-	if d.Degraded {
-		r.Degraded++
-	}
-	if d.Delay > 0 {
-		r.Delayed++
-	}
-	if d.Allowed {
-		r.Allowed++
-	} else {
-		r.Denied++
-	}
+	add(&r.Allowed, d.Allowed)
+	add(&r.Denied, !d.Allowed)
+	add(&r.Exempt, d.Reason == engine.Skipped || d.Reason == engine.Exempt)
+	add(&r.Banned, d.Reason == engine.Banned)
+	add(&r.Degraded, d.Degraded)
+	add(&r.Delayed, d.Delay > 0)
+	add(&r.WouldDeny, slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed }))
 	for i := range d.Verdicts {
 		t.verdict(&d.Verdicts[i])
+	}
+	for i := range d.Shadows {
+		t.verdict(&d.Shadows[i])
 	}
 }
 
 func (t *tally) verdict(v *engine.Verdict) {
-	if v.Allowed {
-		t.rule(v.Rule.Name).Allowed++
+	switch total := t.rule(v.Rule); {
+	case v.Allowed:
+		total.Allowed++
+	case v.Rule.Mode == rules.Shadow:
+		total.WouldDeny++
+	default:
+		total.Denied++
+		t.denied[ruleKey{v.Rule.Name, v.Key}]++
+	}
+	if v.Terms.Denied { // no counter was asked
 		return
 	}
-	t.rule(v.Rule.Name).Denied++
-	t.denied[ruleKey{v.Rule.Name, v.Key}]++
+	for i := range v.Terms.Limits {
+		switch v.Trial(i) {
+		case engine.WouldDeny:
+			t.candidate(v.PolicyName(i)).WouldDeny++
+		case engine.WouldAllow:
+			t.candidate(v.PolicyName(i)).WouldAllow++
+		}
+	}
 }
 
 func (t *tally) report() *Report {

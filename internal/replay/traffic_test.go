@@ -86,9 +86,10 @@ func (f *fleet) Decide(ctx context.Context, now time.Time, req *rules.Request) (
 // proves reports whether a process has seen enough to deny the request on its own.
 func (f *fleet) proves(i int, now time.Time, req *rules.Request) bool {
 	rule := f.set.Rules[0]
-	item := rule.Item(string(rule.AppendKey(nil, req)))
+	terms := rule.Terms(req, "", nil, now)
+	item := rule.Item(string(rule.AppendKey(nil, req)), &terms)
 	var v limit.Verdict
-	return f.stores[i].Denies(now, &limit.Charge{Key: item, Limits: rule.Limits, Costs: rule.Costs}, &v)
+	return f.stores[i].Denies(now, &limit.Charge{Key: item, Limits: terms.Limits, Costs: terms.Costs}, &v)
 }
 
 func (f *fleet) calls() (reads, writes int64) {

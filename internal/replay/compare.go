@@ -1,0 +1,136 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+)
+
+// What stands in a comparison for the rule of a denial that is no rule's.
+const (
+	byDeny      = "deny" // the document's deny, or an override of a caller's plan
+	byUnmatched = "unmatched"
+)
+
+// Comparison is how recorded requests fare under two sets of rules.
+type Comparison struct {
+	Extent
+	ToDenied  int64        // allowed by the current rules and denied by the next
+	ToAllowed int64        // the other way round
+	Degraded  int64        // requests for which a store did not answer, and on_error decided one side
+	Rules     []RuleChange // the most changed first; equals by name
+	Keys      []KeyChange  // the ten most changed; equals by rule and key
+}
+
+// RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that
+// no longer does. What deny shuts out, and what no rule covers, stand under "deny" and "unmatched", which no rule is named.
+type RuleChange struct {
+	Rule                string
+	ToDenied, ToAllowed int64
+}
+
+// KeyChange is how many requests of one key a rule has changed.
+type KeyChange struct {
+	Rule, Key           string
+	ToDenied, ToAllowed int64
+}
+
+// Compare sends recorded requests through two engines, each with counters of its own, and says which fare otherwise. The
+// logs are read once, and each line's own time is the clock of both. progress and warn may be nil.
+//
+// The comparison is what was done so far, also with an error: the context's own if it ended, ErrUnreadable, an engine's, or
+// a failure to read a log.
+func Compare(ctx context.Context, logs []Log, current, next Decider, progress func(Progress), warn func(string)) (*Comparison, error) {
+	c := &comparing{current: current, next: next, changes: map[ruleKey]*change{}}
+	err := newWalk(logs, &c.totals.Extent, progress, warn, c.entry).all(ctx, logs)
+	return c.comparison(), err
+}
+
+// comparing is a comparison under way. It holds two numbers for every key that has fared otherwise.
+type comparing struct {
+	current, next Decider
+	totals        Comparison
+	changes       map[ruleKey]*change // the key is empty where no rule has one
+}
+
+type change struct{ toDenied, toAllowed int64 }
+
+func (c *change) add(o *change) {
+	c.toDenied += o.toDenied
+	c.toAllowed += o.toAllowed
+}
+
+// entry has both judge a request. Each gets one of its own: an engine works its own things out of it.
+func (c *comparing) entry(ctx context.Context, e *Entry) error {
+	ctx = context.WithoutCancel(ctx)
+	same := *e.Request
+	before, err := c.current.Decide(ctx, e.Time, e.Request)
+	if err != nil {
+		return err
+	}
+	after, err := c.next.Decide(ctx, e.Time, &same)
+	if err != nil {
+		return err
+	}
+	c.count(e.Time, before, after)
+	return nil
+}
+
+func (c *comparing) count(at time.Time, before, after *engine.Decision) {
+	t := &c.totals
+	t.Extent.count(at)
+	if before.Degraded || after.Degraded {
+		t.Degraded++
+	}
+	switch {
+	case before.Allowed && !after.Allowed:
+		t.ToDenied++
+		c.change(after).toDenied++
+	case !before.Allowed && after.Allowed:
+		t.ToAllowed++
+		c.change(before).toAllowed++
+	}
+}
+
+// change returns the numbers of who denies.
+func (c *comparing) change(denial *engine.Decision) *change {
+	by := ruleKey{rule: byUnmatched}
+	switch {
+	case len(denial.Verdicts) > 0:
+		by = ruleKey{denial.Verdicts[0].Rule.Name, denial.Verdicts[0].Key}
+	case denial.Reason == engine.Banned:
+		by.rule = byDeny
+	}
+	if c.changes[by] == nil {
+		c.changes[by] = &change{}
+	}
+	return c.changes[by]
+}
+
+func (c *comparing) comparison() *Comparison {
+	t := c.totals
+	rules := map[string]*change{}
+	for by, n := range c.changes {
+		if rules[by.rule] == nil {
+			rules[by.rule] = &change{}
+		}
+		rules[by.rule].add(n)
+		if by.key != "" {
+			t.Keys = append(t.Keys, KeyChange{by.rule, by.key, n.toDenied, n.toAllowed})
+		}
+	}
+	for name, n := range rules {
+		t.Rules = append(t.Rules, RuleChange{name, n.toDenied, n.toAllowed})
+	}
+	slices.SortFunc(t.Rules, func(a, b RuleChange) int {
+		return cmp.Or(cmp.Compare(b.ToDenied+b.ToAllowed, a.ToDenied+a.ToAllowed), cmp.Compare(a.Rule, b.Rule))
+	})
+	slices.SortFunc(t.Keys, func(a, b KeyChange) int {
+		return cmp.Or(cmp.Compare(b.ToDenied+b.ToAllowed, a.ToDenied+a.ToAllowed), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
+	})
+	t.Keys = t.Keys[:min(topKeys, len(t.Keys))]
+	return &t
+}

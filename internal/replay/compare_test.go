@@ -1,0 +1,174 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// compare sends a log through two documents.
+func compare(t *testing.T, current, next, log string) *Comparison {
+	t.Helper()
+	a, _ := newEngine(t, current, memory.New(0), &Failures{})
+	b, _ := newEngine(t, next, memory.New(0), &Failures{})
+	c, err := Compare(t.Context(), []Log{text(log)}, a, b, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const perIP = "rules: [{name: per-ip, key: 'ip:{ip}', limits: [{algorithm: fixed_window, capacity: %d, window: 10s}]}]"
+
+func TestCompare(t *testing.T) {
+	log := requests("0 /a", "1 /a", "2 /b", "3 /a", "11 /a", "12 /a", "13 /a")
+	var (
+		two, three = fmt.Sprintf(perIP, 2), fmt.Sprintf(perIP, 3)
+		open       = "rules: []"
+		extent     = Extent{Requests: 7, First: time.Unix(0, 0), Last: time.Unix(13, 0)}
+	)
+	for _, tc := range []struct {
+		name, current, next string
+		want                Comparison
+	}{
+		{"the same", two, two, Comparison{}},
+		{"tighter", three, two, Comparison{
+			ToDenied: 2, Rules: []RuleChange{{"per-ip", 2, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 2, 0}},
+		}},
+		{"looser", two, three, Comparison{
+			ToAllowed: 2, Rules: []RuleChange{{"per-ip", 0, 2}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 0, 2}},
+		}},
+		{"first rules", open, two, Comparison{
+			ToDenied: 3, Rules: []RuleChange{{"per-ip", 3, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 3, 0}},
+		}},
+		{"no more rules", two, open, Comparison{
+			ToAllowed: 3, Rules: []RuleChange{{"per-ip", 0, 3}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 0, 3}},
+		}},
+		{"on trial alone", open, "rules: [{name: r, key: all, mode: shadow, limits: [{capacity: 1, window: 1h}]}]", Comparison{}},
+		{"deny", open, "deny: [{path: /b}]\nrules: []", Comparison{ToDenied: 1, Rules: []RuleChange{{"deny", 1, 0}}}},
+		{"no deny", "deny: [{path: /b}]\nrules: []", open, Comparison{ToAllowed: 1, Rules: []RuleChange{{"deny", 0, 1}}}},
+		{"unmatched", open, "unmatched: deny\nskip: [{path: /a}]\nrules: []", Comparison{ToDenied: 1, Rules: []RuleChange{{"unmatched", 1, 0}}}},
+		{"an override", three, three + "\noverrides: {per-ip: {'ip:203.0.113.9': {deny: true}}}", Comparison{
+			ToDenied: 6, Rules: []RuleChange{{"per-ip", 6, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 6, 0}},
+		}},
+		{
+			// At 2 s and 13 s the one denies, from 11 s to 13 s the other.
+			"one way and the other", two, "rules: [{name: late, key: all, limits: [{algorithm: fixed_window, capacity: 4, window: 60s}]}]",
+			Comparison{
+				ToDenied: 2, ToAllowed: 2, Rules: []RuleChange{{"late", 2, 0}, {"per-ip", 0, 2}},
+				Keys: []KeyChange{{"late", "all", 2, 0}, {"per-ip", "ip:203.0.113.9", 0, 2}},
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.want.Extent = extent
+			if diff := cmp.Diff(&tc.want, compare(t, tc.current, tc.next, log)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Both sides see the request as it was sent, though each puts the client's address where its own document says.
+func TestCompareGivesEachItsOwnRequest(t *testing.T) {
+	const one = "rules: [{name: r, key: 'ip:{ip}', limits: [{algorithm: fixed_window, capacity: 1, window: 1h}]}]"
+	line := func(second int, client string) string {
+		return fmt.Sprintf(`{"time":%d,"ip":"203.0.113.9","headers":{"x-forwarded-for":"%s"}}`+"\n", second, client)
+	}
+	c := compare(t, "client_ip: {trusted_hops: 1}\n"+one, one, line(1, "192.0.2.1")+line(2, "192.0.2.2")+line(3, "192.0.2.1"))
+	want := &Comparison{
+		Extent: Extent{Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0)}, ToDenied: 1,
+		Rules: []RuleChange{{"r", 1, 0}}, Keys: []KeyChange{{"r", "ip:203.0.113.9", 1, 0}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMostChanged(t *testing.T) {
+	c := comparing{changes: map[ruleKey]*change{}}
+	deny := func(rule, key string) *engine.Decision {
+		return &engine.Decision{Verdicts: []engine.Verdict{{Rule: &rules.Rule{Name: rule}, Key: key}}}
+	}
+	for i := range 12 {
+		for range 1 + i/2 {
+			c.count(time.Unix(1, 0), &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
+		}
+	}
+	for range 5 {
+		c.count(time.Unix(1, 0), deny("a", "k09"), &engine.Decision{Allowed: true})
+	}
+	c.count(time.Unix(1, 0), &engine.Decision{Allowed: true, Degraded: true}, &engine.Decision{Allowed: true})
+	c.count(time.Unix(1, 0), deny("a", "k09"), &engine.Decision{Degraded: true})
+	got := c.comparison()
+	var keys []string
+	for _, k := range got.Keys {
+		keys = append(keys, fmt.Sprint(k.Rule, " ", k.Key, " ", k.ToDenied, " ", k.ToAllowed))
+	}
+	want := []string{"b k10 6 0", "b k11 6 0", "a k09 0 5", "b k08 5 0", "b k09 5 0", "b k06 4 0", "b k07 4 0", "b k04 3 0", "b k05 3 0", "b k02 2 0"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]RuleChange{{"b", 42, 0}, {"a", 0, 5}}, got.Rules); diff != "" {
+		t.Error(diff)
+	}
+	if got.Requests != 49 || got.Degraded != 2 {
+		t.Errorf("%d requests, %d degraded; want 49 and 2", got.Requests, got.Degraded)
+	}
+}
+
+func TestCompareReadsALogOnce(t *testing.T) {
+	opened := 0
+	log := Log{Name: "log", Format: JSONL, Open: func() (io.ReadCloser, error) {
+		opened++
+		return io.NopCloser(strings.NewReader(requests("1 /a") + "broken\n" + requests("2 /b"))), nil
+	}}
+	var a, b []string
+	var last Progress
+	c, err := Compare(t.Context(), []Log{log}, allowAll(&a), allowAll(&b), func(p Progress) { last = p }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 /a", "2 /b"}
+	if opened != 1 || !cmp.Equal(a, want) || !cmp.Equal(b, want) || last.Requests != 2 {
+		t.Errorf("opened %d times, asked %q and %q, told of %d requests", opened, a, b, last.Requests)
+	}
+	if c.Skipped != 1 || c.FirstSkipped == nil || c.FirstSkipped.Line != 2 {
+		t.Errorf("%d lines skipped, the first %v", c.Skipped, c.FirstSkipped)
+	}
+}
+
+func TestCompareThatFails(t *testing.T) {
+	broken := errors.New("no rules")
+	fails := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) { return nil, broken })
+	allows := allowAll(new([]string))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, tc := range []struct {
+		name          string
+		ctx           context.Context
+		log           string
+		current, next Decider
+		want          error
+	}{
+		{"the current engine", t.Context(), requests("1 /"), fails, allows, broken},
+		{"the next engine", t.Context(), requests("1 /"), allows, fails, broken},
+		{"nothing readable", t.Context(), "x\ny\n", allows, allows, ErrUnreadable},
+		{"interrupted", ended, requests("1 /"), allows, allows, context.Canceled},
+	} {
+		c, err := Compare(tc.ctx, []Log{text(tc.log)}, tc.current, tc.next, nil, nil)
+		if !errors.Is(err, tc.want) || c == nil || c.Requests != 0 {
+			t.Errorf("%s: %v, %+v", tc.name, err, c)
+		}
+	}
+}

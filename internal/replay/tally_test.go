@@ -1,0 +1,124 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// trials is a document with everything that keeps a request from being plainly allowed or denied.
+const trials = `
+deny: [{path: /admin}]
+skip: [{path: /health}]
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans: {free: {}, enterprise: {api: unlimited}}
+rules:
+  - name: api
+    when: {path: /api}
+    key: user:{jwt.sub}
+    overrides: true
+    limits:
+      - {name: day, algorithm: fixed_window, capacity: 100, window: 1d}
+      - {name: minute, algorithm: fixed_window, capacity: 2, window: 60s, candidate: 3}
+  - name: strict
+    when: {path: /api}
+    key: key:{apikey}
+    overrides: true
+    limits: [{algorithm: fixed_window, capacity: 1, window: 60s, candidate: 50%}]
+    mode: shadow
+  - name: later
+    key: all
+    limits: [{capacity: 1, window: 60s}]
+    mode: off
+overrides:
+  plan: {"user:banned": {deny: true}, "user:late": {plan: enterprise, until: "1970-01-01T00:01:00Z"}}
+  api: {"user:gone": {deny: true}, "user:free": {unlimited: true}, "user:big": {capacity: {minute: 9}}}
+  strict: {"key:bad": {deny: true}, "key:good": {unlimited: true}}
+`
+
+func TestTrials(t *testing.T) {
+	e, set := newEngine(t, trials, memory.New(0), &Failures{})
+	log := strings.Join([]string{
+		// The second is judged by api (2 in a minute, 3 on trial) and on trial by strict (1 in a minute).
+		`{"time":10,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
+		`{"time":11,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
+		`{"time":12,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // denied: strict is not asked
+		`{"time":13,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // the trial's state is that of the limit: it would allow this one too
+
+		`{"time":14,"path":"/api","jwt":{"sub":"big"},"apikey":"good"}`, // an override's capacity has no trial by units, and strict is lifted
+		`{"time":15,"path":"/api","jwt":{"sub":"eve"},"apikey":"bad"}`,  // shut out on trial
+
+		`{"time":16,"path":"/health"}`,
+		`{"time":17,"path":"/api","jwt":{"sub":"free"},"apikey":"good"}`,
+		`{"time":18,"path":"/api","jwt":{"sub":"rich","plan":"enterprise"},"apikey":"good"}`,
+		`{"time":19,"path":"/api","jwt":{"sub":"late"},"apikey":"good"}`, // on a plan that lifts the limits
+		`{"time":61,"path":"/api","jwt":{"sub":"late"},"apikey":"good"}`, // which has ended
+
+		`{"time":62,"path":"/admin"}`,
+		`{"time":63,"path":"/api","jwt":{"sub":"gone"}}`,
+		`{"time":64,"path":"/api","jwt":{"sub":"banned"}}`,
+
+		`{"time":65,"path":"/elsewhere"}`, // no rule covers it
+	}, "\n")
+	var out strings.Builder
+	report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: e, Rules: set.Rules, Decisions: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Elapsed = 0
+	want := &Report{
+		Extent:  Extent{Requests: 15, First: time.Unix(10, 0), Last: time.Unix(65, 0)},
+		Allowed: 10, Denied: 5, Exempt: 4, Banned: 3, WouldDeny: 2,
+		Rules: []RuleTotal{
+			{Rule: "api", Allowed: 5, Denied: 3},
+			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2},
+		},
+		Candidates: []CandidateTotal{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
+		TopDenied:  []KeyTotal{{"api", "user:ann", 2}, {"api", "user:gone", 1}},
+	}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wantLines := strings.Join([]string{
+		"10000000000\tapi\tuser:ann\t1\t1\t0", "10000000000\tstrict\tkey:k1\t1\t0\t0",
+		"11000000000\tapi\tuser:ann\t1\t0\t0", "11000000000\tstrict\tkey:k1\t0\t0\t49000000000",
+		"12000000000\tapi\tuser:ann\t0\t0\t48000000000",
+		"13000000000\tapi\tuser:ann\t0\t0\t47000000000",
+		"14000000000\tapi\tuser:big\t1\t8\t0",
+		"15000000000\tapi\tuser:eve\t1\t1\t0", "15000000000\tstrict\tkey:bad\t0\t0\t-1",
+		"61000000000\tapi\tuser:late\t1\t1\t0",
+		"63000000000\tapi\tuser:gone\t0\t0\t-1",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(wantLines, out.String()); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+}
+
+// A lower capacity on trial counts what it would have denied. Of a limit that others of its rule have denied, it says
+// nothing.
+func TestLowerCandidates(t *testing.T) {
+	e, set := newEngine(t, `
+rules:
+  - name: r
+    key: all
+    limits:
+      - {name: a, algorithm: fixed_window, capacity: 4, window: 1h, candidate: 50%}
+      - {name: b, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 1}
+      - {name: c, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 9}
+      - {name: d, algorithm: fixed_window, capacity: 100, window: 1h}
+`, memory.New(0), &Failures{})
+	report, err := Run(t.Context(), []Log{text(requests("1 /", "2 /", "3 /", "4 /"))}, Options{Engine: e, Rules: set.Rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []CandidateTotal{{"r.a", 1, 0}, {"r.b", 2, 0}, {"r.c", 0, 1}}
+	if diff := cmp.Diff(want, report.Candidates); diff != "" || report.Allowed != 3 {
+		t.Errorf("%d allowed, candidates (-want +got):\n%s", report.Allowed, diff)
+	}
+}
