@@ -1,0 +1,241 @@
+package imports
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// sent is an entry of a descriptor that a proxy sends.
+type sent struct{ key, value string }
+
+// service is the lookup of envoyproxy/ratelimit, as its README tells it, over what was read of a file.
+type service struct{ descriptors []*descriptor }
+
+func newService(t *testing.T, f File) service {
+	tree, root, err := readTree(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := envoyFile{tree: tree, losses: &losses{}, domain: map[string]map[string]bool{}}
+	_, descriptors := reader.read(root)
+	return service{descriptors}
+}
+
+// lookup returns the descriptor whose limit a request's descriptor meets, nil for none, and the name of its counter.
+func (s service) lookup(entries []sent) (met *descriptor, counter string) {
+	list := s.descriptors
+	for _, e := range entries {
+		if met = take(list, e); met == nil {
+			return nil, ""
+		}
+		value := e.value
+		if met.shared {
+			value = met.value
+		}
+		counter += "|" + e.key + "_" + value
+		list = met.children
+	}
+	return met, counter
+}
+
+// take returns the descriptor of a list that takes an entry: of the same value, else the first wildcard, else the one
+// without a value.
+func take(list []*descriptor, e sent) *descriptor {
+	var wild, any *descriptor
+	for _, d := range list {
+		switch {
+		case d.key != e.key:
+		case d.value == e.value:
+			return d
+		case d.value == "":
+			any = d
+		case wild == nil && strings.Contains(d.value, "*") && takes(d.value, e.value):
+			wild = d
+		}
+	}
+	if wild != nil {
+		return wild
+	}
+	return any
+}
+
+// takes reports whether a pattern takes a value, trying every length for the first star.
+func takes(pattern, value string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == value
+	}
+	rest, ok := strings.CutPrefix(value, before)
+	for i := 0; ok && i <= len(rest); i++ {
+		if takes(after, rest[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// chains returns every chain of keys that a file has descriptors for.
+func chains(list []*descriptor, above []string) (all [][]string) {
+	for _, d := range list {
+		chain := append(slices.Clone(above), d.key)
+		all = append(append(all, chain), chains(d.children, chain)...)
+	}
+	slices.SortFunc(all, slices.Compare)
+	return slices.CompactFunc(all, slices.Equal)
+}
+
+// applied is what limits a request, by both accounts.
+type applied struct {
+	Limits []string // "capacity/window", with "shadow" where it is on trial
+	Denied bool
+}
+
+// The rules that come of a file limit a request by what the service would have limited it by, and count it where the
+// service would have: over random files and requests, wherever all of a file could be carried over.
+func TestRulesDoAsTheService(t *testing.T) {
+	const files, requests = 400, 30
+	r := rand.New(rand.NewPCG(1, 2))
+	pairs := make([]string, len(world))
+	for i, w := range world {
+		pairs[i] = w.key + "=" + w.source
+	}
+	whole := 0
+	for range files {
+		text := randomFile(r)
+		f := File{"f.yaml", []byte(text)}
+		d, err := Envoy(said(t, pairs...), f)
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		set, err := rules.Parse("imported.yaml", d.YAML)
+		if err != nil {
+			t.Fatalf("%v in:\n%s\nof:\n%s", err, d.YAML, text)
+		}
+		if slices.ContainsFunc(d.Lost, isReal) {
+			continue
+		}
+		whole++
+		s, same := newService(t, f), counters{map[string]string{}, map[string]string{}}
+		for range requests {
+			values := map[string]string{}
+			for _, w := range world {
+				values[w.key] = w.sent[r.IntN(len(w.sent))]
+			}
+			want, theirs := byService(s, values)
+			got, ours := byRules(set, values)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%v (-service +rules):\n%s\nfile:\n%s\nrules:\n%s\nlost: %v", values, diff, text, d.YAML, d.Lost)
+			}
+			if !want.Denied {
+				same.check(t, theirs, ours, text)
+			}
+		}
+	}
+	if whole < files/3 {
+		t.Errorf("only %d of %d files were carried over whole", whole, files)
+	}
+}
+
+// isReal tells a loss that changes what limits a request from a remark.
+func isReal(l Lost) bool {
+	for _, remark := range []string{"callers without", "IPv6 addresses", "a counter for each path", "the exact spelling of paths", "requests_per_unit: 0", "so there is nothing to lift", "no descriptor has this key"} {
+		if strings.Contains(l.What+l.Why, remark) {
+			return false
+		}
+	}
+	return true
+}
+
+// byService returns what the service takes, and the counter of each limit by its text.
+func byService(s service, values map[string]string) (a applied, counter map[string]string) {
+	counter = map[string]string{}
+	for _, chain := range chains(s.descriptors, nil) {
+		entries := make([]sent, len(chain))
+		for i, key := range chain {
+			entries[i] = sent{key, values[key]}
+		}
+		met, name := s.lookup(entries)
+		if met == nil || met.limit == nil || met.limit.unlimited {
+			continue
+		}
+		if met.limit.requests == 0 && !met.shadow {
+			a.Denied = true
+		}
+		limit := written(met.limit.requests, met.limit.window, met.shadow)
+		a.Limits = append(a.Limits, limit)
+		counter[limit] += name
+	}
+	return a.sorted(), counter
+}
+
+// byRules returns what the rules take, and the counter of each limit by its text.
+func byRules(set *rules.Set, values map[string]string) (a applied, counter map[string]string) {
+	req := &rules.Request{
+		Method: values["method"], Path: values["path"], IP: netip.MustParseAddr(values["remote_address"]),
+		Claims: map[string]any{"tenant": values["tenant"], "sub": values["user"], "plan": values["plan"]},
+	}
+	a.Denied = set.Banned(req)
+	counter = map[string]string{}
+	for _, r := range set.Match(nil, req) {
+		var o *rules.Override
+		if key, ok := r.AppendOverrideKey(nil, req); ok {
+			o = set.Override(r.Name, string(key))
+		}
+		terms := r.Terms(req, "", o, time.Unix(0, 0))
+		switch {
+		case terms.Denied:
+			a.Denied = true
+		case !terms.Unlimited:
+			l := terms.Limits[0]
+			limit := written(l.Capacity, windowOf(l.Window), r.Mode == rules.Shadow)
+			a.Limits = append(a.Limits, limit)
+			counter[limit] += "|" + r.Name + "|" + string(r.AppendKey(nil, req))
+		}
+	}
+	return a.sorted(), counter
+}
+
+func written(capacity int64, window string, shadow bool) string {
+	text := fmt.Sprintf("%d/%s", capacity, window)
+	if shadow {
+		text += " shadow"
+	}
+	return text
+}
+
+// sorted forgets the limits of what is denied outright: nothing is counted then.
+func (a applied) sorted() applied {
+	if a.Denied {
+		a.Limits = nil
+	}
+	slices.Sort(a.Limits)
+	return a
+}
+
+// counters are those of the service and of the rules that hold the same: one of the one for each of the other.
+type counters struct{ theirs, ours map[string]string }
+
+func (c counters) check(t *testing.T, theirs, ours map[string]string, text string) {
+	for limit, name := range theirs {
+		a, b := limit+name, limit+ours[limit]
+		if strings.Contains(a, "path_") {
+			continue // by the route, and listed
+		}
+		if known, ok := c.theirs[a]; ok && known != b {
+			t.Fatalf("one counter of the service, %s, is two here, %s and %s, of:\n%s", a, known, b, text)
+		}
+		if known, ok := c.ours[b]; ok && known != a {
+			t.Fatalf("one counter here, %s, is two of the service, %s and %s, of:\n%s", b, known, a, text)
+		}
+		c.theirs[a], c.ours[b] = b, a
+	}
+}

@@ -1,0 +1,114 @@
+package imports
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+func TestPathPattern(t *testing.T) {
+	for _, tt := range []struct{ value, pattern, why string }{
+		{"/", "/", ""}, {"/a", "/a", ""}, {"/a/", "/a", ""}, {"/a//b/../c", "/a/c", ""}, {"/*", "/**", ""}, {"/a/*", "/a/**", ""},
+		{"/a*", "/a*/**", ""}, {"/a/*/b", "/a/**/b", ""}, {"/a/*/b*", "/a/**/b*/**", ""}, {"/*/*", "/**/**", ""},
+		{"/a*/b", "", "a star takes slashes"}, {"/a*b", "", "a star takes slashes"}, {"/*b*", "", "a star takes slashes"},
+		{"a", "", "begins with a slash"}, {"*", "", "begins with a slash"}, {"/a?b=*", "", "query string"},
+	} {
+		pattern, why := pathPattern(tt.value)
+		if pattern != tt.pattern || !strings.Contains(why, tt.why) || (why == "") != (tt.why == "") {
+			t.Errorf("%s: got %s, %q, want %s, %q", tt.value, pattern, why, tt.pattern, tt.why)
+		}
+	}
+}
+
+// A pattern of paths takes every path that the service's wildcards take, in the form that paths are cleaned to.
+func TestPathPatternTakesAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	word := func(letters string, most int) string {
+		var b strings.Builder
+		b.WriteByte('/')
+		for range r.IntN(most) {
+			b.WriteByte(letters[r.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	taken := 0
+	for range 1000 {
+		value := word("ab*//", 6)
+		pattern, why := pathPattern(value)
+		if why != "" {
+			continue
+		}
+		set, err := rules.Parse("f", []byte("rules: [{name: r, when: {path: "+quote(pattern)+"}, key: all, limits: [{capacity: 1, window: 1m}]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			path := word("abc/", 8)
+			if !takes(value, path) {
+				continue
+			}
+			taken++
+			if !set.Rules[0].Matches(&rules.Request{Path: path}) {
+				t.Errorf("%s takes %s, and %s does not", value, path, pattern)
+			}
+		}
+	}
+	if taken < 500 {
+		t.Errorf("only %d paths were taken", taken)
+	}
+}
+
+// The two ways to try a wildcard agree.
+func TestWildcardTakes(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	word := func(letters string) string {
+		var b strings.Builder
+		for range r.IntN(7) {
+			b.WriteByte(letters[r.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	for range 20000 {
+		pattern, value := word("ab*")+"*"+word("ab*"), word("ab")
+		if got, want := wildcardTakes(pattern, value), takes(pattern, value); got != want {
+			t.Fatalf("%s takes %s: got %v, want %v", pattern, value, got, want)
+		}
+	}
+}
+
+// Where two patterns take the same value, they may meet.
+func TestMayMeet(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	word := func(letters string) string {
+		b := "/"
+		for range r.IntN(4) {
+			b += string(letters[r.IntN(len(letters))])
+		}
+		return b
+	}
+	for range 20000 {
+		a, b, value := word("ab")+"*"+word("ab*"), word("ab")+"*", word("ab")+word("ab")
+		if takes(a, value) && takes(b, value) && !mayMeet(a, b) {
+			t.Fatalf("%s and %s both take %s", a, b, value)
+		}
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for _, tt := range []struct {
+		value, cidr, key string
+		ok               bool
+	}{
+		{"192.0.2.1", "192.0.2.1/32", "192.0.2.1", true}, {"192.0.2.0/24", "192.0.2.0/24", "", true},
+		{"2001:db8::1", "2001:db8::1/128", "", true}, {"2001:DB8::/32", "2001:db8::/32", "", true},
+		{"192.0.2.1/24", "", "", false}, {"::ffff:192.0.2.1", "", "", false}, {"fe80::1%eth0", "", "", false}, {"home", "", "", false}, {"", "", "", false},
+		{"192.0.2.01", "", "", false},
+	} {
+		s := &step{meaning: meaning{"ip", tt.value}}
+		if cidr, key, ok := s.network(); cidr != tt.cidr || key != tt.key || ok != tt.ok {
+			t.Errorf("%s: got %s, %s, %v", tt.value, cidr, key, ok)
+		}
+	}
+}

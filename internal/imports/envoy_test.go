@@ -1,0 +1,279 @@
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the service refuses is an error with its place, and everything at once.
+func TestEnvoyErrors(t *testing.T) {
+	for _, tt := range []struct{ name, yaml, want string }{
+		{"no YAML", "domain: [", "f.yaml:1:9: not YAML"},
+		{"nothing", "# nothing\n", "f.yaml:1:1: the document is empty"},
+		{"a list", "- 1\n", "f.yaml:1:1: must be a map, and is a list"},
+		{"another file", "static_resources: {}\n", "f.yaml:1:19: static_resources: unknown field: there are domain, descriptors"},
+		{"no domain", "descriptors: []\n", "f.yaml:1:1: domain is missing"},
+		{"empty domain", "domain: ''\n", "domain is missing"},
+		{"no list", "domain: d\ndescriptors: x\n", `f.yaml:2:14: descriptors: must be a list, and is "x"`},
+		{"no map", "domain: d\ndescriptors: [x]\n", `f.yaml:2:15: descriptors[0]: must be a map, and is "x"`},
+		{"no key", "domain: d\ndescriptors:\n  - value: x\n", "f.yaml:3:5: descriptors[0]: key is missing"},
+		{"key of no kind", "domain: d\ndescriptors:\n  - key: [x]\n", "f.yaml:3:10: descriptors[0].key: must be text, and is a list"},
+		{"unknown", "domain: d\ndescriptors:\n  - {key: x, ratelimit: {}}\n", "descriptors[0].ratelimit: unknown field: there are key, value"},
+		{"twice", "domain: d\ndescriptors:\n  - {key: x, key: y}\n", "f.yaml:3:14: descriptors[0].key: is there twice, first in line 3"},
+		{"same", "domain: d\ndescriptors:\n  - {key: x, value: 1}\n  - {key: x, value: '1'}\n", "f.yaml:4:5: descriptors[1]: x=1 is there twice"},
+		{"no unit", limited("{requests_per_unit: 1}"), `f.yaml:3:26: descriptors[0].rate_limit: unit "" is none of`},
+		{"wrong unit", limited("{unit: fortnight}"), `unit "fortnight" is none of second, minute, hour, day, week, month and year`},
+		{"unlimited unit", limited("{unit: day, unlimited: true}"), "f.yaml:3:33: descriptors[0].rate_limit.unit: goes with no limit that is unlimited"},
+		{"negative", limited("{unit: day, requests_per_unit: -1}"), `requests_per_unit: must be a whole number from 0 to 4294967295, and is "-1"`},
+		{"too many", limited("{unit: day, requests_per_unit: 4294967296}"), `and is "4294967296"`},
+		{"part", limited("{unit: day, requests_per_unit: 1.5}"), `and is "1.5"`},
+		{"multiplier", limited("{unit: day, unit_multiplier: 0}"), "unit_multiplier: must be a whole number from 1 to 3650"},
+		{"long", limited("{unit: year, unit_multiplier: 11}"), "unit_multiplier: must be a whole number from 1 to 10"},
+		{"replaces nothing", limited("{unit: day, replaces: [{name: ''}]}"), "rate_limit.replaces[0]: must name another limit"},
+		{"replaces itself", limited("{unit: day, name: a, replaces: [{name: a}]}"), "must name another limit"},
+		{"flag", "domain: d\ndescriptors:\n  - {key: x, shadow_mode: 1}\n", `shadow_mode: must be true or false, and is "1"`},
+		{"no star to share", "domain: d\ndescriptors:\n  - {key: x, value: y, share_threshold: true}\n", "share_threshold: goes with a value that contains *"},
+		{"anchors", "domain: &d x\n", "anchors are not supported"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := Envoy(Sources{}, File{"f.yaml", []byte(tt.yaml)})
+			if d != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, %v, want %s", d, err, tt.want)
+			}
+		})
+	}
+	two := File{"g.yaml", []byte("domain: d\ndescriptors: [{key: x}]\n")}
+	_, err := Envoy(Sources{}, two, two, File{"h.yaml", []byte("domain: {}\n")})
+	want := "g.yaml:2:15: descriptors[0]: x is there twice: remove one of them\n" +
+		"h.yaml:1:9: domain: must be text, and is a map\nh.yaml:1:1: domain is missing: this is no descriptor file of envoyproxy/ratelimit"
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+func limited(limit string) string {
+	return "domain: d\ndescriptors:\n  - {key: x, rate_limit: " + limit + "}\n"
+}
+
+// Each case is one list of descriptors and what becomes of it: the rules, without their comments, and what is lost.
+func TestEnvoyMapping(t *testing.T) {
+	const per = "rate_limit: {unit: second, requests_per_unit: %d}"
+	limit := func(n int) string { return fmt.Sprintf(per, n) }
+	for _, tt := range []struct {
+		name  string
+		pairs []string
+		list  []string
+		want  []string // lines that the document has
+		lost  []string // what and why, in part
+	}{
+		{"zero of a path", nil, []string{"{key: path, value: /x, " + limit(0) + "}"},
+			[]string{"- {path: /x}", "rules: []"}, []string{"requests_per_unit: 0: it is in deny"}},
+		{"zero of an address at a path", nil, []string{"{key: remote_address, value: 192.0.2.1, descriptors: [{key: path, value: /x, " + limit(0) + "}]}"},
+			[]string{`- {cidrs: ["192.0.2.1/32"], path: /x}`}, []string{"told that they are blocked"}},
+		{"zero of an IPv6 address", nil, []string{`{key: remote_address, value: "2001:db8::1", ` + limit(0) + "}"},
+			[]string{`- {cidrs: ["2001:db8::1/128"]}`}, []string{"told that they are blocked"}},
+		{"zero of everything", nil, []string{"{key: remote_address, " + limit(0) + "}"},
+			[]string{"rules: []"}, []string{"remote_address: requests_per_unit is 0"}},
+		{"zero of a claim", []string{"user=jwt.sub"}, []string{"{key: user, value: kim, " + limit(0) + "}"},
+			[]string{"rules: []"}, []string{"user=kim: requests_per_unit is 0"}},
+		{"zero on trial", nil, []string{"{key: path, value: /x, shadow_mode: true, " + limit(0) + "}"},
+			[]string{"rules: []"}, []string{"path=/x: requests_per_unit is 0"}},
+		{"zero of a wildcard with an exception", nil, []string{"{key: path, value: /x/*, " + limit(0) + "}", "{key: path, value: /x/y, " + limit(1) + "}"},
+			[]string{"- name: path-x-y"}, []string{"path=/x/*: requests_per_unit is 0", "the exact spelling of paths"}},
+		{"zero beside a trial", []string{"user=jwt.sub"}, []string{"{key: user, shadow_mode: true, " + limit(9) + "}", "{key: user, value: kim, shadow_mode: true, " + limit(0) + "}"},
+			[]string{"mode: shadow"}, []string{"callers without jwt.sub", "user=kim: requests_per_unit is 0, and a deny is never in shadow mode"}},
+
+		{"one address", nil, []string{"{key: remote_address, value: 192.0.2.1, " + limit(5) + "}"},
+			[]string{"rules: []"}, []string{"remote_address=192.0.2.1: no rule can be for one value of ip alone"}},
+		{"no address", nil, []string{"{key: remote_address, " + limit(5) + "}", "{key: remote_address, value: home, " + limit(5) + "}"},
+			[]string{"- name: remote-address"}, []string{"IPv6 addresses one by one", "remote_address=home: is no IPv4 address"}},
+		{"zero of no address", nil, []string{"{key: remote_address, value: home, " + limit(0) + "}"},
+			[]string{"rules: []"}, []string{"remote_address=home: requests_per_unit is 0"}},
+
+		{"a claim, another unit", []string{"user=jwt.sub"}, []string{"{key: user, " + limit(5) + "}", "{key: user, value: kim, rate_limit: {unit: day, requests_per_unit: 7}}"},
+			[]string{"overrides: true", `"user:kim": {limits: [{algorithm: fixed_window, capacity: 7, window: 1d}]}`}, []string{"callers without jwt.sub"}},
+		{"an API key", []string{"key=apikey"}, []string{"{key: key, " + limit(5) + "}", "{key: key, value: abc, " + limit(9) + "}"},
+			[]string{`key: "key:{apikey}"`, "when: {caller: known}", `"key:abc": {capacity: 9}`}, []string{"callers without apikey"}},
+		{"the specific one alone on trial", []string{"user=jwt.sub"}, []string{"{key: user, " + limit(5) + "}", "{key: user, value: kim, shadow_mode: true, " + limit(9) + "}"},
+			[]string{"unless: {match: {jwt.sub: kim}}", "when: {match: {jwt.sub: kim}}", "mode: shadow"}, []string{"callers without jwt.sub"}},
+		{"both on trial", []string{"user=jwt.sub"}, []string{"{key: user, shadow_mode: true, " + limit(5) + "}", "{key: user, value: kim, shadow_mode: true, " + limit(9) + "}"},
+			[]string{"mode: shadow", `"user:kim": {capacity: 9}`}, []string{"callers without jwt.sub"}},
+		{"a general one that is unlimited", []string{"user=jwt.sub"}, []string{"{key: user, rate_limit: {unlimited: true}}", "{key: user, value: kim, " + limit(9) + "}"},
+			[]string{"- name: user-kim", "when: {match: {jwt.sub: kim}}", "key: all"}, []string{"user: unlimited: nothing limits"}},
+		{"unlimited, and nothing to lift", []string{"user=jwt.sub"}, []string{"{key: user, value: kim, rate_limit: {unlimited: true}}"},
+			[]string{"rules: []"}, []string{"user=kim: unlimited: nothing limits"}},
+		{"values that look like escapes", []string{"user=jwt.sub"}, []string{"{key: user, " + limit(5) + "}", "{key: user, value: '-', " + limit(9) + "}",
+			"{key: user, value: 'a%3Ab|é', " + limit(8) + "}", "{key: user, value: 'a:b|é', " + limit(7) + "}"},
+			[]string{`"user:%2D": {capacity: 9}`, `"user:a%253Ab%7C%C3%A9": {capacity: 8}`, `"user:a:b|é": {capacity: 7}`}, []string{"callers without"}},
+		{"a value that is too long", []string{"user=jwt.sub"}, []string{"{key: user, " + limit(5) + "}", "{key: user, value: " + strings.Repeat("x", 5000) + ", " + limit(9) + "}"},
+			[]string{"- name: user"}, []string{"callers without", "…: is longer than what an override can be for"}},
+
+		{"headers lower", nil, []string{"{key: x-user, " + limit(5) + "}", "{key: x-user, value: kim, " + limit(5) + "}"},
+			[]string{`"x-user:kim": {capacity: 5}`}, []string{"requests without header.x-user"}},
+		{"headers higher", nil, []string{"{key: x-user, " + limit(5) + "}", "{key: x-user, value: kim, " + limit(6) + "}"},
+			[]string{"- name: x-user"}, []string{"requests without", "x-user=kim: a client can send what it likes there, so no value may be limited less"}},
+		{"headers unlimited", nil, []string{"{key: x-user, " + limit(5) + "}", "{key: x-user, value: kim}"},
+			[]string{"- name: x-user"}, []string{"requests without", "x-user=kim: a client can send"}},
+		{"one header", nil, []string{"{key: x-user, value: kim, " + limit(6) + "}"},
+			[]string{"rules: []"}, []string{"x-user=kim: a client can send what it likes there, so no rule can be for one value"}},
+		{"a query parameter", []string{"q=query.q", "id=path.id"}, []string{"{key: q, descriptors: [{key: id, " + limit(6) + "}]}"},
+			[]string{`key: "q:{query.q}|id:{path.id}"`}, []string{"requests without query.q", "requests without path.id"}},
+
+		{"methods", nil, []string{"{key: method, value: get, " + limit(6) + "}"}, []string{"when: {methods: [get]}"}, nil},
+		{"no method", nil, []string{"{key: method, value: G T, " + limit(6) + "}"}, []string{"rules: []"}, []string{`is no method`}},
+		{"stage", []string{"s=stage"}, []string{"{key: s, " + limit(6) + "}"}, []string{`key: "s:{stage}"`}, nil},
+		{"one stage", []string{"s=stage"}, []string{"{key: s, value: beta, " + limit(6) + "}"}, []string{"rules: []"}, []string{"no rule can be for one value of stage"}},
+		{"route", []string{"r=route"}, []string{`{key: r, value: "/v1/{id}", ` + limit(6) + "}"}, []string{`when: {route: "/v1/{id}"}`}, nil},
+		{"no path", nil, []string{"{key: path, value: x, " + limit(6) + "}"}, []string{"rules: []"}, []string{"path=x: a path begins with a slash"}},
+		{"path of a template", nil, []string{`{key: path, value: "/x/{id}", ` + limit(6) + "}"}, []string{"rules: []"}, []string{"a path has no template parameters"}},
+		{"path with a slash behind", nil, []string{"{key: ':path', value: /x/, " + limit(6) + "}"}, []string{"when: {path: /x}"}, []string{"the exact spelling of paths"}},
+		{"any, counted", []string{"c=any"}, []string{"{key: c, " + limit(6) + "}"}, []string{"key: all"}, nil},
+		{"two values at once", []string{"a=jwt.plan", "b=jwt.plan"}, []string{"{key: a, value: x, descriptors: [{key: b, value: y, " + limit(6) + "}]}"},
+			[]string{"rules: []"}, []string{"a=x > b=y: it asks for two values of jwt.plan at once"}},
+		{"one value twice", []string{"a=jwt.plan", "b=jwt.plan"}, []string{"{key: a, value: x, descriptors: [{key: b, value: x, " + limit(6) + "}]}"},
+			[]string{"when: {match: {jwt.plan: x}}"}, nil},
+		{"odd words", []string{"a=jwt.a"}, []string{`{key: a, value: "\"<Ünï|x\\\n: #\"", ` + limit(6) + "}"},
+			[]string{"- name: a-n-x", `when: {match: {jwt.a: "\"\u003cÜnï|x\\\n: #\""}}`}, nil},
+		{"words of YAML", []string{"a=jwt.a"}, []string{"{key: a, value: yes, " + limit(6) + "}", "{key: a, value: 007, " + limit(6) + "}", "{key: a, value: 'null', " + limit(6) + "}"},
+			[]string{`when: {match: {jwt.a: "yes"}}`, `when: {match: {jwt.a: "007"}}`, `when: {match: {jwt.a: "null"}}`}, nil},
+
+		{"exceptions on two levels", []string{"a=jwt.a", "b=jwt.b"},
+			[]string{"{key: a, descriptors: [{key: b, " + limit(5) + "}, {key: b, value: x, " + limit(6) + "}]}", "{key: a, value: y}"},
+			[]string{`unless: {match: {jwt.a: "y"}}`}, []string{"callers without jwt.a", "callers without jwt.b", "rule a-b: all but b=x: unless cannot say this exception"}},
+		{"exceptions that no rule can say", []string{"b=jwt.b"},
+			[]string{"{key: x-a, descriptors: [{key: b, " + limit(5) + "}]}", "{key: x-a, value: 1}", "{key: x-a, value: 2}", "{key: x-a, value: 3}", "{key: x-a, value: 4}", "{key: x-a, value: 5}"},
+			[]string{`key: "x-a:{header.x-a}|b:{jwt.b}"`},
+			[]string{"requests without header.x-a", "callers without jwt.b", "rule x-a-b: all but x-a=1, x-a=2, x-a=3 and 2 more: unless cannot"}},
+		{"labels of one key", []string{"generic_key:a=path:/a", "generic_key:b=jwt.plan:b", "generic_key=any"},
+			[]string{"{key: generic_key, " + limit(5) + "}", "{key: generic_key, value: a, " + limit(6) + "}", "{key: generic_key, value: b, " + limit(7) + "}"},
+			[]string{"when: {path: /a}", "when: {match: {jwt.plan: b}}", "unless: {path: /a}"}, []string{"rule generic-key: all but generic_key=b", "the exact spelling"}},
+		{"a label for every request", []string{"generic_key:a=any", "generic_key=any"},
+			[]string{"{key: generic_key, " + limit(5) + "}", "{key: generic_key, value: a, " + limit(6) + "}"},
+			[]string{"- name: generic-key", "- name: generic-key-a"}, []string{"rule generic-key: all but generic_key=a"}},
+
+		{"stars in claims", []string{"a=jwt.a"}, []string{"{key: a, value: x*, " + limit(5) + "}"}, []string{"rules: []"}, []string{"a=x*: values are compared whole here"}},
+		{"stars without a limit", nil, []string{"{key: path, " + limit(5) + "}", "{key: path, value: /x/*}"}, []string{"unless: {path: /x/**}"}, []string{"a counter for each path"}},
+		{"stars that cannot be said", []string{"a=jwt.a"}, []string{"{key: a, " + limit(5) + "}", "{key: a, value: x*}"}, []string{"- name: a"},
+			[]string{"callers without", "a=x*: unlimited: values are compared whole here"}},
+		{"a general star", []string{"a=jwt.a"}, []string{"{key: a, value: '**', " + limit(5) + "}", "{key: a, value: '*', " + limit(6) + "}"}, []string{"capacity: 5"},
+			[]string{"callers without", "a=*: another descriptor beside it takes every value first"}},
+		{"a general star after the plain one", []string{"a=jwt.a"}, []string{"{key: a, " + limit(5) + "}", "{key: a, value: '*', " + limit(6) + "}"}, []string{"capacity: 6"},
+			[]string{"a: another descriptor beside it takes every value first", "callers without"}},
+		{"the first of two stars", nil, []string{"{key: path, value: /a/*, " + limit(5) + "}", "{key: path, value: /a/b/*, " + limit(6) + "}", "{key: path, value: /c/*, " + limit(7) + "}"},
+			[]string{"when: {path: /a/**}", "unless: {path: /a/**}", "when: {path: /c/**}"}, []string{"the exact spelling", "a counter for each path"}},
+
+		{"replaces what another limit is an exception from", []string{"a=jwt.a", "b=jwt.b"},
+			[]string{"{key: a, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: a, value: x, shadow_mode: true, " + limit(1) + "}",
+				"{key: b, value: y, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
+			[]string{"- name: old", "unless: {match: {jwt.a: x}}"}, []string{"callers without", "replaces: rule b-y beside rule old: unless cannot say"}},
+		{"replaces by a rule for all", []string{"a=jwt.a", "b=jwt.b"},
+			[]string{"{key: a, value: x, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: b, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
+			[]string{"- name: old"}, []string{"callers without", "replaces: rule b beside rule old: unless cannot say"}},
+		{"replaces by an override", []string{"a=jwt.a", "b=jwt.b"},
+			[]string{"{key: a, value: x, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: b, " + limit(1) + "}", "{key: b, value: y, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
+			[]string{"- name: old"}, []string{"callers without", "replaces: old: takes two rules"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := "domain: d\ndescriptors:\n"
+			for _, d := range tt.list {
+				file += "  - " + d + "\n"
+			}
+			d, err := Envoy(said(t, tt.pairs...), File{"f.yaml", []byte(file)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hasLines(t, d, tt.want)
+			hasLost(t, d, tt.lost)
+		})
+	}
+}
+
+// hasLines checks for lines, in any indentation, and that there is a rule for no more than those that are named.
+func hasLines(t *testing.T, d *Document, want []string) {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(string(d.YAML)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " # ")
+		lines = append(lines, line)
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(lines, func(line string) bool {
+			return line == w || strings.HasPrefix(line, "limits:") && strings.Contains(line, w)
+		}) {
+			t.Errorf("no line %s in:\n%s", w, d.YAML)
+		}
+	}
+}
+
+func hasLost(t *testing.T, d *Document, want []string) {
+	t.Helper()
+	if len(d.Lost) != len(want) {
+		t.Errorf("got %d lost, want %d: %s", len(d.Lost), len(want), d.Lost)
+		return
+	}
+	for i, l := range d.Lost {
+		if !strings.Contains(l.String(), want[i]) {
+			t.Errorf("lost: %s\nwant: %s", l, want[i])
+		}
+		if !strings.HasPrefix(l.Place, "f.yaml:") {
+			t.Errorf("the place of %s is %s", l.What, l.Place)
+		}
+	}
+}
+
+// Descriptors below each other could multiply what unless says without end.
+func TestTooManyExceptions(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("domain: d\ndescriptors:\n")
+	for i := range 500 {
+		fmt.Fprintf(&b, "  - {key: a, value: v%d}\n", i)
+	}
+	b.WriteString("  - key: a\n    descriptors:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "      - {key: b%d, rate_limit: {unit: day, requests_per_unit: 1}}\n", i)
+	}
+	pairs := []string{"a=jwt.a"}
+	for i := range 1000 {
+		pairs = append(pairs, fmt.Sprintf("b%d=any", i))
+	}
+	d, err := Envoy(said(t, pairs...), File{"f.yaml", []byte(b.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(d.YAML), ", v"); n > maxExempt {
+		t.Errorf("%d exceptions are made", n)
+	}
+	if last := d.Lost[len(d.Lost)-1].String(); !strings.Contains(last, "rule a-b999: all but a=v0, a=v1, a=v2 and 497 more") {
+		t.Errorf("the last that is lost is %s", last)
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("domain: d\ndescriptors:\n")
+	for i := range 600 {
+		fmt.Fprintf(&b, "  - {key: a, value: %02000d, rate_limit: {unit: day, requests_per_unit: 1}}\n", i)
+	}
+	d, err := Envoy(said(t, "a=jwt.a"), File{"f.yaml", []byte(b.String())})
+	if d != nil || err == nil || !strings.Contains(err.Error(), "comes to 600 rules in more than 1048576 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ten thousand values of one key are ten thousand overrides of one rule, in little time.
+func TestManyValues(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("domain: d\ndescriptors:\n  - {key: user, rate_limit: {unit: day, requests_per_unit: 1}}\n")
+	for i := range 9000 {
+		fmt.Fprintf(&b, "  - {key: user, value: u%d, rate_limit: {unit: day, requests_per_unit: %d}}\n", i, i+1)
+	}
+	d, err := Envoy(said(t, "user=jwt.sub"), File{"f.yaml", []byte(b.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(d.YAML), `"user:u`); n != 9000 {
+		t.Errorf("%d overrides", n)
+	}
+}
