@@ -84,8 +84,8 @@ mutants: ## change PACKAGES (default: limit memory dynamo redis) bit by bit; lis
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants
 	@$(LOCAL) .cache/bin/mutants $(if $(BUDGET),-budget $(BUDGET)) $(if $(JSON),-json) $(PACKAGES)
 
-build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/
-	cd infra && go run ./lambdazip -o ../dist authorizer backend
+build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE goes into the authorizer's
+	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist backend
 
 .PHONY: dist/slidegate # go build knows better than make what is out of date
 dist/slidegate:

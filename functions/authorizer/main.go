@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -15,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 func main() {
@@ -29,8 +32,8 @@ func main() {
 
 // build reads SLIDEGATE_COUNTERS and SLIDEGATE_RULES, the names of the tables, and SLIDEGATE_DEADLINE, a duration.
 func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
-	counters, rules := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
-	if counters == "" || rules == "" {
+	counters, rulesTable := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
+	if counters == "" || rulesTable == "" {
 		return nil, errors.New("SLIDEGATE_COUNTERS and SLIDEGATE_RULES must name the tables")
 	}
 	deadline, err := deadline(os.Getenv("SLIDEGATE_DEADLINE"))
@@ -41,18 +44,37 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := app.NewTableSource(client, rules, log)
+	table := app.NewTable(client, rulesTable, app.ParseRules, rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
 	// Read them while the Lambda starts: the first answer also tells the time. A failure shows again at the first request.
-	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
+	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
 	engine := app.NewEngine(app.Config{
-		Rules:    source,
-		Store:    app.NewDynamoStore(client, counters, client.Clock.Now),
-		Deadline: deadline,
-		Log:      log,
+		Rules:     table.Rules,
+		Overrides: table.Overrides,
+		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
+		Deadline:  deadline,
+		Log:       log,
 	})
 	return apigw.NewAuthorizer(engine, client.Clock.Now), nil
+}
+
+// rulesCopy reads the copy of the rules that may lie beside the executable, for a start on a day on which the table cannot
+// be read; nil if there is none. One that is not valid is reported, and no reason not to start.
+func rulesCopy(dir string, log *slog.Logger) *rules.Set {
+	path := filepath.Join(dir, "rules.yaml")
+	document, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || dir == "" {
+		return nil
+	}
+	var set *rules.Set
+	if err == nil {
+		set, err = app.ParseRules(path, document)
+	}
+	if err != nil {
+		log.Error("the copy of the rules in the zip is of no use", "error", err)
+	}
+	return set
 }
 
 func deadline(text string) (time.Duration, error) {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 )
 
@@ -35,6 +38,43 @@ func TestBuildWithoutRules(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "does not exist") {
 		t.Errorf("nothing logged of the missing table: %q", log.String())
+	}
+}
+
+// TestRulesCopy starts by the copy of the rules that lies in the zip, where the table cannot be read.
+func TestRulesCopy(t *testing.T) {
+	dynamotest.Connect(t)
+	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")
+	t.Setenv("SLIDEGATE_RULES", "no-such-table")
+	const banned = "deny: [{path: /banned}]\nrules: []\n"
+	for name, test := range map[string]struct {
+		document string // empty for no copy
+		works    bool
+		logged   string
+	}{
+		"a copy":             {banned, true, "starting with the copy"},
+		"no copy":            {"", false, "does not exist"},
+		"a copy that is bad": {"rules: {}", false, "of no use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			t.Setenv("LAMBDA_TASK_ROOT", root)
+			if test.document != "" {
+				if err := os.WriteFile(filepath.Join(root, "rules.yaml"), []byte(test.document), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var log strings.Builder
+			a, err := build(context.Background(), slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/banned", HTTPMethod: "GET", Path: "/banned"}
+			answer, err := a.HandleRequest(context.Background(), ev)
+			if works := err == nil && answer.Context["rule"] == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
+				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())
+			}
+		})
 	}
 }
 

@@ -1,9 +1,10 @@
 // Command lambdazip builds the Lambdas and packs each into a zip that the provided.al2023 runtime takes.
 //
-//	lambdazip [-root ..] [-goarch arm64] [-o ../dist] NAME...
+//	lambdazip [-root ..] [-goarch arm64] [-o ../dist] [-rules FILE] NAME...
 //
 // Each NAME is a directory of functions/ and becomes NAME.zip. The same source gives the same bytes, so that a
-// deployment with nothing new changes nothing.
+// deployment with nothing new changes nothing. The copy of the rules is for the authorizer: it starts by it on a day on
+// which the table cannot be read.
 package main
 
 import (
@@ -16,6 +17,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// Entries of a zip: the name that the runtime looks for, and the one under which the authorizer looks for its rules.
+const (
+	bootstrapEntry = "bootstrap"
+	rulesEntry     = "rules.yaml"
 )
 
 func main() {
@@ -30,31 +39,49 @@ func run(args []string) error {
 	root := flags.String("root", "..", "the `directory` that holds functions/")
 	goarch := flags.String("goarch", "arm64", "the Lambdas' `architecture`: arm64 or amd64")
 	out := flags.String("o", "../dist", "the `directory` to write to")
+	copied := flags.String("rules", "", "a rules `file` to put into each zip")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() == 0 {
 		return errors.New("name at least one directory of functions/")
 	}
+	document, err := readRules(*copied)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
 	for _, name := range flags.Args() {
-		if err := pack(*root, name, *goarch, filepath.Join(*out, name+".zip")); err != nil {
+		if err := pack(*root, name, *goarch, document, filepath.Join(*out, name+".zip")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// readRules reads a rules file, and refuses one that the authorizer would; nil for no file.
+func readRules(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	_, err = rules.Parse(path, document)
+	return document, err
+}
+
 // pack builds functions/NAME and writes path in one piece: a build that fails leaves the last zip alone.
-func pack(root, name, goarch, path string) error {
+func pack(root, name, goarch string, document []byte, path string) error {
 	executable, err := build(root, name, goarch)
 	if err != nil {
 		return err
 	}
 	var packed bytes.Buffer
-	if err := writeZip(&packed, executable); err != nil {
+	if err := writeZip(&packed, executable, document); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
 	if err := os.WriteFile(path+".new", packed.Bytes(), 0o644); err != nil {
@@ -74,7 +101,7 @@ func build(root, name, goarch string) ([]byte, error) {
 		return nil, fmt.Errorf("make a directory to build in: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	executable := filepath.Join(dir, "bootstrap")
+	executable := filepath.Join(dir, bootstrapEntry)
 	cmd := exec.Command("go", "build", "-o", executable, "-trimpath", "-buildvcs=false", "-tags=lambda.norpc", "-ldflags=-s -w",
 		"./functions/"+name)
 	cmd.Dir = root
@@ -86,17 +113,27 @@ func build(root, name, goarch string) ([]byte, error) {
 	return os.ReadFile(executable)
 }
 
-// writeZip writes one entry with no time of its own: the executable bootstrap, which is the name the runtime looks for.
-func writeZip(w io.Writer, executable []byte) error {
+// writeZip writes the executable and, unless it is nil, the rules, with no times of their own.
+func writeZip(w io.Writer, executable, document []byte) error {
 	z := zip.NewWriter(w)
-	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate}
-	header.SetMode(0o755)
+	if err := writeEntry(z, bootstrapEntry, 0o755, executable); err != nil {
+		return err
+	}
+	if document != nil {
+		if err := writeEntry(z, rulesEntry, 0o644, document); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func writeEntry(z *zip.Writer, name string, mode os.FileMode, data []byte) error {
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	header.SetMode(mode)
 	entry, err := z.CreateHeader(header)
 	if err != nil {
 		return err
 	}
-	if _, err := entry.Write(executable); err != nil {
-		return err
-	}
-	return z.Close()
+	_, err = entry.Write(data)
+	return err
 }

@@ -57,15 +57,26 @@ func TestRun(t *testing.T) {
 // bootstrap unpacks the only entry of a zip.
 func bootstrap(t *testing.T, path string) []byte {
 	t.Helper()
+	return unpack(t, path, []string{"bootstrap"}, []os.FileMode{0o755}, 0)
+}
+
+// unpack returns one of the entries of a zip, which must have these names and modes.
+func unpack(t *testing.T, path string, names []string, modes []os.FileMode, which int) []byte {
+	t.Helper()
 	z, err := zip.OpenReader(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	if len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode() != 0o755 {
-		t.Fatalf("the zip holds %d entries, the first %q with mode %v; want one, bootstrap, 0755", len(z.File), z.File[0].Name, z.File[0].Mode())
+	for i, f := range z.File {
+		if i >= len(names) || f.Name != names[i] || f.Mode() != modes[i] {
+			t.Fatalf("entry %d of the zip is %s with mode %v, want %v with %v", i, f.Name, f.Mode(), names, modes)
+		}
 	}
-	r, err := z.File[0].Open()
+	if len(z.File) != len(names) {
+		t.Fatalf("the zip holds %d entries, want %v", len(z.File), names)
+	}
+	r, err := z.File[which].Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +86,23 @@ func bootstrap(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// TestRulesCopy puts the rules beside the executable, as they stand in their file.
+func TestRulesCopy(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	out, document := t.TempDir(), "rules: [] # none yet\n"
+	path := filepath.Join(t.TempDir(), "my-rules.yml")
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"-root", newRoot(t), "-o", out, "-rules", path, "hello"}); err != nil {
+		t.Fatal(err)
+	}
+	entries, modes := []string{"bootstrap", "rules.yaml"}, []os.FileMode{0o755, 0o644}
+	if got := unpack(t, filepath.Join(out, "hello.zip"), entries, modes, 1); string(got) != document {
+		t.Errorf("the copy is %q", got)
+	}
 }
 
 func TestSameSourceSameBytes(t *testing.T) {
@@ -107,6 +135,8 @@ func TestRunRefuses(t *testing.T) {
 		{"a function that is not there", []string{"absent"}, "absent: go build: "},
 		{"a function that does not build", []string{"broken"}, "broken: go build: "},
 		{"an architecture that is not there", []string{"-goarch", "z80", "hello"}, "hello: go build: "},
+		{"rules that are not there", []string{"-rules", "absent.yaml", "hello"}, "read the rules: "},
+		{"rules that the authorizer would refuse", []string{"-rules", "main.go", "hello"}, "main.go:1:"},
 		{"a flag that is not there", []string{"-x", "hello"}, "flag provided but not defined: -x"},
 	}
 	for _, tt := range tests {

@@ -3,14 +3,16 @@
 package app
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"time"
 	_ "time/tzdata" // calendar windows know their timezones in a Lambda too, which has no zone database
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -22,20 +24,27 @@ const localKeys = 50_000
 
 // Config is what a main hands over.
 type Config struct {
-	Rules    engine.RuleSource
-	Store    engine.Store
-	Deadline time.Duration // 0 for none: the store is in this process
-	Log      *slog.Logger
+	Rules engine.RuleSource
+	Store engine.Store
+	// Overrides are those that operators set by command; nil for none.
+	Overrides engine.OverrideSource
+	Deadline  time.Duration // 0 for none: the store is in this process
+	Recorder  *Recorder     // nil for one that logs to Log and sees no answers
+	Log       *slog.Logger
 }
 
 // NewEngine returns an engine that logs every failure of its store.
 func NewEngine(c Config) *engine.Engine {
+	if c.Recorder == nil {
+		c.Recorder = NewRecorder(c.Log, false)
+	}
 	return engine.New(engine.Options{
-		Rules:    c.Rules,
-		Store:    c.Store,
-		Local:    memory.New(localKeys),
-		Recorder: recorder{c.Log},
-		Deadline: c.Deadline,
+		Rules:     c.Rules,
+		Overrides: c.Overrides,
+		Store:     c.Store,
+		Local:     memory.New(localKeys),
+		Recorder:  c.Recorder,
+		Deadline:  c.Deadline,
 	})
 }
 
@@ -44,14 +53,37 @@ func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) 
 	return dynamo.New(client, table, dynamo.Options{Wall: wall, Confirmed: client.Clock.Confirmed})
 }
 
-// NewTableSource returns a source of the rules in a table that logs every look that fails.
-func NewTableSource(client *dynamo.Client, table string, log *slog.Logger) *ruletable.Source {
-	return ruletable.NewSource(ruletable.New(client, table), func(err error) { log.Error("rules", "error", err) })
+// Table is a table of rules, as limiters read it.
+type Table struct {
+	Rules     *ruletable.Source
+	Overrides *ruletable.OverrideCache
 }
 
-type recorder struct{ log *slog.Logger }
+// Parser reads a rules document: rules.Parse, or ParseRules for a limiter.
+type Parser func(file string, document []byte) (*rules.Set, error)
 
-// StoreFailed logs a failure that a decision survived.
-func (r recorder) StoreFailed(ctx context.Context, action, rule, key string, err error) {
-	r.log.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
+// NewTable returns what there is to read of a table of rules, and logs every look that fails. fallback are the rules to
+// start with on a day on which the table cannot be read; nil for none.
+func NewTable(client *dynamo.Client, table string, parse Parser, fallback *rules.Set, log *slog.Logger) *Table {
+	from := ruletable.New(client, table)
+	return &Table{
+		Rules: ruletable.NewSource(from, ruletable.SourceOptions{
+			Report: func(err error) { log.Error("rules", "error", err) }, Parse: parse, Fallback: fallback,
+		}),
+		Overrides: ruletable.NewOverrideCache(from, ruletable.OverrideCacheOptions{
+			Report: func(err error) { log.Error("overrides", "error", err) },
+		}),
+	}
+}
+
+// ParseRules reads a rules document for a limiter, with the secrets that it names from the environment.
+func ParseRules(file string, document []byte) (*rules.Set, error) {
+	set, err := rules.Parse(file, document)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.Unlock(os.LookupEnv); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return set, nil
 }

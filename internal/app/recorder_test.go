@@ -1,0 +1,72 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const onTrial = `
+rules:
+  - {name: api, key: "ip:{ip}", limits: [{capacity: 4, window: 60s, candidate: 2}]}
+  - {name: strict, mode: shadow, key: "ip:{ip}", limits: [{capacity: 3, window: 60s}], refund_on: [5xx]}
+`
+
+// TestTrials counts what is on trial, and says it every ten seconds in which a request comes.
+func TestTrials(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(onTrial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	text := slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	recorder := app.NewRecorder(slog.New(text), false)
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder})
+	start := time.Unix(1_700_000_040, 0)
+	lines := func() string {
+		defer log.Reset()
+		return log.String()
+	}
+	decide := func(after time.Duration) {
+		t.Helper()
+		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")}
+		if _, err := e.Decide(context.Background(), start.Add(after), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		decide(0)
+	}
+	if got := lines(); !strings.Contains(got, "refund_on and settle have no effect") || strings.Count(got, "\n") != 1 {
+		t.Errorf("logged %q: want one warning that nobody sees answers", got)
+	}
+	decide(10 * time.Second)
+	want := `level=INFO msg="on trial" what="api candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
+level=INFO msg="on trial" what=strict requests=4 would_deny=1 would_allow=0 key=ip:203.0.113.9
+`
+	if got := lines(); got != want {
+		t.Errorf("logged\n%swant\n%s", got, want)
+	}
+	decide(11 * time.Second)
+	if got := lines(); got != "" {
+		t.Errorf("a second later, logged %q", got)
+	}
+	recorder.Flush(context.Background())
+	if got := lines(); !strings.Contains(got, "requests=1") {
+		t.Errorf("at the end, logged %q", got)
+	}
+}
