@@ -34,7 +34,8 @@ its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
 		DisableAutoGenTag: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd} })
-	root.AddCommand(c.serveCommand(), c.replayCommand(), c.rulesCommand(), c.inspectCommand(), c.resetCommand(),
+	root.AddCommand(c.serveCommand(), c.replayCommand(), c.rulesCommand(), c.overridesCommand(), c.grantCommand(),
+		c.explainCommand(), c.inspectCommand(), c.resetCommand(),
 		c.tablesCommand(), c.versionCommand())
 	return root
 }
@@ -75,14 +76,30 @@ func positional(least, most int, want string) cobra.PositionalArgs {
 	}
 }
 
+// faults are several things that are wrong, each of which is told on a line.
+type faults []error
+
+func (f faults) Error() string {
+	lines := make([]string, len(f))
+	for i, err := range f {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
 // exitCode prints an error, once, and returns what the program ends with.
 func (c *cli) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
+	var several faults
 	var invalid rules.Errors
 	var usage usageError
 	switch {
+	case errors.As(err, &several):
+		for line := range strings.SplitSeq(several.Error(), "\n") {
+			c.say("%s", line)
+		}
 	case errors.As(err, &invalid):
 		for _, e := range invalid {
 			c.say("%v", e)

@@ -24,11 +24,12 @@ const startTime = 4 * time.Second
 
 // ground is what a command stands on: rules that are valid, and counters that are there.
 type ground struct {
-	set    *rules.Set        // the rules at the start
-	source engine.RuleSource // the rules as they change
-	client *dynamo.Client    // nil where nothing is in DynamoDB
-	table  string            // of counters; empty unless they are in DynamoDB
-	redis  *redis.Connection // to counters; nil unless they are in Redis
+	set       *rules.Set            // the rules at the start
+	source    engine.RuleSource     // the rules as they change
+	overrides engine.OverrideSource // besides those of the rules document; nil unless the rules are in DynamoDB
+	client    *dynamo.Client        // nil where nothing is in DynamoDB
+	table     string                // of counters; empty unless they are in DynamoDB
+	redis     *redis.Connection     // to counters; nil unless they are in Redis
 }
 
 // close hangs up.
@@ -39,10 +40,14 @@ func (g *ground) close() {
 }
 
 // open reads the rules and makes sure of the counters. It writes nothing. Who calls it closes the ground.
-func open(ctx context.Context, where places, log *slog.Logger) (*ground, error) {
+func open(ctx context.Context, where places, parse app.Parser, log *slog.Logger) (*ground, error) {
 	g := &ground{table: where.counters}
 	if where.file != "" {
-		set, _, err := readRules(where.file)
+		document, err := os.ReadFile(where.file)
+		if err != nil {
+			return nil, err
+		}
+		set, err := parse(where.file, document)
 		if err != nil {
 			return nil, err
 		}
@@ -59,12 +64,12 @@ func open(ctx context.Context, where places, log *slog.Logger) (*ground, error) 
 	}
 	g.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) error {
 		if where.rules != "" {
-			source := app.NewTableSource(client, where.rules, log)
-			set, err := source.Rules(ctx, client.Clock.Now())
+			table := app.NewTable(client, where.rules, parse, nil, log)
+			set, err := table.Rules.Rules(ctx, client.Clock.Now())
 			if err != nil {
 				return err
 			}
-			g.set, g.source = set, source
+			g.set, g.source, g.overrides = set, table.Rules, table.Overrides
 		}
 		if where.counters == "" {
 			return nil

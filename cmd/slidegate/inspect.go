@@ -17,6 +17,7 @@ import (
 
 type inspectFlags struct {
 	placeFlags
+	callerFlags
 	rule string
 	json bool
 }
@@ -27,33 +28,39 @@ func (c *cli) inspectCommand() *cobra.Command {
 		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Show a key's counters",
 		Long: `Inspect shows what a key has used of each limit that counts it, when it is empty again, and how long the next
-request would have to wait. Keys look as replays and logs print them. It charges nothing.`,
+request would have to wait. It charges nothing. KEY is written as replays and logs print it, or with its
+values as they are.
+
+The override of the key has its say. Where limits depend on the caller's plan, or months begin on a day that
+the caller's token names, give the claims.`,
 		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
-		Args: positional(1, 1, "one key"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
+		Args:              positional(1, 1, "one key"),
+		ValidArgsFunction: nothing,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
 	}
-	f.add(cmd, "")
+	f.placeFlags.add(cmd, "")
+	f.callerFlags.add(cmd)
 	cmd.Flags().StringVar(&f.rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
 	jsonFlag(cmd, &f.json)
+	complete(cmd, "rule", f.ruleNames())
 	return cmd
 }
 
 func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
-	where, err := f.resolveShared(cmd)
-	if err != nil {
-		return err
-	}
-	g, err := open(cmd.Context(), where, slog.New(slog.DiscardHandler))
+	g, h, err := f.holder(cmd, &f.placeFlags)
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	counters, err := countersOf(g.set, f.rule, key)
+	ctx, cancel := context.WithTimeout(cmd.Context(), lookTime)
+	defer cancel()
+	counters, err := h.countersOf(ctx, f.rule, key)
 	if err != nil {
 		return err
 	}
-	if err := g.peek(cmd.Context(), counters); err != nil {
+	if err := g.peek(ctx, counters); err != nil {
 		return err
 	}
 	if f.json {
@@ -62,57 +69,97 @@ func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
 	return printCounters(c.stdout, counters, c.colours(c.stdout))
 }
 
-// counter is what one rule counts a key by, and what it would say of the next request.
-type counter struct {
-	rule    *rules.Rule
-	charge  limit.Charge
-	verdict limit.Verdict
+// holder opens the rules and the counters, and returns whose counters to look at. Who calls it closes the ground.
+func (f *callerFlags) holder(cmd *cobra.Command, p *placeFlags) (*ground, *holder, error) {
+	req := &rules.Request{}
+	if err := f.fill(cmd, req); err != nil {
+		return nil, nil, err
+	}
+	where, err := p.resolveShared(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := open(cmd.Context(), where, rules.Parse, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	_, now := g.shared()
+	return g, &holder{g.said(&where, now()), req}, nil
 }
 
 // countersOf returns the counters of a key: the named rule's, or those of every rule that could have made such a key.
-func countersOf(set *rules.Set, name, key string) ([]counter, error) {
-	candidates := set.Rules
+func (h *holder) countersOf(ctx context.Context, name, key string) (counters []counter, err error) {
+	candidates := h.said.set.Rules
 	if name != "" {
-		rule, err := ruleNamed(set, name)
+		rule, err := ruleNamed(h.said.set, name)
 		if err != nil {
 			return nil, err
 		}
 		candidates = []*rules.Rule{rule}
 	}
-	var counters []counter
-	var problems []error
-	for _, rule := range candidates {
-		item, err := rule.ItemFor(key)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		counters = append(counters, counter{rule: rule, charge: limit.Charge{Key: item, Limits: rule.Limits, Costs: rule.Costs}})
+	keys, err := keysOf(candidates, key)
+	if err != nil {
+		return nil, err
 	}
-	if len(counters) == 0 {
-		return nil, fmt.Errorf("no rule counts this key: %w", errors.Join(problems...))
+	for _, rule := range candidates {
+		if key, ok := keys[rule]; ok {
+			ct, err := h.counter(ctx, rule, key)
+			if err != nil {
+				return nil, err
+			}
+			counters = append(counters, ct)
+		}
 	}
 	return counters, nil
+}
+
+// keysOf returns the keys that somebody can mean. What is a key of some rules as it stands is no other key of others.
+func keysOf(candidates []*rules.Rule, text string) (map[*rules.Rule]string, error) {
+	asItIs, typed := map[*rules.Rule]string{}, map[*rules.Rule]string{}
+	var problems []error
+	for _, rule := range candidates {
+		key, err := rule.KeyFor(text)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case rule.Fits(text) == nil:
+			asItIs[rule] = key
+		default:
+			typed[rule] = key
+		}
+	}
+	switch {
+	case len(asItIs) > 0:
+		return asItIs, nil
+	case len(typed) > 0:
+		return typed, nil
+	}
+	return nil, fmt.Errorf("no rule counts this key: %w", errors.Join(problems...))
 }
 
 func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
 	if rule, ok := set.Rule(name); ok {
 		return rule, nil
 	}
+	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(ruleNames(set), ", "))
+}
+
+func ruleNames(set *rules.Set) []string {
 	names := make([]string, len(set.Rules))
 	for i, r := range set.Rules {
 		names[i] = r.Name
 	}
-	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(names, ", "))
+	return names
 }
 
 // peek reads the counters.
 func (g *ground) peek(ctx context.Context, counters []counter) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
 	store, now := g.shared()
 	for i := range counters {
 		ct := &counters[i]
+		if ct.idle() != "" {
+			continue
+		}
 		if err := store.Peek(ctx, now(), &ct.charge, &ct.verdict); err != nil {
 			return fmt.Errorf("rule %s: %w", ct.rule.Name, err)
 		}
@@ -127,61 +174,66 @@ type inspection struct {
 }
 
 type counterTold struct {
-	Rule   string      `json:"rule"`
-	Limits []limitTold `json:"limits"`
-}
-
-type limitTold struct {
-	limitShown
-	Used       int64   `json:"used"`
-	Remaining  int64   `json:"remaining"`
-	Reset      float64 `json:"reset_s"`       // until the key is empty again
-	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+	Rule     string        `json:"rule"`
+	Counter  string        `json:"counter"`
+	Override *overrideTold `json:"override,omitempty"`
+	Lifted   string        `json:"lifted,omitempty"` // no counter is asked: unlimited, or refused by an override
+	Limits   []limitTold   `json:"limits"`
 }
 
 func inspected(key string, counters []counter) inspection {
 	told := inspection{Key: key}
 	for i := range counters {
 		ct := &counters[i]
-		one := counterTold{Rule: ct.rule.Name}
-		for j := range ct.rule.Limits {
-			l, r := &ct.rule.Limits[j], &ct.verdict.Limits[j]
-			one.Limits = append(one.Limits, limitTold{
-				showLimit(l, ct.rule.Costs[j]), l.Most() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter),
-			})
+		one := counterTold{Rule: ct.rule.Name, Counter: ct.charge.Key, Override: ct.override, Lifted: ct.idle(), Limits: []limitTold{}}
+		for j := range ct.terms.Limits {
+			if one.Lifted == "" {
+				one.Limits = append(one.Limits, ct.tell(j))
+			}
 		}
 		told.Rules = append(told.Rules, one)
 	}
 	return told
 }
 
-func retrySeconds(d time.Duration) float64 {
-	if d == limit.Never {
-		return -1
-	}
-	return d.Seconds()
-}
-
 func printCounters(w io.Writer, counters []counter, paint colours) error {
 	rows := [][]string{{"limit", "holds", "window", "used", "remaining", "empty in", "retry after", ""}}
+	var remarks []string
 	for i := range counters {
 		ct := &counters[i]
-		for j := range ct.rule.Limits {
-			l, r := &ct.rule.Limits[j], &ct.verdict.Limits[j]
-			used := l.Most() - r.Remaining
-			picture := paint.green(bar(used, l.Most()))
-			if !r.Allowed {
-				picture = paint.red(bar(used, l.Most()))
+		if idle := ct.idle(); idle != "" {
+			rows = append(rows, []string{ct.rule.Name, idle, "", "", "", "", "", ""})
+		} else {
+			rows = append(rows, ct.rows(paint)...)
+		}
+		if ct.override != nil {
+			for _, line := range ct.override.lines() {
+				remarks = append(remarks, "override of "+ct.rule.Name+": "+line)
 			}
-			rows = append(rows, []string{
-				policyName(ct.rule, j), thousands(l.Most()), spellWindow(l), thousands(used), thousands(r.Remaining),
-				wait(r.Reset), retry(r), picture,
-			})
 		}
 	}
 	p := printer{w: w}
 	p.table("lrrrrrrl", rows)
+	for _, remark := range remarks {
+		p.line("%s", remark)
+	}
 	return p.err
+}
+
+func (ct *counter) rows(paint colours) (rows [][]string) {
+	for j := range ct.terms.Limits {
+		l, r := &ct.terms.Limits[j], &ct.verdict.Limits[j]
+		used := l.Most() - r.Remaining
+		picture := paint.green(bar(used, l.Most()))
+		if !r.Allowed {
+			picture = paint.red(bar(used, l.Most()))
+		}
+		rows = append(rows, []string{
+			policyName(ct.rule.Name, l), thousands(l.Most()), spellWindow(l), thousands(used), thousands(r.Remaining),
+			wait(r.Reset), retry(r), picture,
+		})
+	}
+	return rows
 }
 
 // retry says when the next request would be allowed.

@@ -79,6 +79,20 @@ func scrub(text string) string {
 	return elapsedJSON.ReplaceAllString(text, "$1 0")
 }
 
+// words splits a command as a shell does that knows spaces and single quotes.
+func words(command string) []string {
+	words := []string{}
+	for i, part := range strings.Split(command, "'") {
+		switch fields := strings.Fields(part); {
+		case i%2 == 0:
+			words = append(words, fields...)
+		default:
+			words = append(words, part)
+		}
+	}
+	return words
+}
+
 // transcript spells commands and what they printed, as a terminal shows it; standard error goes last and is marked.
 func transcript(ctx context.Context, stdin string, commands ...string) string {
 	var b strings.Builder
@@ -86,7 +100,7 @@ func transcript(ctx context.Context, stdin string, commands ...string) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		r := slidegate(ctx, stdin, strings.Fields(command)...)
+		r := slidegate(ctx, stdin, words(command)...)
 		b.WriteString("$ slidegate " + command + "\n" + scrub(r.stdout))
 		for line := range strings.Lines(scrub(r.stderr)) {
 			b.WriteString("! " + line)
@@ -102,8 +116,11 @@ func TestTranscripts(t *testing.T) {
 	const stdin = "203.0.113.9 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 200 1\n"
 	for name, commands := range map[string][]string{
 		"help": {
-			"", "serve --help", "replay --help", "rules", "rules validate --help", "rules apply --help",
-			"inspect --help", "reset --help", "tables create --help", "version --help",
+			"", "serve --help", "replay --help", "rules", "rules validate --help", "rules apply --help", "rules list --help",
+			"rules get --help", "rules rollback --help", "rules history --help", "rules import --help",
+			"overrides", "overrides get --help", "overrides set --help", "overrides delete --help", "overrides list --help",
+			"overrides import --help", "grant --help", "explain --help", "inspect --help", "reset --help", "tables create --help",
+			"version --help",
 		},
 		"usage": {
 			"frobnicate", "rep", "rules frobnicate", "tables frobnicate", "serve now", "serve", "serve --rules x --listn y",
@@ -134,6 +151,7 @@ func TestTranscripts(t *testing.T) {
 			"rules validate testdata/rules.yaml", "rules validate testdata/client.yaml", "rules validate testdata/bad.yaml",
 			"rules validate testdata/rules.yaml --json", "rules validate testdata/client.yaml --json", "rules validate testdata/bad.yaml --json",
 			"rules validate testdata/algorithms.yaml", "rules validate testdata/algorithms.yaml --json",
+			"rules validate testdata/business.yaml", "rules validate testdata/business.yaml --json",
 		},
 		"missing-files": {
 			"rules validate testdata/none.yaml", "rules apply testdata/none.yaml --rules dynamodb://rules",
@@ -176,6 +194,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"version", "version --json", "rules validate testdata/rules.yaml", "rules validate testdata/rules.yaml --json",
 		"replay testdata/day.log --rules testdata/rules.yaml", "replay testdata/day.log --rules testdata/rules.yaml --json",
 		"replay testdata/day.log --rules testdata/rules.yaml --decisions -",
+		"explain GET / --rules testdata/rules.yaml", "explain GET / --rules testdata/rules.yaml --json",
+		"rules import --format envoy testdata/envoy.yaml", "rules import --format envoy testdata/envoy.yaml --json",
 	} {
 		var stderr strings.Builder
 		code := run(t.Context(), strings.Fields(command), strings.NewReader(""), brokenPipe{}, &stderr)

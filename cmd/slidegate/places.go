@@ -67,6 +67,15 @@ func (p *placeFlags) resolveShared(cmd *cobra.Command) (where places, err error)
 	return where, err
 }
 
+// resolveOptional is resolveShared for commands that can do without a store.
+func (p *placeFlags) resolveOptional(cmd *cobra.Command) (where places, err error) {
+	if p.store != "" {
+		return p.resolveShared(cmd)
+	}
+	where.file, where.rules, err = p.rulesPlace(cmd)
+	return where, err
+}
+
 func (p *placeFlags) rulesPlace(cmd *cobra.Command) (file, table string, err error) {
 	table, ok, err := tableOf(cmd, "rules", p.rules)
 	scheme, _, isURL := strings.Cut(p.rules, "://")

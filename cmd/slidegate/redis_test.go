@@ -19,6 +19,8 @@ func needsRedis(url string) []string {
 		"replay testdata/day.log --rules testdata/rules.yaml --decisions OUT --store " + url,
 		"inspect ip:203.0.113.9 --rules testdata/rules.yaml --store " + url,
 		"reset per-ip ip:203.0.113.9 --rules testdata/rules.yaml --store " + url,
+		"explain GET / --rules testdata/rules.yaml --store " + url,
+		"explain GET / --at 2026-01-01T00:00:00Z --rules testdata/rules.yaml --store " + url,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const (
@@ -43,17 +45,24 @@ is shown.
 
 Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
-  jsonl  objects with time (RFC 3339 or Unix seconds), method, path, ip, headers, route
-  csv    a header line naming time method path ip route header.NAME
-Only time is required. The fields apikey and jwt (in csv apikey and jwt.NAME) are accepted and not used yet.
+  jsonl  objects with time (RFC 3339 or Unix seconds), method, path, ip, headers, route, apikey (a key's id),
+         jwt (the claims of a token, an object)
+  csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
+Only time is required. Credentials count as verified ones.
+
+Overrides are those of the rules document; those set by command are not asked.
+
+A capacity on trial (candidate) is judged by what the one in force has counted: a lower one is said to deny
+rather more than it would.
 
 Counters in a table or in Redis are charged for good, beside those of real requests: use a table
 or a database of their own.
 
 With --decisions a line is written for each request and rule that covers it (of a denied request for the
 denying rule alone), with tabs between Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in
-nanoseconds (0 where allowed, -1 for never). The file appears when the replay has succeeded. With
---decisions - they go to standard output and the totals to standard error.`,
+nanoseconds (0 where allowed, -1 for never). A rule on trial (mode: shadow) has lines of its own verdicts.
+The file appears when the replay has succeeded. With --decisions - they go to standard output and the
+totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
@@ -82,7 +91,7 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	g, err := open(cmd.Context(), where, slog.New(slog.DiscardHandler))
+	g, err := open(cmd.Context(), where, rules.Parse, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -91,6 +100,7 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 		return err
 	}
 	c.warn(g.set.Warnings)
+	c.unlock(g.set)
 	out, err := createOutput(f.decisions, c.stdout)
 	if err != nil {
 		return err
@@ -104,6 +114,14 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 		err = out.commit()
 	}
 	return err
+}
+
+// unlock takes the secret by which a proxy is known from the environment. A replay can do without: a log's addresses are
+// mostly those of clients.
+func (c *cli) unlock(set *rules.Set) {
+	if err := set.Unlock(os.LookupEnv); err != nil {
+		c.say("warning: %v; until then clients have the addresses that the log says", err)
+	}
 }
 
 // parseSpeed reads --speed; 0 if it was not given.
@@ -167,30 +185,31 @@ func (c *cli) runReplay(ctx context.Context, g *ground, logs []replay.Log, speed
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: g.set}, Store: store, Local: memory.New(0), Recorder: &failures, Deadline: replayDeadline,
 		}),
-		Speed: speed, Decisions: decisions, Progress: progress.show,
-		Warn: func(text string) { c.say("warning: %s", text) },
-	}
-	for _, rule := range g.set.Rules {
-		options.Rules = append(options.Rules, rule.Name)
+		Rules: g.set.Rules, Speed: speed, Decisions: decisions, Progress: progress.show,
+		Warn: c.logWarning,
 	}
 	var err error
 	result.Report, err = replay.Run(ctx, logs, options)
-	return result, failed(result.Report, err, failures.First())
+	if errors.Is(err, context.Canceled) {
+		return result, errors.New("interrupted: the totals are of what was replayed so far")
+	}
+	return result, failed(result.Requests, result.Degraded, err, failures.First())
 }
 
+// logWarning passes on what a log says in vain.
+func (c *cli) logWarning(text string) { c.say("warning: %s", text) }
+
 // failed says why a replay is no success: decisions by on_error are not what the rules would have decided.
-func failed(r *replay.Report, err, store error) error {
+func failed(requests, degraded int64, err, store error) error {
 	switch {
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted: the totals are of what was replayed so far")
 	case errors.Is(err, replay.ErrUnreadable):
 		return fmt.Errorf("%w: does --format say what the logs hold?", err)
 	case err != nil && store != nil:
 		return fmt.Errorf("%w; the store failed first with: %w", err, store)
 	case err != nil:
 		return err
-	case r.Degraded > 0:
-		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", r.Degraded, r.Requests, store)
+	case degraded > 0:
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", degraded, requests, store)
 	case store != nil:
 		return fmt.Errorf("the store failed; first: %w", store)
 	}
@@ -199,9 +218,7 @@ func failed(r *replay.Report, err, store error) error {
 
 // showReplay prints the report, also of a replay that did not get to its end.
 func (c *cli) showReplay(r *replayed, f *replayFlags) error {
-	if r.FirstSkipped != nil {
-		c.say("%s could not be read; first: %v", plural(int(r.Skipped), "line"), r.FirstSkipped)
-	}
+	c.saySkipped(&r.Extent)
 	w := c.stdout
 	if f.decisions == "-" {
 		w = c.stderr
@@ -210,4 +227,10 @@ func (c *cli) showReplay(r *replayed, f *replayFlags) error {
 		return printJSON(w, r.object())
 	}
 	return r.print(w, c.colours(w))
+}
+
+func (c *cli) saySkipped(x *replay.Extent) {
+	if x.FirstSkipped != nil {
+		c.say("%s could not be read; first: %v", plural(int(x.Skipped), "line"), x.FirstSkipped)
+	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 )
 
 type resetFlags struct {
 	placeFlags
+	callerFlags
 	json bool
 }
 
@@ -18,46 +18,52 @@ func (c *cli) resetCommand() *cobra.Command {
 		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Empty a key's counter",
 		Long: `Reset deletes what a rule has counted for a key: its next request starts afresh, in every process within ten
-seconds, or with Redis at once. A window that was full is empty after it.`,
-		Example: `  slidegate reset per-ip ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
-		Args:    positional(2, 2, "a rule and a key"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.reset(cmd, &f, args[0], args[1]) },
+seconds, or with Redis at once. A window that was full is empty after it.
+
+A key whose override has limits of its own has a counter of its own: that is the one to go. Where months begin
+on a day that the caller's token names, give the claim.`,
+		Example: `  slidegate reset per-ip ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
+		Args:              positional(2, 2, "a rule and a key"),
+		ValidArgsFunction: inTurn(f.ruleNames()),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.reset(cmd, &f, args[0], args[1]) },
 	}
-	f.add(cmd, "")
+	f.placeFlags.add(cmd, "")
+	f.callerFlags.add(cmd)
 	jsonFlag(cmd, &f.json)
 	return cmd
 }
 
 func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
-	where, err := f.resolveShared(cmd)
-	if err != nil {
-		return err
-	}
-	g, err := open(cmd.Context(), where, slog.New(slog.DiscardHandler))
+	g, h, err := f.holder(cmd, &f.placeFlags)
 	if err != nil {
 		return err
 	}
 	defer g.close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), lookTime)
+	defer cancel()
 	rule, err := ruleNamed(g.set, name)
 	if err != nil {
 		return err
 	}
-	item, err := rule.ItemFor(key)
+	if key, err = rule.KeyFor(key); err != nil {
+		return err
+	}
+	ct, err := h.counter(ctx, rule, key)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), startTime)
-	defer cancel()
 	store, _ := g.shared()
-	if err := store.Reset(ctx, item); err != nil {
+	if err := store.Reset(ctx, ct.charge.Key); err != nil {
 		return err
 	}
 	if f.json {
 		return printJSON(c.stdout, struct {
-			Rule  string `json:"rule"`
-			Key   string `json:"key"`
-			Reset bool   `json:"reset"`
-		}{name, key, true})
+			Rule    string `json:"rule"`
+			Key     string `json:"key"`
+			Counter string `json:"counter"`
+			Reset   bool   `json:"reset"`
+		}{name, key, ct.charge.Key, true})
 	}
 	p := printer{w: c.stdout}
 	p.line("rule %s has forgotten %s", name, key)

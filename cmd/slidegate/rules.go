@@ -6,19 +6,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 func (c *cli) rulesCommand() *cobra.Command {
-	return group("rules", "Check and publish rules", c.validateCommand(), c.applyCommand())
+	return group("rules", "Check, publish and look back at rules", c.validateCommand(), c.diffCommand(), c.applyCommand(), c.listCommand(),
+		c.getCommand(), c.rollbackCommand(), c.historyCommand(), c.rulesImportCommand())
 }
 
 // policyName is the name by which clients know a limit: "rule", or "rule.limit" if the rule has several.
-func policyName(r *rules.Rule, i int) string {
-	if name := r.Limits[i].Name; name != "" {
-		return r.Name + "." + name
+func policyName(rule string, l *limit.Limit) string { return policyOf(rule, l.Name) }
+
+func policyOf(rule, limit string) string {
+	if limit != "" {
+		return rule + "." + limit
 	}
-	return r.Name
+	return rule
 }
 
 // spell writes a duration as rules files do: 250ms, 90s as 1m30s, 5m, 1h.

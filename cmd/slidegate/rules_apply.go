@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -16,8 +16,9 @@ const publishTime = 30 * time.Second
 
 type applyFlags struct {
 	placeFlags
-	who, why string
-	json     bool
+	againstFlags
+	who, why  string
+	dry, json bool
 }
 
 func (c *cli) applyCommand() *cobra.Command {
@@ -25,14 +26,19 @@ func (c *cli) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE --rules dynamodb://TABLE",
 		Short: "Publish a rules file",
-		Long: `Apply checks a rules file and publishes it to the rules table as a new version. Publishing is atomic: limiters
-see the old version whole or the new one whole, within ten seconds. If somebody else publishes meanwhile,
-nothing changes and apply says so.`,
-		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"`,
-		Args:    positional(1, 1, "one rules file"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.apply(cmd, &f, args[0]) },
+		Long: `Apply checks a rules file, shows what it changes as diff does, and publishes it to the rules table as a new
+version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
+If somebody else publishes after the changes were worked out, nothing changes and apply says so.
+
+Overrides set by command stay as they are; those that do not fit the new rules are listed.`,
+		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
+  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
+		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.apply(cmd, &f, args[0]) },
 	}
 	f.addRules(cmd)
+	f.againstFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
 	cmd.Flags().StringVar(&f.why, "why", "", "why the rules change: a `TEXT` for the history")
 	cmd.Flags().StringVar(&f.who, "who", "", "the `NAME` of who changes them (default: the user of this system)")
 	jsonFlag(cmd, &f.json)
@@ -40,14 +46,11 @@ nothing changes and apply says so.`,
 }
 
 func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
-	_, table, err := f.rulesPlace(cmd)
+	table, who, err := f.check(cmd)
 	if err != nil {
 		return err
 	}
-	if table == "" {
-		return usagef(cmd, "--rules %s: rules are published to a dynamodb://TABLE", f.rules)
-	}
-	who, err := author(cmd, f.who)
+	logs, err := c.against(cmd, &f.againstFlags)
 	if err != nil {
 		return err
 	}
@@ -56,29 +59,63 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 		return err
 	}
 	c.warn(set.Warnings)
-	version, err := publish(cmd.Context(), table, ruletable.Version{Document: document, Who: who, When: time.Now(), Why: f.why})
+	p, err := c.previewTable(cmd.Context(), table, set, logs)
 	if err != nil {
 		return err
 	}
-	if f.json {
-		return printJSON(c.stdout, struct {
-			Table   string `json:"table"`
-			Version int64  `json:"version"`
-		}{table, version})
+	if !f.json {
+		if err := p.print(c.stdout, file, c.colours(c.stdout)); err != nil {
+			return err
+		}
 	}
-	p := printer{w: c.stdout}
-	p.line("%s is version %d of table %s and in force", file, version, table)
-	return p.err
+	told := applied{Table: table, previewTold: p.told()}
+	if !f.dry {
+		note := ruletable.Note{Who: who, Why: f.why, When: time.Now()}
+		if told.Version, err = p.publish(cmd.Context(), ruletable.Version{Document: document, Note: note}); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return printJSON(c.stdout, told)
+	}
+	return told.print(c.stdout, file)
 }
 
-func publish(ctx context.Context, table string, v ruletable.Version) (int64, error) {
-	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, table) })
-	if err != nil {
-		return 0, err
+// check reads the flags that say where the rules go, and on whose word.
+func (f *applyFlags) check(cmd *cobra.Command) (table, who string, err error) {
+	if _, table, err = f.rulesPlace(cmd); err != nil {
+		return "", "", err
 	}
+	if table == "" {
+		return "", "", usagef(cmd, "--rules %s: rules are published to a dynamodb://TABLE", f.rules)
+	}
+	who, err = author(cmd, f.who)
+	return table, who, err
+}
+
+// publish makes a document the version in force, if the one that it was compared with still is.
+func (p *preview) publish(ctx context.Context, v ruletable.Version) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	return ruletable.New(client, table).Publish(ctx, v)
+	return p.table.Publish(ctx, v, p.old.version)
+}
+
+// applied is what rules apply has done.
+type applied struct {
+	Table   string `json:"table"`
+	Version int64  `json:"version,omitempty"` // left out of a dry run
+	previewTold
+}
+
+func (a *applied) print(w io.Writer, file string) error {
+	p := printer{w: w}
+	p.line("")
+	if a.Version == 0 {
+		p.line("nothing was published: --dry-run")
+	} else {
+		p.line("%s is version %d of table %s and in force", file, a.Version, a.Table)
+	}
+	return p.err
 }
 
 // author returns who publishes.

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -19,8 +19,9 @@ func (c *cli) validateCommand() *cobra.Command {
 its column and what to write instead. What is allowed but likely to let too much through is a warning.`,
 		Example: `  slidegate rules validate rules.yaml
   slidegate rules validate rules.yaml --json`,
-		Args: positional(1, 1, "one rules file"),
-		RunE: func(_ *cobra.Command, args []string) error { return c.validate(args[0], asJSON) },
+		Args:              positional(1, 1, "one rules file"),
+		ValidArgsFunction: inTurn(filesOf("yaml", "yml")),
+		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args[0], asJSON) },
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
@@ -50,10 +51,15 @@ func (c *cli) validate(file string, asJSON bool) error {
 
 // validation is what rules validate --json prints.
 type validation struct {
-	Valid    bool        `json:"valid"`
-	Errors   []faultTold `json:"errors"`
-	Warnings []string    `json:"warnings"`
-	Rules    []ruleShown `json:"rules"`
+	Valid     bool        `json:"valid"`
+	Errors    []faultTold `json:"errors"`
+	Warnings  []string    `json:"warnings"`
+	Unmatched string      `json:"unmatched,omitempty"` // allow or deny
+	Plans     []string    `json:"plans"`
+	// Overrides of callers' plans that the document holds, and the form of their keys.
+	PlanOverrides    int         `json:"plan_overrides"`
+	PlanOverrideKeys string      `json:"plan_override_keys,omitempty"`
+	Rules            []ruleShown `json:"rules"`
 }
 
 type faultTold struct {
@@ -64,29 +70,10 @@ type faultTold struct {
 	Reason string `json:"reason"`
 }
 
-type ruleShown struct {
-	Name    string       `json:"name"`
-	Key     string       `json:"key"`
-	OnError string       `json:"on_error"`
-	Atomic  bool         `json:"atomic"`
-	Limits  []limitShown `json:"limits"`
-}
-
-type limitShown struct {
-	Name        string  `json:"name"` // empty for a rule's only limit
-	Algorithm   string  `json:"algorithm"`
-	Capacity    int64   `json:"capacity"`
-	Window      float64 `json:"window_s"`
-	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
-	Burst       int64   `json:"burst,omitempty"` // what a bucket or a queue holds
-	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
-	Timezone    string  `json:"timezone,omitempty"`
-	Anchor      int     `json:"anchor,omitempty"`
-	Cost        int64   `json:"cost"`
-}
-
 func validated(set *rules.Set, invalid rules.Errors) validation {
-	v := validation{Valid: set != nil && len(invalid) == 0, Errors: []faultTold{}, Warnings: []string{}, Rules: []ruleShown{}}
+	v := validation{
+		Valid: set != nil && len(invalid) == 0, Errors: []faultTold{}, Warnings: []string{}, Plans: []string{}, Rules: []ruleShown{},
+	}
 	for _, e := range invalid {
 		v.Errors = append(v.Errors, faultTold(*e))
 	}
@@ -94,69 +81,89 @@ func validated(set *rules.Set, invalid rules.Errors) validation {
 		return v
 	}
 	v.Warnings = append(v.Warnings, set.Warnings...)
+	v.Unmatched, v.Plans = set.Unmatched.String(), append(v.Plans, set.Plans()...)
+	v.PlanOverrides, v.PlanOverrideKeys = set.Overrides(rules.PlanOverrides), set.OverrideKeys(rules.PlanOverrides)
 	for _, r := range set.Rules {
-		shown := ruleShown{Name: r.Name, Key: r.Key, OnError: r.OnError.String(), Atomic: r.Atomic}
-		for i, l := range r.Limits {
-			shown.Limits = append(shown.Limits, showLimit(&l, r.Costs[i]))
-		}
-		v.Rules = append(v.Rules, shown)
+		v.Rules = append(v.Rules, showRule(set, r))
 	}
 	return v
-}
-
-func showLimit(l *limit.Limit, cost int64) limitShown {
-	shown := limitShown{
-		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
-		Granularity: l.Granularity.Seconds(), Burst: l.Burst, Cost: cost,
-	}
-	if l.Calendar != nil {
-		shown.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
-		shown.Timezone, shown.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
-	}
-	return shown
 }
 
 // summarise prints what the rules come to.
 func (c *cli) summarise(file string, set *rules.Set) error {
 	p := printer{w: c.stdout}
 	p.line("%s is valid: %s, unmatched requests: %s", file, plural(len(set.Rules), "rule"), set.Unmatched)
-	var rows [][]string
+	var limits, plans, more [][]string
 	for _, r := range set.Rules {
 		for i := range r.Limits {
 			l := &r.Limits[i]
-			rows = append(rows, []string{
-				policyName(r, i), thousands(l.Capacity), spellWindow(l), spellDetail(l), l.Algorithm.String(), r.OnError.String(), r.Key,
+			limits = append(limits, []string{
+				policyName(r.Name, l), thousands(l.Capacity), spellWindow(l), spellDetail(l), l.Algorithm.String(), r.OnError.String(), r.Key,
 			})
 		}
+		if also := alsoSays(set, r); also != "" {
+			more = append(more, []string{r.Name, also})
+		}
 	}
-	p.section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, rows)
+	for _, plan := range set.Plans() {
+		plans = append(plans, planRows(set, plan)...)
+	}
+	p.section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, limits)
+	p.section("lll", []string{"plan", "limit", "capacity"}, plans)
+	p.section("ll", []string{"rule", "also"}, more)
+	if source, overrides := set.PlanSource(), overridden(set, rules.PlanOverrides); source != "" || overrides != "" {
+		p.line("")
+		p.line("plan of a caller: %s", strings.TrimPrefix(source+overrides, "; "))
+	}
 	return p.err
 }
 
-// spellWindow is a limit's window as rules have it: 1mo from the 15th, Europe/Berlin.
-func spellWindow(l *limit.Limit) string {
-	if l.Calendar == nil {
-		return spell(l.Window)
+// overridden says how overrides of a rule, or of plans, are found; empty where there are none.
+func overridden(set *rules.Set, rule string) string {
+	keys := set.OverrideKeys(rule)
+	if keys == "" {
+		return ""
 	}
-	window := []string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[l.Calendar.Unit]
-	if l.Calendar.Anchor > 1 {
-		window += fmt.Sprintf(" from day %d", l.Calendar.Anchor)
-	}
-	return window + ", " + l.Calendar.Location.String()
+	return fmt.Sprintf("; overrides by %s, %s of them here", keys, thousands(int64(set.Overrides(rule))))
 }
 
-// spellDetail is the width of a limit's slots, or what takes their place.
-func spellDetail(l *limit.Limit) string {
-	switch l.Algorithm {
-	case limit.SlidingWindowLog:
-		return "exact"
-	case limit.TokenBucket:
-		return "burst " + thousands(l.Burst)
-	case limit.LeakyBucket:
-		return "queue " + thousands(l.Burst)
+// planRows are what a plan makes of the rules.
+func planRows(set *rules.Set, plan string) (rows [][]string) {
+	for _, r := range set.Rules {
+		limits, ok := r.PlanLimits(plan)
+		if ok && limits == nil {
+			rows = append(rows, []string{plan, r.Name, "unlimited"})
+		}
+		for i := range limits {
+			rows = append(rows, []string{plan, policyName(r.Name, &limits[i]), thousands(limits[i].Capacity)})
+		}
 	}
-	if l.Calendar != nil {
-		return "calendar"
+	return rows
+}
+
+// alsoSays is what is unusual about a rule, in a few words.
+func alsoSays(set *rules.Set, r *rules.Rule) string {
+	var words []string
+	say := func(condition bool, format string, args ...any) {
+		if condition {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
 	}
-	return spell(l.Granularity)
+	say(r.Mode == rules.Shadow, "on trial (mode: shadow)")
+	say(r.Mode == rules.Off, "off")
+	say(r.Atomic, "atomic")
+	say(r.Quiet, "no headers")
+	for i := range r.Limits {
+		shown := showLimit(&r.Limits[i], &r.Costs[i])
+		name := policyName(r.Name, &r.Limits[i])
+		say(shown.costs() != "", "%s costs %s", name, shown.costs())
+		if r.Candidates != nil {
+			say(r.Candidates[i].String() != "", "%s has %s on trial", name, r.Candidates[i])
+		}
+		say(r.AnchorFrom(i) != "", "%s starts on the day that %s says", name, r.AnchorFrom(i))
+	}
+	overrides := strings.TrimPrefix(overridden(set, r.Name), "; ")
+	say(overrides != "", "%s", overrides)
+	say(len(r.RefundsOn()) > 0, "gives back on %s", strings.Join(r.RefundsOn(), ", "))
+	return strings.Join(words, "; ")
 }

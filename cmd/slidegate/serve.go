@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -54,7 +55,7 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, nil))
-	g, err := open(cmd.Context(), where, log)
+	g, err := open(cmd.Context(), where, app.ParseRules, log)
 	if err != nil {
 		return err
 	}
@@ -68,17 +69,21 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	c.say("listening on http://%s, %s, counters in %s", listener.Addr(), plural(len(g.set.Rules), "rule"), where.storeName())
-	handler := gateway.New(gateway.Options{Authorizer: g.authorizer(&where, log), Backend: backend, Log: log})
+	recorder := app.NewRecorder(log, true)
+	defer recorder.Flush(context.WithoutCancel(cmd.Context()))
+	handler := gateway.New(gateway.Options{Authorizer: g.authorizer(&where, recorder), Backend: backend, Log: log})
 	return gateway.Serve(cmd.Context(), listener, handler)
 }
 
-// authorizer returns the Lambda's own handler. The memory store has no deadline: it never waits.
-func (g *ground) authorizer(where *places, log *slog.Logger) *apigw.Authorizer {
-	config, now := app.Config{Rules: g.source, Log: log}, time.Now
+// authorizer returns the Lambda's own handler. What is in this process alone has no deadline: it never waits.
+func (g *ground) authorizer(where *places, recorder *app.Recorder) *apigw.Authorizer {
+	config, now := app.Config{Rules: g.source, Overrides: g.overrides, Recorder: recorder}, time.Now
 	if where.inMemory() {
 		config.Store = memory.New(0)
 	} else {
 		config.Store, now = g.shared()
+	}
+	if !where.inMemory() || g.overrides != nil {
 		config.Deadline = app.DefaultDeadline
 	}
 	return apigw.NewAuthorizer(app.NewEngine(config), now)

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -65,6 +69,30 @@ func thousands(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// parseSpan reads how long something is to last: as Go writes it, or whole days such as 7d.
+func parseSpan(text string) (time.Duration, error) {
+	const longest = 10 * 365 * 24 * time.Hour
+	days, isDays := strings.CutSuffix(text, "d")
+	d, err := time.ParseDuration(text)
+	if isDays {
+		var n int64
+		n, err = strconv.ParseInt(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err == nil && (d <= 0 || d > longest) {
+		err = errors.New("out of range")
+	}
+	return d, err
+}
+
+// plainText makes text that somebody has typed fit for one line of a terminal.
+func plainText(s string) string {
+	if quoted := strconv.Quote(s); strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return quoted
+	}
+	return s
 }
 
 // printer prints aligned tables, and keeps the first error.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// againstFlags name recorded traffic that shows what new rules would change.
+type againstFlags struct {
+	logs   []string
+	format string
+}
+
+func (f *againstFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
+	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
+}
+
+// against returns the logs to compare by; none if there is no such flag.
+func (c *cli) against(cmd *cobra.Command, f *againstFlags) ([]replay.Log, error) {
+	if f.format != "" && len(f.logs) == 0 {
+		return nil, usagef(cmd, "--format says what the logs of --against hold: name one, or leave it out")
+	}
+	return c.logs(cmd, f.format, f.logs)
+}
+
+// compare sends recorded traffic through two sets of rules, with counters in memory.
+func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rules.Set) (*replay.Comparison, error) {
+	c.unlock(current)
+	c.unlock(next)
+	var failures replay.Failures
+	under := func(set *rules.Set) *engine.Engine {
+		return engine.New(engine.Options{
+			Rules: engine.Fixed{Set: set}, Store: memory.New(replayKeys / 2), Local: memory.New(0), Recorder: &failures,
+		})
+	}
+	progress := c.newProgress(time.Now)
+	defer progress.clear()
+	result, err := replay.Compare(ctx, logs, under(current), under(next), progress.show, c.logWarning)
+	progress.clear()
+	c.saySkipped(&result.Extent)
+	if errors.Is(err, context.Canceled) {
+		return nil, errors.New("interrupted")
+	}
+	return result, failed(result.Requests, result.Degraded, err, failures.First())
+}
+
+// comparisonTold is a comparison for programs.
+type comparisonTold struct {
+	Requests  int64            `json:"requests"` // read and judged under both
+	Skipped   int64            `json:"skipped"`  // lines that could not be read
+	ToDenied  int64            `json:"to_denied"`
+	ToAllowed int64            `json:"to_allowed"`
+	Rules     []ruleChangeTold `json:"rules"`
+	Keys      []keyChangeTold  `json:"keys"` // the ten most changed
+}
+
+type ruleChangeTold struct {
+	Rule      string `json:"rule"`
+	ToDenied  int64  `json:"to_denied"`
+	ToAllowed int64  `json:"to_allowed"`
+}
+
+type keyChangeTold struct {
+	Rule      string `json:"rule"`
+	Key       string `json:"key"`
+	ToDenied  int64  `json:"to_denied"`
+	ToAllowed int64  `json:"to_allowed"`
+}
+
+func tellComparison(c *replay.Comparison) *comparisonTold {
+	told := &comparisonTold{
+		Requests: c.Requests, Skipped: c.Skipped, ToDenied: c.ToDenied, ToAllowed: c.ToAllowed,
+		Rules: []ruleChangeTold{}, Keys: []keyChangeTold{},
+	}
+	for _, r := range c.Rules {
+		told.Rules = append(told.Rules, ruleChangeTold(r))
+	}
+	for _, k := range c.Keys {
+		told.Keys = append(told.Keys, keyChangeTold(k))
+	}
+	return told
+}
+
+// printComparison prints a comparison for people.
+func printComparison(p *printer, c *replay.Comparison, paint colours) {
+	p.line("")
+	p.line("of %s in %s of traffic:", plural(int(c.Requests), "recorded request"), brief(c.Last.Sub(c.First)))
+	p.table("lrrl", [][]string{
+		{"  allowed before, denied now", thousands(c.ToDenied), percent(c.ToDenied, c.Requests), paint.red(bar(c.ToDenied, c.Requests))},
+		{"  denied before, allowed now", thousands(c.ToAllowed), percent(c.ToAllowed, c.Requests), paint.green(bar(c.ToAllowed, c.Requests))},
+	})
+	var ruleRows, keyRows [][]string
+	for _, r := range c.Rules {
+		ruleRows = append(ruleRows, []string{thousands(r.ToDenied), thousands(r.ToAllowed), r.Rule})
+	}
+	for _, k := range c.Keys {
+		keyRows = append(keyRows, []string{thousands(k.ToDenied), thousands(k.ToAllowed), k.Rule, k.Key})
+	}
+	p.section("rrl", []string{"now denied", "now allowed", "rule"}, ruleRows)
+	p.section("rrll", []string{"now denied", "now allowed", "rule", "key"}, keyRows)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// counter is what one rule counts a key by, and what it would say of the next request.
+type counter struct {
+	rule     *rules.Rule
+	terms    rules.Terms
+	override *overrideTold // that the terms come from; nil for none
+	charge   limit.Charge
+	verdict  limit.Verdict
+}
+
+func newCounter(rule *rules.Rule, key string, terms rules.Terms) counter {
+	return counter{rule: rule, terms: terms, charge: limit.Charge{Key: rule.Item(key, &terms), Limits: terms.Limits, Costs: terms.Costs}}
+}
+
+// idle says why the counter is not asked; it is empty for one that is.
+func (ct *counter) idle() string {
+	switch {
+	case ct.terms.Denied:
+		return "refused"
+	case ct.terms.Unlimited:
+		return "unlimited"
+	}
+	return ""
+}
+
+// limitTold is a limit and how much of it is used.
+type limitTold struct {
+	limitShown
+	Used       int64   `json:"used"`
+	Remaining  int64   `json:"remaining"`
+	Reset      float64 `json:"reset_s"`       // until the key is empty again
+	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+}
+
+func (ct *counter) tell(i int) limitTold {
+	l, r := &ct.terms.Limits[i], &ct.verdict.Limits[i]
+	cost := rules.Fixed(ct.charge.Costs[i])
+	return limitTold{showLimit(l, &cost), l.Most() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
+}
+
+func retrySeconds(d time.Duration) float64 {
+	if d == limit.Never {
+		return -1
+	}
+	return d.Seconds()
+}
+
+// holder is whose counters are looked at: what is known of the caller besides the key, where plans and the first days of
+// months depend on it.
+type holder struct {
+	said *said
+	req  *rules.Request
+}
+
+// plan returns the plan that the caller has; empty for none.
+func (h *holder) plan(ctx context.Context) (string, error) {
+	key, ok := h.said.set.AppendPlanKey(nil, h.req)
+	if !ok {
+		return h.said.set.Plan(h.req), nil
+	}
+	o, _, err := h.said.decides(ctx, rules.PlanOverrides, string(key))
+	if err != nil {
+		return "", err
+	}
+	plan, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
+	return plan, nil
+}
+
+// counter returns the counter of a key that fits the rule, as the key's override and the caller's plan have it.
+func (h *holder) counter(ctx context.Context, rule *rules.Rule, key string) (ct counter, err error) {
+	plan, err := h.plan(ctx)
+	if err != nil {
+		return ct, err
+	}
+	var o *rules.Override
+	var told *overrideTold
+	if overrideKey, ok := rule.OverrideKeyOf(key); ok {
+		if o, told, err = h.said.decides(ctx, rule.Name, overrideKey); err != nil {
+			return ct, fmt.Errorf("rule %s: %w", rule.Name, err)
+		}
+	}
+	ct = newCounter(rule, key, rule.Terms(h.req, plan, o, h.said.now))
+	ct.override = told
+	return ct, nil
+}
+
+// retry says when the next request would be allowed.
+func (t *limitTold) retry() string {
+	switch {
+	case t.RetryAfter == 0:
+		return "now"
+	case t.RetryAfter < 0:
+		return "never"
+	}
+	return waitSeconds(t.RetryAfter)
+}

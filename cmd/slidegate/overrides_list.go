@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+type listFlags struct {
+	tableFlags
+	prefix string
+	limit  int
+}
+
+func (c *cli) overridesListCommand() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list RULE --rules dynamodb://TABLE",
+		Short: "List the overrides of a rule",
+		Long: `List shows the keys of a rule that have an override in the table, in the order of their bytes, each on a line as
+soon as it is read. What has ended is marked. What the rules themselves say of keys is counted, not listed.
+
+With --json each line is an object. Such lines can be imported again.`,
+		Example: `  slidegate overrides list api --rules dynamodb://slidegate-rules
+  slidegate overrides list api --prefix tenant:a --limit 100 --rules dynamodb://slidegate-rules
+  slidegate overrides list plan --json --rules dynamodb://slidegate-rules > plans.jsonl`,
+		Args:              positional(1, 1, "a rule, or plan"),
+		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.listOverrides(cmd, &f, args[0]) },
+	}
+	f.tableFlags.add(cmd)
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
+	limitFlag(cmd, &f.limit, "keys", 0)
+	return cmd
+}
+
+// overrideLine is a line of overrides list --json. Key and document are what an import takes.
+type overrideLine struct {
+	Key      string      `json:"key"`
+	Document string      `json:"document,omitempty"`
+	Ended    bool        `json:"ended,omitempty"` // neither the document nor a grant says anything any more
+	Error    string      `json:"error,omitempty"` // the document cannot be read
+	Grants   []grantTold `json:"grants,omitempty"`
+	Who      string      `json:"who"`
+	When     time.Time   `json:"when"`
+	Why      string      `json:"why"`
+}
+
+func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error {
+	if err := checkLimit(cmd, f.limit); err != nil {
+		return err
+	}
+	table, set, err := f.openRules(cmd)
+	if err != nil {
+		return err
+	}
+	listed, unreadable, now := 0, 0, time.Now()
+	for o, err := range table.Overrides(cmd.Context(), rule) {
+		switch {
+		case errors.Is(err, ruletable.ErrUnreadable):
+			unreadable++
+			c.say("%v", err)
+			continue
+		case err != nil:
+			return err
+		case !strings.HasPrefix(o.Key, f.prefix):
+			continue
+		}
+		if err := c.listOverride(o, now, f.json); err != nil {
+			return err
+		}
+		if listed++; listed == f.limit {
+			break
+		}
+	}
+	return c.closeList(set, rule, f.prefix, listed, unreadable)
+}
+
+// closeList says what a list does not show.
+func (c *cli) closeList(set *rules.Set, rule, prefix string, listed, unreadable int) error {
+	if listed+unreadable == 0 {
+		if err := knownRule(set, rule); err != nil {
+			return err
+		}
+		c.say("the table holds no overrides of %s%s", rule, beginningWith(prefix))
+	}
+	if n := set.Overrides(rule); n > 0 {
+		c.say("the rules themselves hold %s besides", plural(n, "override"))
+	}
+	if unreadable > 0 {
+		return fmt.Errorf("%s cannot be read; `slidegate overrides delete` removes what is there", plural(unreadable, "override"))
+	}
+	return nil
+}
+
+func beginningWith(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return " whose keys begin with " + plainText(prefix)
+}
+
+func (c *cli) listOverride(o *ruletable.Override, now time.Time, asJSON bool) error {
+	line := overrideLine{Key: o.Key, Document: o.Document, Who: o.Who, When: o.When, Why: o.Why}
+	told := &overrideTold{From: fromTable, Who: o.Who, When: some(o.When)}
+	parsed, err := parseStored(o)
+	if err != nil {
+		line.Error = err.Error()
+	} else {
+		told.say(parsed, now)
+		told.grant(o.Grants, now)
+		line.Grants, line.Ended = told.Grants, told.ended()
+	}
+	if asJSON {
+		e := json.NewEncoder(c.stdout)
+		e.SetEscapeHTML(false)
+		return e.Encode(line)
+	}
+	p := printer{w: c.stdout}
+	mark := ""
+	if line.Ended {
+		mark = "ended: "
+	}
+	p.line("%s  %s%s%s", o.Key, mark, strings.Join(told.lines(), "; "), plainText(line.Error))
+	return p.err
+}
+
+// ended reports whether nothing is in force any more.
+func (t *overrideTold) ended() bool {
+	for _, g := range t.Grants {
+		if g.Left > 0 {
+			return false
+		}
+	}
+	return !t.InForce
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// said is what operators have said of single keys by command, as one run of a command sees it: each key is looked up once,
+// by a consistent read. It is for looking into the table; what decides requests has a cache.
+type said struct {
+	set   *rules.Set
+	table *ruletable.Table // nil where the rules are in a file: then nothing was said by command
+	now   time.Time
+	found map[[2]string]spoken
+}
+
+// spoken is what was said of one key; the zero value for nothing.
+type spoken struct {
+	stored *ruletable.Override
+	parsed *rules.Override
+}
+
+// said returns the overrides of the rules, as they are at a moment.
+func (g *ground) said(where *places, now time.Time) *said {
+	s := &said{set: g.set, now: now, found: map[[2]string]spoken{}}
+	if where.rules != "" {
+		s.table = ruletable.New(g.client, where.rules)
+	}
+	return s
+}
+
+// decides returns the override that decides of a key, the table's or the document's, and what to tell of it; both are nil
+// for none.
+func (s *said) decides(ctx context.Context, rule, key string) (*rules.Override, *overrideTold, error) {
+	found, err := s.of(ctx, rule, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := s.set.Overlay(rule, key, found.parsed, s.now)
+	if o == nil {
+		return nil, nil, nil
+	}
+	told := &overrideTold{From: fromRules}
+	if o == found.parsed {
+		told.From, told.Who, told.When = fromTable, found.stored.Who, some(found.stored.When)
+	}
+	told.say(o, s.now)
+	if found.stored != nil {
+		told.grant(found.stored.Grants, s.now)
+	}
+	return o, told, nil
+}
+
+func (s *said) of(ctx context.Context, rule, key string) (spoken, error) {
+	at := [2]string{rule, key}
+	if found, ok := s.found[at]; ok || s.table == nil {
+		return found, nil
+	}
+	stored, err := s.table.Override(ctx, rule, key)
+	if err != nil {
+		return spoken{}, err
+	}
+	found := spoken{stored: stored}
+	if stored != nil {
+		if found.parsed, err = parseStored(stored); err != nil {
+			return found, err
+		}
+	}
+	s.found[at] = found
+	return found, nil
+}
+
+// Override makes said an engine.OverrideSource.
+func (s *said) Override(ctx context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
+	found, err := s.of(ctx, rule, key)
+	return found.parsed, err
+}
+
+// parseStored reads the document of an override and adds its grants.
+func parseStored(stored *ruletable.Override) (*rules.Override, error) {
+	o := &rules.Override{}
+	if stored.Document != "" {
+		var err error
+		place := fmt.Sprintf("override of rule %s for key %s", stored.Rule, stored.Key)
+		if o, err = rules.ParseOverride(place, []byte(stored.Document)); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range stored.Grants {
+		o.Grants = append(o.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until})
+	}
+	return o, nil
+}

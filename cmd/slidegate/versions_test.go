@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+func TestVersions(t *testing.T) {
+	client := dynamotest.Connect(t)
+	empty := rulesTable(t, client)
+	const at = " --rules dynamodb://TABLE"
+	golden(t, "versions-empty", session(t, empty,
+		"rules list"+at, "rules list --json"+at, "rules history"+at, "rules history --json"+at, "rules get"+at, "rules rollback 1 --why x"+at,
+		"overrides list api"+at,
+	))
+	table, place := published(t, client, "testdata/rules.yaml")
+	const say = at + " --who jo --why "
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	golden(t, "versions", strings.ReplaceAll(session(t, table,
+		"rules apply testdata/hourly.yaml"+say+"'launch week'",
+		"rules list"+at,
+		"rules list --limit 1 --json"+at,
+		"rules get"+at,
+		"rules get 1 --json"+at,
+		"rules get 7"+at,
+		"rules get 1 --output "+file+at,
+		"rules rollback 1"+say+"'2 limits the probes'",
+		"rules rollback 1"+say+"again",
+		"rules rollback 2 --json"+say+"'the probes are mended'",
+		"rules rollback 7"+say+"typo",
+		"rules list"+at,
+		"rules history"+at,
+		"rules history --limit 2 --json"+at,
+	), filepath.Dir(file), "DIR"))
+	want, err := os.ReadFile("testdata/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, file, string(want))
+	if got := mustRun(t, "rules", "get", "1", "--rules", place); got != string(want) {
+		t.Errorf("printed %q, want what was published", got)
+	}
+}
+
+// Explain and inspect see what the table says, with the overrides and grants as they are now.
+func TestExplainAndInspectATable(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table, _ := published(t, client, "testdata/business.yaml")
+	counters := dynamotest.Counters(t, client)
+	const at = " --rules dynamodb://TABLE"
+	const say = at + " --who jo --why x"
+	explain := "explain POST /v1/chat -H 'X-Tokens: 900' --claim sub=7 --claim tenant=zeta --store dynamodb://COUNTERS" + at
+	inspect := "inspect 'tenant:zeta|user:7' --claim sub=7 --store dynamodb://COUNTERS" + at
+	commands := []string{
+		"overrides set api tenant:zeta --capacity 3" + say,
+		"grant chat.requests user:7 +5 --for 1h" + say,
+		"replay LOG --store dynamodb://COUNTERS" + at,
+		"overrides set plan user:7 --plan pro" + say,
+		explain, inspect, "inspect user:7 --claim sub=7 --store dynamodb://COUNTERS" + at, inspect + " --json",
+		"overrides set api tenant:zeta --limits '[{\"capacity\": 50, \"window\": \"1h\"}]'" + say, explain, inspect,
+		"reset api 'tenant:zeta|user:7' --store dynamodb://COUNTERS" + at,
+		"overrides set api tenant:zeta --unlimited" + say, explain, inspect, inspect + " --json",
+		"overrides set api tenant:zeta --deny --for 1h" + say, explain, inspect,
+		"explain POST /v1/chat --claim sub=7 --claim tenant=zeta --at 2199-01-01T00:00:00Z --store dynamodb://COUNTERS" + at,
+		"reset export tenant:zeta --claim billing_day=15 --json --store dynamodb://COUNTERS" + at,
+	}
+	log := recent(t, `"path": "/v1/x", "jwt": {"sub": "7", "tenant": "zeta"}`, 3)
+	names := strings.NewReplacer("COUNTERS", counters, "LOG", log)
+	for i := range commands {
+		commands[i] = names.Replace(commands[i])
+	}
+	text := strings.NewReplacer(counters, "COUNTERS", log, "LOG").Replace(session(t, table, commands...))
+	golden(t, "explain-table", gaps.ReplaceAllString(waits.ReplaceAllString(seconds.ReplaceAllString(text, "$1: 60"), "60s"), "  "))
+}
+
+// What depends on the moment of the test: times to wait, and so the widths of columns.
+var (
+	waits = regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)?s\b`)
+	gaps  = regexp.MustCompile(` {2,}`)
+)
+
+// recent writes a log of requests that came just now, each an object with these fields.
+func recent(t *testing.T, fields string, requests int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "now.jsonl")
+	line := fmt.Sprintf("{\"time\": %d, %s}\n", time.Now().Unix(), fields)
+	if err := os.WriteFile(path, []byte(strings.Repeat(line, requests)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
