@@ -52,7 +52,7 @@ bench: ## measure, beside yardsticks in the same run, and print the table of doc
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
+	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
