@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,10 +43,14 @@ const (
 	fromRules = "rules"
 )
 
+// note takes in who set it.
+func (t *overrideTold) note(n *ruletable.Note) { t.Who, t.When, t.Why = n.Who, some(n.When), n.Why }
+
+// say takes in what it says. A reason of its own comes before that of whoever set it, who may have set many.
 func (t *overrideTold) say(o *rules.Override, now time.Time) {
 	t.InForce = o.InForce(now)
 	t.Deny, t.Unlimited, t.Plan, t.Capacity = o.Deny, o.Unlimited, o.Plan, o.Capacity
-	t.Until, t.Why = some(o.Until), o.Why
+	t.Until, t.Why = some(o.Until), cmp.Or(o.Why, t.Why)
 	for i := range o.Limits {
 		t.Limits = append(t.Limits, formOf(&o.Limits[i]))
 	}
@@ -122,14 +127,14 @@ func because(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + why
+	return ": " + plainText(why)
 }
 
 // by says who said something, and when or where.
 func by(who string, when *time.Time, from string) string {
 	switch {
 	case when != nil && who != "":
-		return fmt.Sprintf(" (%s, %s)", who, stamp(*when))
+		return fmt.Sprintf(" (%s, %s)", plainText(who), stamp(*when))
 	case from == fromRules:
 		return " (in the rules)"
 	}

@@ -52,10 +52,10 @@ func (c *cli) getOverride(cmd *cobra.Command, f *tableFlags, rule, text string) 
 		}{target.rule, target.key, seen.told, seen.document})
 	}
 	p := printer{w: c.stdout}
-	p.line("override of %s for %s", target.rule, target.key)
+	p.line("override of %s for %s", target.rule, plainText(target.key))
 	rows := seen.told.rows("  says")
 	if seen.document != "" {
-		rows = append(rows, []string{"  document", seen.document})
+		rows = append(rows, []string{"  document", plainText(seen.document)})
 	}
 	p.table("ll", rows)
 	return p.err

@@ -17,8 +17,12 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// faultsShown is how many faults of a file are told.
-const faultsShown = 20
+const (
+	// faultsShown is how many faults of a file are told.
+	faultsShown = 20
+	// documentsKept is how many documents are remembered.
+	documentsKept = 1000
+)
 
 type importFlags struct {
 	tableFlags
@@ -152,7 +156,7 @@ func (c *cli) checkImport(set *rules.Set, name, path string, read importReader) 
 		return nil, err
 	}
 	defer file.Close()
-	check := importCheck{set: set, rule: name, keys: map[string]bool{}}
+	check := importCheck{set: set, rule: name, keys: map[string]bool{}, parsed: map[string]*rules.Override{}}
 	line := c.newProgress(time.Now)
 	defer line.clear()
 	read(file, rule)(func(o imports.Override, err error) bool {
@@ -168,9 +172,10 @@ func (c *cli) checkImport(set *rules.Set, name, path string, read importReader) 
 
 // importCheck checks entries as they are read.
 type importCheck struct {
-	set  *rules.Set
-	rule string
-	keys map[string]bool // that were there before
+	set    *rules.Set
+	rule   string
+	keys   map[string]bool            // that were there before
+	parsed map[string]*rules.Override // by their documents
 
 	good                     []ruletable.Override
 	bad                      faults // the first of them
@@ -206,7 +211,7 @@ func (ic *importCheck) check(o imports.Override) (checked ruletable.Override, er
 		return checked, fmt.Errorf("%sthe key is there twice: remove one of them", at)
 	}
 	ic.keys[checked.Key] = true
-	parsed, err := parseOverride(at, o.Document)
+	parsed, err := ic.parse(at, o.Document)
 	if err != nil {
 		return checked, err
 	}
@@ -214,6 +219,18 @@ func (ic *importCheck) check(o imports.Override) (checked ruletable.Override, er
 		return checked, fmt.Errorf("%s%w", at, err)
 	}
 	return checked, nil
+}
+
+// parse is parseOverride, once for each of the first documents that differ: most files say the same of many keys.
+func (ic *importCheck) parse(at, document string) (*rules.Override, error) {
+	if o, ok := ic.parsed[document]; ok {
+		return o, nil
+	}
+	o, err := parseOverride(at, document)
+	if err == nil && len(ic.parsed) < documentsKept {
+		ic.parsed[document] = o
+	}
+	return o, err
 }
 
 // parseOverride reads a document that has no lines worth telling. What is wrong in it is told after a prefix.

@@ -109,7 +109,8 @@ func beginningWith(prefix string) string {
 
 func (c *cli) listOverride(o *ruletable.Override, now time.Time, asJSON bool) error {
 	line := overrideLine{Key: o.Key, Document: o.Document, Who: o.Who, When: o.When, Why: o.Why}
-	told := &overrideTold{From: fromTable, Who: o.Who, When: some(o.When)}
+	told := &overrideTold{From: fromTable}
+	told.note(&o.Note)
 	parsed, err := parseStored(o)
 	if err != nil {
 		line.Error = err.Error()
@@ -128,7 +129,7 @@ func (c *cli) listOverride(o *ruletable.Override, now time.Time, asJSON bool) er
 	if line.Ended {
 		mark = "ended: "
 	}
-	p.line("%s  %s%s%s", o.Key, mark, strings.Join(told.lines(), "; "), plainText(line.Error))
+	p.line("%s  %s%s%s", plainText(o.Key), mark, strings.Join(told.lines(), "; "), plainText(line.Error))
 	return p.err
 }
 

@@ -203,7 +203,7 @@ func (c *cli) showChange(t *overrideTarget, before, after sight, asJSON bool) er
 		return printJSON(c.stdout, changeTold{t.rule, t.key, before.told, after.told})
 	}
 	p := printer{w: c.stdout}
-	p.line("override of %s for %s", t.rule, t.key)
+	p.line("override of %s for %s", t.rule, plainText(t.key))
 	var rows [][]string
 	rows = append(rows, before.rows("  before")...)
 	rows = append(rows, after.rows("  now")...)

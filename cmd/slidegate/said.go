@@ -46,7 +46,8 @@ func (s *said) decides(ctx context.Context, rule, key string) (*rules.Override, 
 	}
 	told := &overrideTold{From: fromRules}
 	if o == found.parsed {
-		told.From, told.Who, told.When = fromTable, found.stored.Who, some(found.stored.When)
+		told.From = fromTable
+		told.note(&found.stored.Note)
 	}
 	told.say(o, s.now)
 	if found.stored != nil {

@@ -89,8 +89,8 @@ func parseSpan(text string) (time.Duration, error) {
 
 // plainText makes text that somebody has typed fit for one line of a terminal.
 func plainText(s string) string {
-	if quoted := strconv.Quote(s); strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return quoted
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
 	}
 	return s
 }

@@ -144,3 +144,47 @@ func TestPlural(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestParseSpan(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "12h": 12 * time.Hour, "1h30m": 90 * time.Minute, "7d": 168 * time.Hour, "3650d": 87600 * time.Hour,
+	} {
+		if got, err := parseSpan(text); got != want || err != nil {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0s", "-1h", "7", "d", "1.5d", "3651d", "1d12h", "99999999999d", "forever"} {
+		if d, err := parseSpan(text); err == nil {
+			t.Errorf("%q: %v, want an error", text, d)
+		}
+	}
+}
+
+func TestPlainText(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "tenant:acme": "tenant:acme", "größer": "größer", "a\nb": `"a\nb"`, "\x1b[31m": `"\x1b[31m"`, "\xff": `"\xff"`, "a\u202eb": `"a\u202eb"`,
+	} {
+		if got := plainText(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A line on a terminal changes ten times a second at most, and goes when it is cleared.
+func TestProgressCount(t *testing.T) {
+	var printed strings.Builder
+	now := time.Unix(1_800_000_000, 0)
+	p := &progress{w: &printed, now: func() time.Time { return now }}
+	for done := range 4 {
+		p.count(done*500, 2000, "overrides")
+		now = now.Add(progressEvery / 2)
+	}
+	p.count(7, 0, "checked")
+	p.clear()
+	p.clear()
+	const erase = "\r\x1b[K"
+	if want := erase + "  0%  0 overrides" + erase + " 50%  1,000 overrides" + erase + "7 checked" + erase; printed.String() != want {
+		t.Errorf("printed %q, want %q", printed.String(), want)
+	}
+	(&progress{}).count(1, 2, "things") // nobody looks
+}

@@ -20,7 +20,7 @@ const (
 // would itself have denied, and says rather more denials than it would have come to.
 func (v *Verdict) Trial(i int) Trial {
 	capacity, ok := v.Terms.Candidate(i)
-	if !ok || v.Blind {
+	if !ok || v.Blind || v.Terms.Denied {
 		return NoTrial
 	}
 	used := v.Terms.Limits[i].Capacity - v.Limits[i].Remaining

@@ -76,6 +76,18 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
+// TestNoTrialOfABan has an override deny the key of a rule with a candidate: nothing was counted, so nothing is on trial.
+func TestNoTrialOfABan(t *testing.T) {
+	b := newBench(t, `
+rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]
+overrides: {r: {"stage:prod": {deny: true}}}`)
+	d := b.decide(t, "/")
+	if d.Allowed || d.Reason != engine.Banned || d.Verdicts[0].Trial(0) != engine.NoTrial {
+		t.Errorf("%+v", d)
+	}
+	b.engine.Finish(context.Background(), epoch, d, &engine.Outcome{Status: 500})
+}
+
 // TestFinish refunds by status, and settles to the true cost.
 func TestFinish(t *testing.T) {
 	const document = `

@@ -98,7 +98,10 @@ func manyOverrides(n int) string {
 
 // Ten thousand customers with limits of their own fit into one file.
 func TestManyOverrides(t *testing.T) {
-	s := parse(t, manyOverrides(10_000))
+	s, err := Parse("f", []byte(manyOverrides(10_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if n := len(s.overrides["api"]); n != 10_000 {
 		t.Errorf("%d overrides", n)
 	}

@@ -79,6 +79,7 @@ func (d *decoder) limit(v value, in *setting) charge {
 
 func (d *decoder) limitFields(s *stated, in *setting) []field {
 	l := &s.limit
+	day := number(1, 28)
 	fields := []field{
 		{name: "name", doc: "The limit's name, which each of several limits needs.",
 			form: textLike(limitName, "requests"), decode: func(v value) { l.Name = d.name(v, 31, in.taken) }},
@@ -94,7 +95,7 @@ func (d *decoder) limitFields(s *stated, in *setting) []field {
 		{name: "timezone", doc: "Where the windows 1d, 1w and 1mo begin at midnight, such as Europe/Berlin.", at: &s.timezone,
 			form: text("Europe/Berlin")},
 		{name: "anchor", doc: "The day of the month, 1 to 28, on which months start, or the claim that says which.", at: &s.anchor,
-			form: either(number(1, 28), mapOf(func() []field { return d.anchorFields(&s.anchored, new(int64)) }))},
+			form: either(day, mapOf(func() []field { return d.anchorFields(&s.anchored, new(int64)) }))},
 		{name: "granularity", doc: "The width of a sliding_window's slots: more slots waste less room and take more state.", at: &s.granularity,
 			form: text("1s")},
 		{name: "cost", doc: "Units that a request takes from this limit; the rule's cost unless said.",
@@ -108,8 +109,8 @@ func (d *decoder) limitFields(s *stated, in *setting) []field {
 		fields[0].missing = "one of several limits needs a name, such as name: requests"
 	}
 	if in.override {
-		fields[7].form = number(1, 28)
-		return fields[:11]
+		fields = allBut(fields, "candidate")
+		fields[slices.IndexFunc(fields, func(f field) bool { return f.name == "anchor" })].form = day
 	}
 	return fields
 }

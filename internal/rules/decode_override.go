@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +11,13 @@ import (
 const longestWhy = 500
 
 var (
-	ofRules = []string{"capacity", "limits", "unlimited", "deny", "until", "why"} // fields of a rule's overrides
-	ofPlans = []string{"plan", "deny", "until", "why"}
-
-	overrideForm     = mapOf(func() []field { return only(ofRules, new(decoder).overrideFields(&statedOverride{})) }).named("override")
-	planOverrideForm = mapOf(func() []field { return only(ofPlans, new(decoder).overrideFields(&statedOverride{})) }).named("planOverride")
-	overridesForm    = overridesOf()
+	overrideForm = mapOf(func() []field {
+		return allBut(new(decoder).overrideFields(&statedOverride{}), "plan")
+	}).named("override")
+	planOverrideForm = mapOf(func() []field {
+		return allBut(new(decoder).overrideFields(&statedOverride{}), "capacity", "limits", "unlimited")
+	}).named("planOverride")
+	overridesForm = overridesOf()
 )
 
 // overridesOf is a map from rules, and the plans of callers, to maps from keys to overrides.
@@ -29,10 +29,6 @@ func overridesOf() form {
 			form: namesTo(planOverrideForm, nil, `{"user:777": {plan: pro}}`)}}
 	}
 	return f
-}
-
-func only(names []string, fields []field) []field {
-	return slices.DeleteFunc(fields, func(f field) bool { return !slices.Contains(names, f.name) })
 }
 
 // statedOverride is what a document says of a key, and where.

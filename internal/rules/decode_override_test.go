@@ -91,7 +91,7 @@ const kinds = `
 plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
 plans:
   pro: {api: 6000, partner: 200}
-  free: {api: 10}
+  free: {api: 10, open: unlimited}
 rules:
   - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 100, window: 60s}]}
   - {name: chat, key: "user:{jwt.sub}", overrides: true, cost: 5, limits: [{name: requests, capacity: 10, window: 60s}, {name: tokens, capacity: 4000, window: 60s}]}
@@ -101,6 +101,7 @@ rules:
   - {name: refunding, key: all, overrides: true, refund_on: 5xx, limits: [{capacity: 100, window: 60s}]}
   - {name: settling, key: all, overrides: true, cost: {from: header.x, min: 2, max: 50, settle: true}, limits: [{capacity: 100, window: 60s}]}
   - {name: partner, key: "partner:{path.partner}", overrides: true, limits: [{capacity: 100, window: 60s}]}
+  - {name: open, key: "partner:{path.partner}", overrides: true, limits: [{capacity: 100, window: 60s}]}
   - {name: verified, key: "partner:{path.partner}", overrides: true, trusted: [path.partner], limits: [{capacity: 100, window: 60s}]}
   - {name: plain, key: "ip:{ip}", limits: [{capacity: 100, window: 60s}]}
 overrides:
@@ -123,7 +124,7 @@ func TestCheckOverride(t *testing.T) {
 		{"api", "account:1", "plan: pro", `"account:1" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place` +
 			"\nplan: is for all rules together: write it among the overrides of plan"},
 		{"aip", "user:1", "capacity: 5", `there is no rule "aip": did you mean api?`},
-		{"web", "user:1", "capacity: 5", `there is no rule "web": the rules are api, chat, bucket, fast, journal and 5 more`},
+		{"web", "user:1", "capacity: 5", `there is no rule "web": the rules are api, chat, bucket, fast, journal and 6 more`},
 		{"plain", "ip:203.0.113.9", "capacity: 5", "rule plain does not say that it has overrides: write overrides: true in the rule"},
 
 		{"chat", "user:1", "capacity: {tokens: 200000}", ""},
@@ -158,6 +159,7 @@ func TestCheckOverride(t *testing.T) {
 		{"partner", "partner:acme", "capacity: 100", ""},
 		{"partner", "partner:acme", "capacity: 200", ""}, // lowers nothing for pro, and everybody else keeps the rule's 100
 		{"partner", "partner:acme", "capacity: 201", "capacity: 201 is above the rule's 200, and " + partner},
+		{"open", "partner:acme", "capacity: 201", ""}, // a plan lifts the rule, so any capacity lowers something
 		{"partner", "partner:acme", "unlimited: true", "unlimited: may loosen the rule, and " + partner},
 		{"partner", "partner:acme", "limits: [{capacity: 1, window: 1h}]", "limits: may loosen the rule, and " + partner},
 		{"verified", "partner:acme", "capacity: 201", ""},

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const planned3 = `
+const threePlans = `
 plan: {from: jwt.plan}
 plans:
   pro: {api: 6000, chat: {tokens: 90000}, upload: 50, steady: 50, only: {hour: 7}}
@@ -24,7 +24,7 @@ rules:
 `
 
 func TestPlans(t *testing.T) {
-	s := parse(t, planned3)
+	s := parse(t, threePlans)
 	if diff := cmp.Diff([]string{"pro", "enterprise", "price_1Hx free"}, s.plans); diff != "" {
 		t.Errorf("plans (-want +got):\n%s", diff)
 	}

@@ -39,6 +39,7 @@ func (d *decoder) name(v value, longest int, taken names) string {
 var reserved = map[string]string{
 	"deny":        "the deny list in what clients are told",
 	"unmatched":   "requests that no rule covers in what clients are told",
+	"undisclosed": "rules that clients are not told of",
 	PlanOverrides: "the plans of callers among overrides",
 }
 
@@ -55,6 +56,7 @@ type places struct {
 	name, key, overrides, counter, limits, refunds, atomic value
 
 	trusted []verified
+	cost    *cost   // of the rule itself; nil for none
 	each    []value // of Limits: where the limit stands
 	queues  []value // its queue, or all of it where that is not stated
 	costs   []value // its cost, or all of it
@@ -70,6 +72,9 @@ func (d *decoder) rule(v value, onError OnError, taken names) *Rule {
 	if d.object(v, d.ruleFields(r, at, taken)) {
 		d.checkRule(r, at)
 	}
+	if at.cost != nil {
+		r.cost = at.cost.Cost
+	}
 	if r.prefix == "" {
 		r.prefix = r.Name + "|"
 	}
@@ -78,7 +83,6 @@ func (d *decoder) rule(v value, onError OnError, taken names) *Rule {
 }
 
 func (d *decoder) ruleFields(r *Rule, at *places, taken names) []field {
-	var own *cost
 	return []field{
 		{name: "name", doc: "The rule's name, which its counters carry.", at: &at.name,
 			form: textLike(ruleName, "per-ip"), decode: func(v value) { r.Name = d.ruleName(v, taken) },
@@ -100,13 +104,9 @@ func (d *decoder) ruleFields(r *Rule, at *places, taken names) []field {
 		{name: "counter", doc: "The name that the counters carry in the place of the rule's; rules that name the same one share them.", at: &at.counter,
 			form: textLike(ruleName, "api"), decode: func(v value) { r.prefix = d.name(v, 63, names{}) + "|" }},
 		{name: "cost", doc: "Units that a request takes, 1 unless said; a limit's own cost comes first.",
-			form: costForm, decode: func(v value) {
-				if own = d.cost(v); own != nil {
-					r.cost = own.Cost
-				}
-			}},
+			form: costForm, decode: func(v value) { at.cost = d.cost(v) }},
 		{name: "limits", doc: "The limits, taken from all or none.", at: &at.limits,
-			form: limitsOf(limitForm), decode: func(v value) { at.take(r, d.limits(v, own, false)) },
+			form: limitsOf(limitForm), decode: func(v value) { at.take(r, d.limits(v, at.cost, false)) },
 			missing: "write limits: [{capacity: 10, window: 60s}]"},
 		{name: "refund_on", doc: "Statuses of the backend's answer, such as 404 or 5xx, that give back what a request took.", at: &at.refunds,
 			form: someOf(either(number(100, 599), textLike(statusClass, "5xx"))), decode: func(v value) { r.refunds = d.statuses(v) }},

@@ -1,6 +1,9 @@
 package rules
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // kind is what a value can be, as YAML and JSON tell values apart.
 type kind uint8
@@ -37,6 +40,11 @@ type field struct {
 	at      *value      // where to note the place; nil for nowhere
 	decode  func(value) // nil where the place is enough
 	missing string      // what to write, if the field has to be there
+}
+
+// allBut leaves out fields.
+func allBut(fields []field, names ...string) []field {
+	return slices.DeleteFunc(fields, func(f field) bool { return slices.Contains(names, f.name) })
 }
 
 func number(least, most int64) form { return form{kind: aNumber, least: least, most: most} }

@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // Schema returns a JSON Schema (draft 2020-12) of rules documents, so that editors complete and check them. It is made of
@@ -66,6 +67,8 @@ func textSchema(f form) schema {
 	s := schema{"type": "string"}
 	if f.words != nil {
 		s["enum"] = f.words
+	} else {
+		s["examples"] = []string{strings.Trim(f.example, `"`)}
 	}
 	if f.pattern != nil {
 		s["pattern"] = f.pattern.String()

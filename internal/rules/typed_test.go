@@ -88,6 +88,7 @@ func TestOverrideKeyOfSet(t *testing.T) {
 		{PlanOverrides, "user:a|b", "user:a%7Cb", ""},
 		{PlanOverrides, "a", "", `"a" is no key of the overrides of plan, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"plain", "ip:203.0.113.9", "", "rule plain does not say that it has overrides: write overrides: true in the rule"},
+		{"chat", "a", "", `"a" is no key of the overrides of rule chat, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"chatt", "user:a", "", `there is no rule "chatt": did you mean chat?`},
 	} {
 		got, err := s.OverrideKey(tt.rule, tt.text)
@@ -98,6 +99,11 @@ func TestOverrideKeyOfSet(t *testing.T) {
 	if _, err := parse(t, "rules: []").OverrideKey(PlanOverrides, "a"); err == nil ||
 		err.Error() != "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}" {
 		t.Errorf("without plans: %v", err)
+	}
+	if plain, _ := s.Rule("plain"); plain != nil {
+		if _, err := plain.OverrideKeyFor("ip:203.0.113.9"); err == nil || err.Error() != "rule plain does not say that it has overrides: write overrides: true in the rule" {
+			t.Errorf("of the rule itself: %v", err)
+		}
 	}
 	if _, err := parse(t, "rules: []").OverrideKey("api", "a"); err == nil || err.Error() != `there is no rule "api", nor any other` {
 		t.Errorf("without rules: %v", err)

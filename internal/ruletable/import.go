@@ -23,8 +23,8 @@ const (
 	readSize, writeSize = 100, 25
 	// writesAtOnce is few: a partition of DynamoDB takes 1,000 small writes a second, and requests need theirs.
 	writesAtOnce = 4
-	// batchTime bounds one call, with what the SDK repeats of it, in real time.
-	batchTime = 30 * time.Second
+	// batchTime bounds one call in real time: the SDK's attempts, 37 s apart at most, and some time for an answer.
+	batchTime = time.Minute
 	// noteTime bounds the writing of an import's history, in real time, also when the import was cancelled.
 	noteTime = 5 * time.Second
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// DefaultMaxOverrides bounds the keys that an OverrideCache keeps unless told otherwise. A key without an
-// override takes about 200 bytes, 700 if it is as long as keys get; a capacity of its own takes 400 more.
+// DefaultMaxOverrides bounds the keys that an OverrideCache keeps unless told otherwise. A key without an override takes
+// about 200 bytes, 700 if it is as long as keys get; a capacity of its own takes 400 more.
 const DefaultMaxOverrides = 50_000
 
 // lookTimeout bounds one look at an override, in real time.

@@ -1,0 +1,72 @@
+package apigw_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const business = `
+rules:
+  - {name: hidden, when: {path: /hidden}, headers: "off", key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: trial, mode: shadow, when: {path: /trial}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: real, when: {path: [/trial, /raised]}, key: "ip:{ip}", overrides: true, limits: [{capacity: 2, window: 60s}]}
+  - {name: lifted, when: {path: /lifted}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
+  - {name: barred, when: {path: /barred}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
+overrides:
+  real: {"ip:198.51.100.1": {capacity: 5}}
+  lifted: {"ip:203.0.113.9": {unlimited: true}}
+  barred: {"ip:203.0.113.9": {deny: true, why: not for clients to read}}
+`
+
+// TestBusiness looks at the contexts of decisions by rules on trial, rules that clients are not told of, and overrides: each
+// line is the last answer of so many, its values without those of the problem.
+func TestBusiness(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(business))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path, ip string
+		times    int
+		want     string
+	}{
+		{"/hidden", "203.0.113.9", 1, "allowed=true degraded=false"},
+		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed"},
+		{"/trial", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real`},
+		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real`},
+		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
+		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},
+	} {
+		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
+		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
+		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
+		ev.RequestContext.Identity.SourceIP = test.ip
+		var answer apigw.Response
+		for range test.times {
+			if answer, err = authorizer.HandleRequest(context.Background(), ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var told []string
+		for _, name := range slices.Sorted(maps.Keys(answer.Context)) {
+			if !strings.HasPrefix(name, "problem") {
+				told = append(told, fmt.Sprint(name, "=", answer.Context[name]))
+			}
+		}
+		if got := strings.Join(told, " "); got != test.want {
+			t.Errorf("%s, %d times:\n%s\nwant\n%s", test.path, test.times, got, test.want)
+		}
+	}
+}
