@@ -14,7 +14,7 @@ const (
 	Limited   Reason = iota // by the rules that cover it
 	Skipped                 // allowed by the rule file's skip
 	Banned                  // denied by the rule file's deny, or by an override
-	Unmatched               // no rule covers it: as the rule file's unmatched says
+	Unmatched               // no rule in force covers it: as the rule file's unmatched says
 	Exempt                  // allowed: a plan or an override lifts every rule that covers it
 )
 

@@ -91,29 +91,32 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 		return &Decision{Reason: Skipped, Allowed: true}, nil
 	}
 	d := &Decision{Reason: Limited}
-	denied := e.standing(ctx, now, set, req, d)
-	if denied {
+	if e.standing(ctx, now, set, req, d) {
 		d.Reason = Banned
 		return d, nil
 	}
 	var few [16]*rules.Rule
-	matched := set.Match(few[:0], req)
-	if len(matched) == 0 {
-		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
-		return d, nil
-	}
-	for _, rule := range matched {
-		if v := e.newVerdict(ctx, now, set, rule, req, d.Plan); v.banned && rule.Mode == rules.Enforce {
+	enforced := false
+	for _, rule := range set.Match(few[:0], req) {
+		enforced = enforced || rule.Mode == rules.Enforce
+		v := e.newVerdict(ctx, now, set, rule, req, d.Plan)
+		switch {
+		case v.banned && rule.Mode == rules.Enforce:
 			return d.ban(v), nil
-		} else if !v.Terms.Unlimited {
+		case !v.Terms.Unlimited:
 			d.add(v)
 		}
 	}
-	if len(d.Verdicts)+len(d.Shadows) == 0 {
+	switch {
+	case !enforced: // a rule on trial must not let through what is denied without it
+		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
+	case len(d.Verdicts) == 0:
 		d.Reason, d.Allowed = Exempt, true
-		return d, nil
+	default:
+		return d, e.judge(ctx, now, set, d)
 	}
-	return d, e.judge(ctx, now, set, d)
+	e.try(ctx, now, d)
+	return d, nil
 }
 
 // Fixed is a source of rules that never change.

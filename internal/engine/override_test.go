@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -157,6 +158,32 @@ func TestBans(t *testing.T) {
 	}
 }
 
+// TestWhoIsAsked has a rule whose overrides are those of the document alone, and one without any: nobody is asked for them.
+func TestWhoIsAsked(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(`
+rules:
+  - {name: listed, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}
+  - {name: written, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}
+  - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
+overrides: {written: {"stage:prod": {capacity: 1}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &operators{}
+	e := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{},
+	})
+	for i := range 2 {
+		d, err := e.Decide(context.Background(), epoch, &rules.Request{Method: "GET", Path: "/", Stage: "prod"})
+		if err != nil || d.Allowed != (i == 0) {
+			t.Errorf("%+v, error %v: want what the document says", d, err)
+		}
+	}
+	if want := []string{"listed stage:prod", "listed stage:prod"}; !slices.Equal(o.asked, want) {
+		t.Errorf("asked for %q, want %q", o.asked, want)
+	}
+}
+
 // TestUnreadable fails to read overrides: the rule's on_error decides, and nothing is silent.
 func TestUnreadable(t *testing.T) {
 	b := newBusiness(t, &operators{err: errors.New("no answer")})
@@ -191,12 +218,27 @@ func TestMisfit(t *testing.T) {
 
 // TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and goes on where it was when that ends.
 func TestShapesDoNotMeet(t *testing.T) {
+	replaced, err := rules.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := &operators{overrides: map[string]*rules.Override{}}
 	b := newBusiness(t, o)
-	if d := b.ask(t, "shape", "", 0); !d.Allowed || d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
-		t.Fatalf("%+v", d)
+	step := func(what string, allowed bool, limits int) {
+		t.Helper()
+		d := b.ask(t, "7", "", 0)
+		if d.Allowed != allowed || len(d.Verdicts[0].Terms.Limits) != limits {
+			t.Errorf("%s: allowed %v by %d limits, want %v by %d", what, d.Allowed, len(d.Verdicts[0].Terms.Limits), allowed, limits)
+		}
 	}
-	if d := b.ask(t, "shape", "", 0); d.Allowed {
-		t.Error("two in a second")
+	step("the first of two", true, 1)
+	o.overrides["api user:7"] = replaced
+	step("the first by other limits", true, 2)
+	step("two in a second", false, 2)
+	delete(o.overrides, "api user:7")
+	step("the second of two", true, 1)
+	step("the third", false, 1)
+	if d := b.ask(t, "shape", "", 0); d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
+		t.Errorf("limits of a document's override are known as %s and %s", d.Verdicts[0].PolicyName(0), d.Verdicts[0].PolicyName(1))
 	}
 }

@@ -22,7 +22,7 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 		d.Plan = set.Plan(req)
 		return false
 	}
-	o, err := e.override(ctx, now, set, rules.PlanOverrides, string(key))
+	o, err := e.override(ctx, now, set, rules.PlanOverrides, string(key), true)
 	if err != nil {
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, string(key), err)
 		d.Degraded = true
@@ -34,10 +34,10 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 	return denied
 }
 
-// override returns what is said of a key: by an operator in the table, else in the document.
-func (e *Engine) override(ctx context.Context, now time.Time, set *rules.Set, rule, key string) (*rules.Override, error) {
+// override returns what is said of a key: by an operator, where they may, else in the document.
+func (e *Engine) override(ctx context.Context, now time.Time, set *rules.Set, rule, key string, operators bool) (*rules.Override, error) {
 	written := set.Override(rule, key)
-	if e.opts.Overrides == nil {
+	if e.opts.Overrides == nil || !operators {
 		return written, nil
 	}
 	o, err := e.opts.Overrides.Override(ctx, now, rule, key)
@@ -59,7 +59,7 @@ func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, 
 	var o *rules.Override
 	var failed error
 	if key, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req); ok {
-		o, failed = e.override(ctx, now, set, rule.Name, string(key))
+		o, failed = e.override(ctx, now, set, rule.Name, string(key), rule.TakesOverrides())
 	}
 	v.Terms = rule.Terms(req, plan, o, now)
 	v.banned = v.Terms.Denied

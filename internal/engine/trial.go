@@ -34,9 +34,12 @@ func (v *Verdict) Trial(i int) Trial {
 	return Same
 }
 
-// try asks the rules on trial about a request that the others allow. They charge as if they were in force, and whatever
-// goes wrong there is recorded and changes nothing.
+// try asks the rules on trial about a request if it is allowed. They charge as if they were in force, and whatever goes
+// wrong there is recorded and changes nothing.
 func (e *Engine) try(ctx context.Context, now time.Time, d *Decision) {
+	if !d.Allowed {
+		d.Shadows = nil
+	}
 	for i := range d.Shadows {
 		v := &d.Shadows[i]
 		if v.asked || v.banned {

@@ -37,6 +37,25 @@ rules:
 	}
 }
 
+// TestShadowAlone has no rule in force cover the request: what becomes of it is the document's unmatched, as it would be
+// without the rule on trial.
+func TestShadowAlone(t *testing.T) {
+	for policy, want := range map[string]bool{"allow": true, "deny": false} {
+		b := newBench(t, `
+unmatched: `+policy+`
+rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}]}]`)
+		for i := range 2 {
+			d := b.decide(t, "/")
+			if d.Allowed != want || d.Reason != engine.Unmatched || len(d.Verdicts) > 0 {
+				t.Errorf("unmatched: %s: %+v", policy, d)
+			}
+			if want && (len(d.Shadows) != 1 || d.Shadows[0].Allowed != (i == 0)) || !want && len(d.Shadows) > 0 {
+				t.Errorf("unmatched: %s, request %d: on trial %+v", policy, i, d.Shadows)
+			}
+		}
+	}
+}
+
 // TestShadowFails breaks the store for a rule on trial alone: it is recorded, and nothing else.
 func TestShadowFails(t *testing.T) {
 	b := newBench(t, `
