@@ -136,10 +136,14 @@ func throughGateway(t tester, g http.Handler, method, target string) {
 	if answer.Code != http.StatusOK {
 		t.Errorf("%q: status %d", line, answer.Code)
 	}
+	limits := answer.Header()[rateLimit]
 	for name, answeredAt := range oracles {
-		expectLimits(t, line, strings.Join(answer.Header()["RateLimit"], ", "), name, answeredAt(r))
+		expectLimits(t, line, strings.Join(limits, ", "), name, answeredAt(r))
 	}
 }
+
+// rateLimit is the field as the gateway spells it, which is not how net/http would.
+var rateLimit = "RateLimit"
 
 // expectLimits looks for the rules of a place in the RateLimit field.
 func expectLimits(t tester, request, limits, oracle, place string) {

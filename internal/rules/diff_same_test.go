@@ -84,9 +84,7 @@ func TestDiffMissesNothing(t *testing.T) {
 	for _, tt := range edits {
 		documents = append(documents, edit(t, tt.pieces...))
 	}
-	for _, file := range goodFiles(t) {
-		documents = append(documents, file)
-	}
+	documents = append(documents, goodFiles(t)...)
 	sets := make([]*Set, len(documents))
 	for i, document := range documents {
 		sets[i] = parse(t, document)
