@@ -79,6 +79,36 @@ func TestIdleKey(t *testing.T) {
 	w.cost("stranger", 0, 2) // no view, and the credit is used up: the first attempt fetches one
 }
 
+// TestCreditIsReckonedAnew by a caller whose view still proves its room: a stranger then needs one write.
+func TestCreditIsReckonedAnew(t *testing.T) {
+	w := newWorld(t, 5, 10)
+	w.must(true, "A", 0, 2)
+	w.must(true, "A", 5, 1)
+	w.must(true, "A", 15, 1) // slot 5 is the oldest that counts, slot 0 no longer does
+	w.must(true, "stranger", 15, 3)
+	w.cost("stranger", 0, 1)
+}
+
+// TestLimitNewToAView: a limit that the view has not seen charged has been since. Its credit is not drawn on: a second write
+// knows the total.
+func TestLimitNewToAView(t *testing.T) {
+	w := newWorld(t, 5, 10)
+	c := w.charge(1)
+	c.Limits = append(c.Limits, c.Limits[0])
+	for _, step := range []struct {
+		name   string
+		costs  []int64
+		writes int64
+	}{{"A", []int64{1, 0}, 1}, {"B", []int64{1, 1}, 1}, {"A", []int64{0, 1}, 2}, {"A", []int64{1, 1}, 1}} {
+		c.Costs = step.costs
+		var v limit.Verdict
+		if err := w.caller(step.name).Charge(context.Background(), epoch, c, &v); err != nil || !v.Allowed {
+			t.Fatalf("%s, costs %d: %+v, error %v", step.name, step.costs, v, err)
+		}
+		w.cost(step.name, 0, step.writes)
+	}
+}
+
 func TestLateCallerIsInTheNewestSlot(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 5, 1)
@@ -125,6 +155,42 @@ func TestLastAnswerDecides(t *testing.T) {
 	}
 	w.must(false, "B", 0, 1)
 	w.cost("B", 0, 3)
+}
+
+// TestPeekShowsAReset, to the charges that follow too.
+func TestPeekShowsAReset(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 3)
+	w.reset()
+	w.must(false, "A", 0, 1)
+	var v limit.Verdict
+	if err := w.caller("A").Peek(context.Background(), epoch, w.charge(1), &v); err != nil || !v.Allowed {
+		t.Fatalf("got %+v, error %v", v, err)
+	}
+	w.must(true, "A", 0, 1)
+}
+
+// TestDenies: a view denies without a call for ten seconds, by a clock put back too, and never says yes.
+func TestDenies(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	denies := func(slot, cost int64) bool {
+		var v limit.Verdict
+		return w.caller("A").Denies(w.time(slot), w.charge(cost), &v)
+	}
+	if denies(20, 4) {
+		t.Error("denies without a view")
+	}
+	w.must(true, "A", 20, 2)
+	w.calls("A")
+	for _, test := range []struct {
+		slot, cost int64
+		want       bool
+	}{{20, 1, false}, {20, 2, true}, {30, 2, true}, {31, 2, false}, {10, 2, true}, {9, 2, false}} {
+		if got := denies(test.slot, test.cost); got != test.want {
+			t.Errorf("slot %d, cost %d: denies %v, want %v", test.slot, test.cost, got, test.want)
+		}
+	}
+	w.cost("A", 0, 0)
 }
 
 func TestPeekChargesNothing(t *testing.T) {

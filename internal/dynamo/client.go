@@ -87,7 +87,7 @@ func (c *Clock) listen(stack *middleware.Stack) error {
 	) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		sent := c.wall()
 		out, metadata, err := next.HandleDeserialize(ctx, in)
-		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok && answer != nil {
+		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok {
 			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 				c.Observe(sent, c.wall(), date)
 			}

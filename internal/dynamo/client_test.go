@@ -3,13 +3,18 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
@@ -43,6 +48,41 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreKept calls 65 times at once, twice: 64 connections wait for the second round, and one is made anew.
+func TestConnectionsAreKept(t *testing.T) {
+	const calls = 65
+	var made atomic.Int64
+	var arrived sync.WaitGroup // no connection is free again before all calls are there
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived.Done()
+		arrived.Wait()
+		_, _ = w.Write([]byte("{}"))
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
+	for _, want := range []int64{calls, calls + 1} {
+		arrived.Add(calls)
+		var round sync.WaitGroup
+		for range calls {
+			round.Go(func() {
+				if err := store.Reset(context.Background(), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if round.Wait(); made.Load() != want {
+			t.Errorf("%d connections made so far, want %d", made.Load(), want)
+		}
+	}
+}
+
 // TestDatesThatTellNothing has DynamoDB answer without a date, or with one that is none: the clock stays as it is.
 func TestDatesThatTellNothing(t *testing.T) {
 	for _, date := range [][]string{nil, {"soon"}, {""}} {
@@ -65,19 +105,6 @@ func TestDatesThatTellNothing(t *testing.T) {
 	}
 }
 
-// TestCreateFails tells why a table cannot be made.
-func TestCreateFails(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException"}`))
-	}))
-	defer server.Close()
-	t.Setenv("AWS_ENDPOINT_URL", server.URL)
-	if created, err := dynamotest.Connect(t).Create(context.Background(), dynamo.CountersTable("counters")); created || !errors.Is(err, dynamo.ErrNotPermitted) {
-		t.Errorf("created %v, error %v", created, err)
-	}
-}
-
 // TestSlowCredentials signs in by a program that takes too long: the error does not say that there are none.
 func TestSlowCredentials(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
@@ -94,5 +121,16 @@ func TestSlowCredentials(t *testing.T) {
 	defer cancel()
 	if _, err := dynamo.Connect(ctx, time.Now); !errors.Is(err, dynamo.ErrCredentialsTimeout) {
 		t.Errorf("error %v, want ErrCredentialsTimeout", err)
+	}
+}
+
+// TestNoSuchProfile asks for a profile that no file holds.
+func TestNoSuchProfile(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	t.Setenv("AWS_PROFILE", "nobody")
+	var missing config.SharedConfigProfileNotExistError
+	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.As(err, &missing) || !strings.HasPrefix(err.Error(), "AWS configuration: ") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,23 @@ func TestClock(t *testing.T) {
 			{2 * time.Second, 2020 * ms, 2010 * ms, 0, true},
 			{3 * time.Second, 3020 * ms, 50 * time.Second, 0, false},
 		},
+		"just within what Date can tell, and just not": {
+			{0, 1000 * ms, 2000 * ms, 0, true},
+			{0, 999 * ms, 2000 * ms, 0, false},
+			{3000*ms - 1, 3010 * ms, 1000 * ms, 0, true},
+			{3000 * ms, 3010 * ms, 1000 * ms, 0, false},
+		},
+		"mended, it takes two misses again": {
+			{10 * time.Second, 10 * time.Second, 500 * ms, 0, false},
+			{11 * time.Second, 11 * time.Second, 1500 * ms, -9500 * ms, true},
+			{12 * time.Second, 12 * time.Second, 50 * time.Second, -9500 * ms, false},
+			{13 * time.Second, 13 * time.Second, 51 * time.Second, 38500 * ms, true},
+		},
+		"confirmed, it takes two misses again": {
+			{0, 20 * ms, 10 * ms, 0, true},
+			{time.Second, 1020 * ms, 50 * time.Second, 0, false},
+			{2 * time.Second, 2020 * ms, 51 * time.Second, 49490 * ms, true},
+		},
 		"a process frozen while it waited learns nothing wrong": {
 			{0, time.Hour, 30 * time.Minute, 0, true},
 			{time.Hour, 2 * time.Hour, time.Hour, 0, true},
@@ -66,25 +84,44 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockOnTheWall has no monotonic reading, which stands still while a process is frozen: such a time prints with m=.
+func TestClockOnTheWall(t *testing.T) {
+	if now := NewClock(time.Now).Now(); strings.Contains(now.String(), "m=") {
+		t.Errorf("got %v", now)
+	}
+}
+
 // TestFarAhead looks at counters that a wrong clock has charged: a failure of the key, but only for a clock known right.
 func TestFarAhead(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	c := &limit.Charge{Limits: []limit.Limit{{Capacity: 9, Window: 10 * time.Second, Granularity: time.Second}}, Costs: []int64{1}}
-	for _, test := range []struct {
-		newest    time.Duration
+	seconds := limit.Limit{Capacity: 9, Window: 10 * time.Second, Granularity: time.Second}
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 10, Window: 10 * time.Second, Burst: 5} // five seconds
+	newest := func(ahead time.Duration) limit.State {
+		return limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: now.Add(ahead).Unix(), Units: 1}})}
+	}
+	full := func(ahead time.Duration) limit.State {
+		return limit.State{Bucket: limit.NewBucket(now.Add(ahead).UnixNano())}
+	}
+	for name, test := range map[string]struct {
+		limit     limit.Limit
+		state     limit.State
 		confirmed bool
 		err       error
 	}{
-		{4 * time.Second, true, nil}, // three seconds and a slot
-		{5 * time.Second, true, ErrAhead},
-		{time.Hour, true, ErrAhead},
-		{time.Hour, false, nil},
-		{-time.Hour, true, nil},
+		"three seconds and a slot":        {seconds, newest(4 * time.Second), true, nil},
+		"a slot more":                     {seconds, newest(5 * time.Second), true, ErrAhead},
+		"an hour":                         {seconds, newest(time.Hour), true, ErrAhead},
+		"an hour, by a clock unsure":      {seconds, newest(time.Hour), false, nil},
+		"an hour ago":                     {seconds, newest(-time.Hour), true, nil},
+		"never":                           {seconds, limit.State{}, true, nil},
+		"three seconds and a full bucket": {bucket, full(8 * time.Second), true, nil},
+		"a nanosecond more":               {bucket, full(8*time.Second + 1), true, ErrAhead},
 	} {
+		c := &limit.Charge{Limits: []limit.Limit{seconds, test.limit}, Costs: []int64{1, 1}}
 		store := New(nil, "", Options{Confirmed: func() bool { return test.confirmed }})
-		seen := &view{states: []limit.State{{Slots: limit.NewSlots([]limit.Slot{{Number: now.Add(test.newest).Unix(), Units: 1}})}}, totals: []int64{1}, seen: now}
+		seen := &view{states: []limit.State{{}, test.state}, totals: []int64{0, 1}, seen: now}
 		if _, err := store.judge(context.Background(), now, c, seen, &limit.Verdict{}); !errors.Is(err, test.err) {
-			t.Errorf("newest slot %v ahead, clock confirmed %v: error %v, want %v", test.newest, test.confirmed, err, test.err)
+			t.Errorf("%s: error %v, want %v", name, err, test.err)
 		}
 	}
 }

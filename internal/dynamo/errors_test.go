@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
@@ -29,11 +30,20 @@ func TestTranslate(t *testing.T) {
 			t.Errorf("%s: %v", code, got)
 		}
 	}
-	if got := dynamo.Translate(context.DeadlineExceeded, "t"); !errors.Is(got, dynamo.ErrTimeout) {
-		t.Errorf("a deadline: %v", got)
+	for name, cause := range map[string]error{
+		"a deadline": context.DeadlineExceeded, "a network's": &net.DNSError{IsTimeout: true},
+	} {
+		if got := dynamo.Translate(cause, "t"); !errors.Is(got, dynamo.ErrTimeout) || !errors.Is(got, cause) {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
-	if got := dynamo.Translate(context.Canceled, "t"); !errors.Is(got, context.Canceled) || errors.Is(got, dynamo.ErrUnreachable) {
+	gone := &smithyhttp.RequestSendError{Err: context.Canceled}
+	if got := dynamo.Translate(gone, "t"); !errors.Is(got, context.Canceled) || errors.Is(got, dynamo.ErrUnreachable) {
 		t.Errorf("a caller that went away: %v", got)
+	}
+	unknown := &smithy.GenericAPIError{Code: "SomethingNewException"}
+	if got := dynamo.Translate(unknown, "t"); !errors.Is(got, unknown) || strings.Contains(got.Error(), "%!") {
+		t.Errorf("an error that AWS has not listed: %v", got)
 	}
 	if dynamo.Translate(nil, "t") != nil {
 		t.Error("nil is no error")
@@ -101,13 +111,5 @@ func TestDateReachesTheClock(t *testing.T) {
 	_ = store.Reset(context.Background(), "k") // fails: failures tell the time too
 	if !client.Clock.Confirmed() {
 		t.Error("not confirmed by an answer's Date")
-	}
-}
-
-func TestCreate(t *testing.T) {
-	client, ctx := dynamotest.Connect(t), context.Background()
-	table := dynamo.CountersTable(dynamotest.Counters(t, client))
-	if created, err := client.Create(ctx, table); err != nil || created {
-		t.Errorf("created %v, error %v for a table that was there", created, err)
 	}
 }

@@ -2,7 +2,6 @@ package dynamo_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +29,12 @@ func TestTTL(t *testing.T) {
 	}
 	if got, h := ttl(), units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
 		t.Errorf("ttl is %d s, newest slot %d: charging more must set both", got, h)
+	}
+	if err := w.settle("A", w.last["A"], 5, -1); err != nil {
+		t.Fatal(err)
+	}
+	if got := ttl(); got != 11+3600 {
+		t.Errorf("ttl is %d s, want 11 s and an hour as before: giving back leaves it", got)
 	}
 }
 
@@ -62,89 +67,49 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestRemovalsAreBounded lets 300 slots expire under callers without views, then charges twice with one.
+// TestOneExpiredSlot is removed too.
+func TestOneExpiredSlot(t *testing.T) {
+	w := newWorld(t, 1000, 4)
+	w.must(true, "A", 0, 1)
+	w.must(true, "A", 5, 1)
+	if w.slot(0) != 0 || w.slot(5) != 1 {
+		t.Errorf("got %v", w.item())
+	}
+}
+
+// removed returns how many slots a caller's last write has named to remove.
+func (w *world) removed(name string) int {
+	sent := w.wires[name].sent
+	_, removals, _ := strings.Cut(*sent[len(sent)-1].UpdateExpression, "REMOVE ")
+	return len(strings.FieldsFunc(removals, func(r rune) bool { return r == ',' }))
+}
+
+// TestRemovalsAreBounded lets the slots of two limits expire, then charges with a view: one write names 200 of them, and the
+// next the rest.
 func TestRemovalsAreBounded(t *testing.T) {
 	w := newWorld(t, 100_000, 300)
-	for slot := range int64(300) {
-		w.must(true, "A", slot, 1)
+	both := w.charge(1)
+	both.Limits, both.Costs = append(both.Limits, both.Limits[0]), []int64{1, 1}
+	for _, step := range []struct {
+		from, to int64 // slots to charge
+		removed  int   // by the last of them
+	}{
+		{0, 110, 0}, // 110 slots of each limit
+		{1000, 1001, 200},
+		{1001, 1002, 20},
+		{1002, 1003, 0},
+	} {
+		for slot := step.from; slot < step.to; slot++ {
+			var v limit.Verdict
+			if err := w.caller("A").Charge(context.Background(), w.time(slot), both, &v); err != nil || !v.Allowed {
+				t.Fatalf("slot %d: %+v, error %v", slot, v, err)
+			}
+		}
+		if got := w.removed("A"); got != step.removed {
+			t.Errorf("slot %d: %d removed, want %d", step.to-1, got, step.removed)
+		}
 	}
-	w.must(true, "A", 1000, 1)
-	left := strings.Count(fmt.Sprint(w.item()), "Value:1 ") // slots with a unit
-	if removed := strings.Count(*w.wires["A"].sent[300].UpdateExpression, "#a") - len("C H F N s s"); left == 1 || removed > 210 {
-		t.Errorf("%d slots left, about %d removed: one write names 200 at most", left, removed)
-	}
-	w.must(true, "A", 1001, 1)
-	if n := len(w.item()); n != 2+4+2+1 {
-		t.Errorf("%d attributes left: the second write removes the rest", n)
-	}
-}
-
-// strangers charge a key at the slots from 0, one each, with no views of it: nobody could name the slots that expire.
-func (w *world) strangers(slots int64) {
-	w.t.Helper()
-	for slot := range slots {
-		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
-	}
-}
-
-// elsewhere has a caller charge another key, which sends the tidying that is due.
-func (w *world) elsewhere(name string, slot int64) {
-	w.t.Helper()
-	other := w.charge(1)
-	other.Key = "rule|user:2|00000000"
-	if err := w.caller(name).Charge(context.Background(), w.time(slot), other, &limit.Verdict{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func TestTidying(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.strangers(8)
-	w.must(true, "B", 40, 1) // sees eight expired slots of a window of ten
-	if w.slot(0) != 1 {
-		t.Fatal("slot 0 went too early")
-	}
-	w.elsewhere("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || units(w.item()["aC"]) != 9 {
-		t.Errorf("item after tidying: %v", w.item())
-	}
-	w.calls("B")
-	w.must(true, "B", 41, 1)
-	w.cost("B", 0, 1)
-}
-
-// TestTidyingIsWorthIt leaves fewer slots behind than are worth a write.
-func TestTidyingIsWorthIt(t *testing.T) {
-	w := newWorld(t, 1000, 4)
-	w.strangers(4)
-	w.must(true, "B", 40, 1)
-	w.calls("B")
-	w.elsewhere("B", 40)
-	w.cost("B", 0, 1)
-}
-
-// TestTidyingTouchesNothingNew gives the key new charges between the sight of the expired slots and their removal.
-func TestTidyingTouchesNothingNew(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.strangers(8)
-	w.must(true, "B", 40, 1)
-	w.must(true, "C", 40, 1)
-	w.must(true, "C", 41, 1)
-	w.elsewhere("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || units(w.item()["aC"]) != 11 {
-		t.Errorf("item after tidying: %v", w.item())
-	}
-}
-
-// TestTidyingLeavesAnotherLife resets the key in between, and charges the same old slots again by a clock put back.
-func TestTidyingLeavesAnotherLife(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.strangers(8)
-	w.must(true, "B", 40, 1)
-	w.reset()
-	w.must(true, "C", 0, 1)
-	w.elsewhere("B", 40)
-	if w.slot(0) != 1 {
-		t.Errorf("another life's slot is gone: %v", w.item())
+	if n := len(w.item()); n != 3+2*(4+3) {
+		t.Errorf("%d attributes left: want each limit's own and three slots of each", n)
 	}
 }

@@ -81,7 +81,7 @@ func readView(item map[string]types.AttributeValue, limits []limit.Limit, seen t
 // readSlots collects what is charged to every limit that counts by slots, ascending by slot.
 func readSlots(item map[string]types.AttributeValue, limits []limit.Limit) (slots [limit.MaxLimits][]limit.Slot, err error) {
 	for name, value := range item {
-		if len(name) < 2 {
+		if name == "" {
 			continue
 		}
 		i := int(name[0]) - 'a'
@@ -170,12 +170,9 @@ func (v *view) readLimit(item map[string]types.AttributeValue, i int, l *limit.L
 // stays within 64 bits.
 const farthest = 1 << 62
 
-// isTime reports whether a slot begins within farthest.
+// isTime reports whether a slot begins within farthest. A calendar's windows have their nominal length for a granularity.
 func isTime(l *limit.Limit, slot int64) bool {
 	most := farthest / int64(l.Granularity)
-	if l.Calendar != nil {
-		most = farthest / int64(l.Calendar.Nominal())
-	}
 	return -most <= slot && slot <= most
 }
 

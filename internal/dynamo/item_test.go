@@ -1,8 +1,10 @@
 package dynamo
 
 import (
+	"encoding/binary"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -60,6 +62,9 @@ func TestForeignItems(t *testing.T) {
 		"attributes of somebody else":    {with(item{"note": s("x"), "": n(1), "zz": n(2), "A": n(3), "a": n(1)}), true},
 		"a name in letters, not a slot":  {with(item{"aNote": s("x"), "a+1": s("x"), "a01": s("x")}), true},
 		"another limit's":                {with(item{"bC": n(1)}), true},
+		"before the first letter":        {with(item{"`1": s("x")}), true},
+		"a slot of one digit":            {item{"e": s("life"), "aC": n(1), "aH": n(7), "a7": n(1)}, true},
+		"a total as large as it gets":    {with(item{"aC": n(1<<63 - 1)}), true},
 		"no life":                        {with(item{"e": nil}), false},
 		"an empty life":                  {with(item{"e": s("")}), false},
 		"a life that is a number":        {with(item{"e": n(1)}), false},
@@ -69,12 +74,20 @@ func TestForeignItems(t *testing.T) {
 		"a total with a fraction":        {with(item{"aC": &types.AttributeValueMemberN{Value: "9.5"}}), false},
 		"a total beyond 64 bits":         {with(item{"aC": &types.AttributeValueMemberN{Value: "1e30"}}), false},
 		"a slot in text":                 {with(item{"a1y": s("4")}), false},
+		"a slot with a fraction":         {with(item{"a1y": &types.AttributeValueMemberN{Value: "4.5"}}), false},
 		"a negative slot":                {with(item{"a1x": n(-1)}), false},
 		"more in the slots than charged": {with(item{"aC": n(3)}), false},
 		"slots that overflow":            {with(item{"a1x": n(1<<63 - 1), "aC": n(1<<63 - 1)}), false},
+		"more in the slots together":     {with(item{"a1x": n(2), "aC": n(5)}), false},
 		"a slot after the newest":        {with(item{"a20": n(1)}), false},
+		"a slot after all time":          {with(item{slotName("a", 1<<62): n(1)}), false},
+		"a slot before all time":         {with(item{slotName("a", -1<<63): n(0)}), false},
 		"a newest slot with no counter":  {with(item{"aH": n(71)}), false},
+		"a slot in text alone":           {item{"e": s("life"), "a1y": s("4")}, false},
 		"slots alone":                    {item{"e": s("life"), "a1y": n(1)}, false},
+		"a newest slot alone":            {item{"e": s("life"), "aH": n(70)}, false},
+		"a total alone":                  {item{"e": s("life"), "aC": n(9)}, false},
+		"no slots":                       {item{"e": s("life"), "aC": n(9), "aH": n(70)}, false},
 		"nothing but a life":             {item{"e": s("life")}, true},
 	} {
 		_, err := readView(test.item, windows(1), time.Time{})
@@ -111,6 +124,7 @@ func TestForeignLimits(t *testing.T) {
 		"a log that is not there":       {log, item{"aC": n(1)}, false},
 		"a log of nothing":              {log, item{"aC": n(1), "aL": b()}, false},
 		"a log in text":                 {log, item{"aC": n(1), "aL": s("x")}, false},
+		"a log in text alone":           {log, item{"aL": s("x")}, false},
 		"a log cut off":                 {log, item{"aC": n(1), "aL": b(2)}, false},
 		"a log cut off in a number":     {log, item{"aC": n(1), "aL": b(0x80)}, false},
 		"a stamp of no units":           {log, item{"aC": n(1), "aL": b(2, 0)}, false},
@@ -133,6 +147,29 @@ func TestForeignLimits(t *testing.T) {
 		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// TestForeignLogs reads logs by themselves: each is refused for what is wrong with it, and not for what is left of it.
+func TestForeignLogs(t *testing.T) {
+	first := slices.Clip(encodeLog([]limit.Slot{{Number: 5, Units: 1}}))
+	for name, value := range map[string]types.AttributeValue{
+		"no attribute":              nil,
+		"text":                      s("x"),
+		"a stamp cut off":           &types.AttributeValueMemberB{Value: []byte{2}},
+		"units cut off":             &types.AttributeValueMemberB{Value: []byte{2, 0x80}},
+		"a number of eleven bytes":  &types.AttributeValueMemberB{Value: []byte{0x80, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0}},
+		"a stamp past 64 bits":      &types.AttributeValueMemberB{Value: append(binary.AppendVarint(first, math.MaxInt64-4), 1)},
+		"a cut after a good stamp":  &types.AttributeValueMemberB{Value: append(first, 2)},
+		"a stamp that stands still": &types.AttributeValueMemberB{Value: append(first, 0, 1)},
+	} {
+		if got, err := readLog("aL", value); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: read as %v, error %v", name, got, err)
+		}
+	}
+	last := &types.AttributeValueMemberB{Value: append(binary.AppendVarint(first, math.MaxInt64-5), 1)}
+	if got, err := readLog("aL", last); err != nil || got[1].Number != math.MaxInt64 {
+		t.Errorf("the last moment of 64 bits: %v, error %v", got, err)
 	}
 }
 

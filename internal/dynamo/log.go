@@ -47,7 +47,7 @@ func (w *logWrite) spell(x *expression, _ bool) {
 // encodeLog writes stamps, in ascending order, as varints: the time since the stamp before (the first one's since the
 // Unix epoch) and the units, about six bytes each.
 func encodeLog(stamps []limit.Slot) []byte {
-	log := make([]byte, 0, 10+8*len(stamps))
+	var log []byte
 	var before int64
 	for _, s := range stamps {
 		log = binary.AppendVarint(log, s.Number-before)
@@ -64,21 +64,16 @@ func readLog(name string, value types.AttributeValue) ([]limit.Slot, error) {
 		return nil, fmt.Errorf("%w: attribute %s is missing or not binary", ErrForeign, name)
 	}
 	var stamps []limit.Slot
+	var before int64
 	for rest := log.Value; len(rest) > 0; {
 		since, n := binary.Varint(rest)
-		units, m := binary.Uvarint(rest[max(0, n):])
-		if n <= 0 || m <= 0 || units == 0 || units > limit.MaxLog || len(stamps) > 0 && since <= 0 {
+		units, m := binary.Uvarint(rest[max(0, n):]) // where the first number cannot be read, nor can this one
+		number := before + since                     // past 64 bits it goes back
+		if m <= 0 || units == 0 || units > limit.MaxLog || len(stamps) > 0 && number <= before {
 			return nil, fmt.Errorf("%w: attribute %s is no log", ErrForeign, name)
 		}
-		stamp := limit.Slot{Number: since, Units: int64(units)}
-		if len(stamps) > 0 {
-			before := stamps[len(stamps)-1].Number
-			if stamp.Number += before; stamp.Number <= before { // past 64 bits
-				return nil, fmt.Errorf("%w: attribute %s is no log", ErrForeign, name)
-			}
-		}
-		stamps = append(stamps, stamp)
-		rest = rest[n+m:]
+		stamps = append(stamps, limit.Slot{Number: number, Units: int64(units)})
+		before, rest = number, rest[n+m:]
 	}
 	return stamps, nil
 }

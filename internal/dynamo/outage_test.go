@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
@@ -71,12 +72,73 @@ func TestWhileTheTableIsAway(t *testing.T) {
 		t.Errorf("a settlement: error %v", err)
 	}
 	confirmed = true
-	if err := charge(15, 1); !errors.Is(err, errAway) || v.Allowed && err == nil { // the counter seems far ahead, and cannot be looked at
-		t.Errorf("a counter far ahead: %+v, error %v", v, err)
+	if store.Denies(at(15), minute("a", 9), &v) {
+		t.Error("a counter far ahead is an error, not a denial")
+	}
+	a.writes, v.Allowed = false, true // the verdict is that of an earlier request
+	if err := charge(15, 1); !errors.Is(err, errAway) {
+		t.Errorf("a counter that seems far ahead and cannot be looked at: error %v", err)
 	}
 	a.reads = false
 	if err := charge(15, 1); !errors.Is(err, dynamo.ErrAhead) {
 		t.Errorf("a counter far ahead: error %v", err)
+	}
+	for name, others := range map[string]*limit.Charge{"a member": minute("b", 1), "a free member": minute("b", 0)} {
+		vs := []*limit.Verdict{{}, {}}
+		err := store.ChargeAll(context.Background(), at(15), []*limit.Charge{minute("a", 1), others}, vs)
+		if !errors.Is(err, dynamo.ErrAhead) {
+			t.Errorf("a counter far ahead beside %s: error %v", name, err)
+		}
+	}
+}
+
+// TestFreeMemberCannotBeAsked: without an answer for one, nothing is charged to the others.
+func TestFreeMemberCannotBeAsked(t *testing.T) {
+	a := &away{API: dynamomodel.New("counters", "k"), reads: true}
+	store := dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	vs := []*limit.Verdict{{}, {}}
+	err := store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs)
+	if _, writes := store.Calls(); !errors.Is(err, errAway) || writes != 0 {
+		t.Errorf("error %v after %d writes", err, writes)
+	}
+}
+
+// TestUnreadableCounter has every call say that something else has written the counter, whether it was met by a read, a
+// refused write or one that went through.
+func TestUnreadableCounter(t *testing.T) {
+	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	for name, item := range map[string]map[string]types.AttributeValue{
+		"refused":      {"e": number("1"), "aH": number("99999999999")},
+		"gone through": {"e": number("1")},
+	} {
+		table := dynamomodel.New("counters", "k")
+		item["k"] = &types.AttributeValueMemberS{Value: "a"}
+		if err := table.Put("a", item); err != nil {
+			t.Fatal(err)
+		}
+		store := dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+		ctx, v := context.Background(), limit.Verdict{}
+		for call, err := range map[string]error{
+			"a peek":        store.Peek(ctx, epoch, minute("a", 1), &v),
+			"a transaction": store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 1), minute("b", 1)}, []*limit.Verdict{{}, {}}),
+			"a charge":      store.Charge(ctx, epoch, minute("a", 1), &v),
+			"a settlement":  store.Settle(ctx, epoch, minute("a", 1), &limit.Receipt{}, []int64{1}),
+		} {
+			if !errors.Is(err, dynamo.ErrForeign) {
+				t.Errorf("a write %s: %s: error %v", name, call, err)
+			}
+		}
+	}
+}
+
+// TestLivesAreNamed by the options, where they say how.
+func TestLivesAreNamed(t *testing.T) {
+	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{
+		Wall: func() time.Time { return epoch }, NewLife: func() string { return "a life" },
+	})
+	var v limit.Verdict
+	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Receipt.Life != "a life" {
+		t.Errorf("life %q, error %v", v.Receipt.Life, err)
 	}
 }
 
@@ -94,6 +156,7 @@ func TestCallsAreCounted(t *testing.T) {
 	step("a peek", 1, 1, store.Peek(ctx, epoch, minute("a", 1), &v))
 	step("two at once", 1, 5, store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 1), minute("b", 1)}, []*limit.Verdict{{}, {}}))
 	step("one of them free", 2, 7, store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, []*limit.Verdict{{}, {}}))
-	step("a reset", 2, 8, store.Reset(ctx, "a"))
-	step("a charge of a counter whose view went with it", 2, 9, store.Charge(ctx, epoch, minute("a", 1), &v))
+	step("both of them free", 4, 7, store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 0), minute("b", 0)}, []*limit.Verdict{{}, {}}))
+	step("a reset", 4, 8, store.Reset(ctx, "a"))
+	step("a charge of a counter whose view went with it", 4, 9, store.Charge(ctx, epoch, minute("a", 1), &v))
 }

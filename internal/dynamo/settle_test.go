@@ -1,6 +1,21 @@
 package dynamo_test
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// correct settles without an error, by so many writes.
+func (w *world) correct(name string, of limit.Receipt, slot, delta, writes int64) {
+	w.t.Helper()
+	w.calls(name)
+	if err := w.settle(name, of, slot, delta); err != nil {
+		w.t.Fatalf("%s at slot %d, %+d: %v", name, slot, delta, err)
+	}
+	w.cost(name, 0, writes)
+}
 
 func TestGiveBack(t *testing.T) {
 	w := newWorld(t, 3, 10)
@@ -76,4 +91,97 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 	}
 	w.must(false, "stranger", 5, 1)
 	w.must(true, "stranger", 6, 1)
+}
+
+// TestGiveBackAll gives all units of a slot back, with a view and without one, up to the last moment at which they count.
+func TestGiveBackAll(t *testing.T) {
+	for _, test := range []struct{ slot, writes, left int64 }{{2, 1, 0}, {3, 0, 3}} {
+		for _, name := range []string{"A", "stranger"} {
+			w := newWorld(t, 3, 2)
+			w.must(true, "A", 0, 3)
+			w.correct(name, w.last["A"], test.slot, -3, test.writes)
+			if got := w.slot(0); got != test.left {
+				t.Errorf("%s at slot %d: %d units left, want %d", name, test.slot, got, test.left)
+			}
+		}
+	}
+}
+
+// TestNothingToSettle: no correction is no call, and a charge that was never made has nothing to give back.
+func TestNothingToSettle(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.must(true, "A", 0, 3)
+	w.correct("A", w.last["A"], 0, 0, 0)
+	w.correct("stranger", w.last["A"], 0, 0, 0)
+	w.correct("A", limit.Receipt{Slots: w.last["A"].Slots}, 0, -1, 0)
+	if got := w.slot(0); got != 3 {
+		t.Errorf("slot 0 holds %d units, want 3", got)
+	}
+}
+
+// TestSettleAfterReset leaves the next life of the counter alone, after one write that finds it.
+func TestSettleAfterReset(t *testing.T) {
+	for _, delta := range []int64{-1, 1} {
+		w := newWorld(t, 9, 2)
+		w.must(true, "A", 0, 3)
+		w.reset()
+		w.correct("A", w.last["A"], 0, delta, 1)
+		if len(w.item()) != 0 {
+			t.Errorf("%+d made an item: %v", delta, w.item())
+		}
+		w.must(true, "B", 0, 4)
+		w.correct("A", w.last["A"], 0, delta, 1)
+		if got := w.slot(0); got != 4 {
+			t.Errorf("%+d: slot 0 holds %d units, want B's 4", delta, got)
+		}
+	}
+}
+
+// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is charged now, to the counter that there is; its
+// receipt names no slot that was charged.
+func TestChargeMoreOfNothing(t *testing.T) {
+	w := newWorld(t, 9, 10)
+	nothing := limit.Receipt{}
+	nothing.Slots[0] = w.time(7).Unix()
+	w.correct("A", nothing, 2, 1, 1) // makes the item
+	w.must(true, "B", 5, 1)
+	w.correct("A", nothing, 3, 1, 2) // learns of slot 5 by failing once
+	w.correct("A", nothing, 4, 1, 1) // knows of it
+	w.correct("stranger", nothing, 6, 1, 1)
+	for slot, want := range map[int64]int64{2: 1, 3: 0, 4: 0, 5: 3, 6: 1, 7: 0} {
+		if got := w.slot(slot); got != want {
+			t.Errorf("slot %d holds %d units, want %d", slot, got, want)
+		}
+	}
+}
+
+// TestChargeMoreByALateClock: the receipt tells that the newest slot is no earlier than its own.
+func TestChargeMoreByALateClock(t *testing.T) {
+	w := newWorld(t, 9, 10)
+	w.must(true, "A", 5, 1)
+	w.correct("late", w.last["A"], 0, 2, 1)
+	if got := w.slot(5); got != 3 {
+		t.Errorf("slot 5 holds %d units, want 3", got)
+	}
+}
+
+// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in this life, and starts with its whole credit.
+func TestChargeMoreOfAnotherLimit(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	c := w.charge(1)
+	c.Limits = append(c.Limits, limit.Limit{Name: "b", Capacity: 5, Window: w.limit.Window, Granularity: w.limit.Granularity})
+	c.Costs = []int64{1, 0}
+	var v limit.Verdict
+	ctx := context.Background()
+	if err := w.caller("A").Charge(ctx, epoch, c, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.caller("A").Settle(ctx, epoch, c, &v.Receipt, []int64{-1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int64{"aC": 1, "aF": 2, "aN": 3, "bC": 2, "bF": 3, "bN": 5, "bH": epoch.Unix()} {
+		if got := units(w.item()[name]); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
 }

@@ -201,14 +201,9 @@ func fresh(seen *view, now time.Time) bool {
 // ahead reports whether a limit was charged later than any honest clock could have charged it.
 func ahead(seen *view, c *limit.Charge, now time.Time) bool {
 	for i := range c.Limits {
-		l := &c.Limits[i]
-		if l.Bucket() {
-			if seen.states[i].Expiry(l, now) > aheadLife+l.Drain() {
-				return true
-			}
-			continue
-		}
-		if h, ok := seen.states[i].Newest(); ok && l.Until(h, now) > aheadLife+l.Granularity {
+		l, state := &c.Limits[i], &seen.states[i]
+		h, inSlots := state.Newest()
+		if inSlots && l.Until(h, now) > aheadLife+l.Granularity || l.Bucket() && state.Expiry(l, now) > aheadLife+l.Drain() {
 			return true
 		}
 	}

@@ -115,7 +115,7 @@ func (s *Store) admitUnseen(m *member, now time.Time) {
 		after.states[i].Take(&c.Limits[i], now, c.Costs[i])
 		if full, charged := after.states[i].Full(); charged {
 			after.totals[i] = full
-		} else if !c.Limits[i].Bucket() {
+		} else {
 			after.totals[i] += c.Costs[i]
 		}
 	}

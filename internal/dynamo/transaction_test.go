@@ -82,6 +82,19 @@ func TestTransactionInTheWay(t *testing.T) {
 	}
 }
 
+// TestViewSurvivesATransaction: a write that learned nothing goes out again by the view that it had.
+func TestViewSurvivesATransaction(t *testing.T) {
+	b, store := blocked(&busy{})
+	var v limit.Verdict
+	for i, second := range []int{0, 30, 120, 120} { // the credit is used up, and only the view proves the room
+		now := epoch.Add(time.Duration(second) * time.Second)
+		b.writes, b.updates = 0, i/2
+		if err := store.Charge(context.Background(), now, minute("a", 5), &v); err != nil || !v.Allowed || b.writes != 1+i/2 {
+			t.Fatalf("second %d: %+v, error %v after %d writes", second, v, err, b.writes)
+		}
+	}
+}
+
 // TestSettlementMeetsTransaction: what a request turned out to cost is charged all the same, by whoever settles.
 func TestSettlementMeetsTransaction(t *testing.T) {
 	b, store := blocked(&busy{})

@@ -30,8 +30,8 @@ type Store struct {
 	shards [shardCount]shard
 }
 
-// New returns a store for at most maxKeys keys; 0 stands for DefaultMaxKeys. The bound is shared out evenly among the
-// shards, so a store reports ErrFull once the fullest shard is full: at about 96% of 250,000 keys,
+// New returns a store for at most maxKeys keys, or 64 if that is fewer; 0 stands for DefaultMaxKeys. The bound is shared
+// out evenly among the shards, so a store reports ErrFull once the fullest shard is full: at about 96% of 250,000 keys,
 // 80% of 10,000.
 func New(maxKeys int) *Store {
 	if maxKeys <= 0 {

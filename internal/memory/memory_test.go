@@ -28,7 +28,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestBound fills a store with live keys: they stay, new ones are refused, and room is made as soon as they expire.
+// TestBound fills a store with live keys: they stay, and new ones are refused.
 func TestBound(t *testing.T) {
 	const keys = 64 * 4
 	store, ctx := memory.New(keys), context.Background()
@@ -54,10 +54,6 @@ func TestBound(t *testing.T) {
 	}
 	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
 		t.Errorf("a charge of nothing needs no room: %v", err)
-	}
-	later := epoch.Add(62 * time.Second) // a second after the last nanosecond in which slot 0 counts
-	for i := range 9 { // shards fill unevenly, but hardly ever do five of nine meet in one
-		must(t, store.Charge(ctx, later, charge(fmt.Sprint("new-", i, held[i]), perMinute, 1), &limit.Verdict{}))
 	}
 }
 
@@ -109,54 +105,6 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestChargeAllWithoutRoom finds no room for one of several new keys: none of them is held afterwards.
-func TestChargeAllWithoutRoom(t *testing.T) {
-	const keys = 64 * 4
-	store, ctx := memory.New(keys), context.Background()
-	for i := 0; ; i++ { // fill every shard but for a few places
-		if err := store.Charge(ctx, epoch, charge(fmt.Sprint("key-", i), perMinute, 1), &limit.Verdict{}); err != nil {
-			break
-		}
-	}
-	for i := range 20 * keys {
-		cs := []*limit.Charge{charge(fmt.Sprint("a-", i), perMinute, 1), charge(fmt.Sprint("b-", i), perMinute, 1), charge(fmt.Sprint("c-", i), perMinute, 0)}
-		vs := []*limit.Verdict{{}, {}, {}}
-		err := store.ChargeAll(ctx, epoch, cs, vs)
-		if err != nil && !errors.Is(err, memory.ErrFull) {
-			t.Fatal(err)
-		}
-		for _, c := range cs[:2] {
-			var v limit.Verdict
-			must(t, store.Peek(ctx, epoch, c, &v))
-			if charged := v.Remaining < 100; charged != (err == nil) {
-				t.Fatalf("%s is charged: %v, all are: %v", c.Key, charged, err == nil)
-			}
-		}
-	}
-	free, v := charge("late", perMinute, 0), &limit.Verdict{}
-	must(t, store.Charge(ctx, epoch, free, v))
-	if err := store.Settle(ctx, epoch, free, &v.Receipt, []int64{3}); !errors.Is(err, memory.ErrFull) {
-		t.Errorf("settled upwards on a new key without room: %v", err)
-	}
-}
-
-// TestChargeAllKeepsExpiredCounters charges a counter that has long expired together with a new key, for whose sake
-// expired ones are dropped: what was charged must still be there.
-func TestChargeAllKeepsExpiredCounters(t *testing.T) {
-	ctx, later := context.Background(), epoch.Add(2*time.Hour)
-	old, fresh := charge("old", perMinute, 100), charge("new", perMinute, 1)
-	for range 1000 { // the shards are drawn anew in each store: in some both keys share one
-		store := memory.New(0)
-		must(t, store.Charge(ctx, epoch, old, &limit.Verdict{}))
-		vs := []*limit.Verdict{{}, {}}
-		must(t, store.ChargeAll(ctx, later, []*limit.Charge{old, fresh}, vs))
-		var v limit.Verdict
-		if must(t, store.Charge(ctx, later, old, &v)); !vs[0].Allowed || v.Allowed {
-			t.Fatalf("100 of 100 were charged: %v; then 100 more: %v", vs[0].Allowed, v.Allowed)
-		}
-	}
-}
-
 // TestChargeAllInAnyOrder has clients name the same keys in different orders: nobody waits for ever.
 func TestChargeAllInAnyOrder(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
@@ -192,8 +140,9 @@ func TestOtherLimits(t *testing.T) {
 	two := &limit.Charge{Key: "k", Limits: append(one.Limits, one.Limits...), Costs: []int64{1, 1}}
 	var v limit.Verdict
 	must(t, store.Charge(ctx, epoch, one, &v))
+	used := v // a verdict may be used again
 	for call, err := range map[string]error{
-		"Charge":    store.Charge(ctx, epoch, two, &limit.Verdict{}),
+		"Charge":    store.Charge(ctx, epoch, two, &used),
 		"ChargeAll": store.ChargeAll(ctx, epoch, []*limit.Charge{two}, []*limit.Verdict{{}}),
 		"Peek":      store.Peek(ctx, epoch, two, &limit.Verdict{}),
 		"Settle":    store.Settle(ctx, epoch, two, &v.Receipt, []int64{1, 1}),

@@ -3,6 +3,7 @@ package memory
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -117,13 +118,11 @@ func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 // reckoned from the newest time seen and not from the caller's, so that a caller whose clock is behind does not have its
 // counter dropped at once.
 func (sh *shard) ends(states []limit.State, c *limit.Charge, now time.Time) time.Time {
-	end := sh.newest
+	var longest time.Duration
 	for i := range c.Limits {
-		if t := sh.newest.Add(states[i].Expiry(&c.Limits[i], now)); t.After(end) {
-			end = t
-		}
+		longest = max(longest, states[i].Expiry(&c.Limits[i], now))
 	}
-	return end
+	return sh.newest.Add(longest)
 }
 
 func (sh *shard) advance(now time.Time) {
@@ -157,17 +156,10 @@ func (sh *shard) reclaim(now time.Time, more int) {
 
 // drop forgets a key.
 func (sh *shard) drop(key string) {
-	ct := sh.counters[key]
-	if ct == nil {
-		return
+	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // a key that is not held has no place
+		heap.Remove(&sh.queue, i)
 	}
 	delete(sh.counters, key)
-	for i, queued := range sh.queue {
-		if queued == ct {
-			heap.Remove(&sh.queue, i)
-			return
-		}
-	}
 }
 
 // queue orders counters by the time at which to look at them again.

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -108,8 +107,8 @@ func check(c *limit.Charge) error {
 		if kind := kindOf(l); kind != "slots" && kind != "weighted" {
 			continue
 		}
-		if l.Granularity%time.Microsecond != 0 || l.Granularity.Microseconds() > math.MaxInt64>>10 {
-			return fmt.Errorf("limit %q: slots of %v: redis counts in whole microseconds, up to 285 years", l.Name, l.Granularity)
+		if l.Granularity%time.Microsecond != 0 {
+			return fmt.Errorf("limit %q: slots of %v: redis counts in whole microseconds", l.Name, l.Granularity)
 		}
 	}
 	return nil

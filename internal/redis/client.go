@@ -64,11 +64,8 @@ func unquoted(err error) error {
 	if !errors.As(err, &failed) {
 		return errors.New("it is no URL")
 	}
-	reason := failed.Err.Error()
-	if at := strings.IndexByte(reason, '"'); at >= 0 {
-		reason = strings.TrimSpace(reason[:at]) // what follows quotes a part of it
-	}
-	return fmt.Errorf("it is no URL (%s): special characters of a password are escaped as %%XX", reason)
+	reason, _, _ := strings.Cut(failed.Err.Error(), `"`) // what follows quotes a part of it
+	return fmt.Errorf("it is no URL (%s): special characters of a password are escaped as %%XX", strings.TrimSpace(reason))
 }
 
 func database(path string) (int, error) {
@@ -104,7 +101,7 @@ type Connection struct {
 func Open(ctx context.Context, a *Address) (*Connection, error) {
 	client := goredis.NewClient(a.options())
 	mode, err := modeOf(ctx, client)
-	if err == nil && mode == "standalone" {
+	if mode == "standalone" {
 		return &Connection{client, a}, nil
 	}
 	_ = client.Close()
@@ -125,7 +122,7 @@ func (c *Connection) Clustered() bool {
 	return ok
 }
 
-// modeOf asks a server what it is: standalone, cluster or sentinel.
+// modeOf asks a server what it is: standalone, cluster or sentinel. It is nothing beside an error.
 func modeOf(ctx context.Context, client *goredis.Client) (string, error) {
 	told, err := client.Do(ctx, "hello").Result()
 	if err != nil {

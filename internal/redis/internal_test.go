@@ -3,9 +3,11 @@ package redis
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,7 +136,11 @@ func TestTranslate(t *testing.T) {
 		"WRONGPASS invalid username-password pair or user is disabled.":                          ErrSignIn,
 		"ERR invalid password":                                                                   ErrSignIn,
 		"ERR unknown command `EVALSHA`, with args beginning with: `5f`":                          ErrTooOld,
-		"CLOCK": ErrClock,
+		"ERR AUTH <password> called without any password configured for the default user.":       ErrSignIn,
+		"ERR SELECT is not allowed in cluster mode":                                              ErrDatabase,
+		"ERR DB index is out of range":                                                           ErrDatabase,
+		"CLOCK":                                                                                  ErrClock,
+		"AHEAD":                                                                                  ErrAhead,
 	} {
 		store := New(failing{told(text)}, Options{})
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}, Costs: []int64{1}}
@@ -147,6 +153,21 @@ func TestTranslate(t *testing.T) {
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: %q is told as %v, want %v", call, text, err, want)
 			}
+		}
+	}
+	for err, want := range map[error]error{
+		context.DeadlineExceeded:                                  ErrTimeout,
+		goredis.ErrPoolTimeout:                                    ErrTimeout,
+		&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}:     ErrTimeout,
+		&net.OpError{Op: "remote error", Err: tls.AlertError(42)}: ErrTLS,
+		&tls.CertificateVerificationError{Err: io.EOF}:            ErrTLS,
+		tls.RecordHeaderError{Msg: "no record"}:                   ErrTLS,
+		&net.OpError{Op: "dial", Err: errors.New("refused")}:      ErrUnreachable,
+		io.EOF:              ErrUnreachable,
+		io.ErrUnexpectedEOF: ErrUnreachable,
+	} {
+		if got := translate(err); !errors.Is(got, want) || !errors.Is(got, err) {
+			t.Errorf("%T (%v) is told as %v, want %v", err, err, got, want)
 		}
 	}
 	for _, err := range []error{told("ERR something new"), errors.New("something else")} {
@@ -167,6 +188,7 @@ func TestParseAddress(t *testing.T) {
 		"rediss://user:secret@redis.example:6380/0": "rediss://redis.example:6380/0",
 		"redis://:secret@[::1]:6379":                "redis://[::1]:6379/0",
 		"redis://user:s%3Fcret@h:1":                 "redis://h:1/0",
+		"redis://h:65535/65535":                     "redis://h:65535/65535",
 	} {
 		a, err := ParseAddress(text)
 		if err != nil || a.String() != want {
@@ -182,19 +204,20 @@ func TestParseAddress(t *testing.T) {
 		"redis:///0":                      "host",
 		"redis://h:x":                     "port",
 		"redis://h:0":                     "port",
-		"redis://h:70000":                 "port",
+		"redis://h:65536":                 "port",
 		"redis://h:-1":                    "port",
 		"redis://user:secret@h:sec:ret":   "port",
 		"redis://user@h":                  `user "user" has no password`,
 		"redis://h/x":                     `database "x"`,
 		"redis://h/-1":                    `database "-1"`,
 		"redis://h/1/2":                   `database "1/2"`,
-		"redis://h/99999999":              "database",
+		"redis://h/65536":                 "database",
+		"redis://h/a":                     "database",
 		"redis://h?db=1":                  "options are not supported",
 		"redis://h?":                      "options are not supported",
 		"redis://h#0":                     "options are not supported",
 		"redis://user:secret?secret@h":    "special characters",
-		"redis://user:secret%zz@h":        "special characters",
+		"redis://user:secret%zz@h":        "it is no URL (invalid URL escape): special characters",
 		"redis://user:secret secret@h":    "special characters",
 		"redis://user:secret#secret@h":    "special characters",
 		"redis://user:secret/secret@h:1":  "special characters",

@@ -56,9 +56,6 @@ func New(client Client, opts Options) *Store {
 // Charge takes the costs from all limits of the key or from none. An error means that the store cannot say: where the
 // answer was lost, the charge may have been made, but nothing was admitted.
 func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	if c.Free() {
-		return s.Peek(ctx, now, c, v)
-	}
 	return s.decide(ctx, modeCharge, now, []*limit.Charge{c}, []*limit.Verdict{v})
 }
 

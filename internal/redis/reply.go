@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 const mostUnits = 1<<53 - 1
 
 // era is how many seconds around 1970 Unix nanoseconds reach, as in counter.lua.
-const era = (1<<63-1)/int64(time.Second) - 1
+const era = math.MaxInt64/int64(time.Second) - 1
 
 // mostWindows is more than there are days of a calendar in an era.
 const mostWindows = 110_000
@@ -142,15 +143,9 @@ func furthest(l *limit.Limit) int64 {
 func readMoment(text string) (int64, error) {
 	whole, part, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || len(part) != 9 {
-		return 0, fmt.Errorf("%q is no moment", text)
-	}
-	nanos, err := strconv.ParseUint(part, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no moment", text)
-	}
+	nanos, failed := strconv.ParseUint(part, 10, 64)
 	moment, ok := nanoseconds(seconds, int64(nanos))
-	if !ok {
+	if err != nil || failed != nil || len(part) != 9 || !ok {
 		return 0, fmt.Errorf("%q is no moment between 1678 and 2262", text)
 	}
 	return moment, nil

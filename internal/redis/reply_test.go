@@ -3,7 +3,10 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +25,7 @@ func TestReadState(t *testing.T) {
 		"1:9007199254740991": {{Number: 1, Units: mostUnits}},
 	} {
 		s, err := readState(&slots, text)
-		if err != nil || !equal(s.All(), want) {
+		if err != nil || !slices.Equal(s.All(), want) {
 			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
 		}
 	}
@@ -31,7 +34,7 @@ func TestReadState(t *testing.T) {
 		"-1.250000000:1 0.000000000:2": {{Number: -750_000_000, Units: 1}, {Number: 0, Units: 2}},
 	} {
 		s, err := readState(&log, text)
-		if err != nil || !equal(s.All(), want) {
+		if err != nil || !slices.Equal(s.All(), want) {
 			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
 		}
 	}
@@ -49,40 +52,93 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-func equal(a, b []limit.Slot) bool {
-	if len(a) != len(b) {
-		return false
+// What is no state is an error: a record that is not as the script spells it, or out of order, or beyond what is counted.
+func TestReadNoState(t *testing.T) {
+	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
+	daily := limit.Limit{
+		Algorithm: limit.FixedWindow, Capacity: 9, Window: 24 * time.Hour, Granularity: 24 * time.Hour,
+		Calendar: &limit.Calendar{Unit: limit.Day, Location: time.UTC},
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
+	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
+	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
+	for _, test := range []struct {
+		limit     *limit.Limit
+		good, bad []string
+	}{
+		{
+			&slots,
+			[]string{"9:9", "1:0", "-9223371974:1 9223371974:1", "1:9007199254740991", records(1001)},
+			[]string{
+				" ", ":", "x:1", "a:1", "1", "1:", "1:x", "1:a", "1:-1", "1:1 ", " 1:1", "1:1  2:1", "1:1 1:1", "2:1 1:1", "1:1 3:1 2:1",
+				"9223371975:1", "-9223371975:1", "9223372036854775808:1", "1:9007199254740992", "1:18446744073709551616", records(1002),
+			},
+		},
+		{&daily, []string{"-110000:1 110000:1"}, []string{"110001:1", "-110001:1", "1.000000000:1"}},
+		{
+			&log,
+			[]string{"-9223371975.000000000:1 9223371975.000000000:1", "9.999999999:1"},
+			[]string{"9223371975.000000001:1", "-9223371976.999999999:1", "1:1", "1.000000000", "1.000000000:1 1.000000000:1"},
+		},
+		{
+			&bucket,
+			[]string{"-9223372035.000000000", "9223372035.999999999"},
+			[]string{
+				" ", "1", "1.00000000", "1.0000000000", ".000000000", "x.000000000", "a.000000000", "1.00000000x", "1.00000000a", "1.-00000001",
+				"1:1", "9223372036.000000000", "-9223372036.000000000", "9223372036854775808.000000000",
+			},
+		},
+	} {
+		for _, text := range test.good {
+			if _, err := readState(test.limit, text); err != nil {
+				t.Errorf("a %s of %.60q: %v", test.limit.Algorithm, text, err)
+			}
+		}
+		for _, text := range test.bad {
+			if s, err := readState(test.limit, text); err == nil {
+				t.Errorf("a %s of %.60q is %+v", test.limit.Algorithm, text, s)
+			}
 		}
 	}
-	return true
 }
 
-// An answer that makes no sense, whatever it is, is an error and no admission.
+// records spells so many slots of one unit each.
+func records(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(i, ":1"))
+	}
+	return strings.Join(all, " ")
+}
+
+// An answer that makes no sense, whatever it is, is an error that says why, and no admission.
 func TestReadAnswer(t *testing.T) {
-	for name, reply := range map[string][]any{
-		"nothing":                nil,
-		"two parts":              {int64(1), int64(2)},
-		"charged twice":          {int64(2), int64(0), int64(0), "life", "1:1"},
-		"no time":                {int64(1), "0", int64(0), "life", "1:1"},
-		"nanoseconds below 0":    {int64(1), int64(0), int64(-1), "life", "1:1"},
-		"a second of them":       {int64(1), int64(0), int64(1_000_000_000), "life", "1:1"},
-		"a time nobody has":      {int64(1), int64(math.MaxInt64), int64(0), "life", "1:1"},
-		"no counter":             {int64(1), int64(0), int64(0)},
-		"half a counter":         {int64(1), int64(0), int64(0), "life"},
-		"no text":                {int64(1), int64(0), int64(0), "life", nil},
-		"a life of another kind": {int64(1), int64(0), int64(0), int64(1), "1:1"},
-		"no state":               {int64(1), int64(0), int64(0), "life", "x"},
-		"denied, though free":    {int64(0), int64(0), int64(0), "life", "1:1"},
+	for name, test := range map[string]struct {
+		reply []any
+		want  error
+		says  string
+	}{
+		"nothing":                {nil, errReply, "0 parts"},
+		"two parts":              {[]any{int64(1), int64(2)}, errReply, "2 parts"},
+		"charged twice":          {[]any{int64(2), int64(0), int64(0), "life", "1:1", ""}, errReply, "begins with [2 0 0]"},
+		"no time":                {[]any{int64(1), "0", int64(0), "life", "1:1", ""}, errReply, "part 1 is a string"},
+		"nanoseconds below 0":    {[]any{int64(1), int64(0), int64(-1), "life", "1:1", ""}, errReply, "begins with [1 0 -1]"},
+		"a second of them":       {[]any{int64(1), int64(0), int64(1_000_000_000), "life", "1:1", ""}, errReply, "begins with [1 0 1000000000]"},
+		"a time nobody has":      {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
+		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
+		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
+		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},
+		"a life of another kind": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
+		"no state":               {[]any{int64(0), int64(0), int64(0), "life", "x", ""}, ErrForeign, "field a:"},
+		"no state of the second": {[]any{int64(0), int64(0), int64(0), "life", "1:1", "x"}, ErrForeign, "field b:"},
+		"denied, though free":    {[]any{int64(0), int64(0), int64(0), "life", "1:1", ""}, errDisagree, ""},
+		"charged, and nothing":   {[]any{int64(1), int64(0), int64(0), "life", "", ""}, errDisagree, ""},
 	} {
-		store := New(answering{reply}, Options{})
-		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}, Costs: []int64{1}}
+		store := New(answering{test.reply}, Options{})
+		hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Hour}
+		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly, hourly}, Costs: []int64{1, 0}}
 		var v limit.Verdict
-		if err := store.Charge(t.Context(), time.Now(), c, &v); err == nil {
-			t.Errorf("%s: %+v", name, v)
+		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
 }

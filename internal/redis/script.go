@@ -36,7 +36,6 @@ func send(ctx context.Context, client Client, command, script string, keys []str
 		words = append(words, key)
 	}
 	cmd := once{goredis.NewCmd(ctx, append(words, arguments...)...)}
-	cmd.SetFirstKeyPos(3)
 	_ = client.Process(ctx, cmd) // its error is the command's too
 	return cmd.Slice()
 }

@@ -87,7 +87,11 @@ func TestNotEnoughReplicas(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
-	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
+	connection := connect(t, server.URL())
+	if !connection.Clustered() || connect(t, redistest.Start(t).URL()).Clustered() {
+		t.Error("a Cluster is taken for one server, or the reverse")
+	}
+	store := redis.New(connection, redis.Options{CallerClock: true})
 	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
 	a, b := request("rule|{a}|s", limits, 1), request("rule|{b}|s", limits, 1)
 	first := charge(t, store, epoch, a)
