@@ -1,0 +1,98 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// TestPublishUnderWay has a limiter at work while its rules are published anew, an override is set and both are taken back:
+// each shows within ten seconds of the limiter's clock, and no count is lost.
+func TestPublishUnderWay(t *testing.T) {
+	client, ctx := dynamotest.Connect(t), context.Background()
+	rulesTable := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
+	published := ruletable.New(client, rulesTable)
+	now := time.Unix(1_700_000_040, 0)
+	note := ruletable.Note{Who: "ada", Why: "a test", When: now}
+	publish := func(capacity int, seen int64) {
+		t.Helper()
+		document := fmt.Appendf(nil, `rules: [{name: api, key: "ip:{ip}", overrides: true, limits: [{capacity: %d, window: 1h}]}]`, capacity)
+		if _, err := published.Publish(ctx, ruletable.Version{Document: document, Note: note}, seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(5, 0)
+
+	log := slog.New(slog.DiscardHandler)
+	table := app.NewTable(client, rulesTable, app.ParseRules, nil, log)
+	e := app.NewEngine(app.Config{
+		Rules: table.Rules, Overrides: table.Overrides, Log: log,
+		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
+	})
+	decide := func() *engine.Decision {
+		t.Helper()
+		d, err := e.Decide(ctx, now, &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	used := int64(0)
+	spend := func(n int, capacity int64) {
+		t.Helper()
+		for range n {
+			d := decide()
+			used++
+			if !d.Allowed || d.Verdicts[0].Remaining != capacity-used {
+				t.Fatalf("request %d: %+v, want %d left of %d", used, d.Verdicts[0].Result, capacity-used, capacity)
+			}
+		}
+	}
+	// later lets ten seconds pass, and has the limiter look: a look that takes long goes on beside the request that starts it.
+	later := func(capacity int64) {
+		t.Helper()
+		now = now.Add(10 * time.Second)
+		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			d := decide()
+			if d.Allowed {
+				used++
+			}
+			if d.Verdicts[0].Terms.Limits[0].Capacity == capacity {
+				return
+			}
+		}
+		t.Fatalf("after ten seconds the capacity is not %d", capacity)
+	}
+	spend(3, 5)
+	publish(1000, 1)
+	spend(1, 5) // not seen yet
+	later(1000)
+	spend(2, 1000)
+	override := ruletable.Override{Rule: "api", Key: "ip:203.0.113.9", Document: `{"capacity": 2000}`, Note: note}
+	if err := published.SetOverride(ctx, override); err != nil {
+		t.Fatal(err)
+	}
+	later(2000)
+	spend(2, 2000)
+	if err := published.DeleteOverride(ctx, "api", "ip:203.0.113.9", note); err != nil {
+		t.Fatal(err)
+	}
+	later(1000)
+	if _, err := published.Rollback(ctx, 1, note); err != nil {
+		t.Fatal(err)
+	}
+	later(5)
+	if d := decide(); d.Allowed || d.Verdicts[0].Remaining != 0 {
+		t.Errorf("%+v: more than five are used", d)
+	}
+}
