@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,14 +104,16 @@ func startShell(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	cmd.Stderr = cmd.Stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+	// What the guide leaves running in the background holds the pipe open, so that all of the group has to go.
+	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	stuck := time.AfterFunc(3*time.Minute, end)
 	t.Cleanup(func() {
 		stuck.Stop()
-		_, _ = io.WriteString(in, "kill $(jobs -p) 2>/dev/null; wait\n")
-		in.Close()
+		end()
 		_ = cmd.Wait()
 	})
 	id := dynamotest.Name()
