@@ -26,6 +26,7 @@ type Recorder struct {
 	since  time.Time // the zero Time before the first decision
 	trials map[string]*trial
 	warned map[string]bool
+	misfit map[string]time.Time // when each rule's was last logged
 }
 
 // trial is what a rule or a limit on trial would have done.
@@ -37,12 +38,24 @@ type trial struct {
 // NewRecorder returns a recorder. seesAnswers says that somebody calls Finish once a backend has answered; otherwise rules
 // that wait for it are reported once.
 func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
-	return &Recorder{log: log, seesAnswers: seesAnswers, trials: map[string]*trial{}, warned: map[string]bool{}}
+	return &Recorder{log: log, seesAnswers: seesAnswers, trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]time.Time{}}
 }
 
 // StoreFailed logs a failure that a decision survived.
 func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, err error) {
 	r.log.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
+}
+
+// Misfit logs, for each rule once in ten seconds, that an override does not fit it.
+func (r *Recorder) Misfit(ctx context.Context, now time.Time, rule, key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.misfit[rule]; ok && now.Sub(last).Abs() < trialEvery {
+		return
+	}
+	r.misfit[rule] = now
+	r.log.WarnContext(ctx, "an override does not fit the rules as they are now: what does not fit is left out; "+
+		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
 
 // Decided counts what is on trial.
@@ -71,7 +84,7 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 // concerns reports whether anything of a decision is on trial, or to be warned of: most decisions pass without a lock.
 func (r *Recorder) concerns(d *engine.Decision) bool {
 	for i := range d.Verdicts {
-		if rule := d.Verdicts[i].Rule; rule.Candidates != nil || !r.seesAnswers && rule.Settles() {
+		if v := &d.Verdicts[i]; v.Rule.Candidates != nil || !r.seesAnswers && v.Settles() {
 			return true
 		}
 	}
@@ -80,7 +93,7 @@ func (r *Recorder) concerns(d *engine.Decision) bool {
 
 // candidates counts the capacities on trial of one rule.
 func (r *Recorder) candidates(ctx context.Context, v *engine.Verdict) {
-	if !r.seesAnswers && !r.warned[v.Rule.Name] && v.Rule.Settles() {
+	if !r.seesAnswers && !r.warned[v.Rule.Name] && v.Settles() {
 		r.warned[v.Rule.Name] = true
 		r.log.WarnContext(ctx, "nobody here sees answers: refund_on and settle have no effect", "rule", v.Rule.Name)
 	}

@@ -50,21 +50,11 @@ type Verdict struct {
 	charged Store // that has made the charge; nil while none has
 }
 
-// ban makes the decision that an override denies the request.
-func (d *Decision) ban(v Verdict) *Decision {
-	d.Reason, d.Allowed, d.Why = Banned, false, v.Terms.Why
-	d.Verdicts, d.Shadows = []Verdict{v}, nil
-	return d
-}
+// refuses reports whether nobody could be asked, and on_error denies.
+func (v *Verdict) refuses() bool { return v.asked && !v.Allowed }
 
-// add puts a verdict still to be reached where it belongs.
-func (d *Decision) add(v Verdict) {
-	if v.Rule.Mode == rules.Shadow {
-		d.Shadows = append(d.Shadows, v)
-	} else {
-		d.Verdicts = append(d.Verdicts, v)
-	}
-}
+// open reports whether the store is still to be asked.
+func (v *Verdict) open() bool { return !v.asked && !v.Terms.Unlimited }
 
 // denier returns the verdict if it denies, else nil.
 func (v *Verdict) denier() *Verdict {
@@ -72,6 +62,43 @@ func (v *Verdict) denier() *Verdict {
 		return nil
 	}
 	return v
+}
+
+// Settles reports whether what was charged is corrected once an answer is known. It takes somebody who sees the answer.
+func (v *Verdict) Settles() bool {
+	for i := range v.Terms.Limits {
+		if v.Terms.Settles(i) {
+			return true
+		}
+	}
+	return v.Rule.Settles()
+}
+
+// ban makes the decision that an override denies the request.
+func (d *Decision) ban(v *Verdict) {
+	d.Reason, d.Why = Banned, v.Terms.Why
+	d.deny(v)
+}
+
+// deny makes the decision that a verdict denies the request. It is all that is told of it.
+func (d *Decision) deny(v *Verdict) {
+	d.Degraded = d.Degraded || v.Degraded
+	d.Allowed, d.Delay = false, 0
+	d.Verdicts, d.Shadows = []Verdict{*v}, nil
+}
+
+// add puts a verdict where it belongs. One that is lifted is none, unless nobody could be asked whether it is.
+func (d *Decision) add(v *Verdict) {
+	if v.Rule.Enforced() {
+		d.Degraded = d.Degraded || v.Degraded
+	}
+	switch {
+	case v.Terms.Unlimited && !v.asked:
+	case v.Rule.Enforced():
+		d.Verdicts = append(d.Verdicts, *v)
+	default:
+		d.Shadows = append(d.Shadows, *v)
+	}
 }
 
 // conclude decides by the verdicts: deny where one of them does, else allow.
@@ -82,7 +109,7 @@ func (d *Decision) conclude(denier *Verdict) {
 		d.Delay = max(d.Delay, v.Delay)
 	}
 	if d.Allowed = denier == nil; !d.Allowed {
-		d.Delay, d.Verdicts, d.Shadows = 0, []Verdict{*denier}, nil
+		d.deny(denier)
 	}
 }
 

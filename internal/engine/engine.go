@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -40,6 +41,8 @@ type Recorder interface {
 	StoreFailed(ctx context.Context, action, rule, key string, err error)
 	// Decided is called for every decision.
 	Decided(ctx context.Context, now time.Time, d *Decision)
+	// Misfit reports an override of which something was left out: it does not fit the rules as they are now.
+	Misfit(ctx context.Context, now time.Time, rule, key string)
 }
 
 // Options set up an Engine.
@@ -96,19 +99,11 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 		return d, nil
 	}
 	var few [16]*rules.Rule
-	enforced := false
-	for _, rule := range set.Match(few[:0], req) {
-		enforced = enforced || rule.Mode == rules.Enforce
-		v := e.newVerdict(ctx, now, set, rule, req, d.Plan)
-		switch {
-		case v.banned && rule.Mode == rules.Enforce:
-			return d.ban(v), nil
-		case !v.Terms.Unlimited:
-			d.add(v)
-		}
-	}
+	matched := set.Match(few[:0], req)
 	switch {
-	case !enforced: // a rule on trial must not let through what is denied without it
+	case e.foresee(ctx, now, set, matched, req, d):
+		return d, nil
+	case !slices.ContainsFunc(matched, (*rules.Rule).Enforced): // a rule on trial must not let through what is denied without it
 		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
 	case len(d.Verdicts) == 0:
 		d.Reason, d.Allowed = Exempt, true
@@ -117,6 +112,35 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	}
 	e.try(ctx, now, d)
 	return d, nil
+}
+
+// foresee works out what the rules come to for the request, and reports whether one of them denies it for certain: by an
+// override, because nobody can say, or as the store knows without a round trip. Overrides are looked up last, and none once
+// the request is denied: a flood that is turned away costs nothing.
+func (e *Engine) foresee(ctx context.Context, now time.Time, set *rules.Set, matched []*rules.Rule, req *rules.Request, d *Decision) (denied bool) {
+	verdicts := make([]Verdict, len(matched))
+	for _, lookup := range []bool{false, true} {
+		for i, rule := range matched {
+			if rule.TakesOverrides() != lookup {
+				continue
+			}
+			v := &verdicts[i]
+			*v = e.newVerdict(ctx, now, set, rule, req, d.Plan)
+			switch {
+			case !rule.Enforced():
+			case v.banned:
+				d.ban(v)
+				return true
+			case v.refuses(), len(matched) > 1 && v.open() && e.opts.Store.Denies(now, &v.charge, &v.Verdict):
+				d.deny(v)
+				return true
+			}
+		}
+	}
+	for i := range verdicts {
+		d.add(&verdicts[i])
+	}
+	return false
 }
 
 // Fixed is a source of rules that never change.

@@ -68,6 +68,10 @@ func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ er
 	r.failures = append(r.failures, failure{action, rule, key})
 }
 
+func (r *recorder) Misfit(_ context.Context, _ time.Time, rule, key string) {
+	r.failures = append(r.failures, failure{"misfit", rule, key})
+}
+
 func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {
 	r.decided = append(r.decided, d)
 }

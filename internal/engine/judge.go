@@ -12,12 +12,9 @@ import (
 // outageRetry is the retry-after of a denial by on_error: deny. Nobody knows when the store will answer again.
 const outageRetry = time.Second
 
-// judge charges the rules of a decision one after another, having asked first whether one of them can deny for free. Rules
-// that are atomic are charged together, in the turn of the first of them. It fails only where the caller has hung up.
+// judge charges the rules of a decision one after another. Rules that are atomic are charged together, in the turn of the
+// first of them. It fails only where the caller has hung up.
 func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
-	if e.foresee(now, d) {
-		return nil
-	}
 	for i := range d.Verdicts {
 		if d.Verdicts[i].asked {
 			continue
@@ -35,18 +32,6 @@ func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *De
 	d.conclude(nil)
 	e.try(ctx, now, d)
 	return nil
-}
-
-// foresee denies the request where it is known without a round trip that one of the rules does.
-func (e *Engine) foresee(now time.Time, d *Decision) bool {
-	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
-		if v.asked && !v.Allowed || !v.asked && len(d.Verdicts) > 1 && e.opts.Store.Denies(now, &v.charge, &v.Verdict) {
-			d.conclude(v)
-			return true
-		}
-	}
-	return false
 }
 
 // ask charges the first of these rules, and with it those that go together with it. It returns the one that denies the

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -165,7 +166,7 @@ rules:
   - {name: listed, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}
   - {name: written, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}
   - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
-overrides: {written: {"stage:prod": {capacity: 1}}}`))
+overrides: {written: {"stage:prod": {capacity: 2}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +174,9 @@ overrides: {written: {"stage:prod": {capacity: 1}}}`))
 	e := engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{},
 	})
-	for i := range 2 {
+	for i := range 3 {
 		d, err := e.Decide(context.Background(), epoch, &rules.Request{Method: "GET", Path: "/", Stage: "prod"})
-		if err != nil || d.Allowed != (i == 0) {
+		if err != nil || d.Allowed != (i < 2) {
 			t.Errorf("%+v, error %v: want what the document says", d, err)
 		}
 	}
@@ -204,6 +205,64 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestDeniedForFree floods with made-up keys from an address that is at its limit: nobody looks up overrides for them.
+func TestDeniedForFree(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(`
+rules:
+  - {name: user, key: "user:{header.x-user}", overrides: true, limits: [{capacity: 9, window: 60s}]}
+  - {name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, r := &operators{}, &recorder{}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: r})
+	for i := range 1000 {
+		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {fmt.Sprint(i)}}}
+		d, err := e.Decide(context.Background(), epoch, req)
+		if err != nil || d.Allowed != (i == 0) || len(d.Verdicts) == 0 {
+			t.Fatalf("request %d: %+v, error %v", i, d, err)
+		}
+	}
+	if len(o.asked) != 1 {
+		t.Errorf("%d keys were looked up for 999 denials", len(o.asked)-1)
+	}
+}
+
+// TestUnreadableUnlimited fails to read the override of a key whose plan lifts the rule: it may say deny, so on_error decides,
+// and the answer is marked.
+func TestUnreadableUnlimited(t *testing.T) {
+	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
+		set, err := rules.Parse("rules.yaml", []byte(`
+plan: {from: jwt.plan}
+plans: {all: {api: unlimited}}
+rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{}
+		e := engine.New(engine.Options{
+			Rules: engine.Fixed{Set: set}, Overrides: &operators{err: errDown}, Store: memory.New(0), Local: memory.New(0), Recorder: r,
+		})
+		req := &rules.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
+		d, err := e.Decide(context.Background(), epoch, req)
+		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 {
+			t.Errorf("on_error: %s: %+v, error %v, recorded %v", onError, d, err, r.failures)
+		}
+	}
+}
+
+// TestPlanMisfit meets an override of a plan that is gone: the caller has none, not the one that the token says, and it is
+// recorded.
+func TestPlanMisfit(t *testing.T) {
+	b := newBusiness(t, &operators{overrides: map[string]*rules.Override{"plan user:7": {Plan: "free-2024"}}})
+	if d := b.ask(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
+		t.Errorf("%+v: want the rule's own capacity", d)
+	}
+	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"misfit", "plan", "user:7"}) {
+		t.Errorf("recorded %v", got)
+	}
+}
+
 // TestMisfit meets an override for a limit that the rule has no more: the rest of it holds, and it is recorded.
 func TestMisfit(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
@@ -211,7 +270,7 @@ func TestMisfit(t *testing.T) {
 	if first, second := b.ask(t, "7", "", 0), b.ask(t, "7", "", 0); !first.Allowed || second.Allowed {
 		t.Errorf("%+v, %+v: want a capacity of 1", first, second)
 	}
-	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"apply override", "api", "user:7"}) {
+	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"misfit", "api", "user:7"}) {
 		t.Errorf("recorded %v", got)
 	}
 }

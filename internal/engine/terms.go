@@ -2,16 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
-
-// errMisfit is recorded for an override that does not fit its rule.
-var errMisfit = errors.New("the override does not fit the rule as it is now: what does not fit is left out; " +
-	"see `slidegate overrides get` and `slidegate rules diff`")
 
 // standing fills in the caller's plan, and reports whether an override denies everything to the caller. Where the
 // override cannot be read, what the request itself says stands.
@@ -27,29 +22,26 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, string(key), err)
 		d.Degraded = true
 	}
-	inForce := o.InForce(now)
-	if d.Plan, denied = set.Standing(req, o, inForce); denied {
+	var misfit bool
+	if d.Plan, denied, misfit = set.Standing(req, o, o.InForce(now)); denied {
 		d.Why = o.Why
+	}
+	if misfit {
+		e.opts.Recorder.Misfit(ctx, now, rules.PlanOverrides, string(key))
 	}
 	return denied
 }
 
 // override returns what is said of a key: by an operator, where they may, else in the document.
 func (e *Engine) override(ctx context.Context, now time.Time, set *rules.Set, rule, key string, operators bool) (*rules.Override, error) {
-	written := set.Override(rule, key)
 	if e.opts.Overrides == nil || !operators {
-		return written, nil
+		return set.Override(rule, key), nil
 	}
-	o, err := e.opts.Overrides.Override(ctx, now, rule, key)
-	switch {
-	case err != nil || o == nil:
-		return written, err
-	case written != nil && !o.InForce(now): // what is left of it are grants
-		both := *written
-		both.Grants = o.Grants
-		return &both, nil
+	said, err := e.opts.Overrides.Override(ctx, now, rule, key)
+	if err != nil {
+		return set.Override(rule, key), err
 	}
-	return o, nil
+	return set.Overlay(rule, key, said, now), nil
 }
 
 // newVerdict works out what a rule comes to for a request. Where its override cannot be read, on_error says whether the
@@ -68,16 +60,16 @@ func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, 
 	case failed != nil:
 		e.opts.Recorder.StoreFailed(ctx, "read override: "+rule.OnError.String(), rule.Name, v.Key, failed)
 		v.Degraded = true
-		v.goBlind(rule.OnError)
+		v.goBlind()
 	case v.Terms.Misfit:
-		e.opts.Recorder.StoreFailed(ctx, "apply override", rule.Name, v.Key, errMisfit)
+		e.opts.Recorder.Misfit(ctx, now, rule.Name, v.Key)
 	}
 	return v
 }
 
 // goBlind decides without counting, where a rule that cannot be asked says so.
-func (v *Verdict) goBlind(o rules.OnError) {
-	switch o {
+func (v *Verdict) goBlind() {
+	switch v.Rule.OnError {
 	case rules.OnErrorAllow:
 		v.asked, v.Blind, v.Allowed = true, true, true
 	case rules.OnErrorDeny:

@@ -9,7 +9,7 @@ import (
 type Trial uint8
 
 const (
-	NoTrial    Trial = iota // there is none, or nothing was counted
+	NoTrial    Trial = iota // there is none, or the counter in force was not asked
 	Same                    // the request would have fared the same
 	WouldDeny               // the request was allowed
 	WouldAllow              // the request was denied
@@ -20,7 +20,7 @@ const (
 // would itself have denied, and says rather more denials than it would have come to.
 func (v *Verdict) Trial(i int) Trial {
 	capacity, ok := v.Terms.Candidate(i)
-	if !ok || v.Blind || v.Terms.Denied {
+	if !ok || v.Degraded || v.Terms.Denied {
 		return NoTrial
 	}
 	used := v.Terms.Limits[i].Capacity - v.Limits[i].Remaining

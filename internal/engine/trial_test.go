@@ -32,7 +32,7 @@ rules:
 			t.Errorf("request %d: %+v", i, d.Shadows)
 		}
 	}
-	if b.store.charges != 3+4 { // three that were let through, and four of the rule in force
+	if b.store.charges != 3+3 { // the fourth request is denied by what is at hand
 		t.Errorf("%d charges", b.store.charges)
 	}
 }
@@ -95,6 +95,15 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
+// TestNoTrialDuringAnOutage counts in this process: its share of the capacity says nothing of a capacity on trial.
+func TestNoTrialDuringAnOutage(t *testing.T) {
+	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
+	b.store.down = []string{"r"}
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Verdicts[0].Trial(0) != engine.NoTrial {
+		t.Errorf("%+v: on trial %v", d, d.Verdicts[0].Trial(0))
+	}
+}
+
 // TestNoTrialOfABan has an override deny the key of a rule with a candidate: nothing was counted, so nothing is on trial.
 func TestNoTrialOfABan(t *testing.T) {
 	b := newBench(t, `
@@ -130,6 +139,8 @@ rules:
 		"cost more than there is":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 1500}}, 9, 9, 0},
 		"cost what was stated":          {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, 9, 9, 500},
 		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
+		"cut, and the cost unknown":     {engine.Outcome{Status: 200, Cut: true}, 9, 9, 500},
+		"cut, and the cost told":        {engine.Outcome{Status: 200, Cut: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
 		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
 	} {
 		b := newBench(t, document)

@@ -12,14 +12,18 @@ import (
 // greedyRoute is the template that every local request matches: rules then look at the path.
 const greedyRoute = "/{proxy+}"
 
-// event describes a request as a REST API does to its authorizer. The address is the connection's: no header counts.
+// event describes a request as a REST API does to its authorizer. The address is the connection's: no header counts. As API
+// Gateway does, it adds that address to X-Forwarded-For.
 func event(r *http.Request, stage string) apigw.RequestEvent {
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	query, headers := r.URL.Query(), r.Header.Clone()
+	query, headers := r.URL.Query(), endToEnd(r.Header)
 	headers["Host"] = []string{r.Host} // net/http takes it out of the fields
+	if address := peer(r); address != "" {
+		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], address)
+	}
 	ev := apigw.RequestEvent{
 		Type:                            "REQUEST",
 		MethodArn:                       "arn:aws:execute-api:local:000000000000:slidegate/" + stage + "/" + r.Method + path,
@@ -37,11 +41,30 @@ func event(r *http.Request, stage string) apigw.RequestEvent {
 	ev.RequestContext.HTTPMethod = r.Method
 	ev.RequestContext.ResourcePath = greedyRoute
 	ev.RequestContext.RequestID = rand.Text()
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		address, _, _ := strings.Cut(host, "%") // a link-local address carries its zone
-		ev.RequestContext.Identity.SourceIP = address
-	}
+	ev.RequestContext.Identity.SourceIP = peer(r)
 	return ev
+}
+
+// peer returns the address of the connection; empty where there is none.
+func peer(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	address, _, _ := strings.Cut(host, "%") // a link-local address carries its zone
+	return address
+}
+
+// endToEnd returns the fields that a backend sees too. Those that Connection names are for this hop alone, and a proxy takes
+// them out: a limit must not go by what the backend cannot verify.
+func endToEnd(fields http.Header) http.Header {
+	kept := fields.Clone()
+	for _, list := range fields["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			kept.Del(strings.TrimSpace(name))
+		}
+	}
+	return kept
 }
 
 // last keeps the last of repeated values, as API Gateway's single-valued maps do.

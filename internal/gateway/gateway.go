@@ -12,9 +12,11 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -47,6 +49,7 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
+	complained atomic.Int64 // Unix seconds
 }
 
 // New returns the gateway as a handler.
@@ -93,9 +96,32 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if hold(r.Context(), delay) {
-		seen := &witness{ResponseWriter: w}
-		g.backend.ServeHTTP(seen, r.WithContext(withDecision(r.Context(), answer.Context)))
-		g.authorizer.Finish(r.Context(), d, seen.outcome())
+		g.pass(w, r.WithContext(withDecision(r.Context(), answer.Context)), d)
+	}
+}
+
+// pass has the backend answer, and corrects what the request was charged by what became of it. An answer that breaks off
+// panics (http.ErrAbortHandler), and is an outcome too.
+func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
+	seen, whole := &witness{ResponseWriter: w}, false
+	defer func() {
+		outcome, ignored := seen.outcome()
+		outcome.Cut = !whole || r.Context().Err() != nil
+		if len(ignored) > 0 {
+			g.complain(r.Context(), ignored)
+		}
+		g.authorizer.Finish(r.Context(), d, outcome)
+	}()
+	g.backend.ServeHTTP(seen, r)
+	whole = true
+}
+
+// complain logs, once in ten seconds, what a backend says of costs and nobody can read.
+func (g *gateway) complain(ctx context.Context, ignored []string) {
+	now, last := time.Now().Unix(), g.complained.Load()
+	if now-last >= 10 && g.complained.CompareAndSwap(last, now) {
+		g.log.WarnContext(ctx, "the backend's costs are not readable: want limits and whole numbers, such as chat.tokens=512",
+			"field", costField, "ignored", ignored)
 	}
 }
 
@@ -135,6 +161,9 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // the client has hung up: no failure of the backend, and nothing to refund
+			}
 			log.ErrorContext(r.Context(), "backend failed", "backend", backend.String(), "error", err)
 			http.Error(w, "the backend does not answer", http.StatusBadGateway)
 		},

@@ -17,7 +17,7 @@ const costField = "Slidegate-Cost"
 type witness struct {
 	http.ResponseWriter
 	status int
-	costs  string
+	costs  []string
 }
 
 // WriteHeader passes the status on; those of the 1xx class are not the answer yet.
@@ -42,26 +42,29 @@ func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // take takes a field out of the answer and remembers it.
 func (w *witness) take(name string) {
-	if values := w.Header().Values(name); len(values) > 0 {
-		w.costs = strings.Join(values, ",")
-		w.Header().Del(name)
-	}
+	w.costs = append(w.costs, w.Header().Values(name)...)
+	w.Header().Del(name)
 }
 
-// outcome returns what became of the request, once the answer is complete.
-func (w *witness) outcome() *engine.Outcome {
+// outcome returns what became of the request, once the answer has ended, and what it says of costs that nobody can read.
+func (w *witness) outcome() (o *engine.Outcome, ignored []string) {
 	w.take(costField)
 	w.take(http.TrailerPrefix + costField)
-	return &engine.Outcome{Status: w.status, Costs: parseCosts(w.costs)}
+	costs, ignored := parseCosts(strings.Join(w.costs, ","))
+	return &engine.Outcome{Status: w.status, Costs: costs}, ignored
 }
 
-// parseCosts reads a costField. What is no whole number from 0 is left out, and stays charged as it was stated.
-func parseCosts(field string) map[string]int64 {
-	var costs map[string]int64
+// parseCosts reads a costField. What is no whole number from 0 is ignored, and stays charged as it was stated.
+func parseCosts(field string) (costs map[string]int64, ignored []string) {
 	for member := range strings.SplitSeq(field, ",") {
-		name, number, ok := strings.Cut(strings.TrimSpace(member), "=")
+		member, _, _ = strings.Cut(strings.TrimSpace(member), ";") // parameters say nothing here
+		if member == "" {
+			continue
+		}
+		name, number, _ := strings.Cut(member, "=")
 		units, err := strconv.ParseInt(number, 10, 64)
-		if !ok || err != nil || units < 0 {
+		if err != nil || units < 0 {
+			ignored = append(ignored, member)
 			continue
 		}
 		if costs == nil {
@@ -69,5 +72,5 @@ func parseCosts(field string) map[string]int64 {
 		}
 		costs[name] = units
 	}
-	return costs
+	return costs, ignored
 }

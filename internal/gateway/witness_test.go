@@ -4,24 +4,29 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
 func TestParseCosts(t *testing.T) {
-	for field, want := range map[string]map[string]int64{
-		"":                             nil,
-		"chat.tokens=512":              {"chat.tokens": 512},
-		"chat.tokens=512, export=1":    {"chat.tokens": 512, "export": 1},
-		" chat.tokens=0 ,export=1":     {"chat.tokens": 0, "export": 1},
-		"chat.tokens=1, chat.tokens=2": {"chat.tokens": 2}, // the last of them, as RFC 9651 has it
-		"chat.tokens":                  nil,
-		"chat.tokens=-1":               nil,
-		"chat.tokens=1.5":              nil,
-		"chat.tokens=many, export=2":   {"export": 2},
-		"=5":                           {"": 5}, // no limit has this name
+	for field, want := range map[string]struct {
+		costs   map[string]int64
+		ignored string
+	}{
+		"":                             {nil, ""},
+		"chat.tokens=512":              {map[string]int64{"chat.tokens": 512}, ""},
+		"chat.tokens=512, export=1":    {map[string]int64{"chat.tokens": 512, "export": 1}, ""},
+		" chat.tokens=0 ,export=1":     {map[string]int64{"chat.tokens": 0, "export": 1}, ""},
+		"chat.tokens=1, chat.tokens=2": {map[string]int64{"chat.tokens": 2}, ""}, // the last of them, as RFC 9651 has it
+		"chat.tokens=512;model=large":  {map[string]int64{"chat.tokens": 512}, ""},
+		"chat.tokens":                  {nil, "chat.tokens"},
+		"chat.tokens=-1":               {nil, "chat.tokens=-1"},
+		"chat.tokens=1.5":              {nil, "chat.tokens=1.5"},
+		"chat.tokens=many, export=2":   {map[string]int64{"export": 2}, "chat.tokens=many"},
+		"=5":                           {map[string]int64{"": 5}, ""}, // no limit has this name
 	} {
-		if got := parseCosts(field); !maps.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", field, got, want)
+		if got, ignored := parseCosts(field); !maps.Equal(got, want.costs) || strings.Join(ignored, " ") != want.ignored {
+			t.Errorf("%q: %v, ignored %q; want %v", field, got, ignored, want)
 		}
 	}
 }
@@ -56,6 +61,11 @@ func TestWitness(t *testing.T) {
 			_, _ = w.Write([]byte("x"))
 			w.Header().Set(http.TrailerPrefix+costField, "a=4")
 		}, 200, "a=4"},
+		"in both the head and a trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(costField, "a=1")
+			_, _ = w.Write([]byte("x"))
+			w.Header().Set(http.TrailerPrefix+costField, "b=2")
+		}, 200, "a=1,b=2"},
 		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +81,7 @@ func TestWitness(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer.Body.Close()
-			if seen.status != test.status || seen.costs != test.costs {
+			if seen.status != test.status || strings.Join(seen.costs, ",") != test.costs {
 				t.Errorf("saw status %d and costs %q, want %d and %q", seen.status, seen.costs, test.status, test.costs)
 			}
 			if answer.Header.Get(costField)+answer.Trailer.Get(costField) != "" {

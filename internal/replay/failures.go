@@ -25,6 +25,9 @@ func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err 
 	}
 }
 
+// Misfit takes in nothing: rules diff and validate say it before.
+func (f *Failures) Misfit(context.Context, time.Time, string, string) {}
+
 // Decided takes in nothing: what was decided is in the report.
 func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
 

@@ -1,0 +1,138 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const corrected = `
+rules:
+  - {name: work, when: {path: /work}, key: all, limits: [{capacity: 3, window: 1h}], refund_on: [5xx]}
+  - name: chat
+    when: {path: /chat}
+    key: all
+    limits: [{capacity: 1000, window: 1h, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}]
+`
+
+// slow is a backend that tells when it has a request, and answers when it may. /chat streams: head, a piece of the body, and
+// the true cost as a trailer.
+type slow struct{ reached, goOn chan struct{} }
+
+func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Quick") != "" {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if r.URL.Path == "/chat" {
+		w.Header().Set("Trailer", "Slidegate-Cost")
+		_, _ = io.WriteString(w, "once upon a time")
+		_ = http.NewResponseController(w).Flush()
+	}
+	s.reached <- struct{}{}
+	select {
+	case <-s.goOn:
+	case <-r.Context().Done():
+	}
+	w.Header().Set("Slidegate-Cost", "chat=900")
+}
+
+// TestHangingUp has clients leave before the answer is whole: that neither refunds what they were charged nor spares them the
+// cost of what they have set going.
+func TestHangingUp(t *testing.T) {
+	set, err := rules.Parse("rules.yaml", []byte(corrected))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, test := range map[string]struct{ hungUp int }{
+		"/work": {3}, // three are charged, and no fourth goes through
+		"/chat": {2}, // 400 each, the most that may be stated, where 1 was: no room for a third
+	} {
+		t.Run(path, func(t *testing.T) {
+			behind := &slow{make(chan struct{}), make(chan struct{})}
+			backend := httptest.NewServer(behind)
+			defer backend.Close()
+			address, err := url.Parse(backend.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := slog.New(slog.DiscardHandler)
+			e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
+			authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
+			finished := make(chan struct{})
+			inner := gateway.New(gateway.Options{Authorizer: authorizer, Backend: address, Log: log})
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() { finished <- struct{}{} }() // also where it panics
+				inner.ServeHTTP(w, r)
+			}))
+			defer front.Close()
+
+			for range test.hungUp {
+				ctx, hangUp := context.WithCancel(t.Context())
+				req, _ := http.NewRequestWithContext(ctx, "POST", front.URL+path, nil)
+				req.Header.Set("X-Tokens", "1")
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					if answer, err := front.Client().Do(req); err == nil {
+						_, _ = io.Copy(io.Discard, answer.Body)
+						answer.Body.Close()
+					}
+				}()
+				<-behind.reached
+				hangUp()
+				<-gone
+				<-finished
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), "POST", front.URL+path, nil)
+			req.Header.Set("X-Quick", "1")
+			req.Header.Set("X-Tokens", "400")
+			go func() { <-finished }()
+			answer, err := front.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusTooManyRequests {
+				t.Errorf("after %d clients that hung up, the next is answered %d", test.hungUp, answer.StatusCode)
+			}
+		})
+	}
+}
+
+// TestConnectionNames has a client name a field in Connection: proxies take it out on the way, so no limit goes by it.
+func TestConnectionNames(t *testing.T) {
+	address := serveRules(t, `
+rules:
+  - {name: partner, trusted: [header.x-partner], key: "p:{header.x-partner}", overrides: true, limits: [{capacity: 1, window: 60s}]}
+overrides: {partner: {"p:acme": {unlimited: true}}}`)
+	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		if status := sendRaw(t, address, "GET /\nX-Partner: acme\nConnection: x-partner"); status != want {
+			t.Errorf("request %d is answered %d, want %d", i, status, want)
+		}
+	}
+}
+
+// TestLocalProxies stands two proxies on this machine before the gateway: what the client makes up counts for nothing.
+func TestLocalProxies(t *testing.T) {
+	address := serveRules(t, `
+client_ip: {trusted_hops: 2}
+rules: [{name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}]`)
+	for i, forwarded := range []string{"198.51.100.1, 203.0.113.9, 127.0.0.1", "198.51.100.2, 203.0.113.9, 127.0.0.1"} {
+		if status := sendRaw(t, address, "GET /\nX-Forwarded-For: "+forwarded); (status == http.StatusOK) != (i == 0) {
+			t.Errorf("request %d is answered %d", i, status)
+		}
+	}
+}
