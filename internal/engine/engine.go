@@ -137,6 +137,7 @@ func (e *Engine) foresee(ctx context.Context, now time.Time, set *rules.Set, mat
 			}
 		}
 	}
+	d.Verdicts = verdicts[:0] // in place: none is moved past one that is still to come
 	for i := range verdicts {
 		d.add(&verdicts[i])
 	}
