@@ -87,6 +87,22 @@ func (f faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// apart puts a prefix before an error, or before each of several that were joined.
+func apart(prefix string, err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("%s%w", prefix, err)
+	}
+	var told faults
+	for _, e := range joined.Unwrap() {
+		told = append(told, fmt.Errorf("%s%w", prefix, e))
+	}
+	return told
+}
+
 // exitCode prints an error, once, and returns what the program ends with.
 func (c *cli) exitCode(err error) int {
 	if err == nil {

@@ -112,7 +112,7 @@ func (p *placeFlags) glance(ctx context.Context, cmd *cobra.Command) *rules.Set 
 
 // versions offers the newest versions of the table, with why they were published beside them.
 func (f *tableFlags) versions() completer {
-	return f.fromTable(func(ctx context.Context, table *ruletable.Table, _ []string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *ruletable.Table, _ []string, _ string) (words []string) {
 		for v, err := range table.Versions(ctx) {
 			if err != nil || len(words) == completeKeys {
 				return words
@@ -123,11 +123,11 @@ func (f *tableFlags) versions() completer {
 	})
 }
 
-// overrideKeys offers the first keys that have an override in the table, of the rule that is the first argument.
+// overrideKeys offers the first keys that go on from what is typed and have an override in the table, of the rule that is the first argument.
 func (p *placeFlags) overrideKeys() completer {
-	return p.fromTable(func(ctx context.Context, table *ruletable.Table, args []string) (words []string) {
+	return p.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
 		rule, _, _ := strings.Cut(args[0], ".")
-		for o, err := range table.Overrides(ctx, rule) {
+		for o, err := range table.Overrides(ctx, rule, typed) {
 			if err != nil || len(words) == completeKeys {
 				return words
 			}
@@ -142,8 +142,8 @@ func (p *placeFlags) planNames() completer {
 	return p.fromRules(func(set *rules.Set) []string { return set.Plans() })
 }
 
-// fromTable offers words that are found in a table.
-func (p *placeFlags) fromTable(words func(context.Context, *ruletable.Table, []string) []string) completer {
+// fromTable offers words that are found in a table, by the arguments before and what is typed.
+func (p *placeFlags) fromTable(words func(ctx context.Context, table *ruletable.Table, args []string, typed string) []string) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
@@ -155,7 +155,7 @@ func (p *placeFlags) fromTable(words func(context.Context, *ruletable.Table, []s
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return beginning(typed, words(ctx, ruletable.New(client, table), args)), cobra.ShellCompDirectiveNoFileComp
+		return beginning(typed, words(ctx, ruletable.New(client, table), args, typed)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

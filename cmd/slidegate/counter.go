@@ -72,7 +72,7 @@ func (h *holder) plan(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	plan, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
+	plan, _, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
 	return plan, nil
 }
 
@@ -85,7 +85,7 @@ func (h *holder) counter(ctx context.Context, rule *rules.Rule, key string) (ct 
 	var o *rules.Override
 	var told *overrideTold
 	if overrideKey, ok := rule.OverrideKeyOf(key); ok {
-		if o, told, err = h.said.decides(ctx, rule.Name, overrideKey); err != nil {
+		if o, told, err = h.said.limits(ctx, rule, overrideKey); err != nil {
 			return ct, fmt.Errorf("rule %s: %w", rule.Name, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // print spells the explanation out for people.
@@ -63,6 +65,13 @@ func (t *explanation) circumstances() (rows [][]string) {
 				say("", "override of "+t.Plan.Key+": "+line)
 			}
 		}
+		if t.Plan.Error != "" {
+			say("", plainText(t.Plan.Error))
+			say("", "limiters go on without this override")
+		}
+		if t.Plan.Misfit {
+			say("misfit", "part of the override does not fit the rules as they are now, and is left out")
+		}
 	}
 	switch {
 	case len(t.Rules) == 0:
@@ -83,7 +92,7 @@ func (p *planTold) spell() string {
 		name = "none"
 	}
 	switch {
-	case p.Override != nil && p.Override.InForce:
+	case p.Override != nil && p.Override.InForce && (p.Override.Deny || p.Override.Plan != ""):
 		return name + ", by an override"
 	case p.Why == "":
 		return name + ": no override of " + p.Key
@@ -115,8 +124,12 @@ func (t *ruleSeen) print(p *printer) {
 		for _, line := range t.Override.lines() {
 			say("override", line)
 		}
-	case t.OverrideKey != "":
+	case t.OverrideKey != "" && t.Error == "":
 		say("override", "none for "+t.OverrideKey)
+	}
+	if t.Error != "" {
+		say("override", plainText(t.Error))
+		say("on_error", t.OnError+", "+withoutOverride[t.OnError])
 	}
 	if t.Misfit {
 		say("misfit", "part of the override does not fit the rule as it is now, and is left out")
@@ -127,6 +140,13 @@ func (t *ruleSeen) print(p *printer) {
 	say("verdict", t.Verdict)
 	p.table("ll", rows)
 	p.table("lrrrrrl", t.limits())
+}
+
+// withoutOverride is what limiters do, by on_error, where an override cannot be read.
+var withoutOverride = map[string]string{
+	rules.OnErrorAllow.String(): "which allows it and counts nothing",
+	rules.OnErrorDeny.String():  "which denies it and counts nothing",
+	rules.OnErrorLocal.String(): "which goes on without this override",
 }
 
 func (t *ruleSeen) limits() (rows [][]string) {

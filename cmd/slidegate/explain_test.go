@@ -72,6 +72,9 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 		if got := told.Outcome; got.Allowed != d.Allowed || got.Reason != reasons[d.Reason] || (got.Why == "") != (d.Reason == engine.Limited) {
 			t.Errorf("explained as %+v, and decided %+v", got, d)
 		}
+		if told.Client != asked.IP.String() { // which the engine has read
+			t.Errorf("the client is %v; explained as %s", asked.IP, told.Client)
+		}
 		wantVerdicts(t, told, d)
 	})
 }
@@ -101,9 +104,20 @@ func wantVerdicts(t *rapid.T, told *explanation, d *engine.Decision) {
 		if d.Reason == engine.Limited && (found.Verdict == "allowed") != v.Allowed {
 			t.Errorf("rule %s allowed it: %t; explained as %s", v.Rule.Name, v.Allowed, found.Verdict)
 		}
-		for i := range found.Limits {
-			if got, want := found.Limits[i].Remaining, v.Limits[i].Remaining; !v.Allowed && got != want {
-				t.Errorf("rule %s has %d left; explained as %d", v.Rule.Name, want, got)
+		if v.Terms.Denied {
+			continue
+		}
+		if want := v.Rule.Item(v.Key, &v.Terms); found.Counter != want || len(found.Limits) != len(v.Terms.Limits) {
+			t.Errorf("rule %s counted it in %s by %d limits; explained as %+v", v.Rule.Name, want, len(v.Terms.Limits), found)
+			continue
+		}
+		for i, l := range found.Limits {
+			candidate, _ := v.Terms.Candidate(i)
+			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.Candidate != candidate {
+				t.Errorf("rule %s: limit %+v, cost %d; explained as %+v", v.Rule.Name, v.Terms.Limits[i], v.Terms.Costs[i], l)
+			}
+			if !v.Allowed && l.Remaining != v.Limits[i].Remaining {
+				t.Errorf("rule %s has %d left; explained as %d", v.Rule.Name, v.Limits[i].Remaining, l.Remaining)
 			}
 		}
 	}
@@ -120,8 +134,12 @@ func drawRequest(t *rapid.T) rules.Request {
 		IP:     netip.MustParseAddr(pick("ip", "203.0.113.9", "198.51.100.7")),
 		APIKey: pick("apikey", "", "k"),
 	}
+	r.Headers = map[string][]string{}
 	if tokens := pick("tokens", "", "700", "9000", "lots"); tokens != "" {
-		r.Headers = map[string][]string{"x-tokens": {tokens}}
+		r.Headers["x-tokens"] = []string{tokens}
+	}
+	if forwarded := pick("forwarded", "", "192.0.2.1", "198.51.100.7, 192.0.2.1", "192.0.2.1, 203.0.113.9"); forwarded != "" {
+		r.Headers["X-Forwarded-For"] = []string{forwarded}
 	}
 	if sub := pick("sub", "", "7", "777", "778", "auth0|666", "241531"); sub != "" {
 		r.Claims = map[string]any{"sub": sub, "plan": pick("plan", "", "pro", "enterprise"), "tenant": pick("tenant", "acme", "probe", "slow", "t")}

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // explanation is what explain --json prints.
@@ -32,6 +36,8 @@ type planTold struct {
 	Why      string        `json:"why"`
 	Key      string        `json:"override_key,omitempty"`
 	Override *overrideTold `json:"override,omitempty"`
+	Error    string        `json:"error,omitempty"`  // the override in the table cannot be read; limiters go on without it
+	Misfit   bool          `json:"misfit,omitempty"` // something of the override was left out
 }
 
 // outcomeTold is what would become of the request.
@@ -53,7 +59,9 @@ type ruleSeen struct {
 	Key         string        `json:"key,omitempty"`
 	OverrideKey string        `json:"override_key,omitempty"`
 	Override    *overrideTold `json:"override,omitempty"`
-	Plan        string        `json:"plan,omitempty"` // whose capacities or limits these are, overrides aside
+	Error       string        `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
+	OnError     string        `json:"on_error,omitempty"` // then alone
+	Plan        string        `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
 	Misfit      bool          `json:"misfit,omitempty"`
 	Verdict     string        `json:"verdict,omitempty"` // allowed, denied, unlimited, or refused by an override
 	Counter     string        `json:"counter,omitempty"`
@@ -89,14 +97,15 @@ func (x *explainer) plan(ctx context.Context, req *rules.Request) (*planTold, er
 		return nil, nil
 	}
 	var o *rules.Override
+	var err error
 	if overridable {
 		told.Key = string(key)
-		var err error
-		if o, told.Override, err = x.said.decides(ctx, rules.PlanOverrides, told.Key); err != nil {
+		o, told.Override, err = x.said.decides(ctx, rules.PlanOverrides, told.Key)
+		if told.Error, err = unreadable(err); err != nil {
 			return nil, err
 		}
 	}
-	told.Name, _ = x.set.Standing(req, o, o.InForce(x.said.now))
+	told.Name, _, told.Misfit = x.set.Standing(req, o, o.InForce(x.said.now))
 	return told, nil
 }
 
@@ -110,7 +119,8 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request,
 	var o *rules.Override
 	if key, ok := r.AppendOverrideKey(nil, req); ok {
 		told.OverrideKey = string(key)
-		if o, told.Override, err = x.said.decides(ctx, r.Name, told.OverrideKey); err != nil {
+		o, told.Override, err = x.said.limits(ctx, r, told.OverrideKey)
+		if told.Error, err = unreadable(err); err != nil {
 			return told, err
 		}
 	}
@@ -119,10 +129,35 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request,
 	}
 	ct := newCounter(r, told.Key, r.Terms(req, plan, o, x.said.now))
 	told.Misfit = ct.terms.Misfit
-	if told.Verdict = ct.idle(); told.Verdict != "" {
+	if told.Error != "" {
+		told.OnError = r.OnError.String()
+	}
+	if told.Verdict = ct.idle(); told.Verdict != "refused" {
+		told.Verdict = cmp.Or(told.blind(), told.Verdict)
+	}
+	if told.Verdict != "" {
 		return told, nil
 	}
 	return told, x.look(ctx, &ct, &told)
+}
+
+// unreadable returns what to tell of an override that cannot be read, and any other error as it is.
+func unreadable(err error) (text string, other error) {
+	if errors.Is(err, ruletable.ErrUnreadable) {
+		return strings.ReplaceAll(err.Error(), "\n", "; "), nil
+	}
+	return "", err
+}
+
+// blind is the verdict of a rule that decides without counting, as its override cannot be read; empty if it counts.
+func (t *ruleSeen) blind() string {
+	switch t.OnError {
+	case rules.OnErrorAllow.String():
+		return "allowed"
+	case rules.OnErrorDeny.String():
+		return "denied"
+	}
+	return ""
 }
 
 // look asks the rule's counter what the request would get.
@@ -201,11 +236,12 @@ func (x *explainer) decide(ctx context.Context, req *rules.Request) (*engine.Dec
 	}).Decide(ctx, x.said.now, req)
 }
 
-// silent hears nothing: what fails has failed before the engine is asked.
+// silent hears nothing: what fails has failed, or was told, before the engine is asked.
 type silent struct{}
 
 func (silent) StoreFailed(context.Context, string, string, string, error) {}
 func (silent) Decided(context.Context, time.Time, *engine.Decision)       {}
+func (silent) Misfit(context.Context, time.Time, string, string)          {}
 
 // peeker says what a charge would get.
 type peeker interface {
@@ -220,7 +256,7 @@ type peeked struct {
 
 // Charge says what the charge would get.
 func (p *peeked) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	charge := fmt.Sprint(c.Key, c.Costs, c.Limits)
+	charge := fmt.Sprint(c.Costs) + c.Key
 	if found, ok := p.found[charge]; ok {
 		*v = found
 		return nil

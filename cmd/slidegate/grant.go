@@ -143,8 +143,9 @@ func (t *overrideTarget) raise(o *rules.Override, g ruletable.Grant, now time.Ti
 		raised = *o
 	}
 	one := rules.Grant{Limit: told.Limit, Add: g.Add, Until: g.Until}
-	if err := t.set.CheckOverride(t.rule, t.key, &rules.Override{Limits: raised.Limits, Costs: raised.Costs, Grants: []rules.Grant{one}}); err != nil {
-		return nil, err
+	check := rules.Override{Limits: raised.Limits, Costs: raised.Costs, Grants: []rules.Grant{one}}
+	if err := t.set.CheckOverride(t.rule, t.key, &check); err != nil {
+		return nil, apart("", err)
 	}
 	raised.Grants = append(slices.Clip(raised.Grants), one)
 	if told.To = rule.Terms(&rules.Request{}, "", &raised, now).Limits[i].Capacity; told.To == told.From {

@@ -52,7 +52,7 @@ func findMisfits(ctx context.Context, table *ruletable.Table, next *rules.Set, n
 	found := &misfits{Overrides: []misfit{}, Unread: []string{}}
 	for _, name := range names {
 		read := 0
-		for stored, err := range table.Overrides(ctx, name) {
+		for stored, err := range table.Overrides(ctx, name, "") {
 			if read++; read > misfitsRead {
 				found.Unread = append(found.Unread, name)
 				break

@@ -99,6 +99,16 @@ func knownRule(set *rules.Set, name string) error {
 	return err
 }
 
+// wholeSecond returns the first whole second that is not before t, in UTC: what lasts less than a second must not end before
+// it begins.
+func wholeSecond(t time.Time) time.Time {
+	second := t.UTC().Truncate(time.Second)
+	if second.Before(t) {
+		second = second.Add(time.Second)
+	}
+	return second
+}
+
 // parseUntil reads when something ends, of --until or --for; the zero Time for never.
 func parseUntil(cmd *cobra.Command, until, span string, now time.Time) (end time.Time, err error) {
 	switch {
@@ -120,5 +130,8 @@ func parseUntil(cmd *cobra.Command, until, span string, now time.Time) (end time
 	if !end.After(now) {
 		return end, usagef(cmd, "it would end at %s, which is past", stamp(end))
 	}
-	return end.UTC().Truncate(time.Second), nil
+	if end = wholeSecond(end); end.Year() > 9999 {
+		return end, usagef(cmd, "it would end after the year 9999, the last that can be written: give an earlier time")
+	}
+	return end, nil
 }

@@ -159,11 +159,10 @@ func (c *cli) checkImport(set *rules.Set, name, path string, read importReader) 
 	check := importCheck{set: set, rule: name, keys: map[string]bool{}, parsed: map[string]*rules.Override{}}
 	line := c.newProgress(time.Now)
 	defer line.clear()
-	read(file, rule)(func(o imports.Override, err error) bool {
+	for o, err := range read(file, rule) {
 		check.entry(o, err)
 		line.count(check.read, 0, "checked")
-		return true
-	})
+	}
 	if check.grantsAlone > 0 {
 		c.say("warning: left out %s of grants alone; `slidegate grant` gives them", plural(check.grantsAlone, "line"))
 	}
@@ -215,10 +214,7 @@ func (ic *importCheck) check(o imports.Override) (checked ruletable.Override, er
 	if err != nil {
 		return checked, err
 	}
-	if err := ic.set.CheckOverride(ic.rule, checked.Key, parsed); err != nil {
-		return checked, fmt.Errorf("%s%w", at, err)
-	}
-	return checked, nil
+	return checked, apart(at, ic.set.CheckOverride(ic.rule, checked.Key, parsed))
 }
 
 // parse is parseOverride, once for each of the first documents that differ: most files say the same of many keys.

@@ -62,16 +62,14 @@ func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error
 		return err
 	}
 	listed, unreadable, now := 0, 0, time.Now()
-	for o, err := range table.Overrides(cmd.Context(), rule) {
-		switch {
-		case errors.Is(err, ruletable.ErrUnreadable):
+	for o, err := range table.Overrides(cmd.Context(), rule, f.prefix) {
+		if errors.Is(err, ruletable.ErrUnreadable) {
 			unreadable++
 			c.say("%v", err)
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case !strings.HasPrefix(o.Key, f.prefix):
-			continue
 		}
 		if err := c.listOverride(o, now, f.json); err != nil {
 			return err

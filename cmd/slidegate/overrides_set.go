@@ -167,7 +167,7 @@ func (t *overrideTarget) check(document []byte) error {
 	if err != nil {
 		return err
 	}
-	return t.set.CheckOverride(t.rule, t.key, o)
+	return apart("", t.set.CheckOverride(t.rule, t.key, o))
 }
 
 // sight is what is to be seen of a key at one moment.

@@ -59,6 +59,8 @@ func TestOverrides(t *testing.T) {
 		"overrides list chat"+at,
 		"overrides list chat --json --prefix user:a"+at,
 		"overrides list plan --limit 1"+at,
+		"overrides list plan --prefix user:9"+at,
+		"overrides list plan --prefix zz"+at,
 		"overrides list anonymous"+at,
 		"overrides delete chat 'user:auth0|7'"+set,
 		"overrides delete chat user:auth0%7C7"+set,
@@ -67,6 +69,7 @@ func TestOverrides(t *testing.T) {
 
 		"overrides set chat user:7 --capacity 60"+set,
 		"overrides set chat user:7 --capacity request=60"+set,
+		"overrides set chat user:7 --capacity request=60 --capacity token=7"+set,
 		"overrides set chat user:7 --plan pro"+set,
 		"overrides set plan user:7 --plan gold"+set,
 		"overrides set plan user:7 --capacity 5"+set,
@@ -90,6 +93,7 @@ func TestOverridesUsage(t *testing.T) {
 		"overrides set api k --capacity 6 --capacity a=5"+rest, "overrides set api k --capacity a=5 --capacity a=6"+rest,
 		"overrides set api k --limits [{capacity:5}]"+rest, "overrides set api k --deny --for 1h --until 2199-01-01T00:00:00Z"+rest,
 		"overrides set api k --deny --until 2001-01-01T00:00:00Z"+rest, "overrides set api k --deny --until tomorrow"+rest,
+		"overrides set api k --deny --until 9999-12-31T23:59:59.5Z"+rest,
 		"overrides set api k --deny --for 0s"+rest, "overrides set api k --deny --for -1h"+rest, "overrides set api k --deny --for 9999999d"+rest,
 		"overrides get api k --rules rules.yaml", "overrides list", "overrides list api --limit -1 --rules dynamodb://slidegate",
 		"overrides delete api k --rules dynamodb://slidegate", "overrides import api", "overrides import api f --format xml"+rest,
@@ -121,6 +125,8 @@ func TestGrant(t *testing.T) {
 		"overrides list api"+at,
 		"overrides set api tenant:zeta --capacity 50 --why 'ticket 84' --who jo"+at,
 		"rules history --limit 2"+at,
+		"overrides delete chat user:auth0%7C7 --why 'ticket 85' --who jo"+at,
+		"rules history --limit 1"+at, "rules history --limit 1 --json"+at,
 
 		"grant chat user:7 +1"+given,
 		"grant chat.token user:7 +1"+given,
@@ -132,6 +138,27 @@ func TestGrant(t *testing.T) {
 		"grant api tenant:huge +4294967295"+given,
 		"grant api tenant:huge +4294967295"+given,
 	))
+}
+
+// What ends within a second ends with that second, not before it begins.
+func TestWholeSecond(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-01-01T00:00:00Z":           "2026-01-01T00:00:00Z",
+		"2026-01-01T00:00:00.000000001Z": "2026-01-01T00:00:01Z",
+		"2026-01-01T00:59:59.3+01:00":    "2026-01-01T00:00:00Z",
+	} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := wholeSecond(at).Format(time.RFC3339Nano); got != want {
+			t.Errorf("%s is rounded to %s, want %s", text, got, want)
+		}
+	}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 100e6, time.UTC)
+	if end, err := parseUntil(nil, "", "300ms", now); err != nil || !end.After(now) {
+		t.Errorf("300ms after %v is over at %v, error %v", now, end, err)
+	}
 }
 
 // Keys that clients fill in are never raised.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,20 +31,21 @@ deleted and imported, and grants.`,
 
 // eventTold is a change, for programs.
 type eventTold struct {
-	When    time.Time   `json:"when"`
-	Who     string      `json:"who"`
-	Kind    string      `json:"kind"`
-	From    int64       `json:"from_version,omitempty"`
-	To      int64       `json:"to_version,omitempty"`
-	Rule    string      `json:"rule,omitempty"` // of an override; "plan" for those of callers' plans
-	Key     string      `json:"key,omitempty"`
-	Before  string      `json:"before,omitempty"` // the override's document
-	After   string      `json:"after,omitempty"`
-	Grant   *grantGiven `json:"grant,omitempty"`
-	Written int         `json:"written,omitempty"` // overrides imported
-	Total   int         `json:"total,omitempty"`   // and to be imported
-	Failure string      `json:"failure,omitempty"` // why some were not
-	Why     string      `json:"why"`
+	When    time.Time    `json:"when"`
+	Who     string       `json:"who"`
+	Kind    string       `json:"kind"`
+	From    int64        `json:"from_version,omitempty"`
+	To      int64        `json:"to_version,omitempty"`
+	Rule    string       `json:"rule,omitempty"` // of an override; "plan" for those of callers' plans
+	Key     string       `json:"key,omitempty"`
+	Before  string       `json:"before,omitempty"` // the override's document
+	After   string       `json:"after,omitempty"`
+	Grant   *grantGiven  `json:"grant,omitempty"`
+	Grants  []grantGiven `json:"grants,omitempty"`  // deleted with the override before they had ended
+	Written int          `json:"written,omitempty"` // overrides imported
+	Total   int          `json:"total,omitempty"`   // and to be imported
+	Failure string       `json:"failure,omitempty"` // why some were not
+	Why     string       `json:"why"`
 }
 
 type grantGiven struct {
@@ -97,6 +99,9 @@ func tellEvent(e *ruletable.Event) eventTold {
 	if g := e.Grant; g != nil {
 		told.Grant = &grantGiven{g.Limit, g.Add, g.Until}
 	}
+	for _, g := range e.Grants {
+		told.Grants = append(told.Grants, grantGiven{g.Limit, g.Add, g.Until})
+	}
 	return told
 }
 
@@ -108,9 +113,9 @@ func (e *eventTold) spell() string {
 	case ruletable.RolledBack:
 		return fmt.Sprintf("version %d in force again%s", e.To, after(e.From))
 	case ruletable.OverrideSet:
-		return fmt.Sprintf("%s %s: %s%s", e.Rule, e.Key, e.After, insteadOf(e.Before))
+		return fmt.Sprintf("%s %s: %s%s", e.Rule, e.Key, e.After, e.instead())
 	case ruletable.OverrideDeleted:
-		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, insteadOf(e.Before))
+		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, e.instead())
 	case ruletable.Granted:
 		if e.Grant != nil {
 			return fmt.Sprintf("%s %s: +%s until %s", policyOf(e.Rule, e.Grant.Limit), e.Key, thousands(e.Grant.Add), stamp(e.Grant.Until))
@@ -131,9 +136,17 @@ func after(version int64) string {
 	return fmt.Sprintf(" after %d", version)
 }
 
-func insteadOf(before string) string {
-	if before == "" {
+// instead says what was there before.
+func (e *eventTold) instead() string {
+	var before []string
+	if e.Before != "" {
+		before = append(before, e.Before)
+	}
+	for _, g := range e.Grants {
+		before = append(before, strings.TrimSpace("+"+thousands(g.Add)+" "+g.Limit)+" until "+stamp(g.Until))
+	}
+	if before == nil {
 		return ""
 	}
-	return ", before: " + before
+	return ", before: " + strings.Join(before, ", ")
 }

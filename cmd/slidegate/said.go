@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,7 @@ type said struct {
 type spoken struct {
 	stored *ruletable.Override
 	parsed *rules.Override
+	err    error // ErrUnreadable: what is stored cannot be read
 }
 
 // said returns the overrides of the rules, as they are at a moment.
@@ -34,15 +36,32 @@ func (g *ground) said(where *places, now time.Time) *said {
 }
 
 // decides returns the override that decides of a key, the table's or the document's, and what to tell of it; both are nil
-// for none.
+// for none. Beside ErrUnreadable they are the document's, by which limiters go on.
 func (s *said) decides(ctx context.Context, rule, key string) (*rules.Override, *overrideTold, error) {
 	found, err := s.of(ctx, rule, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, ruletable.ErrUnreadable):
+		found = spoken{}
+	case err != nil:
 		return nil, nil, err
 	}
+	o, told := s.overlay(rule, key, found)
+	return o, told, err
+}
+
+// limits is decides as limiters do it: what the table holds of a rule that takes no overrides from there does not count.
+func (s *said) limits(ctx context.Context, r *rules.Rule, key string) (*rules.Override, *overrideTold, error) {
+	if !r.TakesOverrides() {
+		o, told := s.overlay(r.Name, key, spoken{})
+		return o, told, nil
+	}
+	return s.decides(ctx, r.Name, key)
+}
+
+func (s *said) overlay(rule, key string, found spoken) (*rules.Override, *overrideTold) {
 	o := s.set.Overlay(rule, key, found.parsed, s.now)
 	if o == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	told := &overrideTold{From: fromRules}
 	if o == found.parsed {
@@ -53,26 +72,27 @@ func (s *said) decides(ctx context.Context, rule, key string) (*rules.Override, 
 	if found.stored != nil {
 		told.grant(found.stored.Grants, s.now)
 	}
-	return o, told, nil
+	return o, told
 }
 
+// of returns what was said of a key. It fails with ErrUnreadable where that cannot be read, which leaves what is stored.
 func (s *said) of(ctx context.Context, rule, key string) (spoken, error) {
 	at := [2]string{rule, key}
 	if found, ok := s.found[at]; ok || s.table == nil {
-		return found, nil
+		return found, found.err
 	}
 	stored, err := s.table.Override(ctx, rule, key)
-	if err != nil {
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 		return spoken{}, err
 	}
-	found := spoken{stored: stored}
+	found := spoken{stored: stored, err: err}
 	if stored != nil {
 		if found.parsed, err = parseStored(stored); err != nil {
-			return found, err
+			found.err = fmt.Errorf("%w: %w", ruletable.ErrUnreadable, err)
 		}
 	}
 	s.found[at] = found
-	return found, nil
+	return found, found.err
 }
 
 // Override makes said an engine.OverrideSource.

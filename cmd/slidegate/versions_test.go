@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 func TestVersions(t *testing.T) {
@@ -78,6 +80,42 @@ func TestExplainAndInspectATable(t *testing.T) {
 	}
 	text := strings.NewReplacer(counters, "COUNTERS", log, "LOG").Replace(session(t, table, commands...))
 	golden(t, "explain-table", gaps.ReplaceAllString(waits.ReplaceAllString(seconds.ReplaceAllString(text, "$1: 60"), "60s"), "  "))
+}
+
+// An override in the table of a rule that takes none from there is as good as missing, for explain as for limiters.
+func TestExplainARuleThatTakesNoOverrides(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table, place := published(t, client, "testdata/written.yaml")
+	left := ruletable.Override{Rule: "per-ip", Key: "ip:203.0.113.9", Document: `{"deny": true}`, Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	if err := ruletable.New(client, table).SetOverride(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	for ip, want := range map[string]string{"203.0.113.9": "override  none for ip:203.0.113.9", "198.51.100.7": "override  capacity 100 (in the rules)"} {
+		got := mustRun(t, "explain", "GET", "/", "--ip", ip, "--rules", place)
+		if !strings.HasPrefix(got, "GET /: allowed\n") || !strings.Contains(got, want) {
+			t.Errorf("%s: printed\n%s\nwant %q in it", ip, got, want)
+		}
+	}
+}
+
+// Where an override cannot be read, explain says so, and what limiters do then.
+func TestExplainAnUnreadableOverride(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table, _ := published(t, client, "testdata/unreadable.yaml")
+	for rule, key := range map[string]string{"local": "tenant:t", "pass": "tenant:t", "refuse": "tenant:t", rules.PlanOverrides: "user:7"} {
+		broken := ruletable.Override{Rule: rule, Key: key, Document: "{capacty: 5}", Note: ruletable.Note{Who: "jo", When: time.Now()}}
+		if err := ruletable.New(client, table).SetOverride(t.Context(), broken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := ruletable.Override{Rule: rules.PlanOverrides, Key: "user:8", Document: "{plan: gold}", Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	if err := ruletable.New(client, table).SetOverride(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	const who = " --claim tenant=t --claim plan=pro --rules dynamodb://TABLE --claim sub="
+	golden(t, "explain-unreadable", session(t, table,
+		"explain GET /local"+who+"7", "explain GET /allow"+who+"9", "explain GET /deny"+who+"9", "explain GET /deny --json"+who+"9", "explain GET /allow"+who+"8",
+	))
 }
 
 // What depends on the moment of the test: times to wait, and so the widths of columns.

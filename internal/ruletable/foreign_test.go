@@ -78,7 +78,7 @@ func TestUnreadableOverrides(t *testing.T) {
 	}
 	set(t, table, "api", "good", "{}")
 	listed, unreadable := 0, 0
-	for o, err := range table.Overrides(ctx, "api") {
+	for o, err := range table.Overrides(ctx, "api", "") {
 		switch {
 		case err == nil && o.Key == "good":
 			listed++
@@ -100,7 +100,7 @@ func TestUnreadableOverrides(t *testing.T) {
 		}
 		must(t, table.DeleteOverride(ctx, "api", key, note(0, "foreign")))
 	}
-	if left := collected(t, table.Overrides(ctx, "api")); len(left) != 1 {
+	if left := collected(t, table.Overrides(ctx, "api", "")); len(left) != 1 {
 		t.Errorf("left are %+v", left)
 	}
 	deleted := 0

@@ -31,9 +31,10 @@ type Event struct {
 
 	From, To int64 // Published, RolledBack: the version that was in force, 0 for none, and the one that is since
 
-	Rule, Key     string // of an override; an import has no key
-	Before, After string // OverrideSet, OverrideDeleted: its document, "" for none
-	Grant         *Grant // Granted
+	Rule, Key     string  // of an override; an import has no key
+	Before, After string  // OverrideSet, OverrideDeleted: its document, "" for none
+	Grant         *Grant  // Granted
+	Grants        []Grant // OverrideDeleted: those that went with it before they had ended
 
 	Written, Total int    // OverridesImported: how many are known to be in the table, and were to be
 	Failure        string // OverridesImported: why the rest is not
@@ -90,6 +91,7 @@ func (e *Event) item() item {
 			i[name] = numberValue(value)
 		}
 	}
+	writeGrants(i, e.Grants)
 	if e.Grant != nil {
 		i[attrGrant] = &types.AttributeValueMemberM{Value: e.Grant.item()}
 	}
@@ -113,6 +115,9 @@ func eventOf(i item) Event {
 		if g, err := grantOf(m.Value); err == nil {
 			e.Grant = &g
 		}
+	}
+	if grants, err := grantsOf(i); err == nil {
+		e.Grants = grants
 	}
 	return e
 }

@@ -38,10 +38,16 @@ func TestHistory(t *testing.T) {
 	must(t, table.SetOverride(ctx, *stored))
 	must(t, table.Grant(ctx, "api", "tenant:acme", ruletable.Grant{Limit: "hour", Add: 50, Until: epoch.Add(time.Hour), Note: note(5, "demo")}))
 	must(t, table.DeleteOverride(ctx, "api", "tenant:acme", note(6, "over")))
-	must(t, table.ImportOverrides(ctx, "api", numbered(30), note(7, "the list"), nil))
+	must(t, table.Grant(ctx, "api", "tenant:b", ruletable.Grant{Add: 5, Until: epoch.Add(9 * time.Second), Note: note(7, "short")}))
+	must(t, table.Grant(ctx, "api", "tenant:b", ruletable.Grant{Add: 70, Until: epoch.Add(time.Hour), Note: note(8, "long")}))
+	must(t, table.DeleteOverride(ctx, "api", "tenant:b", note(9, "grants alone")))
+	must(t, table.ImportOverrides(ctx, "api", numbered(30), note(10, "the list"), nil))
 	want := []string{
-		`22:14:07 ada: overrides imported api "" "">"" 30 of 30 the list`,
-		`22:14:06 ada: override deleted api "tenant:acme" "{deny: true}">"" over`,
+		`22:14:10 ada: overrides imported api "" "">"" 30 of 30 the list`,
+		`22:14:09 ada: override deleted api "tenant:b" "">"" with +70 until 23:14:00 grants alone`,
+		`22:14:08 ada: granted api "tenant:b" "">"" +70 until 23:14:00 long`,
+		`22:14:07 ada: granted api "tenant:b" "">"" +5 until 22:14:09 short`,
+		`22:14:06 ada: override deleted api "tenant:acme" "{deny: true}">"" with hour+50 until 23:14:00 over`,
 		`22:14:05 ada: granted api "tenant:acme" "">"" hour+50 until 23:14:00 demo`,
 		`22:14:04 ada: override set api "tenant:acme" "{capacity: 9}">"{deny: true}" ticket 81`,
 		`22:14:03 ada: override set api "tenant:acme" "">"{capacity: 9}" a big one`,

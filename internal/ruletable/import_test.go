@@ -40,7 +40,7 @@ func TestImport(t *testing.T) {
 	var told []int
 	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { told = append(told, written) }))
 
-	list := collected(t, table.Overrides(t.Context(), "api"))
+	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 131 || list[0].Key != "another" {
 		t.Fatalf("%d overrides, the first %+v", len(list), list[0])
 	}

@@ -58,22 +58,28 @@ func (o *Override) item(then time.Time) (item, error) {
 		return nil, err
 	}
 	size := len(o.Document) + o.size()
-	var grants []types.AttributeValue
-	for _, g := range o.Grants {
-		if then.Before(g.Until) {
-			grants, size = append(grants, &types.AttributeValueMemberM{Value: g.item()}), size+g.size()
-		}
+	grants := o.live(then)
+	for _, g := range grants {
+		size += g.size()
 	}
 	if size > maxOverride {
 		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes, which is %w: it takes %d bytes",
 			o.Rule, o.Key, size, ErrTooLarge, maxOverride)
 	}
 	i[attrDocument], i[attrRevision] = textValue(o.Document), numberValue(1+rand.Int64N(maxRevision))
-	if grants != nil {
-		i[attrGrants] = &types.AttributeValueMemberL{Value: grants}
-	}
+	writeGrants(i, grants)
 	o.write(i)
 	return i, nil
+}
+
+// live returns the grants that have not ended by then.
+func (o *Override) live(then time.Time) (grants []Grant) {
+	for _, g := range o.Grants {
+		if then.Before(g.Until) {
+			grants = append(grants, g)
+		}
+	}
+	return grants
 }
 
 // overrideOf reads an override, which fails with ErrUnreadable.
@@ -106,7 +112,19 @@ func (g *Grant) item() item {
 	return i
 }
 
-// grantsOf reads the grants of an override's item.
+// writeGrants puts grants into an item, which has no list where there are none.
+func writeGrants(i item, grants []Grant) {
+	if len(grants) == 0 {
+		return
+	}
+	list := make([]types.AttributeValue, len(grants))
+	for n := range grants {
+		list[n] = &types.AttributeValueMemberM{Value: grants[n].item()}
+	}
+	i[attrGrants] = &types.AttributeValueMemberL{Value: list}
+}
+
+// grantsOf reads the grants of an item.
 func grantsOf(i item) ([]Grant, error) {
 	value, ok := i[attrGrants]
 	if !ok {

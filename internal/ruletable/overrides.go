@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -59,7 +60,7 @@ func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note)
 		if old == nil {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", rule, key, ErrNoOverride)
 		}
-		e.Before = old.Document
+		e.Before, e.Grants = old.Document, old.live(note.When)
 		return nil, e, nil
 	})
 	if !errors.Is(err, ErrUnreadable) {
@@ -89,14 +90,23 @@ func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 	})
 }
 
-// Overrides yields what was said of a rule's keys, in the order of the keys' bytes. It reads by pages, so taking the first
-// few is cheap. An item that cannot be read yields ErrUnreadable and the next follows; any other error is the last.
-func (t *Table) Overrides(ctx context.Context, rule string) iter.Seq2[*Override, error] {
+// Overrides yields what was said of a rule's keys that begin with prefix, "" for all, in the order of the keys' bytes. It
+// reads those alone, by pages, so taking the first few is cheap. An item that cannot be read yields ErrUnreadable and the
+// next follows; any other error is the last.
+func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*Override, error] {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
 		ExpressionAttributeValues: item{":p": textValue(overridePartition + rule)},
 	}
+	if prefix != "" { // DynamoDB takes no empty text here
+		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
+		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
+	}
 	return func(yield func(*Override, error) bool) {
+		if len(prefix) > maxSort || !utf8.ValidString(prefix) {
+			yield(nil, fmt.Errorf("overrides of rule %s: no key begins with %.100q: keys are UTF-8 of at most %d bytes", rule, prefix, maxSort))
+			return
+		}
 		for found, err := range t.pages(ctx, in) {
 			if err != nil {
 				yield(nil, err)

@@ -141,7 +141,7 @@ func TestOverrides(t *testing.T) {
 	set(t, table, "plan", "user:7", "{plan: pro}")
 	must(t, table.Grant(t.Context(), "api", "b", grant("", 3, 0, 60)))
 	var keys []string
-	for _, o := range collected(t, table.Overrides(t.Context(), "api")) {
+	for _, o := range collected(t, table.Overrides(t.Context(), "api", "")) {
 		keys = append(keys, o.Key)
 		if o.Rule != "api" || o.Document != "{capacity: 1}" || o.Note != note(0, "asked for") || o.Revision == 0 || len(o.Grants) > 0 != (o.Key == "b") {
 			t.Errorf("listed %+v", o)
@@ -150,7 +150,21 @@ func TestOverrides(t *testing.T) {
 	if want := []string{"A", "a", "a#1", "b", "ä"}; !slices.Equal(keys, want) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}
-	if list := collected(t, table.Overrides(t.Context(), "ap")); list != nil {
+	for prefix, want := range map[string]string{"a": "a a#1", "a#1": "a#1", "a#12": "", "ä": "ä", "B": ""} {
+		var keys []string
+		for _, o := range collected(t, table.Overrides(t.Context(), "api", prefix)) {
+			keys = append(keys, o.Key)
+		}
+		if got := strings.Join(keys, " "); got != want {
+			t.Errorf("keys that begin with %q are %q, want %q", prefix, got, want)
+		}
+	}
+	for _, bad := range []string{"a\xff", strings.Repeat("a", 1025)} {
+		if err := first(table.Overrides(t.Context(), "api", bad)); err == nil || !strings.Contains(err.Error(), "no key begins with") {
+			t.Errorf("prefix %.10q: error %v", bad, err)
+		}
+	}
+	if list := collected(t, table.Overrides(t.Context(), "ap", "")); list != nil {
 		t.Errorf("a rule without overrides lists %v", list)
 	}
 }
@@ -164,11 +178,18 @@ func TestOverridesByPages(t *testing.T) {
 		large[i] = ruletable.Override{Key: fmt.Sprintf("k%02d", i), Document: strings.Repeat(" ", 31<<10) + "{}"}
 	}
 	must(t, table.ImportOverrides(t.Context(), "api", slices.Values(large), note(0, ""), nil))
-	list := collected(t, table.Overrides(t.Context(), "api"))
+	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 50 || list[0].Key != "k00" || list[49].Key != "k49" {
 		t.Errorf("%d overrides", len(list))
 	}
-	if n := api.count("Query"); n < 2 {
-		t.Errorf("%d pages: the test must take several", n)
+	all := api.count("Query")
+	if all < 2 {
+		t.Errorf("%d pages: the test must take several", all)
+	}
+	if list := collected(t, table.Overrides(t.Context(), "api", "k4")); len(list) != 10 || list[0].Key != "k40" {
+		t.Errorf("%d overrides of keys that begin with k4", len(list))
+	}
+	if n := api.count("Query") - all; n != 1 {
+		t.Errorf("%d pages for the last ten keys, want 1: the others are not read", n)
 	}
 }

@@ -69,6 +69,9 @@ func told(e ruletable.Event) string {
 	if e.Grant != nil {
 		line += fmt.Sprintf(" %s%+d until %s", e.Grant.Limit, e.Grant.Add, e.Grant.Until.Format("15:04:05"))
 	}
+	for _, g := range e.Grants {
+		line += fmt.Sprintf(" with %s%+d until %s", g.Limit, g.Add, g.Until.Format("15:04:05"))
+	}
 	if e.Total > 0 {
 		line += fmt.Sprintf(" %d of %d", e.Written, e.Total)
 	}

@@ -279,7 +279,7 @@ func TestNoTable(t *testing.T) {
 		"delete":   table.DeleteOverride(ctx, "r", "k", note(0, "")),
 		"versions": first(table.Versions(ctx)),
 		"history":  first(table.History(ctx)),
-		"list":     first(table.Overrides(ctx, "r")),
+		"list":     first(table.Overrides(ctx, "r", "")),
 		"import":   table.ImportOverrides(ctx, "r", numbered(1), note(0, ""), nil),
 	} {
 		if !errors.Is(err, dynamo.ErrNoTable) {
