@@ -71,7 +71,25 @@ var oracles = map[string]func(*http.Request) string{
 		}
 		return placeOf(path.Clean("/" + decoded))
 	},
+	// Tomcat and Jetty: parameters are dropped from segments, then the path is decoded and cleaned.
+	"drop parameters, decode, clean": func(r *http.Request) string {
+		decoded, err := url.PathUnescape(parameter.ReplaceAllString(r.URL.EscapedPath(), ""))
+		if err != nil {
+			return ""
+		}
+		return placeOf(path.Clean("/" + decoded))
+	},
+	// The same behind a proxy that has decoded the path.
+	"decode, drop parameters, clean": func(r *http.Request) string {
+		return placeOf(path.Clean("/" + parameter.ReplaceAllString(r.URL.Path, "")))
+	},
+	// What is written for Windows.
+	"decode, turn backslashes, clean": func(r *http.Request) string {
+		return placeOf(path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/")))
+	},
 }
+
+var parameter = regexp.MustCompile(";[^/]*")
 
 // placesMux answers with the place in a field.
 var placesMux = func() *http.ServeMux {
@@ -201,7 +219,9 @@ var spellings = []string{
 	"/%61dmin/x", "/%2561dmin/x", "/admin%2Fx", "/admin%2fx", "/%2Fadmin/x", "/admin;a=b/x", "/admin/x;a=b", "/admin/x?y=/health",
 	"/admin/..", "/admin/../x", "/admin/%2e%2e/x", "/admin/%2E./x", "/admin/.%2e/x", "/admin/%252e%252e/x", "/admin/..%2fx",
 	"/admin%2F..%2Fx", "/admin/%2F../x", "/admin//../x", "/admin/x/..//../y", "/admin/%2e%2e/health", "/admin/..%2Fhealth",
-	"/admin/%2e%2e/static/x", "/admin/..;/x", "/admin\\x", "/admin/\\..\\x", "/admin#/x", "/%23/admin", "/admin/%3F/x", "/admin%20/x",
+	"/admin/%2e%2e/static/x", "/admin/..;/x", "/health;/x/..;/admin/x",
+	"/static/..;/admin/x", "/static/..%3Ba/admin;b/x", "/static;x%2F../admin;y", "/;/admin;x", "/one;a/x;b/deep;c", "/one/..;/admin", "/health;x",
+	"/static/..\\admin\\x", "/static/..%5Cadmin", "/admin\\x", "/admin/\\..\\x", "/admin#/x", "/%23/admin", "/admin/%3F/x", "/admin%20/x",
 	"/admin%00/x", "/admin/%00/../x", "/adm\u0131n/x", "/\xff/admin", "/admin/\xff", "/admin/%ff", "/%ff/../admin", "/admin/%", "/%/../admin/%zz",
 	"/one/x", "/one/x%2Fy", "/one/%2F", "/one/..", "/one/%2e", "/one/%2e%2e", "/one//", "/one/x/", "/one/x%2F..", "/one//x", "/one/%2F/",
 	"/one/x/deep", "/one//deep", "/one/./deep", "/one/%2e/deep", "/one/x%2fy/deep", "/one/%2e%2e/deep", "/one/x/../deep", "/one/..%2fx/deep",
@@ -229,8 +249,8 @@ func FuzzSpellings(f *testing.F) {
 
 // TestSpellings makes spellings up of what they are made of.
 func TestSpellings(t *testing.T) {
-	names := []string{"admin", "one", "x", "deep", "health", "static", "%61dmin", "ADMIN", "dee%70", "x%2Fy", "", ";a"}
-	dots := []string{".", "..", "%2e", "%2e%2e", ".%2E", "..%2f", "%2F..", "%252e%252e", "%2F..%2F"}
+	names := []string{"admin", "one", "x", "deep", "health", "static", "%61dmin", "ADMIN", "dee%70", "x%2Fy", "", ";a", "admin;a", "deep%3Ba"}
+	dots := []string{".", "..", "%2e", "%2e%2e", ".%2E", "..%2f", "%2F..", "%252e%252e", "%2F..%2F", "..;", "..%3Ba"}
 	slashes := []string{"/", "/", "/", "/", "//", "%2F", "%2f", "/./", "%252F", "\\", "?"}
 	segment := rapid.OneOf(rapid.SampledFrom(names), rapid.SampledFrom(names), rapid.SampledFrom(dots))
 	step := rapid.Custom(func(t *rapid.T) string {

@@ -212,8 +212,9 @@ func TestAtomic(t *testing.T) {
 // Clients are told these names where no rule decided.
 func TestReservedNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"deny":      `f:1:15: rules[0].name: "deny" stands for the deny list in what clients are told: write another name`,
-		"unmatched": `f:1:15: rules[0].name: "unmatched" stands for requests that no rule covers in what clients are told: write another name`,
+		"deny":        `f:1:15: rules[0].name: "deny" stands for the deny list in what clients are told: write another name`,
+		"undisclosed": `f:1:15: rules[0].name: "undisclosed" stands for rules that clients are not told of: write another name`,
+		"unmatched":   `f:1:15: rules[0].name: "unmatched" stands for requests that no rule covers in what clients are told: write another name`,
 	} {
 		_, err := read(t, "f", "rules: [{name: "+name+", key: all, limits: [{capacity: 1, window: 1s}]}]")
 		if err == nil || !strings.HasSuffix(err.Error(), want[strings.Index(want, ": rules"):]) {

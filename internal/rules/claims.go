@@ -114,7 +114,7 @@ func (p *part) each(r *Request, yield func(text string)) {
 	}
 	switch text, ok := plain(claim); {
 	case !ok:
-	case p.text == "scope":
+	case p.text == "scope" || p.text == "/scope":
 		for word := range strings.FieldsSeq(text) {
 			yield(word)
 		}

@@ -73,6 +73,8 @@ func TestConditions(t *testing.T) {
 		{part{fromClaim, "/realm/roles"}, "admin", true},
 		{part{fromClaim, "scope"}, "write:all", true},
 		{part{fromClaim, "scope"}, "write", false},
+		{part{fromClaim, "/scope"}, "write:all", true},
+		{part{fromClaim, "/scope"}, "write", false},
 		{part{fromClaim, "https://example.com/plan"}, "PRO", false},
 		{part{fromClaim, "realm"}, "admin", false},
 		{part{fromClaim, "missing"}, "-", false},

@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // checkCounters judges which rules share counters: only those that say so. A rule on trial must not share with one that is
 // in force, because what it takes would be missing there.
 func (d *decoder) checkCounters(rules []*Rule) {
@@ -25,6 +27,30 @@ func (d *decoder) checkCounters(rules []*Rule) {
 	}
 }
 
+// clientParts are the sources of a rule's key that the client fills in, and that the rule does not trust.
+func (d *decoder) clientParts(r *Rule) (parts []part) {
+	for _, p := range r.template.parts {
+		if p.source.isClient() && !slices.ContainsFunc(d.at[r].trusted, func(t verified) bool { return t.part == p }) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// clientPartOfOne returns a source that the client fills in for one of two rules and not for the other: whoever sends the
+// right text there takes from the counters of the other's callers.
+func (d *decoder) clientPartOfOne(a, b *Rule) (p part, of *Rule) {
+	for _, pair := range [][2]*Rule{{a, b}, {b, a}} {
+		others := d.clientParts(pair[1])
+		for _, p := range d.clientParts(pair[0]) {
+			if !slices.Contains(others, p) {
+				return p, pair[0]
+			}
+		}
+	}
+	return part{}, nil
+}
+
 // checkSharing reports the first rule before this one that cannot share its counters.
 func (d *decoder) checkSharing(r *Rule, sharing []*Rule) {
 	for _, other := range sharing {
@@ -32,6 +58,7 @@ func (d *decoder) checkSharing(r *Rule, sharing []*Rule) {
 		case other == r:
 			return
 		case r.Mode == Off || other.Mode == Off:
+			continue
 		case r.Atomic && other.Atomic:
 			d.fail(d.at[r].counter, "rule %s has this counter too, and two atomic rules cannot be charged together on one: "+
 				"remove atomic from one of them, or write another counter", other.Name)
@@ -39,6 +66,11 @@ func (d *decoder) checkSharing(r *Rule, sharing []*Rule) {
 		case r.Mode != other.Mode:
 			d.fail(d.at[r].counter, "rule %s has this counter too, and what the one in shadow takes would be missing in the other: "+
 				"write another counter while it is on trial", other.Name)
+			return
+		}
+		if p, of := d.clientPartOfOne(r, other); of != nil {
+			d.fail(d.at[r].counter, "rule %s has this counter too, and {%s} in the key of %s is the client's own word, so a client could "+
+				"use up the counters of others: count by the same sources in both, or write another counter", other.Name, p.spell(), of.Name)
 			return
 		}
 	}

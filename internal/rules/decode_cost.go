@@ -22,7 +22,7 @@ func (d *decoder) costFields(s *statedCost) []field {
 		{name: "from", doc: "Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME.", at: &s.from,
 			form: text("header.x-tokens"), decode: func(v value) { c.from = d.costSource(v) },
 			missing: "write where requests state their cost, such as from: header.x-tokens"},
-		{name: "min", doc: "The least that a request costs, whatever it states; a client that lies pays this.", at: &s.min,
+		{name: "min", doc: "The least that a request costs, whatever it states; a client that lies pays this, so where a client states the cost it is 1 or more.", at: &s.min,
 			form: number(0, limit.MaxCapacity), decode: func(v value) { c.min, _ = d.integer(v) }},
 		{name: "max", doc: "The most that a request costs, and the cost of one that states none or nothing readable.", at: &s.max,
 			form: number(1, limit.MaxCapacity), decode: func(v value) { c.max, _ = d.integer(v) },
@@ -51,6 +51,9 @@ func (d *decoder) statedCost(v value) *cost {
 	switch {
 	case s.from.stated() && s.Cost.from.source.isClient() && !s.min.stated():
 		d.fail(v, "min is missing: %s is the client's own word, so write the least that a request costs, which is what a liar pays",
+			s.Cost.from.spell())
+	case s.min.stated() && s.Cost.from.source.isClient() && s.Cost.min == 0 && len(d.errors) == before:
+		d.fail(s.min, "is 0, and %s is the client's own word, so one that states 0 would never be limited: write 1 or more",
 			s.Cost.from.spell())
 	case s.min.stated() && s.max.stated() && s.Cost.min > s.Cost.max && len(d.errors) == before:
 		d.fail(s.min, "%d is above max, which is %d: lower it", s.Cost.min, s.Cost.max)

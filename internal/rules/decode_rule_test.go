@@ -42,7 +42,7 @@ func TestRuleFields(t *testing.T) {
 		{"key: a", func(r *Rule) any { return r.cost }, Fixed(1)},
 		{"key: a, cost: 3", func(r *Rule) any { return r.cost }, Fixed(3)},
 		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromHeader, "x-n"}, min: 2, max: 9}},
-		{"key: a, cost: {from: query.n, min: 0, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: part{fromQuery, "n"}, max: 9}},
+		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: part{fromQuery, "n"}, min: 1, max: 9}},
 		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromPath, "n"}, min: 9, max: 9}},
 		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromClaim, "/usage/n"}, max: 9}},
 	} {
@@ -137,6 +137,9 @@ func TestCounters(t *testing.T) {
 	rule := func(name, fields string) string {
 		return "{name: " + name + ", key: k, limits: [{capacity: 1, window: 1s}]" + fields + "}"
 	}
+	keyed := func(name, key, fields string) string {
+		return "{name: " + name + ", key: " + key + ", counter: x, limits: [{capacity: 1, window: 1s}]" + fields + "}"
+	}
 	for _, tt := range []struct {
 		name, rules, want string
 	}{
@@ -157,6 +160,17 @@ func TestCounters(t *testing.T) {
 			"rules[1].counter: rule a has this counter too, and two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"},
 		{"one in shadow", rule("a", ", counter: x") + ", " + rule("b", ", counter: x, mode: shadow"),
 			"rules[1].counter: rule a has this counter too, and what the one in shadow takes would be missing in the other: write another counter while it is on trial"},
+
+		{"by the same word of the client", keyed("a", "'u:{header.x}'", "") + ", " + keyed("b", "'u:{header.X}|'", ""), ""},
+		{"by a word that the backend verifies", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{path.user}'", ", trusted: path.user"), ""},
+		{"by trusted sources", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{ip}'", ""), ""},
+		{"by a client's word where the rule is off", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{header.x}'", ", mode: off"), ""},
+		{"by a client's word in the rule below", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{header.x}'", ""),
+			"rules[1].counter: rule a has this counter too, and {header.x} in the key of b is the client's own word, so a client could use up the counters of others: count by the same sources in both, or write another counter"},
+		{"by a client's word in the rule above", keyed("a", "'u:{query.x}'", "") + ", " + keyed("b", "all", ""),
+			"rules[1].counter: rule a has this counter too, and {query.x} in the key of a is the client's own word, so a client could use up the counters of others: count by the same sources in both, or write another counter"},
+		{"by one more word of the client", keyed("a", "'{header.x}|{header.y}'", "") + ", " + keyed("b", "'{header.x}|{ip}'", ""),
+			"rules[1].counter: rule a has this counter too, and {header.y} in the key of a is the client's own word, so a client could use up the counters of others: count by the same sources in both, or write another counter"},
 	} {
 		s, err := read(t, "f", "rules: ["+tt.rules+"]")
 		switch {
@@ -183,6 +197,12 @@ func TestStatedCosts(t *testing.T) {
 		{"cost: {from: jwt.n, max: 9, settle: true}, limits: [{algorithm: leaky_bucket, capacity: 9, window: 1s, cost: 1}]", ""},
 		{"cost: {from: header.x, max: 9}, limits: [{capacity: 9, window: 1s}]",
 			"cost: min is missing: header.x is the client's own word, so write the least that a request costs, which is what a liar pays"},
+		{"cost: {from: header.x, min: 0, max: 9}, limits: [{capacity: 9, window: 1s}]",
+			"cost.min: is 0, and header.x is the client's own word, so one that states 0 would never be limited: write 1 or more"},
+		{"limits: [{capacity: 9, window: 1s, cost: {from: path.n, min: 0, max: 9, settle: true}}]",
+			"limits[0].cost.min: is 0, and path.n is the client's own word, so one that states 0 would never be limited: write 1 or more"},
+		{"cost: {from: query.n, min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},
+		{"cost: {from: jwt.n, min: 0, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},
 		{"cost: {from: method, min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]",
 			"cost.from: method states no number: write a header, a parameter or a claim, such as header.x-tokens"},
 		{"cost: {from: apikey, max: 9}, limits: [{capacity: 9, window: 1s}]",

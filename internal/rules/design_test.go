@@ -142,7 +142,7 @@ func describe(t *testing.T, s *Set, rule string, req *Request, now time.Time) st
 	if key, ok := s.AppendPlanKey(nil, req); ok {
 		standing = s.Override(PlanOverrides, string(key))
 	}
-	plan, _ := s.Standing(req, standing, standing.InForce(now))
+	plan, _, _ := s.Standing(req, standing, standing.InForce(now))
 	if key, ok := r.AppendOverrideKey(nil, req); ok {
 		o = s.Override(rule, string(key))
 	}

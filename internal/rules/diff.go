@@ -38,6 +38,8 @@ func (c Change) String() string {
 	switch c.Kind {
 	case Counters:
 		switch {
+		case c.Afresh && c.ofPatterns():
+			return line + startAfresh + " where the gateway names no route"
 		case c.Afresh:
 			return line + startAfresh
 		case c.From != c.To:
@@ -60,6 +62,13 @@ func (c Change) String() string {
 		return line + "; " + countOn
 	}
 	return line
+}
+
+// ofPatterns reports whether the names of counters differ in nothing but the patterns of routes that were matched.
+func (c Change) ofPatterns() bool {
+	before, _, _ := strings.Cut(c.From, withRoute)
+	after, _, ok := strings.Cut(c.To, withRoute)
+	return ok && before == after
 }
 
 const (
@@ -106,7 +115,7 @@ const (
 // overrides.
 //
 // A rule with any change but its place has a Change of kind Counters after the others. They start afresh if their names
-// change: the rule or its counter, the key, or how its limits count.
+// change: the rule or its counter, the key, the patterns of routes that a {route} of it may be, or how its limits count.
 func Diff(current, next *Set) []Change {
 	d := differ{current: current, next: next, before: byName(current), after: byName(next), counters: map[string]bool{}}
 	for _, r := range current.Rules {

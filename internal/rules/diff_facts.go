@@ -224,12 +224,26 @@ func (r *Rule) summary() string {
 func (r *Rule) counterNames(o *Override) string {
 	shape := suffix(r.Limits)
 	if o != nil && o.Limits != nil {
-		return r.prefix + r.template.text() + suffix(o.Limits)
+		return r.prefix + r.template.text() + suffix(o.Limits) + r.matched()
 	}
 	for i := range r.anchors { // the day is part of the shape
 		shape += r.anchors[i].text()
 	}
-	return r.prefix + r.template.text() + shape
+	return r.prefix + r.template.text() + shape + r.matched()
+}
+
+// withRoute stands before the patterns that a {route} of a key may be, where the gateway names none.
+const withRoute = " with route "
+
+// matched says which patterns stand in the names of counters, in their order: the first that covers a path does.
+func (r *Rule) matched() string {
+	if !r.template.ofRoutes() {
+		return ""
+	}
+	if len(r.when.routes) == 0 {
+		return withRoute + anyDepth
+	}
+	return withRoute + several(patterns(r.when.routes))
 }
 
 func indexNamed(limits []limit.Limit, name string) int {

@@ -56,7 +56,7 @@ func TestDiffOfTheOrderOfPatterns(t *testing.T) {
 	}
 	for key, want := range map[string][]string{
 		"ip:{ip}":       nil,
-		"route:{route}": {"rule r, when: from {route: [/a/*, /*/b]} to {route: [/*/b, /a/*]}", "rule r: " + keep},
+		"route:{route}": {"rule r, when: from {route: [/a/*, /*/b]} to {route: [/*/b, /a/*]}", "rule r: " + afresh + " where the gateway names no route"},
 	} {
 		if diff := cmp.Diff(want, lines(Diff(document(key, "[/a/*, /*/b]"), document(key, "[/*/b, /a/*]")))); diff != "" {
 			t.Errorf("key %s (-want +got):\n%s", key, diff)

@@ -143,6 +143,15 @@ var edits = []struct {
 			" to {methods: [GET, POST], route: [/v1/**, /v2/**], caller: known, match: {jwt.plan: [free, pro], jwt.region: [eu, us]}}",
 		"rule api: " + keep,
 	}},
+	{"patterns that keys hold", []string{"key: route:{route}", "key: route:{route}\n    when: {route: [/a/**, /b]}"}, []string{
+		"rule burst, when: from none to {route: [/a/**, /b]}", "rule burst: " + afresh + " where the gateway names no route",
+	}},
+	{"all else than the patterns that keys hold", []string{"key: route:{route}", "key: route:{route}\n    when: {path: /a/**}"}, []string{
+		"rule burst, when: from none to {path: /a/**}", "rule burst: " + keep,
+	}},
+	{"patterns that keys hold, and the key", []string{"key: route:{route}", "key: r:{route}\n    when: {route: /b}"}, []string{
+		"rule burst, when: from none to {route: /b}", "rule burst, key: from route:{route} to r:{route}", "rule burst: " + afresh,
+	}},
 	{"unless", []string{"    unless: {route: /v1/hooks/**}\n", ""}, []string{"rule api, unless: from {route: /v1/hooks/**} to none", "rule api: " + keep}},
 	{"key", []string{"key: ip:{ip}", "key: address:{ip}"}, []string{"rule anonymous, key: from ip:{ip} to address:{ip}", "rule anonymous: " + afresh}},
 	{"counter", []string{"key: ip:{ip}", "key: ip:{ip}\n    counter: visitors"}, []string{"rule anonymous, counter: from none to visitors", "rule anonymous: " + afresh}},

@@ -164,7 +164,7 @@ func TestIndexAsksFew(t *testing.T) {
 
 var (
 	patternSegments = []string{"a", "b", "A", "ab", "k", "s", "\u212a", "\u017f", "é", "\xff", "{id}", "*", "a*", "*b", "**", "**"}
-	pathSegments    = []string{"a", "b", "A", "ab", "K", "S", "\u212a", "\u017f", "É", "\xfe", "\ufffd", "{ID}", "x", "", "..", "%61", strings.Repeat("k", maxPattern)}
+	pathSegments    = []string{"a", "b", "A", "ab", "K", "S", "\u212a", "\u017f", "É", "\xfe", "\ufffd", "{ID}", "x", "", "..", "%61", "a;x", "..;", ";", "b%3Bx", "a\\b", "x%5Cb", "a;%2Fb", strings.Repeat("k", maxPattern)}
 	someClaims      = []any{nil, "x", "y", "x y", json.Number("1"), true, []any{"x", json.Number("1")}, map[string]any{"x": "y"}, []any{}}
 )
 

@@ -27,18 +27,19 @@ func (s *Set) knownPlan(name string) string {
 }
 
 // Standing returns the plan of a caller and, where an override says so, that everything is denied to it. o is the plan
-// override of the caller, nil for none.
-func (s *Set) Standing(req *Request, o *Override, inForce bool) (plan string, denied bool) {
-	if !inForce {
-		return s.Plan(req), false
+// override of the caller, nil for none. One that names a plan which the document does not have leaves the caller with none,
+// never again with the one that it was taken from. misfit says that something of the override was left out.
+func (s *Set) Standing(req *Request, o *Override, inForce bool) (plan string, denied, misfit bool) {
+	switch {
+	case !inForce:
+		return s.Plan(req), false, false
+	case o.Deny:
+		return "", true, false
+	case o.Plan == "":
+		return s.Plan(req), false, true
 	}
-	if o.Deny {
-		return "", true
-	}
-	if plan := s.knownPlan(o.Plan); plan != "" {
-		return plan, false
-	}
-	return s.Plan(req), false
+	plan = s.knownPlan(o.Plan)
+	return plan, false, plan == ""
 }
 
 // AppendPlanKey appends the key by which overrides of plans are found; ok is false where there are none.

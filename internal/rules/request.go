@@ -34,7 +34,7 @@ type facts struct {
 	known    bool
 	path     string     // cleaned
 	others   []string   // how else a backend may read the path
-	sent     bool       // path is what was sent
+	sent     bool       // path is what was sent, and all backends read it alike
 	template string     // the gateway's route, where it is one that patterns can match
 	route    string     // what patterns of routes are matched against: the template, else the path
 	addr     netip.Addr // an IPv4 address in IPv6's clothes is IPv4; no zone
@@ -43,7 +43,7 @@ type facts struct {
 func (r *Request) work() *facts {
 	if !r.facts.known {
 		f := facts{known: true, path: cleanPath(r.Path), template: routeTemplate(r.Route), addr: r.IP.Unmap().WithZone("")}
-		f.sent = f.path == r.Path || r.Path == ""
+		f.sent = (f.path == r.Path || r.Path == "") && isPlain(f.path)
 		if !f.sent {
 			f.others = otherReadings(r.Path, f.path)
 		}

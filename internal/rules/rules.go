@@ -150,6 +150,9 @@ func (r *Rule) Matches(req *Request) bool {
 	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
 }
 
+// Enforced reports whether the rule is in force.
+func (r *Rule) Enforced() bool { return r.Mode == Enforce }
+
 // statuses are HTTP statuses from the first to the last.
 type statuses struct{ first, last int }
 

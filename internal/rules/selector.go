@@ -26,8 +26,8 @@ func (s *selector) covers(r *Request) bool {
 		s.hasAddr(f.addr) && s.hasCaller(r)
 }
 
-// coversExactly is for what lifts limits. Letter case counts, and a path must have been sent in its clean form: a backend
-// may read "/health/../admin" in another way than the pattern does.
+// coversExactly is for what lifts limits. Letter case counts, and a path must have been sent in its clean form, without a
+// semicolon or a backslash: a backend may read "/health/../admin" and "/health/..;/admin" in another way than the pattern does.
 func (s *selector) coversExactly(r *Request) bool {
 	f := r.work()
 	if !f.sent && len(s.routes)+len(s.paths) > 0 {

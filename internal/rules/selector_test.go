@@ -227,3 +227,44 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// Backends that drop path parameters, or take a backslash for a slash, are no way around what limits or bans, nor into what
+// lifts limits.
+func TestPathParameters(t *testing.T) {
+	s := parse(t, `
+deny: [{path: /banned/**}]
+skip: [{path: /v1/hooks/**}]
+rules:
+- {name: admin, when: {path: /admin/**}, unless: {route: /admin/open/**}, key: all, limits: [{capacity: 1, window: 60s}]}`)
+	for _, tt := range []struct {
+		path                     string
+		banned, skipped, limited bool
+	}{
+		{"/v1/hooks/a", false, true, false},
+		{"/v1/hooks/a;x=1", false, false, false},
+		{"/v1/hooks/a%3Bx", false, false, false},
+		{"/v1/hooks/..;/admin", false, false, false},
+		{"/v1/hooks/..;/..;/admin", false, false, true},
+		{"/v1/hooks/..%3b/..%3B/admin", false, false, true},
+		{`/v1/hooks/..\admin`, false, false, false},
+		{`/v1/hooks/..\..\admin`, false, false, true},
+		{`/v1/hooks\..\..\admin\x`, false, false, true},
+		{"/v1/hooks/..%5C..%5C../admin", false, false, true},
+		{"/admin;x=1/a", false, false, true},
+		{"/admin;x=1", false, false, true},
+		{"/ADMIN%3Bx/a", false, false, true},
+		{"/;/admin/a", false, false, true},
+		{"/x/..;a/admin;/a", false, false, true},
+		{"/banned;x/a", true, false, false},
+		{"/x/..;/banned", true, false, false},
+		{`/banned\a`, true, false, false},
+		{"/admin/open/a", false, false, false},
+		{"/admin/open/a;x", false, false, true},
+		{`/admin/open/..\a`, false, false, true},
+	} {
+		req := request(tt.path)
+		if banned, skipped, limited := s.Banned(&req), s.Skipped(&req), matching(s, &req) == 1; banned != tt.banned || skipped != tt.skipped || limited != tt.limited {
+			t.Errorf("%s: banned %t, skipped %t, limited %t; want %t, %t, %t", tt.path, banned, skipped, limited, tt.banned, tt.skipped, tt.limited)
+		}
+	}
+}

@@ -79,6 +79,15 @@ func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Term
 	return t
 }
 
+// MostCost returns the most that a request may state for limit i.
+func (t *Terms) MostCost(i int) int64 {
+	most := t.costs[i].most()
+	if t.costs[i].Clamp {
+		most = min(most, t.Limits[i].Most())
+	}
+	return most
+}
+
 // Settles reports whether the true cost of limit i is told afterwards.
 func (t *Terms) Settles(i int) bool { return i < len(t.costs) && t.costs[i].Settle }
 
@@ -106,7 +115,7 @@ func (t *Terms) override(r *Rule, o *Override) {
 			if r.lowersOnly && !t.Unlimited {
 				capacity = min(capacity, limits[i].Capacity)
 			}
-			t.raise(r, limits, i, capacity)
+			t.raise(limits, i, capacity)
 		}
 		t.Limits, t.Unlimited, t.own, t.Why = limits, false, false, o.Why
 	}
@@ -127,14 +136,14 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 		if !cloned {
 			t.Limits, cloned = slices.Clone(t.Limits), true
 		}
-		t.raise(r, t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
+		t.raise(t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
 		t.own = false
 	}
 }
 
 // raise gives a limit another capacity, and with it what a bucket holds, where that follows the capacity. One that the
 // algorithm cannot count is left out.
-func (t *Terms) raise(r *Rule, limits []limit.Limit, i int, capacity int64) {
+func (t *Terms) raise(limits []limit.Limit, i int, capacity int64) {
 	l := withCapacity(limits[i], capacity)
 	if !l.Valid() {
 		t.Misfit = true

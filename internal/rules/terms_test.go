@@ -102,15 +102,18 @@ func TestStanding(t *testing.T) {
 		inForce bool
 		plan    string
 		denied  bool
+		misfit  bool
 	}{
-		{"none", nil, false, "pro", false},
-		{"another plan", &Override{Plan: "enterprise"}, true, "enterprise", false},
-		{"a plan that is gone", &Override{Plan: "gold"}, true, "pro", false},
-		{"ended", &Override{Plan: "enterprise"}, false, "pro", false},
-		{"denied", &Override{Deny: true}, true, "", true},
+		{"none", nil, false, "pro", false, false},
+		{"another plan", &Override{Plan: "enterprise"}, true, "enterprise", false, false},
+		{"a plan that is gone", &Override{Plan: "gold"}, true, "", false, true},
+		{"a plan that is gone, ended", &Override{Plan: "gold"}, false, "pro", false, false},
+		{"nothing of plans", &Override{Unlimited: true}, true, "pro", false, true},
+		{"ended", &Override{Plan: "enterprise"}, false, "pro", false, false},
+		{"denied", &Override{Deny: true, Plan: "gold"}, true, "", true, false},
 	} {
-		if plan, denied := s.Standing(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied {
-			t.Errorf("%s: %q, %t; want %q, %t", tt.name, plan, denied, tt.plan, tt.denied)
+		if plan, denied, misfit := s.Standing(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied || misfit != tt.misfit {
+			t.Errorf("%s: %q, denied %t, misfit %t; want %q, %t, %t", tt.name, plan, denied, misfit, tt.plan, tt.denied, tt.misfit)
 		}
 	}
 	for _, req := range []*Request{{}, {Claims: said{"plan": "gold"}}, {Claims: said{"plan": []any{"pro"}}}, {Rejected: true, Claims: said{"plan": "pro"}}} {

@@ -36,7 +36,7 @@ func TestWarnings(t *testing.T) {
 		{"rule by a claim", user + ", {name: sub, key: 'sub:{jwt.sub}', " + limits, nil},
 		{"rule by a key's id", user + ", {name: key, key: '{apikey}', " + limits, nil},
 		{"rule by what the backend verifies", user + ", {name: p, trusted: path.p, key: 'p:{path.p}', " + limits, []string{first[0], warning("f:2:159: rules[1]", "{path.p}")}},
-		{"rule whose cost a liar makes nothing", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 0, max: 1, settle: true}, " + limits, first},
+		{"rule whose cost an issuer may make nothing", user + ", {name: ip, key: 'ip:{ip}', cost: {from: jwt.n, min: 0, max: 1, settle: true}, " + limits, first},
 		{"rule whose cost a liar makes little", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, " + limits, nil},
 		{"off itself", strings.Replace(user, "name: user,", "name: user, mode: off,", 1), nil},
 		{"on trial itself", strings.Replace(user, "name: user,", "mode: shadow, name: user,", 1), []string{warning("f:2:82: rules[0]", "{header.x-user}")}},
@@ -171,7 +171,7 @@ func TestWarningsOfStatedCosts(t *testing.T) {
 		"cost: {from: header.x, min: 2, max: 9}, limits: [{capacity: 10, window: 1s}]":               believed("41: rules[0].cost", "header.x", 2),
 		"cost: {from: header.x, min: 2, max: 9, settle: true}, limits: [{capacity: 10, window: 1s}]": "",
 		"cost: {from: jwt.n, max: 9}, limits: [{capacity: 10, window: 1s}]":                          "",
-		"limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 0, max: 9}}]":                 believed("77: rules[0].limits[0].cost", "path.n", 0),
+		"limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 1, max: 9}}]":                 believed("77: rules[0].limits[0].cost", "path.n", 1),
 		// said once, of a cost that several limits share
 		"cost: {from: query.n, min: 2, max: 9}, limits: [{name: c, capacity: 10, window: 1s}, {name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s}]": believed("41: rules[0].cost", "query.n", 2),
 		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s}]":                                                                                                      never("41: rules[0].cost", "capacity 10"),
