@@ -77,6 +77,8 @@ func TestIdleKey(t *testing.T) {
 	w.cost("A", 0, 1) // its view proves the room
 	w.must(true, "stranger", 200, 1)
 	w.cost("stranger", 0, 2) // no view, and the credit is used up: the first attempt fetches one
+	w.must(true, "another", 200, 1)
+	w.cost("another", 0, 1) // the second attempt has reckoned the credit anew
 }
 
 // TestCreditIsReckonedAnew by a caller whose view still proves its room: a stranger then needs one write.

@@ -74,14 +74,13 @@ const slack = 3600 * time.Second
 func expiry(v *view, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
 	var longest time.Duration
 	for i := range limits {
-		l := &limits[i]
-		if !l.Bucket() {
+		switch l := &limits[i]; {
+		case !l.Bucket():
 			longest = max(longest, l.Until(slots[i]+l.Slots()+1, now))
-			continue
-		}
-		longest = max(longest, l.Drain()) // no charge fills a bucket further
-		if v != nil {
-			longest = max(longest, v.states[i].Expiry(l, now))
+		case v == nil:
+			longest = max(longest, l.Drain()) // no charge fills a bucket further
+		default:
+			longest = max(longest, l.Drain(), v.states[i].Expiry(l, now))
 		}
 	}
 	end := wall.Add(longest)

@@ -19,7 +19,8 @@ type slotWrite struct {
 	// before the charge, at which the charge keeps the window within the capacity.
 	viewed, known bool
 	ceiling       int64
-	// setCredit says that the write may compute the credit anew from ceiling. Otherwise it only draws on it.
+	// setCredit says that the write may compute the credit anew from ceiling, which it knows then. Otherwise it only draws
+	// on the credit.
 	setCredit bool
 	expired   []int64 // slots of the view that no window can reach any more
 }
@@ -87,7 +88,7 @@ func (w *slotWrite) update(x *expression) {
 	x.set(slot, x.orElse(slot, zero), "+", cost)
 	x.set(w.letter+attrNewest, x.number(w.letter+"q", w.slot))
 	switch {
-	case w.known && w.setCredit:
+	case w.setCredit:
 		x.set(total, x.name(total), "+", cost)
 		x.set(credit, x.number(w.letter+"b", w.ceiling), "-", x.name(total))
 		x.set(capacity, x.number(w.letter+"n", w.capacity))

@@ -36,8 +36,8 @@ func (s *Store) noteTidying(w *write, after *view, c *limit.Charge) {
 	}
 }
 
-// unreachable returns the slots that no window ending at the newest slot or later reaches. A bucket has none, and neither has
-// a log, which is always swapped for one without.
+// unreachable returns the slots that no window ending at the newest slot or later reaches. A bucket has no slots, and a log
+// is always swapped for one without such.
 func unreachable(v *view, i int, l *limit.Limit) []int64 {
 	h, _ := v.states[i].Newest()
 	return slotsBefore(&v.states[i].Slots, h-l.Slots())

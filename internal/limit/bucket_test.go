@@ -78,16 +78,16 @@ func TestStoredBucket(t *testing.T) {
 func TestLoweredBucket(t *testing.T) {
 	wide, narrow := token(10, 10*sec, 10), token(2, 10*sec, 1)
 	var state limit.State
-	state.Take(&wide, epoch, 9)
-	if got, want := state.Judge(&narrow, epoch, 1), (limit.Result{Reset: 9 * sec, RetryAfter: 9 * sec}); got != want {
+	state.Take(&wide, epoch, 10)
+	if got, want := state.Judge(&narrow, epoch, 1), (limit.Result{Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	var v limit.Verdict
 	limit.Left([]limit.State{state}, "life", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
-	if want := (limit.Result{Allowed: true, Reset: 9 * sec}); v.Result != want {
+	if want := (limit.Result{Allowed: true, Reset: 10 * sec}); v.Result != want {
 		t.Errorf("got %+v, want %+v", v.Result, want)
 	}
-	if got, want := state.Judge(&narrow, epoch.Add(9*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
+	if got, want := state.Judge(&narrow, epoch.Add(10*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

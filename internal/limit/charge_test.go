@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		"a bucket that holds too much":    one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
 		"a queue that drains too slowly":  one(leaky(1, limit.MaxDrain/2+1, 2)),
 		"a bucket that overflows":         one(token(1, math.MaxInt64, limit.MaxCapacity)),
-		"a calendar that slides":          with(func(l *limit.Limit) { l.Calendar = day }),
+		"a calendar that slides":          with(func(l *limit.Limit) { *l = sliding(1, 24*time.Hour, time.Hour); l.Calendar = day }),
 		"a calendar nowhere":              one(calendar(1, &limit.Calendar{Unit: limit.Day})),
 		"a calendar of decades":           with(func(l *limit.Limit) { *l = calendar(1, day); l.Calendar = &limit.Calendar{Unit: 3, Location: time.UTC} }),
 		"a month of a second": with(func(l *limit.Limit) {

@@ -105,8 +105,10 @@ func TestNeverCharged(t *testing.T) {
 		if h, ok := state.Newest(); ok {
 			t.Errorf("newest slot %d of a state never charged", h)
 		}
-		if got := state.Expiry(&l, epoch); got != 0 {
-			t.Errorf("%s never charged expires in %v", l.Algorithm, got)
+		for _, now := range []time.Time{epoch, time.Unix(-1_700_000_040, 0)} {
+			if got := state.Expiry(&l, now); got != 0 {
+				t.Errorf("%s never charged expires in %v from %v", l.Algorithm, got, now)
+			}
 		}
 		state.Take(&l, epoch, 0)
 		if got, want := state.Judge(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.Most()}); got != want {
