@@ -30,7 +30,7 @@ func TestFlood(t *testing.T) {
 	if n := api.readInAll() - reads; n != made {
 		t.Errorf("%d reads for %d made-up keys", n, made)
 	}
-	if reads > 2*known {
+	if reads > known*times/20 { // which keys go is a matter of chance; by age alone it would be all of them
 		t.Errorf("%d reads for %d known keys, asked for %d times each", reads, known, times)
 	}
 	if n := cache.Len(); n > size {
