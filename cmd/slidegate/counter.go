@@ -76,20 +76,20 @@ func (h *holder) plan(ctx context.Context) (string, error) {
 	return plan, nil
 }
 
-// counter returns the counter of a key that fits the rule, as the key's override and the caller's plan have it.
-func (h *holder) counter(ctx context.Context, rule *rules.Rule, key string) (ct counter, err error) {
+// counter returns the counter of a key of the rule, as the key's override and the caller's plan have it.
+func (h *holder) counter(ctx context.Context, rule *rules.Rule, keys rules.Keys) (ct counter, err error) {
 	plan, err := h.plan(ctx)
 	if err != nil {
 		return ct, err
 	}
 	var o *rules.Override
 	var told *overrideTold
-	if overrideKey, ok := rule.OverrideKeyOf(key); ok {
-		if o, told, err = h.said.limits(ctx, rule, overrideKey); err != nil {
+	if keys.Override != "" {
+		if o, told, err = h.said.limits(ctx, rule, keys.Override); err != nil {
 			return ct, fmt.Errorf("rule %s: %w", rule.Name, err)
 		}
 	}
-	ct = newCounter(rule, key, rule.Terms(h.req, plan, o, h.said.now))
+	ct = newCounter(rule, keys.Counter, rule.Terms(h.req, plan, o, h.said.now))
 	ct.override = told
 	return ct, nil
 }

@@ -128,13 +128,23 @@ func (g *ground) checkAtomic(where *places) error {
 		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), where.storeName())
 }
 
+// parseRules reads a rules document for a command that is no limiter. Where keys are hashed and the environment does not have
+// the secret, reading a key that somebody typed fails.
+func parseRules(file string, document []byte) (*rules.Set, error) {
+	set, err := rules.Parse(file, document)
+	if err == nil {
+		_ = set.UnlockKeys(os.LookupEnv)
+	}
+	return set, err
+}
+
 // readRules reads a rules file, and returns its text with it.
 func readRules(file string) (*rules.Set, []byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := rules.Parse(file, document)
+	set, err := parseRules(file, document)
 	return set, document, err
 }
 

@@ -79,7 +79,7 @@ func (f *callerFlags) holder(cmd *cobra.Command, p *placeFlags) (*ground, *holde
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := open(cmd.Context(), where, rules.Parse, slog.New(slog.DiscardHandler))
+	g, err := open(cmd.Context(), where, parseRules, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,8 +102,8 @@ func (h *holder) countersOf(ctx context.Context, name, key string) (counters []c
 		return nil, err
 	}
 	for _, rule := range candidates {
-		if key, ok := keys[rule]; ok {
-			ct, err := h.counter(ctx, rule, key)
+		if keys, ok := keys[rule]; ok {
+			ct, err := h.counter(ctx, rule, keys)
 			if err != nil {
 				return nil, err
 			}
@@ -114,18 +114,20 @@ func (h *holder) countersOf(ctx context.Context, name, key string) (counters []c
 }
 
 // keysOf returns the keys that somebody can mean. What is a key of some rules as it stands is no other key of others.
-func keysOf(candidates []*rules.Rule, text string) (map[*rules.Rule]string, error) {
-	asItIs, typed := map[*rules.Rule]string{}, map[*rules.Rule]string{}
+func keysOf(candidates []*rules.Rule, text string) (map[*rules.Rule]rules.Keys, error) {
+	asItIs, typed := map[*rules.Rule]rules.Keys{}, map[*rules.Rule]rules.Keys{}
 	var problems []error
 	for _, rule := range candidates {
-		key, err := rule.KeyFor(text)
+		keys, err := rule.KeysFor(text)
 		switch {
+		case errors.Is(err, rules.ErrLocked):
+			return nil, err
 		case err != nil:
 			problems = append(problems, err)
-		case rule.Fits(text) == nil:
-			asItIs[rule] = key
+		case keys.AsItIs:
+			asItIs[rule] = keys
 		default:
-			typed[rule] = key
+			typed[rule] = keys
 		}
 	}
 	switch {

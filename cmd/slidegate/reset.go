@@ -46,10 +46,11 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 	if err != nil {
 		return err
 	}
-	if key, err = rule.KeyFor(key); err != nil {
+	keys, err := rule.KeysFor(key)
+	if err != nil {
 		return err
 	}
-	ct, err := h.counter(ctx, rule, key)
+	ct, err := h.counter(ctx, rule, keys)
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 			Key     string `json:"key"`
 			Counter string `json:"counter"`
 			Reset   bool   `json:"reset"`
-		}{name, key, ct.charge.Key, true})
+		}{name, keys.Counter, ct.charge.Key, true})
 	}
 	p := printer{w: c.stdout}
-	p.line("rule %s has forgotten %s", name, key)
+	p.line("rule %s has forgotten %s", name, keys.Counter)
 	return p.err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ func (c *cli) validate(file string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	c.warn(set.Warnings)
+	c.warn(warnings(set))
 	return c.summarise(file, set)
 }
 
@@ -80,13 +81,22 @@ func validated(set *rules.Set, invalid rules.Errors) validation {
 	if !v.Valid {
 		return v
 	}
-	v.Warnings = append(v.Warnings, set.Warnings...)
+	v.Warnings = append(v.Warnings, warnings(set)...)
 	v.Unmatched, v.Plans = set.Unmatched.String(), append(v.Plans, set.Plans()...)
 	v.PlanOverrides, v.PlanOverrideKeys = set.Overrides(rules.PlanOverrides), set.OverrideKeys(rules.PlanOverrides)
 	for _, r := range set.Rules {
 		v.Rules = append(v.Rules, showRule(set, r))
 	}
 	return v
+}
+
+// warnings are those of the document, and what the environment has against it. A secret that is not there is none: it has to
+// be where the limiters are.
+func warnings(set *rules.Set) []string {
+	if err := set.Locked(); err != nil && !errors.Is(err, rules.ErrSecret) {
+		return append(slices.Clone(set.Warnings), err.Error())
+	}
+	return set.Warnings
 }
 
 // summarise prints what the rules come to.
@@ -151,6 +161,7 @@ func alsoSays(set *rules.Set, r *rules.Rule) string {
 	}
 	say(r.Mode == rules.Shadow, "on trial (mode: shadow)")
 	say(r.Mode == rules.Off, "off")
+	say(r.Hashed(), "keys hashed")
 	say(r.Atomic, "atomic")
 	say(r.Quiet, "no headers")
 	for i := range r.Limits {

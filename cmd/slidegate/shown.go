@@ -13,7 +13,8 @@ import (
 type ruleShown struct {
 	Name         string               `json:"name"`
 	Key          string               `json:"key"`
-	Mode         string               `json:"mode"` // enforce, shadow or off
+	Hashed       bool                 `json:"hashed,omitempty"` // tables and logs hold hashes of the keys
+	Mode         string               `json:"mode"`             // enforce, shadow or off
 	OnError      string               `json:"on_error"`
 	Atomic       bool                 `json:"atomic"`
 	Quiet        bool                 `json:"quiet,omitempty"` // clients are not told of it
@@ -58,7 +59,7 @@ type limitForm struct {
 
 func showRule(set *rules.Set, r *rules.Rule) ruleShown {
 	shown := ruleShown{
-		Name: r.Name, Key: r.Key, Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
+		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
 		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: r.RefundsOn(),
 	}
 	for i := range r.Limits {

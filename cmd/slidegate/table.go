@@ -67,6 +67,6 @@ func inForce(ctx context.Context, table *ruletable.Table, name string) (*rules.S
 	if err != nil {
 		return nil, version, err
 	}
-	set, err := rules.Parse(fmt.Sprintf("%s version %d", name, version), v.Document)
+	set, err := parseRules(fmt.Sprintf("%s version %d", name, version), v.Document)
 	return set, version, err
 }

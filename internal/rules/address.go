@@ -21,17 +21,25 @@ type clientAddress struct {
 var ErrSecret = errors.New("a secret that the rules name is not set")
 
 // Unlock takes the secrets that the document names from the environment, as os.LookupEnv does. A set without secrets needs
-// none; one with them must not be used before.
+// none; one with them must not be used before. The error is ErrSecret for one that is not there.
 func (s *Set) Unlock(lookup func(name string) (string, bool)) error {
-	if s.address.env == "" {
+	return errors.Join(s.address.unlock(lookup), s.UnlockKeys(lookup))
+}
+
+func (a *clientAddress) unlock(lookup func(name string) (string, bool)) error {
+	if a.env == "" {
 		return nil
 	}
-	secret, ok := lookup(s.address.env)
+	secret, ok := lookup(a.env)
 	if !ok || secret == "" {
-		return fmt.Errorf("client_ip: %w: set the environment variable %s", ErrSecret, s.address.env)
+		return fmt.Errorf("client_ip: %w", noSecret(a.env))
 	}
-	s.address.secret = secret
+	a.secret = secret
 	return nil
+}
+
+func noSecret(env string) error {
+	return fmt.Errorf("%w: set the environment variable %s", ErrSecret, env)
 }
 
 // Locate puts the client's address in the place of the gateway's peer, where the document says that there are proxies

@@ -188,7 +188,8 @@ func checkSet(t *testing.T, s *Set) {
 		for _, plan := range append(s.plans, "") {
 			own := checkTerms(t, r, plan, nil)
 			for key, o := range s.overrides[r.Name] {
-				if got, err := r.written().key(key); got != key {
+				about := r.written()
+				if got, err := about.read(key); got != key {
 					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.text(), got, err)
 				}
 				terms := checkTerms(t, r, plan, o)
@@ -199,8 +200,9 @@ func checkSet(t *testing.T, s *Set) {
 				}
 			}
 		}
-		if key := r.AppendKey(nil, &Request{}); r.template.fits(string(key)) != nil {
-			t.Errorf("key %q of template %q", key, r.Key)
+		key := string(r.AppendKey(nil, &Request{}))
+		if got, err := r.KeysFor(key); got.Counter != key || err != nil {
+			t.Errorf("key %q of template %q is read as %+v, %v", key, r.Key, got, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 		return errors.New(problem)
 	}
 	var all []error
-	if _, err := about.key(key); err != nil {
+	if _, err := about.read(key); err != nil {
 		all = append(all, err)
 	}
 	for _, m := range about.misfits(o) {
@@ -28,7 +28,8 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 }
 
 // OverrideKey returns the key by which requests find the overrides of a rule, or of PlanOverrides, from one that a person
-// typed: with values as they are, such as user:auth0|666, or as replays and logs print it, such as user:auth0%7C666.
+// typed: with values as they are, such as user:auth0|666, or as replays and logs print it, such as user:auth0%7C666. The
+// error is ErrLocked where the key is to be hashed and cannot be.
 func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 	about, problem := s.overridden(rule)
 	if problem != "" {
@@ -37,19 +38,30 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 	return about.key(text)
 }
 
-// OverrideKeyFor is OverrideKey for one rule.
-func (r *Rule) OverrideKeyFor(text string) (key string, err error) {
-	about, problem := r.overridden()
-	if problem != "" {
-		return "", errors.New(problem)
-	}
-	return about.key(text)
-}
-
 // overridden is what overrides are about: a rule, or the plans of callers.
 type overridden struct {
-	key     func(text string) (string, error)
+	of      string    // for people
+	keys    *template // nil where they cannot be judged
 	misfits func(*Override) []misfit
+}
+
+// read returns a key as documents hold it: before it is hashed.
+func (about *overridden) read(text string) (key string, err error) {
+	if key, err = about.keys.read(text); err != nil {
+		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.text(), err)
+	}
+	return key, nil
+}
+
+// key returns a key as requests look it up.
+func (about *overridden) key(text string) (key string, err error) {
+	if key, err = about.read(text); err != nil {
+		return "", err
+	}
+	if key, err = about.keys.kept(key); err != nil {
+		return "", fmt.Errorf("overrides of %s: %w", about.of, err)
+	}
+	return key, nil
 }
 
 // misfit is what is wrong with a field of an override.
@@ -61,7 +73,7 @@ func (s *Set) overridden(rule string) (about overridden, problem string) {
 		if s.plan.overrides == nil {
 			return about, "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}"
 		}
-		return overridden{s.plan.overrides.reader(PlanOverrides), s.planMisfits}, ""
+		return overridden{PlanOverrides, s.plan.overrides, s.planMisfits}, ""
 	}
 	if r, ok := s.Rule(rule); ok {
 		return r.overridden()
@@ -78,7 +90,7 @@ func (r *Rule) overridden() (about overridden, problem string) {
 
 // written is overridden for what the document itself says, without the rule's leave.
 func (r *Rule) written() overridden {
-	return overridden{r.overridable.reader("rule " + r.Name), r.misfits}
+	return overridden{"rule " + r.Name, r.overridable, r.misfits}
 }
 
 func (s *Set) planMisfits(o *Override) (all []misfit) {

@@ -63,6 +63,10 @@ func (d *decoder) checkSharing(r *Rule, sharing []*Rule) {
 			d.fail(d.at[r].counter, "rule %s has this counter too, and two atomic rules cannot be charged together on one: "+
 				"remove atomic from one of them, or write another counter", other.Name)
 			return
+		case r.Hashed() != other.Hashed():
+			d.fail(d.at[r].counter, "rule %s has this counter too, and only one of the two hashes its keys, so they would share nothing: "+
+				"write hash: true in both", other.Name)
+			return
 		case r.Mode != other.Mode:
 			d.fail(d.at[r].counter, "rule %s has this counter too, and what the one in shadow takes would be missing in the other: "+
 				"write another counter while it is on trial", other.Name)

@@ -13,6 +13,7 @@ import (
 type decoder struct {
 	errors Errors
 	at     map[*Rule]*places
+	hash   *keyHash // of keys; nil where the document names no secret
 }
 
 // value is a node of the document, its place, and the form that it is to have.

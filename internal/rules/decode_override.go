@@ -179,14 +179,14 @@ func (d *decoder) subject(e entry, s *Set) overridden {
 	return r.written()
 }
 
-// overridesOf decodes the overrides of one rule, by their keys as requests make them.
+// overridesOf decodes the overrides of one rule, by their keys as requests make them, before those are hashed.
 func (d *decoder) overridesOf(v value, about overridden) map[string]*Override {
 	all := map[string]*Override{}
 	lines := map[string]int{}
 	for _, e := range d.entries(v) {
 		before := len(d.errors)
 		o := d.override(e.value)
-		if about.key == nil {
+		if about.keys == nil {
 			continue
 		}
 		if len(d.errors) == before {
@@ -194,7 +194,7 @@ func (d *decoder) overridesOf(v value, about overridden) map[string]*Override {
 				d.fail(o.at[m.field], "%s", m.reason)
 			}
 		}
-		key, err := about.key(e.name)
+		key, err := about.read(e.name)
 		if err != nil {
 			d.fail(e.key, "%s", err)
 			continue

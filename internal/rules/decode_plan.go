@@ -22,7 +22,7 @@ var namedCapacities = namesTo(number(1, limit.MaxCapacity), limitName, "{request
 var plansForm = namesTo(namesTo(either(number(1, limit.MaxCapacity), oneOf([]string{unlimited}), namedCapacities), ruleName, "{api: 6000}"),
 	planName, "{pro: {api: 6000}}")
 
-func (d *decoder) planFields(p *planSource) []field {
+func (d *decoder) planFields(p *planSource, hash *value) []field {
 	return []field{
 		{name: "from", doc: "The claim that names the caller's plan, such as jwt.plan.",
 			form: text("jwt.plan"), decode: func(v value) {
@@ -32,12 +32,22 @@ func (d *decoder) planFields(p *planSource) []field {
 			}},
 		{name: "overrides", doc: "The template of the keys by which single callers have another plan, or none at all.",
 			form: text("user:{jwt.sub}"), decode: func(v value) { p.overrides = d.planKey(v) }},
+		{name: "hash", doc: "true: a hash of these keys stands in tables and logs, in the place of the keys.", at: hash,
+			form: trueOrFalse(), decode: func(v value) {
+				if h := d.hashed(v); p.overrides != nil {
+					p.overrides.hash = h
+				}
+			}},
 	}
 }
 
 func (d *decoder) plan(v value, p *planSource) {
-	if d.object(v, d.planFields(p)) && v.isEmptyMap() {
+	var hash value
+	switch ok := d.object(v, d.planFields(p, &hash)); {
+	case ok && v.isEmptyMap():
 		d.fail(v, "is empty: write from: jwt.plan, or remove it")
+	case hash.stated() && p.overrides == nil:
+		d.fail(hash, "is about the keys of overrides, and there are none: write overrides: \"user:{jwt.sub}\", or remove it")
 	}
 }
 

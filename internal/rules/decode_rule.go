@@ -97,6 +97,8 @@ func (d *decoder) ruleFields(r *Rule, at *places, taken names) []field {
 		{name: "key", doc: "What the rule counts by: text and sources in braces, such as ip:{ip} or user:{jwt.sub}.", at: &at.key,
 			form: text("\"ip:{ip}\""), decode: func(v value) { r.Key, r.template = d.key(v) },
 			missing: "write what to count by, such as key: \"ip:{ip}\""},
+		{name: "hash", doc: "true: a hash of the key stands in tables and logs, in the place of the key.",
+			form: trueOrFalse(), decode: func(v value) { r.template.hash = d.hashed(v) }},
 		{name: "trusted", doc: "Sources of the key that the client fills in and the backend verifies, such as path.partner.",
 			form: someOf(text("path.partner")), decode: func(v value) { at.trusted = d.trusted(v) }},
 		{name: "overrides", doc: "true, or a template of its own keys: single keys may have other limits.", at: &at.overrides,
@@ -151,6 +153,7 @@ func (d *decoder) overridable(v value, r *Rule, trusted []verified) {
 		return
 	}
 	_, t := d.key(v)
+	t.hash = r.template.hash
 	r.overrideBy(&t, trusted)
 }
 

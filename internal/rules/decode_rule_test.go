@@ -158,6 +158,9 @@ func TestCounters(t *testing.T) {
 			`rules[0].counter: "b" is the name of the rule in line 1, which would not know: write counter: b there too, or another name`},
 		{"both atomic", rule("a", ", counter: x, atomic: true") + ", " + rule("b", ", counter: x, atomic: true"),
 			"rules[1].counter: rule a has this counter too, and two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"},
+		{"hashed in both", rule("a", ", counter: x, hash: true") + ", " + rule("b", ", counter: x, hash: true"), ""},
+		{"one hashed", rule("a", ", counter: x") + ", " + rule("b", ", counter: x, hash: true"),
+			"rules[1].counter: rule a has this counter too, and only one of the two hashes its keys, so they would share nothing: write hash: true in both"},
 		{"one in shadow", rule("a", ", counter: x") + ", " + rule("b", ", counter: x, mode: shadow"),
 			"rules[1].counter: rule a has this counter too, and what the one in shadow takes would be missing in the other: write another counter while it is on trial"},
 
@@ -172,7 +175,11 @@ func TestCounters(t *testing.T) {
 		{"by one more word of the client", keyed("a", "'{header.x}|{header.y}'", "") + ", " + keyed("b", "'{header.x}|{ip}'", ""),
 			"rules[1].counter: rule a has this counter too, and {header.y} in the key of a is the client's own word, so a client could use up the counters of others: count by the same sources in both, or write another counter"},
 	} {
-		s, err := read(t, "f", "rules: ["+tt.rules+"]")
+		document := "rules: [" + tt.rules + "]"
+		if strings.Contains(document, "hash: true") {
+			document = "hash_secret: {env: E, check: 1a2b3c4d}\n" + document
+		}
+		s, err := read(t, "f", document)
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)

@@ -26,11 +26,13 @@ func Parse(file string, document []byte) (*Set, error) {
 
 func (d *decoder) set(v value) *Set {
 	s := &Set{Instances: defaultInstances}
-	var plan, plans value
-	d.object(v, d.setFields(s, &plan, &plans))
+	var secret, plan, plans value
+	d.object(v, d.setFields(s, &secret, &plan, &plans))
 	switch {
 	case s.plan.from.source != literal && !plans.stated():
 		d.fail(plan, "names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}")
+	case s.hash != nil && !s.hashesKeys():
+		d.fail(secret, "is not used: write hash: true in a rule or in plan, or remove it")
 	case plans.stated() && !plan.stated():
 		d.fail(plans, "nothing says which plan a caller has: write plan: {from: jwt.plan}")
 	}
@@ -40,9 +42,9 @@ func (d *decoder) set(v value) *Set {
 	return s
 }
 
-var setForm = mapOf(func() []field { return new(decoder).setFields(&Set{}, nil, nil) })
+var setForm = mapOf(func() []field { return new(decoder).setFields(&Set{}, nil, nil, nil) })
 
-func (d *decoder) setFields(s *Set, plan, plans *value) []field {
+func (d *decoder) setFields(s *Set, secret, plan, plans *value) []field {
 	onError := OnErrorLocal
 	return []field{
 		{name: "defaults", doc: "What holds for rules that do not say otherwise.",
@@ -57,8 +59,11 @@ func (d *decoder) setFields(s *Set, plan, plans *value) []field {
 			form: listOf(selectorForm, "[{cidrs: [198.51.100.0/24]}]"), decode: func(v value) { s.deny = d.selectors(v) }},
 		{name: "skip", doc: "Requests that no rule is asked about; any entry is enough.",
 			form: listOf(selectorForm, "[{methods: [GET], route: /health}]"), decode: func(v value) { s.skip = d.selectors(v) }},
+		{name: "hash_secret", doc: "The secret by which keys are hashed, where a rule or plan says hash: true.", at: secret,
+			form:   mapOf(func() []field { return d.keyHashFields(&keyHash{}) }),
+			decode: func(v value) { d.hash = d.keyHash(v); s.hash = d.hash }},
 		{name: "plan", doc: "How to find out which plan a caller has.", at: plan,
-			form:   mapOf(func() []field { return d.planFields(&s.plan) }),
+			form:   mapOf(func() []field { return d.planFields(&s.plan, nil) }),
 			decode: func(v value) { d.plan(v, &s.plan) }},
 		{name: "rules", doc: "The rules: all that cover a request apply, charged in this order.",
 			form:    listOf(ruleForm, "[{name: per-ip, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]"),

@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -65,11 +63,14 @@ func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override
 
 // OverrideKeys returns the template of the keys of a rule's overrides, or of PlanOverrides; "" where there are none.
 func (s *Set) OverrideKeys(rule string) string {
-	t := s.plan.overrides
+	return s.overrideKeys(rule).text()
+}
+
+func (s *Set) overrideKeys(rule string) *template {
 	if r, ok := s.Rule(rule); ok {
-		t = r.overridable
+		return r.overridable
 	}
-	return t.text()
+	return s.plan.overrides
 }
 
 // RefundsOn returns the statuses that give back what the rule took, as documents write them: "404", "5xx", "500-503".
@@ -88,56 +89,4 @@ func (r *Rule) AnchorFrom(i int) string {
 		}
 	}
 	return ""
-}
-
-// KeyFor returns the key by which the rule counts, from one that a person typed: with values as they are, or as replays and
-// logs print it.
-func (r *Rule) KeyFor(text string) (key string, err error) {
-	key, err = r.template.read(text, r.template.pattern("(.+?)"), r.template.pattern("(.+)"))
-	if err != nil {
-		return "", fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", text, r.Name, r.Key, err)
-	}
-	return key, nil
-}
-
-// OverrideKeyOf returns the key by which overrides of one of the rule's own keys are found. It is ok where the one can be
-// read out of the other: not where the rule has no overrides, nor where their keys hold more than the rule's.
-func (r *Rule) OverrideKeyOf(key string) (overrideKey string, ok bool) {
-	switch {
-	case r.overridable == nil || r.Fits(key) != nil:
-		return "", false
-	case slices.Equal(r.overridable.parts, r.template.parts):
-		return key, true
-	case len(key) == MaxKey:
-		return "", false // it is hashed
-	}
-	values := r.template.values(key)
-	var dst []byte
-	for _, p := range r.overridable.parts {
-		value, ok := values[p]
-		if p.source == literal {
-			value, ok = p.text, true
-		}
-		if !ok {
-			return "", false
-		}
-		dst = append(dst, value...)
-	}
-	return string(bounded(dst, 0)), true
-}
-
-// values reads a key that fits the template apart. Values are as keys have them, escaped.
-func (t *template) values(key string) map[part]string {
-	values := map[part]string{}
-	for _, p := range t.parts {
-		n := len(p.text)
-		if p.source != literal {
-			if n = strings.IndexAny(key, ":|"); n < 0 {
-				n = len(key)
-			}
-			values[p] = key[:n]
-		}
-		key = key[n:]
-	}
-	return values
 }

@@ -148,8 +148,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestOverrideKeyOf reads, out of the keys of all kinds of requests, the key of their overrides.
-func TestOverrideKeyOf(t *testing.T) {
+// TestKeysForOverrides reads, out of the keys of all kinds of requests, the key of their overrides.
+func TestKeysForOverrides(t *testing.T) {
 	s := parse(t, describable)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a|b", "user:7", strings.Repeat("x", 600)}))
@@ -159,31 +159,22 @@ func TestOverrideKeyOf(t *testing.T) {
 		}
 		for _, r := range s.Rules {
 			key := string(r.AppendKey(nil, &req))
-			if again, err := r.KeyFor(key); again != key || err != nil {
-				t.Errorf("rule %s: key %q is read as %q, %v", r.Name, key, again, err)
+			keys, err := r.KeysFor(key)
+			if keys.Counter != key || !keys.AsItIs || err != nil {
+				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, key, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
-			got, ok := r.OverrideKeyOf(key)
-			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); ok != readable {
-				t.Errorf("rule %s: the key of overrides can be read out of %q: %t, want %t", r.Name, key, ok, readable)
+			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); (keys.Override != "") != readable {
+				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, key, keys.Override, readable)
 			}
-			if ok && got != string(want) {
-				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, got, want)
+			if keys.Override != "" && keys.Override != string(want) {
+				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, keys.Override, want)
 			}
 		}
 	})
 }
 
-func TestOverrideKeyOfWhatIsNoKey(t *testing.T) {
-	s := parse(t, describable)
-	for _, key := range []string{"", "user", "tenant:a", "tenant:a|b|c|d"} {
-		if got, ok := s.Rules[0].OverrideKeyOf(key); ok {
-			t.Errorf("%q: %q", key, got)
-		}
-	}
-}
-
-func TestKeyFor(t *testing.T) {
+func TestKeysFor(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, typed, want, problem string }{
 		{"chat", "user:7", "user:7", ""},
@@ -196,9 +187,9 @@ func TestKeyFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		got, err := r.KeyFor(tt.typed)
-		if got != tt.want || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
-			t.Errorf("%s of rule %s: %q, %v; want %q, %q", tt.typed, tt.rule, got, err, tt.want, tt.problem)
+		keys, err := r.KeysFor(tt.typed)
+		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
+			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}
 	}
 }

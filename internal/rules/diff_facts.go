@@ -78,8 +78,9 @@ func (s *Set) facts() []fact {
 		{"defaults.instances", strconv.Itoa(s.Instances)},
 		{"client_ip", s.address.text()},
 		{"unmatched", s.Unmatched.String()},
+		{"hash_secret", s.hash.fact()},
 		{"plan.from", s.PlanSource()},
-		{"plan.overrides", s.plan.overrides.text()},
+		{"plan.overrides", s.plan.overrides.kinds()},
 		{"plans", sorted(s.plans)},
 	}
 }
@@ -106,6 +107,21 @@ func (t *template) text() string {
 		}
 	}
 	return b.String()
+}
+
+// kinds is text for keys that are told apart by what their hashes are made with.
+func (t *template) kinds() string {
+	if t == nil || t.hash == nil {
+		return t.text()
+	}
+	return t.text() + " hashed by " + t.hash.check
+}
+
+func (h *keyHash) fact() string {
+	if h == nil {
+		return ""
+	}
+	return flow([]fact{{"env", word(h.env)}, {"check", h.check}})
 }
 
 // ofRoutes reports whether the template's keys tell routes apart: then they may hold the pattern that was matched, and the
@@ -170,14 +186,14 @@ func (r *Rule) facts() []fact {
 	facts := []fact{
 		{"when", r.when.text(r.template.ofRoutes() || r.overridable.ofRoutes())},
 		{"unless", r.unless.text(false)},
-		{"key", r.template.text()},
+		{"key", r.template.kinds()},
 		{"counter", onlyIf(r.prefix != r.Name+"|", strings.TrimSuffix(r.prefix, "|"))},
 		{"atomic", onlyIf(r.Atomic, "true")},
 		{"on_error", r.OnError.String()},
 		{"mode", r.Mode.String()},
 		{"headers", onlyIf(r.Quiet, "off")},
 		{"refund_on", sorted(refunds)},
-		{fieldOverrides, onlyIf(r.TakesOverrides(), r.overridable.text()+onlyIf(r.lowersOnly, ", to lower alone"))},
+		{fieldOverrides, onlyIf(r.TakesOverrides(), r.overridable.kinds()+onlyIf(r.lowersOnly, ", to lower alone"))},
 		{"cost", r.otherCost()},
 	}
 	for _, plan := range slices.Sorted(maps.Keys(r.plans)) {
@@ -224,12 +240,12 @@ func (r *Rule) summary() string {
 func (r *Rule) counterNames(o *Override) string {
 	shape := suffix(r.Limits)
 	if o != nil && o.Limits != nil {
-		return r.prefix + r.template.text() + suffix(o.Limits) + r.matched()
+		return r.prefix + r.template.kinds() + suffix(o.Limits) + r.matched()
 	}
 	for i := range r.anchors { // the day is part of the shape
 		shape += r.anchors[i].text()
 	}
-	return r.prefix + r.template.text() + shape + r.matched()
+	return r.prefix + r.template.kinds() + shape + r.matched()
 }
 
 // withRoute stands before the patterns that a {route} of a key may be, where the gateway names none.

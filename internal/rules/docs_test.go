@@ -49,7 +49,8 @@ func TestDocumentation(t *testing.T) {
 // tables are what the tables put before the names of fields, by the place of the fields in the schema.
 var tables = map[string]string{
 	"": "", "/properties/defaults": "defaults.", "/properties/client_ip": "client_ip.", "/properties/client_ip/properties/secret": "client_ip.secret.",
-	"/$defs/selector": "when.", "/properties/plan": "plan.", "/properties/rules/items": "rules[].", "/$defs/cost/anyOf/1": "cost.", "/$defs/limit": "limits[].",
+	"/properties/hash_secret": "hash_secret.",
+	"/$defs/selector":         "when.", "/properties/plan": "plan.", "/properties/rules/items": "rules[].", "/$defs/cost/anyOf/1": "cost.", "/$defs/limit": "limits[].",
 	"/$defs/limit/properties/anchor/anyOf/1": "anchor.", "/$defs/override": "overrides.", "/$defs/overrideLimit": "limits[].", "/$defs/planOverride": "overrides.",
 }
 
@@ -97,7 +98,7 @@ func TestDocumentedExamples(t *testing.T) {
 	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
 		examples += example[1]
 	}
-	for _, word := range []string{"client_ip:", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
+	for _, word := range []string{"client_ip:", "hash_secret:", "hash: true", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
 		"refund_on:", "candidate:", "anchor: {from:", "atomic:", "until:", "why:", "deny: true", "unlimited: true", "limits: [{", "unlimited,"} {
 		if !strings.Contains(examples, word) {
 			t.Errorf("no example has %s", word)

@@ -6,13 +6,10 @@ import (
 	"strings"
 )
 
-// fits reports why the template can never have made a key; nil if it can have.
+// fits reports why the template can never have made a key, hashed ones aside; nil if it can have.
 func (t *template) fits(key string) error {
-	if len(key) > MaxKey {
-		return fmt.Errorf("a key is at most %d bytes long", MaxKey)
-	}
-	if len(key) == MaxKey {
-		return fitsHashed(key)
+	if t.hash == nil && len(key) >= MaxKey {
+		return fitsCut(key)
 	}
 	rest := key
 	for _, p := range t.parts {
@@ -39,7 +36,10 @@ func (t *template) fits(key string) error {
 	return nil
 }
 
-func fitsHashed(key string) error {
+func fitsCut(key string) error {
+	if len(key) > MaxKey {
+		return fmt.Errorf("a key is at most %d bytes long", MaxKey)
+	}
 	if key[hashedPrefix] != '~' || strings.Trim(key[hashedPrefix+1:], "0123456789abcdef") != "" {
 		return fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxKey, hashDigits)
 	}

@@ -31,6 +31,7 @@ type Grant struct {
 	Limit string    // its name, "" for a rule's only limit
 	Add   int64     // units, above 0
 	Until time.Time // when it ends
+	From  time.Time // when it was given, for replays: limiters, whose clocks may be late, do not wait for it
 }
 
 // InForce reports whether the override says anything at a moment, its grants aside.

@@ -63,11 +63,10 @@ func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool)
 // anything to look up elsewhere.
 func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.writtenOnly }
 
-// key appends the key of a request that the selector covers, hashed where it is too long.
-func (t *template) key(dst []byte, req *Request, s *selector) []byte {
-	start := len(dst)
-	return bounded(t.append(dst, req, s), start)
-}
-
 // Override returns what the document itself says of a key; nil for nothing. rule may be PlanOverrides.
-func (s *Set) Override(rule, key string) *Override { return s.overrides[rule][key] }
+func (s *Set) Override(rule, key string) *Override {
+	if hashed, ok := s.hashed[rule]; ok {
+		return hashed[key]
+	}
+	return s.overrides[rule][key]
+}

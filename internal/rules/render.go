@@ -28,7 +28,17 @@ func bounded(dst []byte, start int) []byte {
 	return hex.AppendEncode(dst, sum[:hashDigits/2])
 }
 
-// append appends the key of a request that the selector covers.
+// key appends the key of a request that the selector covers, as counters, tables and logs have it.
+func (t *template) key(dst []byte, req *Request, s *selector) []byte {
+	if t.hash != nil {
+		var whole [256]byte
+		return t.hash.append(dst, t.append(whole[:0], req, s))
+	}
+	start := len(dst)
+	return bounded(t.append(dst, req, s), start)
+}
+
+// append appends the key of a request that the selector covers, whole.
 //
 // A value that is empty counts as lacking: a gateway may drop an empty field or add one, few backends can tell the two
 // apart, and a stage or a path parameter has no other way to be absent. So requests share a counter only where all their

@@ -6,7 +6,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -66,12 +65,15 @@ type Set struct {
 	address        clientAddress
 	plan           planSource
 	plans          []string                        // their names
-	overrides      map[string]map[string]*Override // of the document, by rule (or PlanOverrides) and key
+	overrides      map[string]map[string]*Override // of the document, by rule (or PlanOverrides) and key before it is hashed
+	hash           *keyHash                        // of keys; nil for none
+	hashed         map[string]map[string]*Override // the overrides whose keys are hashed, by rule and hash
 }
 
 // prepare makes what requests are looked up in. Parse does so once all else is as it stays.
 func (s *Set) prepare() {
 	s.banned, s.spared, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
+	s.hashOverrides()
 }
 
 // Banned reports whether an entry of deny covers the request. Nothing lifts a ban.
@@ -150,6 +152,9 @@ func (r *Rule) Matches(req *Request) bool {
 	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
 }
 
+// Hashed reports whether tables and logs hold hashes of the rule's keys.
+func (r *Rule) Hashed() bool { return r.template.hash != nil }
+
 // Enforced reports whether the rule is in force.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
 
@@ -168,17 +173,7 @@ func (r *Rule) Settles() bool {
 }
 
 // AppendKey appends the key that the rule counts this request by. The request must be one that the rule matches. The key
-// is printable ASCII and at most MaxKey bytes long.
+// is printable ASCII and at most MaxKey bytes long; where the rule says hash: true, it tells nothing of the request.
 func (r *Rule) AppendKey(dst []byte, req *Request) []byte {
-	start := len(dst)
-	dst = r.template.append(dst, req, &r.when)
-	return bounded(dst, start)
-}
-
-// Fits returns an error for a key that the rule can never have made, typed by a person as replays and logs print it.
-func (r *Rule) Fits(key string) error {
-	if err := r.template.fits(key); err != nil {
-		return fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", key, r.Name, r.Key, err)
-	}
-	return nil
+	return r.template.key(dst, req, &r.when)
 }

@@ -111,6 +111,7 @@ var placesOfFields = []struct{ pointer, document string }{
 	{"/properties/defaults", "{defaults: {FIELD}, rules: []}"},
 	{"/properties/client_ip", "{client_ip: {FIELD, trusted_hops: 1}, rules: []}"},
 	{"/properties/client_ip/properties/secret", "{client_ip: {header: x, secret: {FIELD, header: y, env: E}}, rules: []}"},
+	{"/properties/hash_secret", "{hash_secret: {FIELD, env: E, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"},
 	{"/$defs/selector", "{deny: [{FIELD, methods: GET}], rules: []}"},
 	{"/$defs/selector", "{skip: [{FIELD, methods: GET}], rules: []}"},
 	{"/properties/plan", "{plan: {FIELD, overrides: '{apikey}'}, rules: []}"},

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // maxTemplate is the length of the longest key template, in bytes.
@@ -13,6 +14,8 @@ const maxTemplate = 256
 type template struct {
 	parts  []part
 	client []string // the sources that the client fills, as written
+	hash   *keyHash // what stands in the place of the keys; nil for themselves
+	typed  func() *typedForms
 }
 
 func isSeparator(c byte) bool { return c == ':' || c == '|' }
@@ -41,6 +44,8 @@ func parseTemplate(text string) (t template, problems []string) {
 		}
 		rest = tail
 	}
+	untyped := t
+	t.typed = sync.OnceValue(untyped.forms)
 	return t, problems
 }
 

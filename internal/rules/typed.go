@@ -5,24 +5,42 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"strings"
 )
 
 // longestTyped bounds the time that it takes to read a key, in bytes. What a person types is far shorter.
 const longestTyped = 16 << 10
 
-// reader returns a function that reads the keys of overrides as people write them. of names what they belong to.
-func (t *template) reader(of string) func(text string) (key string, err error) {
-	short, long := t.pattern("(.+?)"), t.pattern("(.+)")
-	return func(text string) (string, error) {
-		key, err := t.read(text, short, long)
-		if err != nil {
-			return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, of, t.text(), err)
-		}
-		return key, nil
+// whole returns a key as it is before it is hashed: cut, where it never is.
+func (t *template) whole(key []byte) string {
+	if t.hash == nil {
+		key = bounded(key, 0)
 	}
+	return string(key)
 }
 
-// pattern matches keys with any text for the values.
+// kept returns what counters, tables and logs have in the place of a key that read returned. The error is ErrLocked.
+func (t *template) kept(key string) (string, error) {
+	switch {
+	case t.hash == nil || isHashed(key):
+		return key, nil
+	case t.hash.locked() != nil:
+		return "", fmt.Errorf("%w: %w, or give the key as logs print it, %s...", ErrLocked, t.hash.locked(), hmacPrefix)
+	}
+	return string(t.hash.append(nil, []byte(key))), nil
+}
+
+// typedForms match keys with any text for the values: as short as it can be at the left, and as long.
+type typedForms struct{ short, long *regexp.Regexp }
+
+// forms returns them, made once for a template that is good.
+func (t *template) forms() *typedForms {
+	if t.typed != nil {
+		return t.typed()
+	}
+	return &typedForms{t.pattern("(.+?)"), t.pattern("(.+)")}
+}
+
 func (t *template) pattern(value string) *regexp.Regexp {
 	expr := "(?s)^"
 	for _, p := range t.parts {
@@ -35,25 +53,28 @@ func (t *template) pattern(value string) *regexp.Regexp {
 	return regexp.MustCompile(expr + "$")
 }
 
-// read returns the key that a person means: one as replays and logs print it, or one with values as they are. short and
-// long match with the values at the left as short as they can be, and as long. Where those differ, the text could be read
-// in several ways, and is no key.
-func (t *template) read(text string, short, long *regexp.Regexp) (key string, err error) {
+// read returns the key that a person means: one as replays and logs print it, or one with values as they are. Where it makes
+// a difference whether the values at the left are as short as they can be or as long, the text could be read in several ways,
+// and is no key. Of a rule that hashes its keys it returns the key before that, unless the text is a hash.
+func (t *template) read(text string) (key string, err error) {
 	if len(text) > longestTyped {
 		return "", fmt.Errorf("a key is at most %d bytes long", longestTyped)
 	}
-	misfit := t.fits(text)
+	if t.hash != nil && strings.HasPrefix(text, hmacPrefix) {
+		return text, fitsHash(text)
+	}
+	misfit, forms := t.fits(text), t.forms()
 	switch {
-	case misfit == nil && len(text) == MaxKey:
-		return text, nil // hashed: what it was made from is not known
+	case misfit == nil && t.hash == nil && len(text) == MaxKey:
+		return text, nil // its end is a hash: what it was made from is not known
 	case misfit == nil:
-		return t.spell(short.FindStringSubmatch(text)[1:], unescape)
-	case hasEscape(text) || !short.MatchString(text):
+		return t.spell(forms.short.FindStringSubmatch(text)[1:], unescape)
+	case hasEscape(text) || !forms.short.MatchString(text):
 		return "", misfit // where some of it is escaped, all of it has to be
 	}
 	asItIs := func(value string) string { return value }
-	key, err = t.spell(short.FindStringSubmatch(text)[1:], asItIs)
-	other, otherErr := t.spell(long.FindStringSubmatch(text)[1:], asItIs)
+	key, err = t.spell(forms.short.FindStringSubmatch(text)[1:], asItIs)
+	other, otherErr := t.spell(forms.long.FindStringSubmatch(text)[1:], asItIs)
 	switch {
 	case err != nil:
 		return other, otherErr
@@ -86,7 +107,7 @@ func (t *template) spell(values []string, decode func(string) string) (string, e
 			key = appendValue(key, decode(typed))
 		}
 	}
-	return string(bounded(key, 0)), nil
+	return t.whole(key), nil
 }
 
 // parseTypedAddr reads an address, or the /64 network by which an IPv6 one counts.

@@ -6,6 +6,11 @@ import (
 	"testing"
 )
 
+// overrideKey reads a key as Set.OverrideKey does, of one rule.
+func overrideKey(r *Rule, text string) (string, error) {
+	return (&Set{Rules: []*Rule{r}}).OverrideKey(r.Name, text)
+}
+
 // What a person writes as the key of an override, and the key that the requests it is meant for have.
 func TestOverrideKey(t *testing.T) {
 	const address = "{ip} is an address, such as 203.0.113.9, or the /64 network of one, such as 2001:db8::/64"
@@ -59,7 +64,7 @@ func TestOverrideKey(t *testing.T) {
 		{"user:{jwt.sub}", "user:" + strings.Repeat("a", 16<<10), "", "a key is at most 16384 bytes long"},
 	} {
 		r := parseRule(t, "key: x, overrides: '"+tt.template+"'")
-		got, err := r.OverrideKeyFor(tt.text)
+		got, err := overrideKey(r, tt.text)
 		if tt.why == "" && (err != nil || got != tt.want) {
 			t.Errorf("%.60q of %s: %q, %v; want %q", tt.text, tt.template, got, err, tt.want)
 		}
@@ -75,7 +80,7 @@ func TestOverrideKeyHashed(t *testing.T) {
 	name := strings.Repeat("a|", 400)
 	want, _ := r.AppendOverrideKey(nil, &Request{Headers: map[string][]string{"X": {name}}})
 	for _, text := range []string{"user:" + name, string(want)} {
-		if got, err := r.OverrideKeyFor(text); err != nil || got != string(want) {
+		if got, err := overrideKey(r, text); err != nil || got != string(want) {
 			t.Errorf("%.20s… reads %.20s…, %v", text, got, err)
 		}
 	}
@@ -101,7 +106,7 @@ func TestOverrideKeyOfSet(t *testing.T) {
 		t.Errorf("without plans: %v", err)
 	}
 	if plain, _ := s.Rule("plain"); plain != nil {
-		if _, err := plain.OverrideKeyFor("ip:203.0.113.9"); err == nil || err.Error() != "rule plain does not say that it has overrides: write overrides: true in the rule" {
+		if _, err := overrideKey(plain, "ip:203.0.113.9"); err == nil || err.Error() != "rule plain does not say that it has overrides: write overrides: true in the rule" {
 			t.Errorf("of the rule itself: %v", err)
 		}
 	}
@@ -122,11 +127,11 @@ func FuzzOverrideKey(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		r := Rule{Name: "r", overridable: &tmpl}
+		r := &Rule{Name: "r", overridable: &tmpl}
 		addr, _ := netip.ParseAddr(ip)
 		req := &Request{IP: addr, Headers: map[string][]string{"A": {a}, "B": {b}}, Method: a, Stage: b}
 		want, _ := r.AppendOverrideKey(nil, req)
-		if got, err := r.OverrideKeyFor(string(want)); err != nil || got != string(want) {
+		if got, err := overrideKey(r, string(want)); err != nil || got != string(want) {
 			t.Errorf("key %q of %q reads %q, %v", want, text, got, err)
 		}
 		var typed strings.Builder
@@ -139,7 +144,7 @@ func FuzzOverrideKey(f *testing.F) {
 			typed.WriteString(value)
 			plainly = plainly && value != "" && value != "-" && !hasEscape(value) && p.source != fromRoute
 		}
-		got, err := r.OverrideKeyFor(typed.String())
+		got, err := overrideKey(r, typed.String())
 		if plainly && !hasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != MaxKey {
 			t.Errorf("%q of %q reads %q, want %q", typed.String(), text, got, want)
 		}

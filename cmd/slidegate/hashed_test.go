@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+// TestHashedKeys gives the keys of a rule that hashes them as people do, and finds none of them in the tables.
+func TestHashedKeys(t *testing.T) {
+	t.Setenv("KEY_SECRET", "correct horse battery staple")
+	client := dynamotest.Connect(t)
+	rules, _ := published(t, client, "testdata/hashed.yaml")
+	counters := dynamotest.Counters(t, client)
+	const note = " --rules dynamodb://TABLE --who jo --why 'ticket 7'"
+	at := " --rules dynamodb://TABLE --store dynamodb://" + counters
+	text := session(t, rules,
+		"rules validate testdata/hashed.yaml",
+		"overrides set by-mail mail:ann@example.com --capacity 20000"+note,
+		"overrides set by-tenant tenant:acme --capacity 30000"+note,
+		"overrides set plan mail:eve@example.com --deny"+note,
+		"grant by-mail mail:ann@example.com +500 --for 1h"+note,
+		"overrides list by-mail --rules dynamodb://TABLE",
+		"explain GET / --claim email=ann@example.com --claim tenant=acme"+at,
+		"replay testdata/hashed.jsonl --decisions -"+at,
+		"inspect mail:ann@example.com"+at,
+		"inspect 'tenant:acme|mail:ann@example.com'"+at,
+		"inspect mail:bob@example.com"+at,
+		"inspect %hmac-9d3e7a78a46f7b7b5e2a1e0d8a1d8f57"+at,
+		"inspect %hmac-9d3e7a"+at,
+		"reset by-mail mail:ann@example.com"+at,
+	)
+	t.Setenv("KEY_SECRET", "another secret, of another stage")
+	text += session(t, rules,
+		"rules validate testdata/hashed.yaml",
+		"inspect mail:ann@example.com"+at,
+		"overrides set by-mail mail:ann@example.com --capacity 1"+note,
+		"replay testdata/hashed.jsonl"+at,
+		"serve"+at,
+	)
+	os.Unsetenv("KEY_SECRET")
+	text += session(t, rules,
+		"rules validate testdata/hashed.yaml",
+		"inspect mail:ann@example.com"+at,
+		"inspect %hmac-9d3e7a78a46f7b7b5e2a1e0d8a1d8f57"+at,
+		"explain GET / --claim email=ann@example.com"+at,
+		"serve"+at,
+	)
+	golden(t, "hashed", strings.ReplaceAll(text, counters, "COUNTERS"))
+	for _, table := range []string{rules, counters} {
+		page, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+		if err != nil || len(page.Items) == 0 {
+			t.Fatalf("%d items of %s, error %v", len(page.Items), table, err)
+		}
+		for _, item := range page.Items {
+			if text := fmt.Sprintf("%q", spelled(item)); strings.Contains(text, "@example") || strings.Contains(text, "acme") {
+				t.Errorf("table %s holds %s", table, text)
+			}
+		}
+	}
+}
+
+// spelled returns the texts of an item.
+func spelled(item map[string]types.AttributeValue) (texts []string) {
+	for name, value := range item {
+		if s, ok := value.(*types.AttributeValueMemberS); ok {
+			texts = append(texts, name+"="+s.Value)
+		}
+	}
+	return texts
+}

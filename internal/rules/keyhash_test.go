@@ -1,0 +1,247 @@
+package rules
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	keySecret = "correct horse battery staple"
+	// hashing has a hashed twin of each of its rules.
+	hashing = `
+hash_secret: {env: KEYS, check: c4bbcb1f}
+plan: {overrides: "user:{jwt.sub}", hash: true}
+rules:
+  - {name: api, key: "tenant:{jwt.tenant}|user:{jwt.sub}", overrides: "tenant:{jwt.tenant}", limits: [{capacity: 9, window: 60s}]}
+  - {name: api-hashed, hash: true, key: "tenant:{jwt.tenant}|user:{jwt.sub}", overrides: "tenant:{jwt.tenant}", limits: [{capacity: 9, window: 60s}]}
+  - {name: own, key: "{jwt.sub}", overrides: true, limits: [{capacity: 9, window: 60s}]}
+  - {name: own-hashed, hash: true, key: "{jwt.sub}", overrides: true, limits: [{capacity: 9, window: 60s}]}
+overrides:
+  plan: {"user:a|b": {deny: true}}
+  api: {"tenant:acme": {capacity: 20}}
+  api-hashed: {"tenant:acme": {capacity: 20}, "%hmac-00112233445566778899aabbccddeeff": {capacity: 30}}
+`
+)
+
+func keys(name string) (string, bool) { return keySecret, name == "KEYS" }
+
+func unlocked(t testing.TB, document string) *Set {
+	t.Helper()
+	s := parse(t, document)
+	if err := s.Unlock(keys); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The hashes are those of printf %s KEY | openssl dgst -sha256 -hmac "$KEYS", cut to 32 digits.
+func TestHashedKeys(t *testing.T) {
+	s := unlocked(t, hashing)
+	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
+	for name, want := range map[string][2]string{
+		"api":        {"tenant:acme|user:a%7Cb", "tenant:acme"},
+		"api-hashed": {"%hmac-881fd72b699a5625724180eb42064d2e", "%hmac-a6ac0e204434eb3e1d750b72407925dd"},
+		"own-hashed": {"%hmac-ca6cc46d28170f95a2aa7c804926426a", "%hmac-ca6cc46d28170f95a2aa7c804926426a"},
+	} {
+		r, _ := s.Rule(name)
+		override, _ := r.AppendOverrideKey([]byte("before "), req)
+		if got := [2]string{string(r.AppendKey(nil, req)), strings.TrimPrefix(string(override), "before ")}; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if key, _ := s.AppendPlanKey(nil, req); string(key) != "%hmac-832a9a2376e9d090d5075069cb45c94c" {
+		t.Errorf("plan: %q", key)
+	}
+}
+
+// What the document says of a key is found by its hash.
+func TestHashedOverrides(t *testing.T) {
+	s := unlocked(t, hashing)
+	for _, tt := range []struct {
+		rule, key string
+		want      int64
+	}{
+		{"api", "tenant:acme", 20},
+		{"api-hashed", "tenant:acme", 20},
+		{"api-hashed", "tenant:other", 0},
+		{"api-hashed", "%hmac-00112233445566778899aabbccddeeff", 30},
+	} {
+		key, err := s.OverrideKey(tt.rule, tt.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		if o := s.Override(tt.rule, key); o != nil {
+			got = o.Capacity[""]
+		}
+		if got != tt.want {
+			t.Errorf("%s of %s, which is %s: capacity %d, want %d", tt.key, tt.rule, key, got, tt.want)
+		}
+	}
+	if o := s.Override("api-hashed", "tenant:acme"); o != nil {
+		t.Error("a key that was not hashed finds an override")
+	}
+	key, _ := s.AppendPlanKey(nil, user("GET", "/", map[string]any{"sub": "a|b"}))
+	if _, denied, _ := s.Standing(&Request{}, s.Override(PlanOverrides, string(key)), true); !denied {
+		t.Error("the override of the plan is not found")
+	}
+}
+
+// Two callers share a counter with hashes where they do without, and nowhere else.
+func TestHashedKeysTellApart(t *testing.T) {
+	s := unlocked(t, hashing)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a", "a|b", "a%7Cb", strings.Repeat("x", 600), strings.Repeat("x", 601)}))
+		var seen [4][2]string
+		for i := range 2 {
+			req := user("GET", "/", map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub")})
+			for j, r := range s.Rules {
+				seen[j][i] = string(r.AppendKey(nil, req))
+				if key := seen[j][i]; r.Hashed() != isHashed(key) || r.Hashed() && fitsHash(key) != nil {
+					t.Fatalf("rule %s: key %q", r.Name, key)
+				}
+			}
+		}
+		for _, j := range []int{0, 2} {
+			plain, hashed := seen[j], seen[j+1]
+			if (plain[0] == plain[1]) != (hashed[0] == hashed[1]) {
+				t.Errorf("keys %q, hashed %q", plain, hashed)
+			}
+		}
+	})
+}
+
+// What a person types finds the keys that requests have, whether it is the key with values as they are, as a rule without
+// hashes would print it, or its hash.
+func TestTypedKeysAreHashed(t *testing.T) {
+	s := unlocked(t, hashing)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringN(1, 20, -1), rapid.SampledFrom([]string{"", "-", "a|b", strings.Repeat("x", 600)}))
+		req := user("GET", "/", map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub")})
+		for i, hashed := range s.Rules {
+			if !hashed.Hashed() {
+				continue
+			}
+			want := string(hashed.AppendKey(nil, req))
+			override, _ := hashed.AppendOverrideKey(nil, req)
+			plain := string(s.Rules[i-1].AppendKey(nil, req))
+			if len(plain) < MaxKey {
+				if got, err := hashed.KeysFor(plain); err != nil || got.Counter != want || got.Override != string(override) || !got.AsItIs {
+					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
+				}
+			}
+			own := map[bool]string{true: want}[hashed.Name == "own-hashed"] // another template's key is not known of a hash
+			if got, err := hashed.KeysFor(want); err != nil || got != (Keys{want, own, true}) {
+				t.Errorf("%q of %s is %+v, %v", want, hashed.Name, got, err)
+			}
+		}
+	})
+}
+
+func TestTypedHashes(t *testing.T) {
+	s := unlocked(t, hashing)
+	const hash = "%hmac-00112233445566778899aabbccddeeff"
+	for _, tt := range []struct{ rule, typed, want, why string }{
+		{"own-hashed", hash, hash, ""},
+		{"own", hash, strings.Replace(hash, "%", "%25", 1), ""}, // a value like any other
+		{"own-hashed", hash[:30], "", `"` + hash[:30] + `" is no key of the overrides of rule own-hashed, which look like {jwt.sub}: a hashed key is %hmac- and 32 hex digits`},
+		{"own-hashed", strings.ToUpper(hash), "%hmac-5132217d597186c2115546b5cfd2803e", ""},
+		{"api-hashed", "acme", "", `"acme" is no key of the overrides of rule api-hashed, which look like tenant:{jwt.tenant}: "tenant:" is not in its place`},
+	} {
+		got, err := s.OverrideKey(tt.rule, tt.typed)
+		if got != tt.want || (err == nil) != (tt.why == "") || err != nil && err.Error() != tt.why {
+			t.Errorf("%s of %s: %q, %v; want %q %s", tt.typed, tt.rule, got, err, tt.want, tt.why)
+		}
+	}
+	for key, want := range map[string]string{"tenant:acme": "", hash: "", "acme": `"acme" is no key`} {
+		err := parse(t, hashing).CheckOverride("api-hashed", key, &Override{Deny: true}) // needs no secret
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("checking %s: %v", key, err)
+		}
+	}
+}
+
+// Without the secret no key is hashed that would then not be found; a hash is taken as it is.
+func TestLocked(t *testing.T) {
+	s := parse(t, hashing)
+	const want = "hash_secret: a secret that the rules name is not set: set the environment variable KEYS, or give the key as logs print it, %hmac-..."
+	_, err := s.OverrideKey("own-hashed", "a")
+	if !errors.Is(err, ErrLocked) || err.Error() != "overrides of rule own-hashed: its keys are hashed: "+want {
+		t.Errorf("an override: %v", err)
+	}
+	r, _ := s.Rule("own-hashed")
+	if _, err = r.KeysFor("a"); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: its keys are hashed: "+want {
+		t.Errorf("a counter: %v", err)
+	}
+	const hash = "%hmac-00112233445566778899aabbccddeeff"
+	if keys, err := r.KeysFor(hash); keys != (Keys{hash, hash, true}) || err != nil {
+		t.Errorf("a hash: %+v, %v", keys, err)
+	}
+	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
+	if key := string(r.AppendKey(nil, req)); fitsHash(key) != nil {
+		t.Errorf("a request: %q", key)
+	}
+	api, _ := s.Rule("api-hashed")
+	if key, _ := api.AppendOverrideKey(nil, req); s.Override("api-hashed", string(key)) == nil {
+		t.Error("by itself it does not find what it says of a key")
+	}
+}
+
+func TestUnlockKeys(t *testing.T) {
+	for secret, want := range map[string]string{
+		"":                 "hash_secret: a secret that the rules name is not set: set the environment variable KEYS",
+		"fifteen bytes!!":  "hash_secret: the secret in KEYS has 15 bytes, which can be guessed: make one of 16 or more, as openssl rand -hex 32 does",
+		"another secret!!": "hash_secret: the secret in KEYS is not the one that the rules were written for: its check is 8a33af0f, and theirs is c4bbcb1f",
+		keySecret:          "",
+	} {
+		s := parse(t, hashing)
+		for name, unlock := range map[string]func(func(string) (string, bool)) error{"Unlock": s.Unlock, "UnlockKeys": s.UnlockKeys} {
+			err := unlock(func(string) (string, bool) { return secret, true })
+			if (err == nil) != (want == "") || err != nil && err.Error() != want || errors.Is(err, ErrSecret) != (secret == "") {
+				t.Errorf("%s by %q: %v, want %s", name, secret, err, want)
+			}
+			if locked := s.Locked(); (err == nil) != (locked == nil) || err != nil && locked.Error() != err.Error() {
+				t.Errorf("%s by %q: locked by %v, want %v", name, secret, locked, err)
+			}
+		}
+	}
+	both := parse(t, "client_ip: {header: x, secret: {header: y, env: ORIGIN}}\n"+strings.TrimPrefix(hashing, "\n"))
+	if err := both.UnlockKeys(keys); err != nil {
+		t.Errorf("the keys need no other secret: %v", err)
+	}
+	if err := both.Unlock(keys); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "ORIGIN") {
+		t.Errorf("a limiter needs both: %v", err)
+	}
+	if err := parse(t, "rules: []").Unlock(keys); err != nil {
+		t.Errorf("without secrets: %v", err)
+	}
+}
+
+func TestHashSpelledWrong(t *testing.T) {
+	const rule = "{name: r, key: k, limits: [{capacity: 1, window: 1s}]"
+	for document, want := range map[string]string{
+		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: nothing says by which secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
+		"{hash_secret: {env: E, check: 1a2b3c4d}, rules: [" + rule + ", hash: false}]}":                                                        "f:1:15: hash_secret: is not used: write hash: true in a rule or in plan, or remove it",
+		"{hash_secret: {env: E, check: 1A2B3C4D}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: "1A2B3C4D" is no check: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints`,
+		"{hash_secret: {env: E, check: 12345678}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: must be text, and is a number: write "12345678"`,
+		"{hash_secret: {env: E}, rules: [" + rule + ", hash: true}]}":                                                                          `f:1:15: hash_secret: check is missing: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints, in quotes, so that no process counts under another secret`,
+		"{hash_secret: {env: E, check: 1a2b3c4d}, plan: {hash: true, from: jwt.plan}, plans: {p: {r: 2}}, rules: [" + rule + ", hash: true}]}": `f:1:55: plan.hash: is about the keys of overrides, and there are none: write overrides: "user:{jwt.sub}", or remove it`,
+	} {
+		if _, err := read(t, "f", document); err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", document, err, want)
+		}
+	}
+}
+
+func BenchmarkAppendHashedKey(b *testing.B) {
+	r, _ := unlocked(b, hashing).Rule("api-hashed")
+	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "241531"})
+	var buffer []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = r.AppendKey(buffer[:0], req)
+	}
+}
