@@ -65,8 +65,12 @@ func isRules(t *testing.T, d *Document) {
 	}
 	for _, o := range d.Overrides {
 		override, err := rules.ParseOverride(o.Key, []byte(o.Document))
+		var key string
 		if err == nil {
-			err = set.CheckOverride(o.Rule, o.Key, override)
+			key, err = set.OverrideKey(o.Rule, o.Key)
+		}
+		if err == nil {
+			err = set.CheckOverride(o.Rule, key, override)
 		}
 		if err != nil {
 			t.Fatalf("%s of %s: %v\nbeside:\n%s", o.Document, o.Key, err, d.YAML)

@@ -11,14 +11,14 @@ import (
 )
 
 // CheckOverride returns everything that is wrong with an override of this key of a rule, or of PlanOverrides; nil if it
-// fits. The key may be as OverrideKey takes it.
+// fits. The key is one that OverrideKey returned, or that a table holds.
 func (s *Set) CheckOverride(rule, key string, o *Override) error {
 	about, problem := s.overridden(rule)
 	if problem != "" {
 		return errors.New(problem)
 	}
 	var all []error
-	if _, err := about.read(key); err != nil {
+	if err := about.check(key); err != nil {
 		all = append(all, err)
 	}
 	for _, m := range about.misfits(o) {
@@ -51,6 +51,20 @@ func (about *overridden) read(text string) (key string, err error) {
 		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.text(), err)
 	}
 	return key, nil
+}
+
+// check reports why no request looks up a key.
+func (about *overridden) check(key string) error {
+	spelled, err := about.read(key)
+	switch {
+	case err != nil:
+		return err
+	case about.keys.hash != nil && !isHashed(key):
+		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", key, about.of)
+	case spelled != key:
+		return fmt.Errorf("%q is not how requests spell a key of the overrides of %s: %s is", key, about.of, spelled)
+	}
+	return nil
 }
 
 // key returns a key as requests look it up.

@@ -114,7 +114,10 @@ func TestCheckOverride(t *testing.T) {
 	const partner = "the client fills in {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
 	for _, tt := range []struct{ rule, key, document, want string }{
 		{"api", "user:1", "capacity: 20000", ""},
-		{"api", "user:auth0|1", "capacity: 1", ""},
+		{"api", "user:auth0%7C1", "capacity: 1", ""},
+		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not how requests spell a key of the overrides of rule api: user:auth0%7C1 is`},
+		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
+			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"api", "user:1", "unlimited: true", ""},
 		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // whether that is past is not asked here
 		{"api", "user:1", "limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]", ""},

@@ -156,7 +156,8 @@ func TestTypedHashes(t *testing.T) {
 			t.Errorf("%s of %s: %q, %v; want %q %s", tt.typed, tt.rule, got, err, tt.want, tt.why)
 		}
 	}
-	for key, want := range map[string]string{"tenant:acme": "", hash: "", "acme": `"acme" is no key`} {
+	for key, want := range map[string]string{hash: "", "acme": `"acme" is no key`,
+		"tenant:acme": `"tenant:acme" is not hashed, and overrides of rule api-hashed are found by hashes alone`} {
 		err := parse(t, hashing).CheckOverride("api-hashed", key, &Override{Deny: true}) // needs no secret
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("checking %s: %v", key, err)
