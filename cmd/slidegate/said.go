@@ -101,18 +101,7 @@ func (s *said) Override(ctx context.Context, _ time.Time, rule, key string) (*ru
 	return found.parsed, err
 }
 
-// parseStored reads the document of an override and adds its grants.
+// parseStored reads what is stored for a key.
 func parseStored(stored *ruletable.Override) (*rules.Override, error) {
-	o := &rules.Override{}
-	if stored.Document != "" {
-		var err error
-		place := fmt.Sprintf("override of rule %s for key %s", stored.Rule, stored.Key)
-		if o, err = rules.ParseOverride(place, []byte(stored.Document)); err != nil {
-			return nil, err
-		}
-	}
-	for _, g := range stored.Grants {
-		o.Grants = append(o.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until})
-	}
-	return o, nil
+	return stored.Parse(fmt.Sprintf("override of rule %s for key %s", stored.Rule, stored.Key))
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 )
 
-// trialEvery is how often what is on trial is logged: a line for each request would cost more than the requests, and a
-// flood must cost nearly nothing.
-const trialEvery = 10 * time.Second
+// lineEvery is how often the same thing is logged: a line for each request would cost more than the requests, and a flood
+// must cost nearly nothing.
+const lineEvery = 10 * time.Second
 
-// Recorder logs failures as they come, and what rules and capacities on trial would have done: a line for each of them,
-// every ten seconds in which a request meets one. A process that ends without Flush takes up to ten seconds of that with it. It
-// is safe for concurrent use.
+// Recorder logs failures, and what rules and capacities on trial would have done: a line for each of them, every ten
+// seconds in which a request meets one; the first failure of a kind at once. A process that ends without Flush takes up to
+// ten seconds of that with it. It is safe for concurrent use.
 type Recorder struct {
 	log         *slog.Logger
 	seesAnswers bool
+	failures    *failures
 
 	mu     sync.Mutex
 	since  time.Time // the zero Time before the first decision
@@ -38,19 +39,23 @@ type trial struct {
 // NewRecorder returns a recorder. seesAnswers says that somebody calls Finish once a backend has answered; otherwise rules
 // that wait for it are reported once.
 func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
-	return &Recorder{log: log, seesAnswers: seesAnswers, trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]time.Time{}}
+	return &Recorder{
+		log: log, seesAnswers: seesAnswers, failures: newFailures(log),
+		trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]time.Time{},
+	}
 }
 
-// StoreFailed logs a failure that a decision survived.
+// StoreFailed logs a failure that a decision survived. If the same action has failed for the same rule and reason within
+// ten seconds, it is counted, whatever the key, and told by a later line.
 func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, err error) {
-	r.log.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
+	r.failures.add(ctx, failure{action, rule, key, err})
 }
 
 // Misfit logs, for each rule once in ten seconds, that an override does not fit it.
 func (r *Recorder) Misfit(ctx context.Context, now time.Time, rule, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last, ok := r.misfit[rule]; ok && now.Sub(last).Abs() < trialEvery {
+	if last, ok := r.misfit[rule]; ok && now.Sub(last).Abs() < lineEvery {
 		return
 	}
 	r.misfit[rule] = now
@@ -58,8 +63,9 @@ func (r *Recorder) Misfit(ctx context.Context, now time.Time, rule, key string) 
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
 
-// Decided counts what is on trial.
+// Decided counts what is on trial, and tells what is due.
 func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
+	r.failures.tell(ctx, now)
 	if !r.concerns(d) {
 		return
 	}
@@ -73,7 +79,7 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 		r.candidates(ctx, v)
 		r.count(v.Rule.Name, v.Key, !v.Allowed, false)
 	}
-	if age := now.Sub(r.since); age >= trialEvery || age < 0 {
+	if now.Sub(r.since).Abs() >= lineEvery {
 		if !r.since.IsZero() {
 			r.flush(ctx)
 		}
@@ -125,8 +131,9 @@ func (r *Recorder) count(what, key string, wouldDeny, wouldAllow bool) {
 	}
 }
 
-// Flush logs what is on trial now.
+// Flush logs what is on trial now, and the failures that were held back.
 func (r *Recorder) Flush(ctx context.Context) {
+	r.failures.flush(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush(ctx)

@@ -62,11 +62,16 @@ level=INFO msg="on trial" what=strict requests=4 would_deny=1 would_allow=0 key=
 		t.Errorf("logged\n%swant\n%s", got, want)
 	}
 	decide(11 * time.Second)
+	decide(10*time.Second - time.Millisecond) // requests side by side bring moments that differ a little
 	if got := lines(); got != "" {
 		t.Errorf("a second later, logged %q", got)
 	}
 	recorder.Flush(context.Background())
-	if got := lines(); !strings.Contains(got, "requests=1") {
+	if got := lines(); !strings.Contains(got, "requests=2") {
 		t.Errorf("at the end, logged %q", got)
+	}
+	decide(-time.Hour) // the clock is put back
+	if got := lines(); !strings.Contains(got, "requests=1") {
+		t.Errorf("an hour earlier, logged %q", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Override is what operators have said of one key of a rule.
@@ -18,6 +20,22 @@ type Override struct {
 	Grants   []Grant
 	Note           // of who set the document, or gave the first grant
 	Revision int64 // tells each state of the override from all others, those before a deletion too; 0 for none yet
+}
+
+// Parse returns what the override says, its grants included: also those that have ended, which count for nothing. It fails
+// with rules.Errors, in which place stands for the document, if that is not valid.
+func (o *Override) Parse(place string) (*rules.Override, error) {
+	says := &rules.Override{}
+	if o.Document != "" {
+		var err error
+		if says, err = rules.ParseOverride(place, []byte(o.Document)); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range o.Grants {
+		says.Grants = append(says.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until, From: g.When})
+	}
+	return says, nil
 }
 
 // Grant raises a capacity for a time.

@@ -35,14 +35,17 @@ const lookTimeout = 2 * time.Second
 // known key that was dropped costs one more read and no more than that.
 type OverrideCache struct {
 	table   *Table
-	report  func(error)
 	entries *otter.Cache[overrideID, *cached]
 	flights singleflight.Group
+
+	// The failures that are hidden from requests: of items that cannot be read, and of the table.
+	unreadable, failing sparing
 }
 
 // OverrideCacheOptions set up an OverrideCache.
 type OverrideCacheOptions struct {
-	// Report is told of every look whose failure is hidden from the request.
+	// Report is told of looks whose failure is hidden from the request: at once, and then once in ten seconds with how many
+	// there were.
 	Report func(error)
 	// MaxEntries bounds the keys that are kept, 0 for DefaultMaxOverrides.
 	MaxEntries int
@@ -64,8 +67,10 @@ func NewOverrideCache(table *Table, o OverrideCacheOptions) *OverrideCache {
 		o.MaxEntries = DefaultMaxOverrides
 	}
 	return &OverrideCache{
-		table: table, report: o.Report,
-		entries: otter.Must(&otter.Options[overrideID, *cached]{MaximumSize: o.MaxEntries}),
+		table:      table,
+		entries:    otter.Must(&otter.Options[overrideID, *cached]{MaximumSize: o.MaxEntries}),
+		unreadable: sparing{report: o.Report},
+		failing:    sparing{report: o.Report},
 	}
 }
 
@@ -130,7 +135,7 @@ func (c *OverrideCache) look(ctx context.Context, now time.Time, id overrideID, 
 	override, err := c.read(ctx, id)
 	switch {
 	case err != nil && last != nil:
-		c.report(fmt.Errorf("refreshing an override, keeping what was seen last: %w", err))
+		c.hide(now, err)
 		override, err = last.override, nil
 	case err != nil && !errors.Is(err, ErrUnreadable):
 		return nil, err
@@ -140,23 +145,25 @@ func (c *OverrideCache) look(ctx context.Context, now time.Time, id overrideID, 
 	return found, nil
 }
 
+// hide reports a failure that the request is not told of.
+func (c *OverrideCache) hide(now time.Time, err error) {
+	kind := &c.failing
+	if errors.Is(err, ErrUnreadable) {
+		kind = &c.unreadable
+	}
+	kind.add(now, fmt.Errorf("refreshing an override, keeping what was seen last: %w", err))
+}
+
 // read reads an override from the table; what it says cannot be read is ErrUnreadable.
 func (c *OverrideCache) read(ctx context.Context, id overrideID) (*rules.Override, error) {
 	stored, err := c.table.override(ctx, id.rule, id.key, false)
 	if err != nil || stored == nil {
 		return nil, err
 	}
-	var override rules.Override
-	if stored.Document != "" {
-		place := fmt.Sprintf("dynamodb://%s override of rule %s for key %q", c.table.name, id.rule, id.key)
-		parsed, err := rules.ParseOverride(place, []byte(stored.Document))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-		}
-		override = *parsed
+	place := fmt.Sprintf("dynamodb://%s override of rule %s for key %q", c.table.name, id.rule, id.key)
+	override, err := stored.Parse(place)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	for _, g := range stored.Grants {
-		override.Grants = append(override.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until})
-	}
-	return &override, nil
+	return override, nil
 }

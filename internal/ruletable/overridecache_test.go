@@ -2,6 +2,7 @@ package ruletable_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,9 @@ func TestGrantsReachRequests(t *testing.T) {
 		must(t, table.Grant(t.Context(), "api", key, grant("hour", 50, 0, 60)))
 		must(t, table.Grant(t.Context(), "api", key, grant("", 7, 0, 90)))
 	}
-	grants := []rules.Grant{{Limit: "hour", Add: 50, Until: epoch.Add(time.Minute)}, {Add: 7, Until: epoch.Add(90 * time.Second)}}
+	grants := []rules.Grant{
+		{Limit: "hour", Add: 50, Until: epoch.Add(time.Minute), From: epoch}, {Add: 7, Until: epoch.Add(90 * time.Second), From: epoch},
+	}
 	cache := ruletable.NewOverrideCache(table, ruletable.OverrideCacheOptions{Report: func(err error) { t.Error(err) }})
 	for key, want := range map[string]*rules.Override{
 		"both": {Capacity: map[string]int64{"": 5}, Grants: grants}, "granted": {Grants: grants}, "none": nil,
@@ -146,5 +149,45 @@ func TestGrantsReachRequests(t *testing.T) {
 	}
 	if got, err := cache.Override(t.Context(), epoch, "other", "both"); got != nil || err != nil {
 		t.Errorf("another rule has %+v, error %v", got, err)
+	}
+}
+
+// TestOverrideCacheReportsSparingly: while the table fails for a thousand keys, one report in ten seconds stands for all of
+// them, and does not hide that items cannot be read.
+func TestOverrideCacheReportsSparingly(t *testing.T) {
+	api, down := &shelf{}, errors.New("no answer")
+	cache, reports := newCache(api, 0)
+	ask := func(at time.Duration, broken error) (errs []error) {
+		t.Helper()
+		for i := range 1000 {
+			api.set(broken, nil)
+			if i%100 == 99 {
+				api.set(nil, nil)
+			}
+			if _, err := cache.Override(t.Context(), epoch.Add(at), "api", fmt.Sprint("k", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return reports.take()
+	}
+	if errs := ask(0, nil); len(errs) != 0 {
+		t.Fatalf("reported %v", errs)
+	}
+	for i := 99; i < 1000; i += 100 {
+		api.put(fmt.Sprint("k", i), "{capacity: five}")
+	}
+	for round, more := range [][2]string{{"", ""}, {"and 989 more", "and 9 more"}, {"and 989 more", "and 9 more"}} {
+		errs := ask(time.Duration(round+1)*10*time.Second, down)
+		if len(errs) != 2 || !errors.Is(errs[0], down) || !errors.Is(errs[1], ruletable.ErrUnreadable) {
+			t.Fatalf("round %d: %d reports: %v", round, len(errs), errs)
+		}
+		for i, err := range errs {
+			if !strings.Contains(err.Error(), more[i]) || strings.Contains(err.Error(), "more like it") != (round > 0) {
+				t.Errorf("round %d: reported %v, want %q", round, err, more[i])
+			}
+		}
+	}
+	if errs := ask(39*time.Second, down); len(errs) != 0 {
+		t.Errorf("reported %v, but nothing was looked up", errs)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -191,5 +192,25 @@ func TestOverridesByPages(t *testing.T) {
 	}
 	if n := api.count("Query") - all; n != 1 {
 		t.Errorf("%d pages for the last ten keys, want 1: the others are not read", n)
+	}
+}
+
+// TestParse reads what is stored: the document by the name of a place, and the grants, which may stand alone.
+func TestParse(t *testing.T) {
+	given := grant("hour", 50, 0, 60)
+	for document, want := range map[string]*rules.Override{"": {}, "{capacity: 5}": capacityOf(5)} {
+		stored := &ruletable.Override{Rule: "api", Key: "k", Document: document, Grants: []ruletable.Grant{given}}
+		says, err := stored.Parse("somewhere")
+		if err != nil || len(says.Grants) != 1 || says.Grants[0].Limit != "hour" || says.Grants[0].Add != 50 || !says.Grants[0].Until.Equal(given.Until) {
+			t.Fatalf("%q: %+v, error %v", document, says, err)
+		}
+		if says.Grants = nil; !sameOverride(says, want) {
+			t.Errorf("%q: %+v, want %+v", document, says, want)
+		}
+	}
+	var invalid rules.Errors
+	bad := &ruletable.Override{Document: "{capacity: five}", Grants: []ruletable.Grant{given}}
+	if says, err := bad.Parse("somewhere"); says != nil || !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "somewhere:1:12: capacity: ") {
+		t.Errorf("%+v, error %v", says, err)
 	}
 }

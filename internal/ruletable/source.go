@@ -3,8 +3,10 @@ package ruletable
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -16,8 +18,11 @@ const (
 	refreshTimeout = 5 * time.Second
 	// refreshWait is how long the request that starts a look waits for it, in real time.
 	refreshWait = 100 * time.Millisecond
-	// startTimeout bounds the first look where there are other rules to start with, in real time.
-	startTimeout = 2 * time.Second
+	// startTimeout bounds the first look, in real time. A Lambda has 5 s for a request, and is ended if it takes longer: it
+	// then says nothing of why, and the next request starts it anew.
+	startTimeout = 3 * time.Second
+	// fallbackAfter bounds the first look where there are other rules to start with, in real time.
+	fallbackAfter = 2 * time.Second
 )
 
 // fresh reports whether what was seen then still goes, at most ten seconds later. Requests that run side by side bring
@@ -30,20 +35,27 @@ func fresh(then, now time.Time) bool {
 // Source serves the rules in force. A request that finds them ten seconds old starts a look at the pointer, waits for it a
 // moment, and goes on with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot
 // be read or are not valid leave the running ones as they are, and are reported.
+//
+// The first rules are read once for all who wait for them. A first look that fails is not kept: the next request tries
+// again.
 type Source struct {
-	table *Table
-	opts  SourceOptions
+	table   *Table
+	opts    SourceOptions
+	current atomic.Pointer[inForce] // nil before the first rules
+	flights singleflight.Group      // the first look, under one name
+}
 
-	mu      sync.Mutex
+// inForce are rules as one look has left them. They never change: the next look puts others in their place.
+type inForce struct {
 	set     *rules.Set
 	version int64 // 0 for the fallback
 	checked time.Time
-	looking bool
+	looking atomic.Bool // set by the request that looks again
 }
 
 // SourceOptions set up a Source.
 type SourceOptions struct {
-	// Report is told of every look that fails.
+	// Report is told of every look that fails, but for a first one without a fallback: that is the requests' own error.
 	Report func(error)
 	// Parse reads a document, nil stands for rules.Parse.
 	Parse func(file string, document []byte) (*rules.Set, error)
@@ -60,77 +72,86 @@ func NewSource(table *Table, o SourceOptions) *Source {
 	return &Source{table: table, opts: o}
 }
 
-// Rules returns the rules in force as last read. The first call waits for the table, and fails if it cannot be read and
-// there is no fallback; one that starts a look waits a moment; all others answer at once.
+// Rules returns the rules in force as last read. Before there are any it waits for the table, 3 s at most and no longer
+// than its context, and fails if the table cannot be read and there is no fallback; a call that starts a look waits a
+// moment; all others answer at once.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.set == nil {
-		if err := s.start(ctx, now); err != nil {
-			return nil, err
+	seen := s.current.Load()
+	switch {
+	case seen == nil:
+		return s.wait(ctx, now)
+	case !fresh(seen.checked, now) && seen.looking.CompareAndSwap(false, true):
+		return s.lookAgain(ctx, now, seen), nil
+	}
+	return seen.set, nil
+}
+
+// wait reads the first rules, together with all others who need them. Whoever gives up leaves the look to them.
+func (s *Source) wait(ctx context.Context, now time.Time) (*rules.Set, error) {
+	flight := s.flights.DoChan("", func() (any, error) {
+		if seen := s.current.Load(); seen != nil {
+			return seen.set, nil // an earlier flight has landed since
 		}
+		return s.start(context.WithoutCancel(ctx), now)
+	})
+	select {
+	case landed := <-flight:
+		if landed.Err != nil {
+			return nil, landed.Err
+		}
+		return landed.Val.(*rules.Set), nil
+	case <-ctx.Done():
+		return nil, s.table.errorf("waiting for the first rules: %w", context.Cause(ctx))
 	}
-	if !fresh(s.checked, now) && !s.looking {
-		s.looking = true
-		s.waitFor(ctx, now, s.version)
-	}
-	return s.set, nil
 }
 
 // start takes the first rules: the table's, or else the fallback.
-func (s *Source) start(ctx context.Context, now time.Time) error {
-	longest := refreshTimeout
+func (s *Source) start(ctx context.Context, now time.Time) (*rules.Set, error) {
+	longest := startTimeout
 	if s.opts.Fallback != nil {
-		longest = startTimeout
+		longest = fallbackAfter
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	set, version, err := s.load(ctx, 0)
 	if err != nil {
 		if s.opts.Fallback == nil {
-			return err
+			return nil, err
 		}
 		s.opts.Report(fmt.Errorf("reading rules, starting with the copy from the deployment: %w", err))
 		set, version = s.opts.Fallback, 0
 	}
-	s.set, s.version, s.checked = set, version, now
-	return nil
+	s.current.Store(&inForce{set: set, version: version, checked: now})
+	return set, nil
 }
 
-// waitFor starts a look and waits for it a moment, without the lock: a Lambda that answered first would be frozen in the
-// middle of it. A look that takes longer goes on beside the request.
-func (s *Source) waitFor(ctx context.Context, now time.Time, have int64) {
+// lookAgain starts a look and waits for it a moment: a Lambda that answered first would be frozen in the middle of it. A
+// look that takes longer goes on beside the request.
+func (s *Source) lookAgain(ctx context.Context, now time.Time, last *inForce) *rules.Set {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.refresh(context.WithoutCancel(ctx), now, have)
+		s.refresh(context.WithoutCancel(ctx), now, last)
 	}()
-	s.mu.Unlock()
-	defer s.mu.Lock()
 	select {
 	case <-done:
 	case <-time.After(refreshWait):
 	}
+	return s.current.Load().set
 }
 
-func (s *Source) refresh(ctx context.Context, now time.Time, have int64) {
+// refresh looks for rules newer than the last. Where there are none, or none that can be taken, those stay.
+func (s *Source) refresh(ctx context.Context, now time.Time, last *inForce) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	set, version, err := s.load(ctx, have)
-	s.take(set, version, now)
-	if err != nil {
-		s.opts.Report(fmt.Errorf("refreshing rules, keeping %s: %w", named(have), err))
+	next := &inForce{set: last.set, version: last.version, checked: now}
+	switch set, version, err := s.load(ctx, last.version); {
+	case err != nil:
+		s.opts.Report(fmt.Errorf("refreshing rules, keeping %s: %w", named(last.version), err))
+	case set != nil:
+		next.set, next.version = set, version
 	}
-}
-
-// take ends a look; a nil set leaves the rules as they are.
-func (s *Source) take(set *rules.Set, version int64, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.looking, s.checked = false, now
-	if set != nil {
-		s.set, s.version = set, version
-	}
+	s.current.Store(next)
 }
 
 func named(version int64) string {

@@ -1,0 +1,254 @@
+package ruletable_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// press is a table of which only GetItem can be called. Its version n has the capacity n. It counts the calls, may fail,
+// and may make them wait.
+type press struct {
+	ruletable.API // nil
+
+	mu      sync.Mutex
+	current int64
+	reads   int
+	err     error
+	gate    chan struct{} // if not nil, calls wait until it is closed
+}
+
+func (p *press) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	p.mu.Lock()
+	p.reads++
+	gate := p.gate
+	p.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if in.Key["s"].(*types.AttributeValueMemberS).Value == "current" {
+		pointer := &types.AttributeValueMemberN{Value: strconv.FormatInt(p.current, 10)}
+		return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"version": pointer}}, p.err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write(document(int(p.current)))
+	err = errors.Join(err, w.Close(), p.err)
+	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"document": &types.AttributeValueMemberB{Value: packed.Bytes()}}}, err
+}
+
+// set publishes a version, and makes calls fail, nil for not, and wait for a gate, nil for none.
+func (p *press) set(current int64, err error, gate chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current, p.err, p.gate = current, err, gate
+}
+
+// taken returns how many reads there were since it was asked last.
+func (p *press) taken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.reads
+	p.reads = 0
+	return n
+}
+
+func newSource(api ruletable.API, fallback *rules.Set) (*ruletable.Source, *reported) {
+	var r reported
+	return ruletable.NewSource(ruletable.New(api, "rules"), ruletable.SourceOptions{Report: r.add, Fallback: fallback}), &r
+}
+
+// capacityNow returns the capacity in force.
+func capacityNow(ctx context.Context, source *ruletable.Source, now time.Time) (int64, error) {
+	set, err := source.Rules(ctx, now)
+	if err != nil {
+		return 0, err
+	}
+	return set.Rules[0].Limits[0].Capacity, nil
+}
+
+// crowd has a hundred requests ask at once, whose moments differ a little, and lets the table answer once all of them wait.
+func crowd(t *testing.T, source *ruletable.Source, gate chan struct{}, check func(capacity int64, err error)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() { check(capacityNow(t.Context(), source, epoch.Add(time.Duration(i)*time.Millisecond))) })
+	}
+	synctest.Wait()
+	close(gate)
+	wg.Wait()
+}
+
+// TestFirstRulesAreReadOnce for all who wait for them; so is what goes wrong, which the next request does not inherit.
+func TestFirstRulesAreReadOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		api, down := &press{}, errors.New("no answer")
+		source, reports := newSource(api, nil)
+		gate := make(chan struct{})
+		api.set(1, down, gate)
+		crowd(t, source, gate, func(_ int64, err error) {
+			if !errors.Is(err, down) {
+				t.Errorf("error %v, want the table's", err)
+			}
+		})
+		if n := api.taken(); n != 1 {
+			t.Errorf("%d reads of a table that fails, want 1", n)
+		}
+		gate = make(chan struct{})
+		api.set(1, nil, gate)
+		crowd(t, source, gate, func(capacity int64, err error) {
+			if capacity != 1 || err != nil {
+				t.Errorf("capacity %d, error %v", capacity, err)
+			}
+		})
+		if n := api.taken(); n != 2 { // the pointer and the version
+			t.Errorf("%d reads, want 2", n)
+		}
+		if errs := reports.take(); len(errs) != 0 {
+			t.Errorf("reported %v, which requests were told", errs)
+		}
+	})
+}
+
+// TestLandedStart: a request that comes just as the first rules do does not read them again.
+func TestLandedStart(t *testing.T) {
+	for range 300 {
+		api := &press{current: 1}
+		source, _ := newSource(api, nil)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := capacityNow(t.Context(), source, epoch); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if wg.Wait(); api.taken() != 2 {
+			t.Fatal("the first rules were read more than once")
+		}
+	}
+}
+
+// TestGivingUpOnTheFirstRules: whoever cannot wait goes at once and says why, also the one who began; the others get the
+// rules by the same look.
+func TestGivingUpOnTheFirstRules(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		api, gate, hungUp := &press{}, make(chan struct{}), errors.New("the caller hung up")
+		api.set(1, nil, gate)
+		source, _ := newSource(api, nil)
+		start, leave := context.WithCancelCause(t.Context())
+		bounded, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		var wg sync.WaitGroup
+		expect := func(ctx context.Context, after time.Duration, capacity int64, cause error) {
+			wg.Go(func() {
+				got, err := capacityNow(ctx, source, epoch)
+				if got != capacity || !errors.Is(err, cause) || time.Since(began) != after {
+					t.Errorf("capacity %d, error %v after %v; want %d, %v after %v", got, err, time.Since(began), capacity, cause, after)
+				}
+				if err != nil && !strings.Contains(err.Error(), "table rules: waiting") {
+					t.Errorf("error %v does not say what it was waiting for", err)
+				}
+			})
+			synctest.Wait() // the first is the one who begins
+		}
+		expect(start, 100*time.Millisecond, 0, hungUp)
+		expect(bounded, 250*time.Millisecond, 0, context.DeadlineExceeded)
+		expect(t.Context(), time.Second, 1, nil)
+		time.Sleep(100 * time.Millisecond)
+		leave(hungUp)
+		time.Sleep(900 * time.Millisecond)
+		close(gate)
+		wg.Wait()
+		if n := api.taken(); n != 2 {
+			t.Errorf("%d reads, want one look", n)
+		}
+		if got, err := capacityNow(start, source, epoch); got != 1 || err != nil {
+			t.Errorf("capacity %d, error %v: rules that are there need no wait", got, err)
+		}
+	})
+}
+
+// TestStartOnASilentTable fails after three seconds where there is no fallback, well before a Lambda is ended, and each
+// time anew.
+func TestStartOnASilentTable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source, _ := newSource(silent{}, nil)
+		for range 3 {
+			start := time.Now()
+			_, err := source.Rules(t.Context(), epoch)
+			if took := time.Since(start); !errors.Is(err, dynamo.ErrTimeout) || took != 3*time.Second {
+				t.Errorf("error %v after %v, want ErrTimeout after 3 s", err, took)
+			}
+		}
+	})
+}
+
+// TestSlowRefresh: whoever starts a look waits 100 ms for it, all others not at all, and one look is in flight; its answer
+// is taken when it comes, and a look that fails is not repeated for ten seconds.
+func TestSlowRefresh(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		api := &press{current: 1}
+		source, reports := newSource(api, nil)
+		ask := func(want int64, took time.Duration, reads int) {
+			t.Helper()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel() // the look goes on
+			start := time.Now()
+			got, err := capacityNow(ctx, source, epoch.Add(time.Since(born)))
+			if n := api.taken(); err != nil || got != want || time.Since(start) != took || n != reads {
+				t.Errorf("capacity %d, error %v after %v and %d reads; want %d after %v and %d", got, err, time.Since(start), n, want, took, reads)
+			}
+		}
+		ask(1, 0, 2)
+		time.Sleep(10 * time.Second)
+		ask(1, 0, 1) // the pointer alone: nothing is new
+
+		time.Sleep(10 * time.Second)
+		gate := make(chan struct{})
+		api.set(2, nil, gate)
+		ask(1, 100*time.Millisecond, 1)
+		ask(1, 0, 0)
+		close(gate)
+		time.Sleep(time.Millisecond)
+		ask(2, 0, 1) // the version, read meanwhile
+
+		time.Sleep(10 * time.Second)
+		api.set(3, nil, make(chan struct{})) // for good
+		ask(2, 100*time.Millisecond, 1)
+		time.Sleep(4 * time.Second)
+		ask(2, 0, 0)
+		time.Sleep(time.Second)
+		if errs := reports.take(); len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || !strings.Contains(errs[0].Error(), "keeping version 2") {
+			t.Errorf("reported %v, want one ErrTimeout", errs)
+		}
+		api.set(2, nil, nil)
+		ask(2, 0, 0) // not asked again for ten seconds
+		time.Sleep(10 * time.Second)
+		ask(2, 0, 1) // it still knows which version it has
+		time.Sleep(10 * time.Second)
+		api.set(3, nil, nil)
+		ask(3, 0, 2)
+	})
+}
