@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // againstFlags name recorded traffic that shows what new rules would change.
@@ -32,15 +34,25 @@ func (c *cli) against(cmd *cobra.Command, f *againstFlags) ([]replay.Log, error)
 	return c.logs(cmd, f.format, f.logs)
 }
 
-// compare sends recorded traffic through two sets of rules, with counters in memory.
-func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rules.Set) (*replay.Comparison, error) {
-	c.unlock(current)
-	c.unlock(next)
+// compare sends recorded traffic through two sets of rules, with counters in memory and the overrides of a table, nil for
+// none. Windows go by the log's clock, overrides by today's, because a publish changes what comes after it: what holds now
+// counts for the whole log, a grant too, though it was not there then; what has ended counts for nothing. That goes for the
+// overrides of the documents too.
+func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *ruletable.Table) (*replay.Comparison, error) {
+	for _, set := range []*rules.Set{current, next} {
+		if err := c.unlock(set, table != nil); err != nil {
+			return nil, fmt.Errorf("--against: %w", err)
+		}
+	}
 	var failures replay.Failures
+	options := engine.Options{Local: memory.New(0), Recorder: &failures, Today: time.Now()}
+	if table != nil {
+		options.Overrides = c.tableOverrides(table) // one for both: each key is looked up once
+	}
 	under := func(set *rules.Set) *engine.Engine {
-		return engine.New(engine.Options{
-			Rules: engine.Fixed{Set: set}, Store: memory.New(replayKeys / 2), Local: memory.New(0), Recorder: &failures,
-		})
+		o := options
+		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(replayKeys/2)
+		return engine.New(o)
 	}
 	progress := c.newProgress(time.Now)
 	defer progress.clear()
@@ -50,7 +62,10 @@ func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rul
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted")
 	}
-	return result, failed(result.Requests, result.Degraded, err, failures.First())
+	if first := failures.First(); first != nil {
+		return nil, fmt.Errorf("--against: the requests cannot be compared: %w", inOneLine(first))
+	}
+	return result, failed(result.Requests, 0, err, nil)
 }
 
 // comparisonTold is a comparison for programs.

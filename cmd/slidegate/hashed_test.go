@@ -42,6 +42,7 @@ func TestHashedKeys(t *testing.T) {
 		"inspect mail:ann@example.com"+at,
 		"overrides set by-mail mail:ann@example.com --capacity 1"+note,
 		"replay testdata/hashed.jsonl"+at,
+		"rules diff testdata/hashed.yaml --against testdata/hashed.jsonl --rules dynamodb://TABLE",
 		"serve"+at,
 	)
 	os.Unsetenv("KEY_SECRET")
@@ -50,6 +51,7 @@ func TestHashedKeys(t *testing.T) {
 		"inspect mail:ann@example.com"+at,
 		"inspect %hmac-9d3e7a78a46f7b7b5e2a1e0d8a1d8f57"+at,
 		"explain GET / --claim email=ann@example.com"+at,
+		"replay testdata/hashed.jsonl --rules testdata/hashed.yaml",
 		"serve"+at,
 	)
 	golden(t, "hashed", strings.ReplaceAll(text, counters, "COUNTERS"))

@@ -36,9 +36,9 @@ func (c *cli) overridesImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import RULE FILE --why TEXT --rules dynamodb://TABLE",
 		Short: "Set many overrides of a rule",
-		Long: `Import sets the overrides in a file, in the place of those that their keys have; grants stay. The whole file is
-checked against the rules in force first: if anything in it is wrong, nothing is written. Twenty-five are
-written at a time; if it breaks off half-way, import the file again.
+		Long: `Import sets the overrides in a file, in the place of those that their keys have; grants that are there stay, and
+those in the file are left out. The whole file is checked against the rules in force first: if anything in it is
+wrong, nothing is written. Twenty-five are written at a time; if it breaks off half-way, import the file again.
 
 Formats:
   plain  a JSON object by key, for a rule with one limit:
@@ -121,8 +121,8 @@ func (i *imported) print(w io.Writer) error {
 	return p.err
 }
 
-// importReader reads what a file says of a rule's keys, one by one.
-type importReader func(file *os.File, rule *rules.Rule) iter.Seq2[imports.Override, error]
+// importReader reads what a file says of a rule's keys, one by one, and counts the grants that it leaves out.
+type importReader func(file *os.File, rule *rules.Rule, grants *int) iter.Seq2[imports.Override, error]
 
 func (f *importFlags) reader(cmd *cobra.Command, path string) (importReader, error) {
 	format := f.format
@@ -131,12 +131,12 @@ func (f *importFlags) reader(cmd *cobra.Command, path string) (importReader, err
 	}
 	switch format {
 	case "plain":
-		return func(file *os.File, rule *rules.Rule) iter.Seq2[imports.Override, error] {
+		return func(file *os.File, rule *rules.Rule, _ *int) iter.Seq2[imports.Override, error] {
 			return imports.Plain(path, file, rule.Name, rule.Limits)
 		}, nil
 	case "jsonl":
-		return func(file *os.File, _ *rules.Rule) iter.Seq2[imports.Override, error] {
-			return readOverrideLines(path, file)
+		return func(file *os.File, _ *rules.Rule, grants *int) iter.Seq2[imports.Override, error] {
+			return readOverrideLines(path, file, grants)
 		}, nil
 	}
 	return nil, usagef(cmd, "--format %s: want plain or jsonl", f.format)
@@ -159,12 +159,13 @@ func (c *cli) checkImport(set *rules.Set, name, path string, read importReader) 
 	check := importCheck{set: set, rule: name, keys: map[string]bool{}, parsed: map[string]*rules.Override{}}
 	line := c.newProgress(time.Now)
 	defer line.clear()
-	for o, err := range read(file, rule) {
+	grants := 0
+	for o, err := range read(file, rule, &grants) {
 		check.entry(o, err)
 		line.count(check.read, 0, "checked")
 	}
-	if check.grantsAlone > 0 {
-		c.say("warning: left out %s of grants alone; `slidegate grant` gives them", plural(check.grantsAlone, "line"))
+	if grants > 0 {
+		c.say("warning: left out %s; `slidegate grant` gives them", plural(grants, "grant"))
 	}
 	return check.good, check.failure(path)
 }
@@ -176,17 +177,13 @@ type importCheck struct {
 	keys   map[string]bool            // that were there before
 	parsed map[string]*rules.Override // by their documents
 
-	good                     []ruletable.Override
-	bad                      faults // the first of them
-	read, wrong, grantsAlone int
+	good        []ruletable.Override
+	bad         faults // the first of them
+	read, wrong int
 }
 
 func (ic *importCheck) entry(o imports.Override, err error) {
 	ic.read++
-	if errors.Is(err, errGrantsAlone) {
-		ic.grantsAlone++
-		return
-	}
 	var checked ruletable.Override
 	if err == nil {
 		checked, err = ic.check(o)

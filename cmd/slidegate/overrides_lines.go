@@ -12,9 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/imports"
 )
 
-// errGrantsAlone is yielded for a line that holds nothing to import.
-var errGrantsAlone = errors.New("the line holds grants alone")
-
 // longestLine bounds a line of overrides, in bytes.
 const longestLine = 1 << 20
 
@@ -27,8 +24,8 @@ func importFormatOf(path string) string {
 }
 
 // readOverrideLines reads an object on each line, as overrides list --json prints them: key and document, which is text or
-// an object. Other fields are passed over.
-func readOverrideLines(path string, r io.Reader) iter.Seq2[imports.Override, error] {
+// an object. It counts the grants that it leaves out; other fields say what the table is about to say anew.
+func readOverrideLines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, error] {
 	return func(yield func(imports.Override, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, longestLine)
@@ -38,9 +35,13 @@ func readOverrideLines(path string, r io.Reader) iter.Seq2[imports.Override, err
 			if strings.TrimSpace(lines.Text()) == "" {
 				continue
 			}
-			o, err := parseOverrideLine(lines.Bytes())
+			o, granted, err := parseOverrideLine(lines.Bytes())
 			if err != nil {
 				err = fmt.Errorf("%s:%d: %w", path, number, err)
+			}
+			*grants += granted
+			if err == nil && o.Document == "" && granted > 0 {
+				continue // a line of grants alone
 			}
 			if !yield(o, err) {
 				return
@@ -52,7 +53,8 @@ func readOverrideLines(path string, r io.Reader) iter.Seq2[imports.Override, err
 	}
 }
 
-func parseOverrideLine(line []byte) (o imports.Override, err error) {
+// parseOverrideLine returns the override of a line, without a document if it holds grants alone.
+func parseOverrideLine(line []byte) (o imports.Override, grants int, err error) {
 	var fields struct {
 		Key      string
 		Document json.RawMessage
@@ -60,17 +62,15 @@ func parseOverrideLine(line []byte) (o imports.Override, err error) {
 	}
 	switch err := json.Unmarshal(line, &fields); {
 	case err != nil:
-		return o, fmt.Errorf("want a JSON object with key and document: %w", err)
+		return o, 0, fmt.Errorf("want a JSON object with key and document: %w", err)
 	case fields.Key == "":
-		return o, errors.New("key is missing")
-	case len(fields.Document) == 0 && len(fields.Grants) > 0:
-		return o, errGrantsAlone
-	case len(fields.Document) == 0:
-		return o, fmt.Errorf("key %s: document is missing", plainText(fields.Key))
+		return o, 0, errors.New("key is missing")
+	case len(fields.Document) == 0 && len(fields.Grants) == 0:
+		return o, 0, fmt.Errorf("key %s: document is missing", plainText(fields.Key))
 	}
 	o.Key, o.Document = fields.Key, string(fields.Document)
-	if fields.Document[0] == '"' {
+	if o.Document != "" && o.Document[0] == '"' {
 		err = json.Unmarshal(fields.Document, &o.Document)
 	}
-	return o, err
+	return o, len(fields.Grants), err
 }

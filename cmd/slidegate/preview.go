@@ -44,7 +44,7 @@ func (c *cli) preview(ctx context.Context, old edition, table *ruletable.Table, 
 		if old.set == nil {
 			return nil, fmt.Errorf("--against: there is nothing to compare with: %w", old.invalid)
 		}
-		p.comparison, err = c.compare(ctx, logs, old.set, next)
+		p.comparison, err = c.compare(ctx, logs, old.set, next, table)
 	}
 	return p, err
 }

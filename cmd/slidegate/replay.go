@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 const (
@@ -26,6 +28,8 @@ const (
 	replayDeadline = 3 * time.Second
 	// replayKeys bounds the keys that live at once in memory: about 1 GB with one limit of a few slots in use.
 	replayKeys = 4_000_000
+	// replayOverrides bounds the keys whose overrides are kept in memory: about 200 MB where most have none.
+	replayOverrides = 1_000_000
 )
 
 type replayFlags struct {
@@ -50,7 +54,9 @@ Formats, guessed by the suffix (also before .gz), else clf:
   csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
 Only time is required. Credentials count as verified ones.
 
-Overrides are those of the rules document; those set by command are not asked.
+Overrides are those of the rules document and, where the rules are in a table, those set by command, as they
+are now: each key that has requests is looked up once. They hold until they end by the log's clock, a grant
+from when it was given. A replay in which one could not be read fails.
 
 A capacity on trial (candidate) is judged by what the one in force has counted: a lower one is said to deny
 rather more than it would.
@@ -91,16 +97,11 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	g, err := open(cmd.Context(), where, rules.Parse, slog.New(slog.DiscardHandler))
+	g, err := c.openReplay(cmd.Context(), where)
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	if err := g.checkAtomic(&where); err != nil {
-		return err
-	}
-	c.warn(g.set.Warnings)
-	c.unlock(g.set)
 	out, err := createOutput(f.decisions, c.stdout)
 	if err != nil {
 		return err
@@ -116,12 +117,47 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 	return err
 }
 
-// unlock takes the secret by which a proxy is known from the environment. A replay can do without: a log's addresses are
-// mostly those of clients.
-func (c *cli) unlock(set *rules.Set) {
-	if err := set.Unlock(os.LookupEnv); err != nil {
+// openReplay opens the ground of a replay: rules that it can judge by, and what operators have set beside them.
+func (c *cli) openReplay(ctx context.Context, where places) (*ground, error) {
+	g, err := open(ctx, where, rules.Parse, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	if err = g.checkAtomic(&where); err == nil {
+		c.warn(g.set.Warnings)
+		err = c.unlock(g.set, g.client != nil || g.redis != nil)
+	}
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	if where.rules != "" {
+		g.overrides = replay.Overrides{Source: c.tableOverrides(ruletable.New(g.client, where.rules)), At: time.Now()}
+	}
+	return g, nil
+}
+
+// tableOverrides returns the overrides set by command for recorded traffic, which asks for all of them at one moment: each
+// key that has requests is looked up once, and never again.
+func (c *cli) tableOverrides(table *ruletable.Table) engine.OverrideSource {
+	return ruletable.NewOverrideCache(table, ruletable.OverrideCacheOptions{
+		Report: func(err error) { c.say("%v", err) }, MaxEntries: replayOverrides,
+	})
+}
+
+// unlock takes the rules' secrets from the environment. Where keys are those of a table or a shared store, the one by which
+// they are hashed must be there, or nothing would be found. A replay can do without the one by which a proxy is known: a log's
+// addresses are mostly those of clients.
+func (c *cli) unlock(set *rules.Set, shared bool) error {
+	if err := set.UnlockAddress(os.LookupEnv); err != nil {
 		c.say("warning: %v; until then clients have the addresses that the log says", err)
 	}
+	err := set.UnlockKeys(os.LookupEnv)
+	if err != nil && !shared {
+		c.say("warning: %v; until then keys have other hashes", err)
+		return nil
+	}
+	return err
 }
 
 // parseSpeed reads --speed; 0 if it was not given.
@@ -183,7 +219,8 @@ func (c *cli) runReplay(ctx context.Context, g *ground, logs []replay.Log, speed
 	defer progress.clear()
 	options := replay.Options{
 		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: g.set}, Store: store, Local: memory.New(0), Recorder: &failures, Deadline: replayDeadline,
+			Rules: engine.Fixed{Set: g.set}, Overrides: g.overrides, Store: store, Local: memory.New(0), Recorder: &failures,
+			Deadline: replayDeadline,
 		}),
 		Rules: g.set.Rules, Speed: speed, Decisions: decisions, Progress: progress.show,
 		Warn: c.logWarning,
@@ -193,11 +230,20 @@ func (c *cli) runReplay(ctx context.Context, g *ground, logs []replay.Log, speed
 	if errors.Is(err, context.Canceled) {
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
-	return result, failed(result.Requests, result.Degraded, err, failures.First())
+	return result, failed(result.Requests, result.Degraded, err, inOneLine(failures.First()))
 }
 
 // logWarning passes on what a log says in vain.
 func (c *cli) logWarning(text string) { c.say("warning: %s", text) }
+
+// inOneLine keeps an override that is not valid from being told as a rules file is, by its errors alone: what they kept
+// from being done would be left out.
+func inOneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(plainText(strings.ReplaceAll(err.Error(), "\n", "; ")))
+}
 
 // failed says why a replay is no success: decisions by on_error are not what the rules would have decided.
 func failed(requests, degraded int64, err, store error) error {

@@ -30,7 +30,8 @@ func (c *cli) applyCommand() *cobra.Command {
 version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
 If somebody else publishes after the changes were worked out, nothing changes and apply says so.
 
-Overrides set by command stay as they are; those that do not fit the new rules are listed.`,
+Overrides set by command stay as they are; those that do not fit the new rules are listed. With --against it
+also says how recorded requests would have fared, as diff does.`,
 		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
   slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
 		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),

@@ -24,8 +24,10 @@ func (c *cli) diffCommand() *cobra.Command {
 are written. Of each rule that changes it says whether its counters keep their windows or start afresh, and
 of a table which overrides set by command do not fit the new rules.
 
-With --against it also sends a recorded log through both, as replay does, and says how many requests would
-have fared otherwise.`,
+With --against it also sends a recorded log through both, each on counters of its own, and says how many
+requests would have fared otherwise. Windows go by the log's clock; overrides count as a publish would find
+them now, those set by command too: one that holds, or a grant, for the whole log, one that has ended not at
+all. Each key that has requests is looked up once, and if one cannot be read there is no comparison.`,
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,

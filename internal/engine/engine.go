@@ -54,12 +54,15 @@ type Options struct {
 	Recorder  Recorder
 	// Deadline bounds the store's part of a decision, in real time; 0 for none.
 	Deadline time.Duration
+	// Today is when overrides are looked up, and whether they and their grants have ended is judged; the zero value for the
+	// moment of each request. So recorded requests can be judged by what holds for their keys today.
+	Today time.Time
 }
 
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine. All options but Overrides and Deadline are required.
+// New returns an engine. All options but Overrides, Deadline and Today are required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
 // Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order, those that are

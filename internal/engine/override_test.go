@@ -19,10 +19,11 @@ type operators struct {
 	overrides map[string]*rules.Override
 	err       error
 	asked     []string
+	at        time.Time // of the last question
 }
 
-func (o *operators) Override(_ context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
-	o.asked = append(o.asked, rule+" "+key)
+func (o *operators) Override(_ context.Context, now time.Time, rule, key string) (*rules.Override, error) {
+	o.asked, o.at = append(o.asked, rule+" "+key), now
 	return o.overrides[rule+" "+key], o.err
 }
 
@@ -67,7 +68,9 @@ func (b *bench) ask(t *testing.T, sub, plan string, after time.Duration) *engine
 	return d
 }
 
-func newBusiness(t *testing.T, o *operators) *bench {
+func newBusiness(t *testing.T, o *operators) *bench { return newBusinessOf(t, o, time.Time{}) }
+
+func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	t.Helper()
 	set, err := rules.Parse("rules.yaml", []byte(business))
 	if err != nil {
@@ -75,7 +78,7 @@ func newBusiness(t *testing.T, o *operators) *bench {
 	}
 	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder,
+		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder, Today: today,
 	})
 	return b
 }
@@ -122,6 +125,42 @@ func TestStanding(t *testing.T) {
 		}
 		if n := len(b.recorder.failures); n > 0 {
 			t.Errorf("%s on plan %q: recorded %v", test.sub, test.plan, b.recorder.failures)
+		}
+	}
+}
+
+// TestToday judges requests of years ago, when nothing had ended, by what holds today; windows are still those of then.
+func TestToday(t *testing.T) {
+	const ago = -5 * 365 * 24 * time.Hour
+	soon := epoch.Add(1)
+	o := &operators{overrides: map[string]*rules.Override{
+		"plan user:demoted": {Plan: "free", Until: soon},
+		"plan user:moved":   {Plan: "pro", Until: epoch},
+		"api user:raised":   {Capacity: map[string]int64{"": 6}, Until: soon},
+		"api user:ended":    {Capacity: map[string]int64{"": 6}, Until: epoch},
+		"api user:big":      {Capacity: map[string]int64{"": 6}, Until: epoch}, // what the document says holds again
+		"api user:granted":  {Grants: []rules.Grant{{Add: 3, Until: soon}, {Add: 50, Until: epoch}}},
+	}}
+	for _, test := range []struct {
+		sub, plan string
+		want      int
+	}{
+		{"nobody", "", 2}, {"demoted", "pro", 1}, {"moved", "", 2}, {"raised", "", 6}, {"ended", "", 2}, {"big", "", 3}, {"granted", "", 5},
+		{"past", "", 2}, // by the document, whose override had not ended then
+	} {
+		b := newBusinessOf(t, o, epoch)
+		allowed := 0
+		for b.ask(t, test.sub, test.plan, ago).Allowed {
+			allowed++
+		}
+		if allowed != test.want {
+			t.Errorf("%s on plan %q gets %d requests, want %d", test.sub, test.plan, allowed, test.want)
+		}
+		if !o.at.Equal(epoch) {
+			t.Errorf("%s was looked up at %v, want %v", test.sub, o.at, epoch)
+		}
+		if !b.ask(t, test.sub, test.plan, ago+2*time.Minute).Allowed {
+			t.Errorf("%s is denied in a window of its own", test.sub)
 		}
 	}
 }

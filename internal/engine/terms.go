@@ -17,13 +17,14 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 		d.Plan = set.Plan(req)
 		return false
 	}
-	o, err := e.override(ctx, now, set, rules.PlanOverrides, string(key), true)
+	today := e.today(now)
+	o, err := e.override(ctx, today, set, rules.PlanOverrides, string(key), true)
 	if err != nil {
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, string(key), err)
 		d.Degraded = true
 	}
 	var misfit bool
-	if d.Plan, denied, misfit = set.Standing(req, o, o.InForce(now)); denied {
+	if d.Plan, denied, misfit = set.Standing(req, o, o.InForce(today)); denied {
 		d.Why = o.Why
 	}
 	if misfit {
@@ -32,28 +33,37 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 	return denied
 }
 
+// today returns the moment by which overrides are judged.
+func (e *Engine) today(now time.Time) time.Time {
+	if e.opts.Today.IsZero() {
+		return now
+	}
+	return e.opts.Today
+}
+
 // override returns what is said of a key: by an operator, where they may, else in the document.
-func (e *Engine) override(ctx context.Context, now time.Time, set *rules.Set, rule, key string, operators bool) (*rules.Override, error) {
+func (e *Engine) override(ctx context.Context, today time.Time, set *rules.Set, rule, key string, operators bool) (*rules.Override, error) {
 	if e.opts.Overrides == nil || !operators {
 		return set.Override(rule, key), nil
 	}
-	said, err := e.opts.Overrides.Override(ctx, now, rule, key)
+	said, err := e.opts.Overrides.Override(ctx, today, rule, key)
 	if err != nil {
 		return set.Override(rule, key), err
 	}
-	return set.Overlay(rule, key, said, now), nil
+	return set.Overlay(rule, key, said, today), nil
 }
 
 // newVerdict works out what a rule comes to for a request. Where its override cannot be read, on_error says whether the
 // rule goes by what it says of everybody, or allows or denies regardless.
 func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, rule *rules.Rule, req *rules.Request, plan string) Verdict {
 	v := Verdict{Rule: rule, Key: string(rule.AppendKey(make([]byte, 0, 64), req))}
+	today := e.today(now)
 	var o *rules.Override
 	var failed error
 	if key, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req); ok {
-		o, failed = e.override(ctx, now, set, rule.Name, string(key), rule.TakesOverrides())
+		o, failed = e.override(ctx, today, set, rule.Name, string(key), rule.TakesOverrides())
 	}
-	v.Terms = rule.Terms(req, plan, o, now)
+	v.Terms = rule.Terms(req, plan, o, today)
 	v.banned = v.Terms.Denied
 	v.charge = limit.Charge{Key: rule.Item(v.Key, &v.Terms), Limits: v.Terms.Limits, Costs: v.Terms.Costs}
 	switch {

@@ -3,10 +3,12 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // What stands in a comparison for the rule of a denial that is no rule's.
@@ -15,12 +17,15 @@ const (
 	byUnmatched = "unmatched"
 )
 
+// ErrDegraded ends a comparison in which a store has failed, or an override could not be read: what on_error makes of a
+// request says nothing of the rules.
+var ErrDegraded = errors.New("a request was decided by on_error")
+
 // Comparison is how recorded requests fare under two sets of rules.
 type Comparison struct {
 	Extent
 	ToDenied  int64        // allowed by the current rules and denied by the next
 	ToAllowed int64        // the other way round
-	Degraded  int64        // requests for which a store did not answer, and on_error decided one side
 	Rules     []RuleChange // the most changed first; equals by name
 	Keys      []KeyChange  // the ten most changed; equals by rule and key
 }
@@ -41,8 +46,8 @@ type KeyChange struct {
 // Compare sends recorded requests through two engines, each with counters of its own, and says which fare otherwise. The
 // logs are read once, and each line's own time is the clock of both. progress and warn may be nil.
 //
-// The comparison is what was done so far, also with an error: the context's own if it ended, ErrUnreadable, an engine's, or
-// a failure to read a log.
+// The comparison is what was done so far, also with an error: the context's own if it ended, ErrUnreadable, ErrDegraded, an
+// engine's, or a failure to read a log.
 func Compare(ctx context.Context, logs []Log, current, next Decider, progress func(Progress), warn func(string)) (*Comparison, error) {
 	c := &comparing{current: current, next: next, changes: map[ruleKey]*change{}}
 	err := newWalk(logs, &c.totals.Extent, progress, warn, c.entry).all(ctx, logs)
@@ -67,11 +72,11 @@ func (c *change) add(o *change) {
 func (c *comparing) entry(ctx context.Context, e *Entry) error {
 	ctx = context.WithoutCancel(ctx)
 	same := *e.Request
-	before, err := c.current.Decide(ctx, e.Time, e.Request)
+	before, err := judge(ctx, c.current, e.Time, e.Request)
 	if err != nil {
 		return err
 	}
-	after, err := c.next.Decide(ctx, e.Time, &same)
+	after, err := judge(ctx, c.next, e.Time, &same)
 	if err != nil {
 		return err
 	}
@@ -79,12 +84,19 @@ func (c *comparing) entry(ctx context.Context, e *Entry) error {
 	return nil
 }
 
+// judge fails for what the rules did not decide. It looks at rules on trial too, which change nothing: whoever fails there
+// would go on to fail, and take its time, for the rest of the log.
+func judge(ctx context.Context, by Decider, now time.Time, req *rules.Request) (*engine.Decision, error) {
+	d, err := by.Decide(ctx, now, req)
+	if err == nil && (d.Degraded || slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return v.Degraded })) {
+		err = ErrDegraded
+	}
+	return d, err
+}
+
 func (c *comparing) count(at time.Time, before, after *engine.Decision) {
 	t := &c.totals
 	t.Extent.count(at)
-	if before.Degraded || after.Degraded {
-		t.Degraded++
-	}
 	switch {
 	case before.Allowed && !after.Allowed:
 		t.ToDenied++

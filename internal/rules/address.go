@@ -23,10 +23,13 @@ var ErrSecret = errors.New("a secret that the rules name is not set")
 // Unlock takes the secrets that the document names from the environment, as os.LookupEnv does. A set without secrets needs
 // none; one with them must not be used before. The error is ErrSecret for one that is not there.
 func (s *Set) Unlock(lookup func(name string) (string, bool)) error {
-	return errors.Join(s.address.unlock(lookup), s.UnlockKeys(lookup))
+	return errors.Join(s.UnlockAddress(lookup), s.UnlockKeys(lookup))
 }
 
-func (a *clientAddress) unlock(lookup func(name string) (string, bool)) error {
+// UnlockAddress is Unlock for the secret of the proxy that says the client's address alone. Without it, the address is the one
+// that the gateway saw.
+func (s *Set) UnlockAddress(lookup func(name string) (string, bool)) error {
+	a := &s.address
 	if a.env == "" {
 		return nil
 	}
