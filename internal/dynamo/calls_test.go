@@ -58,6 +58,19 @@ func TestOldViewIsCheckedBeforeItDenies(t *testing.T) {
 	w.cost("A", 1, 1)
 }
 
+// TestOldViewReadAgainProvesRoom: what the read has shown is the view of the write that follows, so one is enough.
+func TestOldViewReadAgainProvesRoom(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	w.must(true, "A", 0, 3)
+	if err := w.settle("B", w.last["A"], 0, -1); err != nil {
+		t.Fatal(err)
+	}
+	w.must(false, "A", 10, 1) // its view has not heard of the unit given back
+	w.cost("A", 0, 1)
+	w.must(true, "A", 11, 1)
+	w.cost("A", 1, 1)
+}
+
 func TestColdFleetTakesOneWriteEach(t *testing.T) {
 	w := newWorld(t, 20, 60)
 	for i := range 20 {

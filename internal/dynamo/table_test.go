@@ -103,6 +103,16 @@ func TestCreateAsks(t *testing.T) {
 	}
 }
 
+// TestCreateThatCannotExpire: a table whose expiry is not switched on would grow for ever, so that is an error.
+func TestCreateThatCannotExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clerk{answers: map[string][]string{"DescribeTable": {active}, "UpdateTimeToLive": {"AccessDeniedException"}}}
+		if created, _, err := c.create(dynamo.CountersTable("counters")); !created || !errors.Is(err, dynamo.ErrNotPermitted) {
+			t.Errorf("created %v, error %v", created, err)
+		}
+	})
+}
+
 // TestCreateBodies pins what is asked for: on demand, string keys, expiry where there is one.
 func TestCreateBodies(t *testing.T) {
 	for table, want := range map[dynamo.Table][]string{
