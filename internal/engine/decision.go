@@ -32,6 +32,8 @@ type Decision struct {
 	Verdicts []Verdict
 	// Shadows are what the rules on trial say of an allowed request, in file order. They change nothing.
 	Shadows []Verdict
+
+	set *rules.Set // that it was made by
 }
 
 // Verdict is what one rule says of a request.
@@ -114,11 +116,13 @@ func (d *Decision) conclude(denier *Verdict) {
 }
 
 // PolicyName returns the name by which clients know limit i of the rule: "rule", or "rule.limit" if it has several.
-func (v *Verdict) PolicyName(i int) string {
-	if name := v.Terms.Limits[i].Name; name != "" {
-		return v.Rule.Name + "." + name
+func (v *Verdict) PolicyName(i int) string { return policyName(v.Rule.Name, v.Terms.Limits[i].Name) }
+
+func policyName(rule, limit string) string {
+	if limit == "" {
+		return rule
 	}
-	return v.Rule.Name
+	return rule + "." + limit
 }
 
 // Tightest returns the limit that denied the request, the one to wait longest for if several did, else the one with the

@@ -92,11 +92,11 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	set.Locate(req)
 	switch {
 	case set.Banned(req):
-		return &Decision{Reason: Banned}, nil
+		return &Decision{Reason: Banned, set: set}, nil
 	case set.Skipped(req):
-		return &Decision{Reason: Skipped, Allowed: true}, nil
+		return &Decision{Reason: Skipped, Allowed: true, set: set}, nil
 	}
-	d := &Decision{Reason: Limited}
+	d := &Decision{Reason: Limited, set: set}
 	if e.standing(ctx, now, set, req, d) {
 		d.Reason = Banned
 		return d, nil

@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -29,6 +27,10 @@ const (
 	// headerTime and headerSize bound what a client may send before it is judged; 10 KB is what API Gateway takes.
 	headerTime = 10 * time.Second
 	headerSize = 10 << 10
+	// restTime bounds what is still to come of a request that is refused.
+	restTime = 5 * time.Second
+	// idleTime is how long a connection is kept for its next request.
+	idleTime = time.Minute
 )
 
 // Options set up a gateway.
@@ -49,12 +51,14 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
-	complained atomic.Int64 // Unix seconds
+	complaints *complaints
+	failures   seldom
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, maxDelay: o.MaxDelay, log: o.Log}
+	g.complaints = &complaints{log: o.Log, strange: map[string]bool{}}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, o.Log)
 	}
@@ -74,15 +78,19 @@ func New(o Options) http.Handler {
 // ServeHTTP asks the authorizer, unless the request is a preflight: no authorizer is ever attached to OPTIONS.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
-		g.backend.ServeHTTP(w, r)
+		seen := &witness{ResponseWriter: w}
+		g.backend.ServeHTTP(seen, r)
+		seen.outcome() // nothing was charged, but what it would have cost is hidden all the same
 		return
 	}
 	answer, d, err := g.authorizer.Decide(r.Context(), event(r, g.stage))
 	if err != nil && r.Context().Err() != nil {
-		return // nobody is there to be answered
+		abandon()
 	}
 	if err != nil {
-		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
+		if held, ok := g.failures.due(); ok {
+			g.log.ErrorContext(r.Context(), "authorizer failed", "error", err, "held_back", held)
+		}
 		respond(w, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
 		return
 	}
@@ -95,9 +103,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
 		return
 	}
-	if hold(r.Context(), delay) {
-		g.pass(w, r.WithContext(withDecision(r.Context(), answer.Context)), d)
+	if !hold(r.Context(), delay) {
+		abandon()
 	}
+	g.pass(w, r.WithContext(withDecision(r.Context(), answer.Context)), d)
 }
 
 // pass has the backend answer, and corrects what the request was charged by what became of it. An answer that breaks off
@@ -106,23 +115,13 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 	seen, whole := &witness{ResponseWriter: w}, false
 	defer func() {
 		outcome, ignored := seen.outcome()
-		outcome.Cut = !whole || r.Context().Err() != nil
-		if len(ignored) > 0 {
-			g.complain(r.Context(), ignored)
-		}
+		outcome.Cut = outcome.Cut || !whole || r.Context().Err() != nil
+		g.complaints.unreadable(r.Context(), ignored)
+		g.complaints.unsettled(r.Context(), d, outcome.Costs)
 		g.authorizer.Finish(r.Context(), d, outcome)
 	}()
-	g.backend.ServeHTTP(seen, r)
+	g.backend.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), witnessKey{}, seen)))
 	whole = true
-}
-
-// complain logs, once in ten seconds, what a backend says of costs and nobody can read.
-func (g *gateway) complain(ctx context.Context, ignored []string) {
-	now, last := time.Now().Unix(), g.complained.Load()
-	if now-last >= 10 && g.complained.CompareAndSwap(last, now) {
-		g.log.WarnContext(ctx, "the backend's costs are not readable: want limits and whole numbers, such as chat.tokens=512",
-			"field", costField, "ignored", ignored)
-	}
 }
 
 // hold waits for a request's turn. It returns false if the client has hung up: its turn then passes unused.
@@ -147,27 +146,6 @@ func allows(answer *apigw.Response) bool {
 		}
 	}
 	return len(answer.PolicyDocument.Statement) > 0
-}
-
-// proxy passes requests on to a backend and adds the decision's fields to its answers.
-func proxy(backend *url.URL, log *slog.Logger) http.Handler {
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(backend)
-			r.SetXForwarded()
-		},
-		ModifyResponse: func(response *http.Response) error {
-			addFields(response.Header, decision(response.Request.Context()))
-			return nil
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() != nil {
-				return // the client has hung up: no failure of the backend, and nothing to refund
-			}
-			log.ErrorContext(r.Context(), "backend failed", "backend", backend.String(), "error", err)
-			http.Error(w, "the backend does not answer", http.StatusBadGateway)
-		},
-	}
 }
 
 type decisionKey struct{}
@@ -196,7 +174,7 @@ func addFields(h http.Header, decision map[string]any) {
 
 // Serve answers on the listener until the context ends, and then lets requests under way finish.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerSize}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

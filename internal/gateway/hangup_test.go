@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -110,6 +111,28 @@ func TestHangingUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHangUpWhileHeldIsNoAnswer: one that has stopped sending and still listens must not be told that all is well.
+func TestHangUpWhileHeldIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, err := rules.Parse("rules.yaml", []byte(leaky))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
+		handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, time.Now), Log: quiet})
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		w := httptest.NewRecorder()
+		defer func() {
+			if aborted := recover(); aborted != http.ErrAbortHandler || w.Body.Len() > 0 {
+				t.Errorf("ended with %v, answered %q", aborted, w.Body)
+			}
+		}()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+	})
 }
 
 // TestConnectionNames has a client name a field in Connection: proxies take it out on the way, so no limit goes by it.

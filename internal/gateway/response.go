@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
 )
@@ -20,8 +21,10 @@ const defaultBody = `{"message":%q}`
 
 var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
-// respond answers with a gateway response. The status is the response's own, else the one that API Gateway would choose.
+// respond answers with a gateway response. The status is the response's own, else the one that API Gateway would choose. What
+// is still to come of the request is thrown away, but not waited for: a refused client must not hold on to anything.
 func respond(w http.ResponseWriter, r apigw.GatewayResponse, status int, authorizer map[string]any) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // there may be no connection, in a test
 	if r.Status != 0 {
 		status = r.Status
 	}

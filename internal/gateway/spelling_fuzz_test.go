@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,76 +48,6 @@ rules:
 - {name: deep, when: {path: /one/*/deep}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
 `
 
-// oracles say by which of the places a request is answered; "" for none.
-var oracles = map[string]func(*http.Request) string{
-	// A server in Go. http.ServeMux cuts a path into segments and then decodes each. It redirects to the clean path, but takes
-	// escaped dots for names, and cleans nothing where the method is CONNECT.
-	"net/http": func(r *http.Request) string {
-		answer := httptest.NewRecorder()
-		placesMux.ServeHTTP(answer, r)
-		return answer.Header().Get("place")
-	},
-	// Servers that decode the path, cut it and leave it at that, as those of Python's ASGI do.
-	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
-	// NGINX and what stands behind it: the path is decoded, and cleaned.
-	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
-	// Tomcat where it lets them pass, and others: the same, but an escaped slash stays as it is.
-	"decode but slashes, clean": func(r *http.Request) string {
-		kept := strings.NewReplacer("%2f", "%252F", "%2F", "%252F").Replace(r.URL.EscapedPath())
-		decoded, err := url.PathUnescape(kept)
-		if err != nil {
-			return ""
-		}
-		return placeOf(path.Clean("/" + decoded))
-	},
-	// Tomcat and Jetty: parameters are dropped from segments, then the path is decoded and cleaned.
-	"drop parameters, decode, clean": func(r *http.Request) string {
-		decoded, err := url.PathUnescape(parameter.ReplaceAllString(r.URL.EscapedPath(), ""))
-		if err != nil {
-			return ""
-		}
-		return placeOf(path.Clean("/" + decoded))
-	},
-	// The same behind a proxy that has decoded the path.
-	"decode, drop parameters, clean": func(r *http.Request) string {
-		return placeOf(path.Clean("/" + parameter.ReplaceAllString(r.URL.Path, "")))
-	},
-	// What is written for Windows.
-	"decode, turn backslashes, clean": func(r *http.Request) string {
-		return placeOf(path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/")))
-	},
-}
-
-var parameter = regexp.MustCompile(";[^/]*")
-
-// placesMux answers with the place in a field.
-var placesMux = func() *http.ServeMux {
-	mux := http.NewServeMux()
-	for place := range places {
-		mux.HandleFunc(place, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("place", place) })
-	}
-	return mux
-}()
-
-// placeOf goes by the segments of a path as they are.
-func placeOf(p string) string {
-	s := strings.Split(strings.TrimPrefix(p, "/"), "/")
-	switch n := len(s); {
-	case s[0] == "admin" || s[0] == "static":
-		if n == 1 {
-			return "/" + s[0]
-		}
-		return "/" + s[0] + "/"
-	case s[0] == "health" && n == 1:
-		return "/health"
-	case s[0] == "one" && n == 2 && s[1] != "":
-		return "/one/{id}"
-	case s[0] == "one" && n == 3 && s[1] != "" && s[2] == "deep":
-		return "/one/{id}/deep"
-	}
-	return "/"
-}
-
 func placesAuthorizer(t testing.TB) *apigw.Authorizer {
 	t.Helper()
 	set, err := rules.Parse("rules.yaml", []byte(placesRules))
@@ -151,13 +80,14 @@ func throughGateway(t tester, g http.Handler, method, target string) {
 	}
 	answer := httptest.NewRecorder()
 	g.ServeHTTP(answer, r)
+	if answer.Code == http.StatusTooManyRequests && len(target) > 300 {
+		return // too many ways to read it
+	}
 	if answer.Code != http.StatusOK {
 		t.Errorf("%q: status %d", line, answer.Code)
 	}
-	limits := answer.Header()[rateLimit]
-	for name, answeredAt := range oracles {
-		expectLimits(t, line, strings.Join(limits, ", "), name, answeredAt(r))
-	}
+	limits := strings.Join(answer.Header()[rateLimit], ", ")
+	answeredAt(r, func(by, place string) { expectLimits(t, line, limits, by, place) })
 }
 
 // rateLimit is the field as the gateway spells it, which is not how net/http would.
@@ -191,6 +121,9 @@ func throughMiniStack(t tester, a *apigw.Authorizer, target string) {
 		if err != nil {
 			t.Errorf("%q: %v", target, err)
 		}
+		if len(target) > 300 && answer.PolicyDocument.Statement[0].Effect == "Deny" {
+			return // too many ways to read it
+		}
 		limits, _ := answer.Context["rateLimit"].(string)
 		expectLimits(t, target, limits, "MiniStack below "+base, place)
 	}
@@ -220,6 +153,9 @@ var spellings = []string{
 	"/admin/..", "/admin/../x", "/admin/%2e%2e/x", "/admin/%2E./x", "/admin/.%2e/x", "/admin/%252e%252e/x", "/admin/..%2fx",
 	"/admin%2F..%2Fx", "/admin/%2F../x", "/admin//../x", "/admin/x/..//../y", "/admin/%2e%2e/health", "/admin/..%2Fhealth",
 	"/admin/%2e%2e/static/x", "/admin/..;/x", "/health;/x/..;/admin/x",
+	"/x/../admin//../y", "/x/../one/x//../deep", "/x%2Fy/../admin%2Fx", "/x/../admin/y/%2e%2e/..", "//x/admin", "//x/y/../admin/z",
+	"//x/y/%2e%2e/one%2Fz", "/x%2Fy/../static/..%2Fadmin", "/x%2Fy/%2E%2E/static/..;/admin%2Fx", "/x%2Fy/../static%5C..%5Cadmin",
+	"/x//..%2Fadmin/y%2F%2F../..", "/x/..//../admin//%2F../..",
 	"/static/..;/admin/x", "/static/..%3Ba/admin;b/x", "/static;x%2F../admin;y", "/;/admin;x", "/one;a/x;b/deep;c", "/one/..;/admin", "/health;x",
 	"/static/..\\admin\\x", "/static/..%5Cadmin", "/admin\\x", "/admin/\\..\\x", "/admin#/x", "/%23/admin", "/admin/%3F/x", "/admin%20/x",
 	"/admin%00/x", "/admin/%00/../x", "/adm\u0131n/x", "/\xff/admin", "/admin/\xff", "/admin/%ff", "/%ff/../admin", "/admin/%", "/%/../admin/%zz",
@@ -256,10 +192,15 @@ func TestSpellings(t *testing.T) {
 	step := rapid.Custom(func(t *rapid.T) string {
 		return rapid.SampledFrom(slashes).Draw(t, "slash") + segment.Draw(t, "segment")
 	})
+	target := rapid.Custom(func(t *rapid.T) string {
+		return "/" + segment.Draw(t, "first") + strings.Join(rapid.SliceOfN(step, 0, 8).Draw(t, "rest"), "")
+	})
 	g, a := placesGateway(t), placesAuthorizer(t)
 	rapid.Check(t, func(t *rapid.T) {
-		target := "/" + segment.Draw(t, "first") + strings.Join(rapid.SliceOfN(step, 0, 6).Draw(t, "rest"), "")
-		throughGateway(t, g, rapid.SampledFrom([]string{"GET", "GET", "CONNECT", "post"}).Draw(t, "method"), target)
-		throughMiniStack(t, a, target)
+		method := rapid.SampledFrom([]string{"GET", "GET", "CONNECT", "post"}).Draw(t, "method")
+		for _, target := range rapid.SliceOfN(target, 20, 20).Draw(t, "targets") {
+			throughGateway(t, g, method, target)
+			throughMiniStack(t, a, target)
+		}
 	})
 }

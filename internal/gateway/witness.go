@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,15 +19,44 @@ type witness struct {
 	http.ResponseWriter
 	status int
 	costs  []string
+	cut    bool // the client broke its request off: whatever the gateway answers, no backend did
+}
+
+type witnessKey struct{}
+
+// witnessOf returns the witness of a request; nil for a preflight.
+func witnessOf(ctx context.Context) *witness {
+	w, _ := ctx.Value(witnessKey{}).(*witness)
+	return w
 }
 
 // WriteHeader passes the status on; those of the 1xx class are not the answer yet.
 func (w *witness) WriteHeader(status int) {
-	if status >= 200 && w.status == 0 {
-		w.status = status
-		w.take(costField)
+	if w.status == 0 {
+		w.see(status, w.Header())
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// see remembers a status and its costs, and takes these out of the fields, and out of those that are announced.
+func (w *witness) see(status int, fields http.Header) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.status = status
+	}
+	w.take(fields, costField)
+	if announced := fields["Trailer"]; len(announced) > 0 {
+		fields["Trailer"] = withoutCost(announced)
+	}
+}
+
+// withoutCost returns what is left of the trailers that an answer announces.
+func withoutCost(announced []string) (left []string) {
+	for name := range strings.SplitSeq(strings.Join(announced, ","), ",") {
+		if name = strings.TrimSpace(name); !strings.EqualFold(name, costField) {
+			left = append(left, name)
+		}
+	}
+	return left
 }
 
 // Write passes a part of the body on.
@@ -40,18 +70,21 @@ func (w *witness) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController flush and hijack.
 func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// take takes a field out of the answer and remembers it.
-func (w *witness) take(name string) {
-	w.costs = append(w.costs, w.Header().Values(name)...)
-	w.Header().Del(name)
+// take takes a field out of others and remembers it.
+func (w *witness) take(fields http.Header, name string) {
+	w.costs = append(w.costs, fields.Values(name)...)
+	fields.Del(name)
 }
 
 // outcome returns what became of the request, once the answer has ended, and what it says of costs that nobody can read.
 func (w *witness) outcome() (o *engine.Outcome, ignored []string) {
-	w.take(costField)
-	w.take(http.TrailerPrefix + costField)
+	w.take(w.Header(), costField)
+	w.take(w.Header(), http.TrailerPrefix+costField)
 	costs, ignored := parseCosts(strings.Join(w.costs, ","))
-	return &engine.Outcome{Status: w.status, Costs: costs}, ignored
+	if o = (&engine.Outcome{Status: w.status, Costs: costs, Cut: w.cut}); w.cut {
+		o.Status = 0 // the gateway's own, which refunds nothing
+	}
+	return o, ignored
 }
 
 // parseCosts reads a costField. What is no whole number from 0 is ignored, and stays charged as it was stated.

@@ -90,3 +90,13 @@ func TestWitness(t *testing.T) {
 		})
 	}
 }
+
+// TestWitnessOfAnUpgrade: the head of one never passes through the witness.
+func TestWitnessOfAnUpgrade(t *testing.T) {
+	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
+	w := &witness{ResponseWriter: httptest.NewRecorder()}
+	w.see(http.StatusSwitchingProtocols, fields)
+	if o, _ := w.outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Cut || len(fields) != 1 {
+		t.Errorf("saw %+v, left %v", o, fields)
+	}
+}

@@ -32,6 +32,9 @@ func (r *Rule) Why(req *Request) (reason string, covered bool) {
 
 // WhyBanned is Banned for people: it names the entry of deny that covers the request, and what of it does.
 func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
+	if r.work().endless {
+		return "the path can be read in too many ways: it is long, and has dots, escapes, parameters or empty segments throughout", true
+	}
 	for i := range s.deny {
 		if reason, covers := s.deny[i].explain(r, false); covers {
 			return fmt.Sprintf("deny[%d]: %s", i, reason), true

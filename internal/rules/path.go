@@ -17,30 +17,46 @@ func cleanPath(raw string) string {
 }
 
 // unescape decodes percent-escapes once. It allocates only if there is one.
-func unescape(s string) string {
-	if !hasEscape(s) {
-		return s
-	}
+func unescape(s string) string { return unescapeSome(s, func(byte) bool { return true }) }
+
+// unescapeSome decodes the percent-escapes of the bytes that are wanted, and leaves the others as they are. It allocates
+// only if there is one of those.
+func unescapeSome(s string, wanted func(byte) bool) string {
 	var out strings.Builder
-	out.Grow(len(s))
-	for i := 0; i < len(s); i++ {
-		if isEscape(s[i:]) {
-			out.WriteByte(unhex(s[i+1])<<4 | unhex(s[i+2]))
-			i += 2
+	from := 0 // of what is still to be copied
+	for i := nextEscape(s, 0); i < len(s); i = nextEscape(s, i+1) {
+		c := unhex(s[i+1])<<4 | unhex(s[i+2])
+		if !wanted(c) {
 			continue
 		}
-		out.WriteByte(s[i])
+		if from == 0 {
+			out.Grow(len(s))
+		}
+		out.WriteString(s[from:i])
+		out.WriteByte(c)
+		from = i + 3
 	}
+	if from == 0 {
+		return s
+	}
+	out.WriteString(s[from:])
 	return out.String()
 }
 
-func hasEscape(s string) bool {
-	for i := strings.IndexByte(s, '%'); i >= 0 && i+2 < len(s); i++ {
-		if isEscape(s[i:]) {
-			return true
+func hasEscape(s string) bool { return nextEscape(s, 0) < len(s) }
+
+// nextEscape returns where the first escape begins from an index on; the length if there is none.
+func nextEscape(s string, from int) int {
+	for i := from; i < len(s); i++ {
+		skip := strings.IndexByte(s[i:], '%')
+		if skip < 0 {
+			break
+		}
+		if i += skip; isEscape(s[i:]) {
+			return i
 		}
 	}
-	return false
+	return len(s)
 }
 
 func isEscape(s string) bool { return len(s) >= 3 && s[0] == '%' && isHex(s[1]) && isHex(s[2]) }

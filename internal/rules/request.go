@@ -34,6 +34,7 @@ type facts struct {
 	known    bool
 	path     string     // cleaned
 	others   []string   // how else a backend may read the path
+	endless  bool       // in more ways than can be looked at
 	sent     bool       // path is what was sent, and all backends read it alike
 	template string     // the gateway's route, where it is one that patterns can match
 	route    string     // what patterns of routes are matched against: the template, else the path
@@ -45,7 +46,8 @@ func (r *Request) work() *facts {
 		f := facts{known: true, path: cleanPath(r.Path), template: routeTemplate(r.Route), addr: r.IP.Unmap().WithZone("")}
 		f.sent = (f.path == r.Path || r.Path == "") && isPlain(f.path)
 		if !f.sent {
-			f.others = otherReadings(r.Path, f.path)
+			others, ok := otherReadings(r.Path, f.path)
+			f.others, f.endless = others, !ok
 		}
 		f.route = f.path
 		if f.template != "" {

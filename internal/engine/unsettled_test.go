@@ -1,0 +1,96 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// settled has limits that settle and limits that do not, in rules of all modes.
+const settled = `
+skip: [{path: /health}]
+deny: [{path: /banned}]
+plan: {from: jwt.plan}
+plans: {free: {chat: unlimited}}
+rules:
+  - name: chat
+    when: {path: [/chat, /free]}
+    key: "user:{header.x-user}"
+    trusted: [header.x-user]
+    limits:
+      - {name: requests, capacity: 10, window: 60s}
+      - {name: tokens, capacity: 4000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}
+  - {name: export, key: all, when: {path: /export}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
+  - {name: trial, key: all, mode: shadow, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
+  - {name: resting, key: all, mode: off, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
+  - {name: chatter, key: all, when: {path: /chat}, limits: [{capacity: 100, window: 1h}]}
+overrides:
+  chat: {"user:7": {limits: [{name: words, capacity: 100, window: 60s, cost: {from: header.x-words, min: 1, max: 9, settle: true}}, {name: requests, capacity: 100, window: 60s}]}}
+`
+
+// TestUnsettled names costs after every answer: of what settles, what does not, and what nobody knows.
+func TestUnsettled(t *testing.T) {
+	known := []string{"chat.tokens", "export", "resting", "trial"}
+	for name, test := range map[string]struct {
+		req   rules.Request
+		costs []string
+		want  []string
+		known []string
+	}{
+		"what there is":               {request("/chat"), known, nil, known},
+		"a slip":                      {request("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
+		"several, in order":           {request("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
+		"what does not settle":        {request("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
+		"less or more than a name":    {request("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
+		"another route's":             {request("/export"), []string{"chat.tokens"}, nil, known},
+		"no rule covers it":           {request("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"skipped":                     {request("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"a plan lifts it":             {freed(request("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"an override's limits":        {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "trial"}},
+		"an override's, of another":   {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
+		"letter case is not forgiven": {request("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
+		"none":                        {request("/chat"), nil, nil, known},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, settled)
+			d, err := b.engine.Decide(context.Background(), epoch, &test.req)
+			if err != nil || !d.Allowed {
+				t.Fatalf("decision %+v, error %v", d, err)
+			}
+			costs := map[string]int64{}
+			for _, name := range test.costs {
+				costs[name] = 1
+			}
+			if got := d.Unsettled(costs); !slices.Equal(got, test.want) {
+				t.Errorf("nothing settles by %q, want %q", got, test.want)
+			}
+			if got := d.Settling(); !slices.Equal(got, test.known) {
+				t.Errorf("what settles is %q, want %q", got, test.known)
+			}
+		})
+	}
+}
+
+// TestUnsettledWithoutRules: a decision that no engine made knows no names, and does not fail.
+func TestUnsettledWithoutRules(t *testing.T) {
+	d := &engine.Decision{Allowed: true}
+	if got := d.Unsettled(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.Settling() != nil {
+		t.Errorf("nothing settles by %q; what settles is %q", got, d.Settling())
+	}
+}
+
+func request(path string) rules.Request { return rules.Request{Method: "POST", Path: path} }
+
+func of(user string) rules.Request {
+	r := request("/chat")
+	r.Headers = map[string][]string{"x-user": {user}}
+	return r
+}
+
+func freed(r rules.Request) rules.Request {
+	r.Claims = map[string]any{"plan": "free"}
+	return r
+}

@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// decided returns a decision by rules with one limit that settles, chat.tokens.
+func decided(t *testing.T) *engine.Decision {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(`
+rules:
+  - name: chat
+    key: all
+    limits:
+      - {name: requests, capacity: 10, window: 60s}
+      - {name: tokens, capacity: 4000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Recorder: mute{}})
+	d, err := e.Decide(t.Context(), time.Unix(1_700_000_040, 0), &rules.Request{Method: "GET", Path: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+type mute struct{ engine.Recorder }
+
+func (mute) Decided(context.Context, time.Time, *engine.Decision) {}
+
+// heard gives the complaints of a backend, and what was logged since it was last asked.
+func heard() (c *complaints, logged func() string) {
+	var log bytes.Buffer
+	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	logged = func() string {
+		defer log.Reset()
+		return log.String()
+	}
+	return &complaints{log: slog.New(slog.NewTextHandler(&log, plain)), strange: map[string]bool{}}, logged
+}
+
+func costsOf(names ...string) map[string]int64 {
+	costs := map[string]int64{}
+	for _, name := range names {
+		costs[name] = 1
+	}
+	return costs
+}
+
+const stays = `level=WARN msg="the backend's costs name what is no limit with settle: true; what was charged stays" field=Slidegate-Cost `
+
+// TestUnsettledCosts has a backend name costs of what does not settle: each name is logged once, in a line in ten seconds.
+func TestUnsettledCosts(t *testing.T) {
+	d := decided(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, logged := heard()
+		for _, step := range []struct {
+			after time.Duration
+			names []string
+			want  string
+		}{
+			{0, []string{"chat.tokens"}, ""},
+			{0, nil, ""},
+			{0, []string{"chat.token", "chat.tokens"}, stays + "ignored=[chat.token] limits=[chat.tokens]\n"},
+			{0, []string{"chat.token"}, ""},
+			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too soon,
+			{time.Millisecond, []string{"chat.requests", "chat.token"}, stays + "ignored=[chat.requests] limits=[chat.tokens]\n"}, // and not forgotten
+			{time.Hour, []string{"chat.requests", "chat.token"}, ""},
+			{0, []string{"b", "", "a"}, stays + `ignored="[ a b]" limits=[chat.tokens]` + "\n"},
+			{time.Hour, []string{strings.Repeat("x", 1<<20)}, stays + "ignored=[" + strings.Repeat("x", 64) + "...] limits=[chat.tokens]\n"},
+			{time.Hour, []string{strings.Repeat("x", 1<<19)}, ""},
+		} {
+			time.Sleep(step.after)
+			c.unsettled(t.Context(), d, costsOf(step.names...))
+			if got := logged(); got != step.want {
+				t.Errorf("%.99q: logged %q, want %q", step.names, got, step.want)
+			}
+		}
+	})
+}
+
+// TestMadeUpCosts has a backend make up a name for every answer: what is logged of it, and kept, has an end.
+func TestMadeUpCosts(t *testing.T) {
+	d := decided(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, logged := heard()
+		var many []string
+		for i := range 1000 {
+			many = append(many, fmt.Sprintf("n%03d", i))
+		}
+		lines, size := 0, 0
+		for range 500 {
+			time.Sleep(time.Minute)
+			c.unsettled(t.Context(), d, costsOf(many...))
+			got := logged()
+			lines += strings.Count(got, "\n")
+			size += len(got)
+		}
+		if lines != 3 || size > 2000 || len(c.strange) != mostStrange {
+			t.Errorf("logged %d lines, %d bytes, and keeps %d names", lines, size, len(c.strange))
+		}
+	})
+}
+
+// TestUnreadableCosts are logged once in ten seconds, however many there are.
+func TestUnreadableCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, logged := heard()
+		const want = `level=WARN msg="the backend's costs are not readable: want limits and whole numbers, such as chat.tokens=512" field=Slidegate-Cost ignored=`
+		for _, step := range []struct {
+			after   time.Duration
+			ignored []string
+			want    string
+		}{
+			{0, nil, ""},
+			{0, []string{"a", "b=x"}, want + `"[a b=x]" held_back=0` + "\n"},
+			{9 * time.Second, []string{"c"}, ""},
+			{time.Second, []string{strings.Repeat("d", 100)}, want + "[" + strings.Repeat("d", 64) + "...] held_back=1\n"},
+			{time.Minute, strings.Split(strings.Repeat("e", 100), ""), want + `"[` + strings.Repeat("e ", 16) + `and 84 more]" held_back=0` + "\n"},
+		} {
+			time.Sleep(step.after)
+			c.unreadable(t.Context(), step.ignored)
+			if got := logged(); got != step.want {
+				t.Errorf("%.99q: logged %q, want %q", step.ignored, got, step.want)
+			}
+		}
+		c.unsettled(t.Context(), decided(t), costsOf("z")) // has its own ten seconds
+		if logged() == "" {
+			t.Error("a strange name is not logged beside what is not readable")
+		}
+	})
+}
