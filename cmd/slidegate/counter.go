@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -14,6 +15,8 @@ type counter struct {
 	rule     *rules.Rule
 	terms    rules.Terms
 	override *overrideTold // that the terms come from; nil for none
+	missing  []string      // what its key would take; nil where it is known, or where there is none
+	banned   *overrideTold // of the plan, which denies everything to the caller; nil for none
 	charge   limit.Charge
 	verdict  limit.Verdict
 }
@@ -25,7 +28,7 @@ func newCounter(rule *rules.Rule, key string, terms rules.Terms) counter {
 // idle says why the counter is not asked; it is empty for one that is.
 func (ct *counter) idle() string {
 	switch {
-	case ct.terms.Denied:
+	case ct.terms.Denied, ct.banned != nil:
 		return "refused"
 	case ct.terms.Unlimited:
 		return "unlimited"
@@ -62,23 +65,31 @@ type holder struct {
 	req  *rules.Request
 }
 
-// plan returns the plan that the caller has; empty for none.
-func (h *holder) plan(ctx context.Context) (string, error) {
-	key, ok := h.said.set.AppendPlanKey(nil, h.req)
+// plan returns the plan that the caller has, empty for none, and the override that denies everything to the caller, nil for
+// none.
+func (h *holder) plan(ctx context.Context) (plan string, banned *overrideTold, err error) {
+	set := h.said.set
+	key, ok := set.AppendPlanKey(nil, h.req)
 	if !ok {
-		return h.said.set.Plan(h.req), nil
+		return set.Plan(h.req), nil, nil
 	}
-	o, _, err := h.said.decides(ctx, rules.PlanOverrides, string(key))
+	if set.OverridesHashed(rules.PlanOverrides) && set.Locked() != nil && (len(h.req.Claims) > 0 || h.req.APIKey != "") {
+		return "", nil, fmt.Errorf("overrides of plan: %w: %w", rules.ErrLocked, set.Locked())
+	}
+	o, told, err := h.said.decides(ctx, rules.PlanOverrides, string(key))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	plan, _, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
-	return plan, nil
+	plan, denied, _ := set.Standing(h.req, o, o.InForce(h.said.now))
+	if denied {
+		banned = told
+	}
+	return plan, banned, nil
 }
 
 // counter returns the counter of a key of the rule, as the key's override and the caller's plan have it.
 func (h *holder) counter(ctx context.Context, rule *rules.Rule, keys rules.Keys) (ct counter, err error) {
-	plan, err := h.plan(ctx)
+	plan, banned, err := h.plan(ctx)
 	if err != nil {
 		return ct, err
 	}
@@ -90,8 +101,27 @@ func (h *holder) counter(ctx context.Context, rule *rules.Rule, keys rules.Keys)
 		}
 	}
 	ct = newCounter(rule, keys.Counter, rule.Terms(h.req, plan, o, h.said.now))
-	ct.override = told
+	ct.override, ct.missing, ct.banned = told, keys.Missing, banned
 	return ct, nil
+}
+
+// toGive says by which flags the key of an override is made known; empty where none of them would do.
+func (ct *counter) toGive() string {
+	var flags []string
+	for _, source := range ct.missing {
+		name, isClaim := strings.CutPrefix(source, "jwt.")
+		switch {
+		case isClaim && strings.HasPrefix(name, "/"):
+			flags = append(flags, "--claims JSON with "+name)
+		case isClaim:
+			flags = append(flags, "--claim "+name+"=VALUE")
+		case source == "apikey":
+			flags = append(flags, "--apikey ID")
+		default:
+			return ""
+		}
+	}
+	return strings.Join(flags, " ")
 }
 
 // retry says when the next request would be allowed.

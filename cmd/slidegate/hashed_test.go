@@ -32,7 +32,9 @@ func TestHashedKeys(t *testing.T) {
 		"inspect mail:ann@example.com"+at,
 		"inspect 'tenant:acme|mail:ann@example.com'"+at,
 		"inspect mail:bob@example.com"+at,
-		"inspect %hmac-9d3e7a78a46f7b7b5e2a1e0d8a1d8f57"+at,
+		"inspect %hmac-52d36beae3c097e2a3b4972d524e68b7 --rule by-tenant"+at,
+		"inspect %hmac-52d36beae3c097e2a3b4972d524e68b7 --rule by-tenant --claim tenant=acme"+at,
+		"inspect mail:eve@example.com --claim email=eve@example.com"+at,
 		"inspect %hmac-9d3e7a"+at,
 		"reset by-mail mail:ann@example.com"+at,
 	)
@@ -76,4 +78,27 @@ func spelled(item map[string]types.AttributeValue) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// TestUnknownOverride looks for counters of keys whose overrides have keys of another kind: what is not known is said.
+func TestUnknownOverride(t *testing.T) {
+	client := dynamotest.Connect(t)
+	rules, _ := published(t, client, "testdata/finer.yaml")
+	counters := dynamotest.Counters(t, client)
+	const note = " --rules dynamodb://TABLE --who jo --why 'ticket 7'"
+	at := " --rules dynamodb://TABLE --store dynamodb://" + counters
+	text := session(t, rules,
+		"overrides set tenant 'tenant:acme|user:7' --limits '[{\"capacity\": 5, \"window\": \"10s\"}]'"+note,
+		"overrides set plan user:666 --deny"+note,
+		"inspect tenant:acme"+at,
+		"inspect tenant:acme --json"+at,
+		"inspect tenant:acme --claim sub=7"+at,
+		"inspect tenant:acme --claim sub=666"+at,
+		"inspect tenant:acme --claim sub=666 --json"+at,
+		"reset tenant tenant:acme"+at,
+		"reset tenant tenant:acme --claim sub=7 --json"+at,
+		"inspect all"+at,
+		"reset all all"+at,
+	)
+	golden(t, "unknown-override", strings.ReplaceAll(text, counters, "COUNTERS"))
 }

@@ -56,9 +56,12 @@ func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
 	defer g.close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), lookTime)
 	defer cancel()
-	counters, err := h.countersOf(ctx, f.rule, key)
+	counters, left, err := h.countersOf(ctx, f.rule, key)
 	if err != nil {
 		return err
+	}
+	for _, reason := range left {
+		c.say("warning: left out %v", reason)
 	}
 	if err := g.peek(ctx, counters); err != nil {
 		return err
@@ -87,41 +90,43 @@ func (f *callerFlags) holder(cmd *cobra.Command, p *placeFlags) (*ground, *holde
 	return g, &holder{g.said(&where, now()), req}, nil
 }
 
-// countersOf returns the counters of a key: the named rule's, or those of every rule that could have made such a key.
-func (h *holder) countersOf(ctx context.Context, name, key string) (counters []counter, err error) {
+// countersOf returns the counters of a key: the named rule's, or those of every rule that could have made such a key, and why
+// rules are left out that could have too.
+func (h *holder) countersOf(ctx context.Context, name, key string) (counters []counter, left []error, err error) {
 	candidates := h.said.set.Rules
 	if name != "" {
 		rule, err := ruleNamed(h.said.set, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		candidates = []*rules.Rule{rule}
 	}
-	keys, err := keysOf(candidates, key)
+	keys, left, err := keysOf(candidates, key, h.req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, rule := range candidates {
 		if keys, ok := keys[rule]; ok {
 			ct, err := h.counter(ctx, rule, keys)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			counters = append(counters, ct)
 		}
 	}
-	return counters, nil
+	return counters, left, nil
 }
 
 // keysOf returns the keys that somebody can mean. What is a key of some rules as it stands is no other key of others.
-func keysOf(candidates []*rules.Rule, text string) (map[*rules.Rule]rules.Keys, error) {
+// left says of which rules it cannot be told, as they hash their keys.
+func keysOf(candidates []*rules.Rule, text string, req *rules.Request) (keys map[*rules.Rule]rules.Keys, left []error, err error) {
 	asItIs, typed := map[*rules.Rule]rules.Keys{}, map[*rules.Rule]rules.Keys{}
 	var problems []error
 	for _, rule := range candidates {
-		keys, err := rule.KeysFor(text)
+		keys, err := rule.KeysFor(text, req)
 		switch {
 		case errors.Is(err, rules.ErrLocked):
-			return nil, err
+			left = append(left, err)
 		case err != nil:
 			problems = append(problems, err)
 		case keys.AsItIs:
@@ -132,11 +137,13 @@ func keysOf(candidates []*rules.Rule, text string) (map[*rules.Rule]rules.Keys, 
 	}
 	switch {
 	case len(asItIs) > 0:
-		return asItIs, nil
+		return asItIs, left, nil
 	case len(typed) > 0:
-		return typed, nil
+		return typed, left, nil
+	case len(left) > 0:
+		return nil, nil, errors.Join(left...)
 	}
-	return nil, fmt.Errorf("no rule counts this key: %w", errors.Join(problems...))
+	return nil, nil, fmt.Errorf("no rule counts this key: %w", errors.Join(problems...))
 }
 
 func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
@@ -179,7 +186,9 @@ type counterTold struct {
 	Rule     string        `json:"rule"`
 	Counter  string        `json:"counter"`
 	Override *overrideTold `json:"override,omitempty"`
-	Lifted   string        `json:"lifted,omitempty"` // no counter is asked: unlimited, or refused by an override
+	Missing  []string      `json:"override_unknown,omitempty"` // what the key of an override would take; there may be one
+	Banned   *overrideTold `json:"plan_override,omitempty"`    // that denies everything to the caller
+	Lifted   string        `json:"lifted,omitempty"`           // no counter is asked: unlimited, or refused by an override
 	Limits   []limitTold   `json:"limits"`
 }
 
@@ -187,7 +196,10 @@ func inspected(key string, counters []counter) inspection {
 	told := inspection{Key: key}
 	for i := range counters {
 		ct := &counters[i]
-		one := counterTold{Rule: ct.rule.Name, Counter: ct.charge.Key, Override: ct.override, Lifted: ct.idle(), Limits: []limitTold{}}
+		one := counterTold{
+			Rule: ct.rule.Name, Counter: ct.charge.Key, Override: ct.override, Missing: ct.missing, Banned: ct.banned,
+			Lifted: ct.idle(), Limits: []limitTold{},
+		}
 		for j := range ct.terms.Limits {
 			if one.Lifted == "" {
 				one.Limits = append(one.Limits, ct.tell(j))
@@ -208,11 +220,7 @@ func printCounters(w io.Writer, counters []counter, paint colours) error {
 		} else {
 			rows = append(rows, ct.rows(paint)...)
 		}
-		if ct.override != nil {
-			for _, line := range ct.override.lines() {
-				remarks = append(remarks, "override of "+ct.rule.Name+": "+line)
-			}
-		}
+		remarks = append(remarks, ct.remarks()...)
 	}
 	p := printer{w: w}
 	p.table("lrrrrrrl", rows)
@@ -220,6 +228,28 @@ func printCounters(w io.Writer, counters []counter, paint colours) error {
 		p.line("%s", remark)
 	}
 	return p.err
+}
+
+// remarks say where the numbers come from.
+func (ct *counter) remarks() (remarks []string) {
+	if ct.banned != nil {
+		for _, line := range ct.banned.lines() {
+			remarks = append(remarks, "override of plan: "+line)
+		}
+	}
+	if ct.override != nil {
+		for _, line := range ct.override.lines() {
+			remarks = append(remarks, "override of "+ct.rule.Name+": "+line)
+		}
+	}
+	if len(ct.missing) > 0 {
+		remark := fmt.Sprintf("override of %s: not known, for its key holds %s", ct.rule.Name, strings.Join(ct.missing, ", "))
+		if flags := ct.toGive(); flags != "" {
+			remark += "; give " + flags
+		}
+		remarks = append(remarks, remark)
+	}
+	return remarks
 }
 
 func (ct *counter) rows(paint colours) (rows [][]string) {

@@ -145,16 +145,16 @@ func (c *cli) tableOverrides(table *ruletable.Table) engine.OverrideSource {
 	})
 }
 
-// unlock takes the rules' secrets from the environment. Where keys are those of a table or a shared store, the one by which
-// they are hashed must be there, or nothing would be found. A replay can do without the one by which a proxy is known: a log's
+// unlock takes the rules' secrets from the environment. Where keys are those of a table or a shared store, or written as hashes,
+// the one by which they are hashed must be there, or nothing would be found. A replay can do without the one by which a proxy is known: a log's
 // addresses are mostly those of clients.
 func (c *cli) unlock(set *rules.Set, shared bool) error {
 	if err := set.UnlockAddress(os.LookupEnv); err != nil {
 		c.say("warning: %v; until then clients have the addresses that the log says", err)
 	}
 	err := set.UnlockKeys(os.LookupEnv)
-	if err != nil && !shared {
-		c.say("warning: %v; until then keys have other hashes", err)
+	if err != nil && !shared && !set.WritesHashes() {
+		c.say("warning: %v; until then keys have hashes of this run alone", err)
 		return nil
 	}
 	return err

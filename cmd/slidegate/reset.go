@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -46,12 +48,15 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := rule.KeysFor(key)
+	keys, err := rule.KeysFor(key, h.req)
 	if err != nil {
 		return err
 	}
 	ct, err := h.counter(ctx, rule, keys)
 	if err != nil {
+		return err
+	}
+	if err := c.checkKnown(&ct); err != nil {
 		return err
 	}
 	store, _ := g.shared()
@@ -69,4 +74,18 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, name, key string) error {
 	p := printer{w: c.stdout}
 	p.line("rule %s has forgotten %s", name, keys.Counter)
 	return p.err
+}
+
+// checkKnown refuses a key whose override is not known, as it may have a counter of its own, unless nobody can say more.
+func (c *cli) checkKnown(ct *counter) error {
+	if len(ct.missing) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("rule %s: the key of its override holds %s, and an override may have a counter of its own",
+		ct.rule.Name, strings.Join(ct.missing, ", "))
+	if flags := ct.toGive(); flags != "" {
+		return fmt.Errorf("%s: give %s", what, flags)
+	}
+	c.say("warning: %s, which stays", what)
+	return nil
 }

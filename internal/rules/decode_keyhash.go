@@ -1,6 +1,9 @@
 package rules
 
-import "regexp"
+import (
+	"fmt"
+	"regexp"
+)
 
 var checkPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
@@ -17,8 +20,10 @@ func (d *decoder) keyHashFields(h *keyHash) []field {
 }
 
 func (d *decoder) keyHash(v value) *keyHash {
-	h := &keyHash{}
-	d.object(v, d.keyHashFields(h))
+	h := newKeyHash()
+	if d.object(v, d.keyHashFields(h)) {
+		h.locked = fmt.Errorf("hash_secret: %w", noSecret(h.env))
+	}
 	return h
 }
 

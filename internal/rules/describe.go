@@ -66,6 +66,12 @@ func (s *Set) OverrideKeys(rule string) string {
 	return s.overrideKeys(rule).text()
 }
 
+// OverridesHashed reports whether the overrides of a rule, or of PlanOverrides, are found by hashes of their keys.
+func (s *Set) OverridesHashed(rule string) bool {
+	t := s.overrideKeys(rule)
+	return t != nil && t.hash != nil
+}
+
 func (s *Set) overrideKeys(rule string) *template {
 	if r, ok := s.Rule(rule); ok {
 		return r.overridable

@@ -159,13 +159,19 @@ func TestKeysForOverrides(t *testing.T) {
 		}
 		for _, r := range s.Rules {
 			key := string(r.AppendKey(nil, &req))
-			keys, err := r.KeysFor(key)
+			keys, err := r.KeysFor(key, &Request{})
 			if keys.Counter != key || !keys.AsItIs || err != nil {
 				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, key, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
 			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); (keys.Override != "") != readable {
 				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, key, keys.Override, readable)
+			}
+			if (len(keys.Missing) > 0) != (has && keys.Override == "") {
+				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, key, keys.Override, keys.Missing)
+			}
+			if known, err := r.KeysFor(key, &req); err != nil || known.Override != string(want) || known.Missing != nil {
+				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, key, known, err, want)
 			}
 			if keys.Override != "" && keys.Override != string(want) {
 				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, keys.Override, want)
@@ -187,7 +193,7 @@ func TestKeysFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := r.KeysFor(tt.typed)
+		keys, err := r.KeysFor(tt.typed, &Request{})
 		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
 			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}

@@ -2,12 +2,15 @@ package rules
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const (
@@ -28,19 +31,18 @@ var ErrLocked = errors.New("its keys are hashed")
 // first digits of its SHA-256, is how they know.
 type keyHash struct {
 	env, check string
-	secret     []byte // nil until unlocked
-	refused    error  // why the last try to unlock it failed
+	secret     []byte // anySecret until unlocked
+	locked     error  // why it is not unlocked; nil if it is
 }
 
-// unlock takes the secret from the environment. It fails with ErrSecret if there is none.
-func (h *keyHash) unlock(lookup func(name string) (string, bool)) error {
-	secret, err := h.find(lookup)
-	if h.refused = err; err == nil {
-		h.secret = []byte(secret)
-	}
-	return err
+func newKeyHash() *keyHash {
+	return &keyHash{secret: anySecret()}
 }
 
+// anySecret is one that nobody knows, the same for all that this process hashes without the right one.
+var anySecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
+
+// find returns the secret of the environment. It fails with ErrSecret if there is none.
 func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, err error) {
 	secret, ok := lookup(h.env)
 	switch {
@@ -54,17 +56,6 @@ func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, 
 			h.env, checkOf(secret), h.check)
 	}
 	return secret, nil
-}
-
-// locked returns why keys cannot be hashed as tables have them; nil if they can.
-func (h *keyHash) locked() error {
-	switch {
-	case h == nil || h.secret != nil:
-		return nil
-	case h.refused != nil:
-		return h.refused
-	}
-	return fmt.Errorf("hash_secret: %w", noSecret(h.env))
 }
 
 // checkOf returns what tells secrets apart without telling them.
@@ -97,38 +88,78 @@ func (s *Set) UnlockKeys(lookup func(name string) (string, bool)) error {
 	if s.hash == nil {
 		return nil
 	}
-	err := s.hash.unlock(lookup)
-	s.hashOverrides()
+	secret, err := s.hash.find(lookup)
+	if err == nil {
+		s.hash.secret = []byte(secret)
+		err = s.hashOverrides()
+	}
+	if s.hash.locked = err; err != nil {
+		s.hash.secret = anySecret()
+	}
 	return err
 }
 
 // Locked returns why the keys that the set hashes are not those of tables: it was not unlocked, or the environment has another
-// secret. Until then it hashes by none, and is at one with itself alone. It is nil for a set that hashes no keys.
-func (s *Set) Locked() error { return s.hash.locked() }
+// secret. Until then it hashes by a secret of its own process, and is at one with itself alone. It is nil for a set that
+// hashes no keys.
+func (s *Set) Locked() error {
+	if s.hash == nil {
+		return nil
+	}
+	return s.hash.locked
+}
 
-// hashOverrides finds the hashes of the keys of overrides that the document itself holds.
-func (s *Set) hashOverrides() {
+// hashOverrides finds the hashes of the keys of overrides that the document itself holds. It fails if one key is there twice,
+// whole and hashed.
+func (s *Set) hashOverrides() error {
 	s.hashed = map[string]map[string]*Override{}
-	for rule, written := range s.overrides {
-		if keys := s.overrideKeys(rule); keys.hash != nil {
-			s.hashed[rule] = s.hash.all(written)
+	for _, rule := range slices.Sorted(maps.Keys(s.overrides)) {
+		if s.OverridesHashed(rule) {
+			hashed, err := s.hash.all(s.overrides[rule])
+			if err != nil {
+				return fmt.Errorf("overrides of %s: %w", rule, err)
+			}
+			s.hashed[rule] = hashed
 		}
 	}
+	return nil
+}
+
+// WritesHashes reports whether the document holds overrides by the hashes of their keys: only who has the secret can tell
+// whose they are.
+func (s *Set) WritesHashes() bool {
+	for rule, written := range s.overrides {
+		for key := range written {
+			if s.OverridesHashed(rule) && isHashed(key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hashesKeys reports whether any keys are hashed.
 func (s *Set) hashesKeys() bool {
-	return s.plan.overrides != nil && s.plan.overrides.hash != nil || slices.ContainsFunc(s.Rules, (*Rule).Hashed)
+	return s.OverridesHashed(PlanOverrides) || slices.ContainsFunc(s.Rules, (*Rule).Hashed)
 }
 
 // all returns overrides by the hashes of their keys.
-func (h *keyHash) all(written map[string]*Override) map[string]*Override {
+func (h *keyHash) all(written map[string]*Override) (map[string]*Override, error) {
 	hashed := make(map[string]*Override, len(written))
 	for key, o := range written {
-		if !isHashed(key) {
-			key = string(h.append(nil, []byte(key)))
+		hash := h.of(key)
+		if _, ok := written[hash]; ok && hash != key {
+			return nil, fmt.Errorf("%s is the hash of %s, which is there too: remove one of them", hash, key)
 		}
-		hashed[key] = o
+		hashed[hash] = o
 	}
-	return hashed
+	return hashed, nil
+}
+
+// of returns the hash of a key; a hash stands for itself.
+func (h *keyHash) of(key string) string {
+	if isHashed(key) {
+		return key
+	}
+	return string(h.append(nil, []byte(key)))
 }

@@ -1,7 +1,11 @@
 package rules
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,12 +133,12 @@ func TestTypedKeysAreHashed(t *testing.T) {
 			override, _ := hashed.AppendOverrideKey(nil, req)
 			plain := string(s.Rules[i-1].AppendKey(nil, req))
 			if len(plain) < MaxKey {
-				if got, err := hashed.KeysFor(plain); err != nil || got.Counter != want || got.Override != string(override) || !got.AsItIs {
+				if got, err := hashed.KeysFor(plain, &Request{}); err != nil || got.Counter != want || got.Override != string(override) || !got.AsItIs {
 					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
 				}
 			}
-			own := map[bool]string{true: want}[hashed.Name == "own-hashed"] // another template's key is not known of a hash
-			if got, err := hashed.KeysFor(want); err != nil || got != (Keys{want, own, true}) {
+			if got, err := hashed.KeysFor(want, req); err != nil || got.Counter != want || !got.AsItIs ||
+				got.Override != string(override) && (got.Override != "" || !slices.Equal(got.Missing, []string{"jwt.tenant"})) {
 				t.Errorf("%q of %s is %+v, %v", want, hashed.Name, got, err)
 			}
 		}
@@ -165,29 +169,62 @@ func TestTypedHashes(t *testing.T) {
 	}
 }
 
-// Without the secret no key is hashed that would then not be found; a hash is taken as it is.
+// Without the secret nothing is taken for what it may not be: no key is hashed that would not be found, and of a hash it is
+// not known whether the document says something of its key.
 func TestLocked(t *testing.T) {
 	s := parse(t, hashing)
-	const want = "hash_secret: a secret that the rules name is not set: set the environment variable KEYS, or give the key as logs print it, %hmac-..."
-	_, err := s.OverrideKey("own-hashed", "a")
-	if !errors.Is(err, ErrLocked) || err.Error() != "overrides of rule own-hashed: its keys are hashed: "+want {
-		t.Errorf("an override: %v", err)
-	}
-	r, _ := s.Rule("own-hashed")
-	if _, err = r.KeysFor("a"); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: its keys are hashed: "+want {
-		t.Errorf("a counter: %v", err)
-	}
-	const hash = "%hmac-00112233445566778899aabbccddeeff"
-	if keys, err := r.KeysFor(hash); keys != (Keys{hash, hash, true}) || err != nil {
-		t.Errorf("a hash: %+v, %v", keys, err)
+	const why = "its keys are hashed: hash_secret: a secret that the rules name is not set: set the environment variable KEYS"
+	own, _ := s.Rule("own-hashed")
+	for _, typed := range []string{"a", "%hmac-00112233445566778899aabbccddeeff"} {
+		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, ErrLocked) || err.Error() != "overrides of rule own-hashed: "+why {
+			t.Errorf("an override of %s: %v", typed, err)
+		}
+		if _, err := own.KeysFor(typed, &Request{}); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: "+why {
+			t.Errorf("a counter of %s: %v", typed, err)
+		}
 	}
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
-	if key := string(r.AppendKey(nil, req)); fitsHash(key) != nil {
+	key := string(own.AppendKey(nil, req))
+	if fitsHash(key) != nil {
 		t.Errorf("a request: %q", key)
+	}
+	if other, _ := parse(t, hashing).Rule("own-hashed"); string(other.AppendKey(nil, req)) != key {
+		t.Error("two sets of one process are not at one")
 	}
 	api, _ := s.Rule("api-hashed")
 	if key, _ := api.AppendOverrideKey(nil, req); s.Override("api-hashed", string(key)) == nil {
 		t.Error("by itself it does not find what it says of a key")
+	}
+}
+
+// What nobody knows the secret of cannot be undone: not by trying every key under no secret.
+func TestLockedHashesAreSecret(t *testing.T) {
+	r, _ := parse(t, hashing).Rule("own-hashed")
+	key := string(r.AppendKey(nil, user("GET", "/", map[string]any{"sub": "a"})))
+	mac := hmac.New(sha256.New, nil)
+	mac.Write([]byte("a"))
+	if key == hmacPrefix+hex.EncodeToString(mac.Sum(nil)[:16]) {
+		t.Errorf("%s is the hash of a under no secret", key)
+	}
+}
+
+// One key of an override, spelled whole and by its hash, has no answer: which of the two holds would be chance.
+func TestKeyThereTwice(t *testing.T) {
+	const twice = `"tenant:acme": {capacity: 20}, "%hmac-a6ac0e204434eb3e1d750b72407925dd": {deny: true}, `
+	s := parse(t, strings.Replace(hashing, `api-hashed: {"tenant:acme": {capacity: 20}, `, `api-hashed: {`+twice, 1))
+	const want = "overrides of api-hashed: %hmac-a6ac0e204434eb3e1d750b72407925dd is the hash of tenant:acme, which is there too: remove one of them"
+	if err := s.Unlock(keys); err == nil || err.Error() != want || s.Locked() == nil || s.Locked().Error() != want {
+		t.Errorf("unlocked by %v, locked by %v", err, s.Locked())
+	}
+}
+
+func TestWritesHashes(t *testing.T) {
+	for document, want := range map[string]bool{
+		hashing: true, strings.ReplaceAll(hashing, `, "%hmac-00112233445566778899aabbccddeeff": {capacity: 30}`, ""): false, "rules: []": false,
+	} {
+		if got := parse(t, document).WritesHashes(); got != want {
+			t.Errorf("%t of:%s", got, document)
+		}
 	}
 }
 

@@ -22,12 +22,12 @@ func (t *template) whole(key []byte) string {
 // kept returns what counters, tables and logs have in the place of a key that read returned. The error is ErrLocked.
 func (t *template) kept(key string) (string, error) {
 	switch {
-	case t.hash == nil || isHashed(key):
+	case t.hash == nil:
 		return key, nil
-	case t.hash.locked() != nil:
-		return "", fmt.Errorf("%w: %w, or give the key as logs print it, %s...", ErrLocked, t.hash.locked(), hmacPrefix)
+	case t.hash.locked != nil: // also for a hash: whether the document says something of its key is not known
+		return "", fmt.Errorf("%w: %w", ErrLocked, t.hash.locked)
 	}
-	return string(t.hash.append(nil, []byte(key))), nil
+	return t.hash.of(key), nil
 }
 
 // typedForms match keys with any text for the values: as short as it can be at the left, and as long.
