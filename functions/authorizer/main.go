@@ -44,7 +44,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := app.NewTable(client, rulesTable, app.ParseRules, rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
+	table := app.NewTable(client, rulesTable, app.NewParser(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
 	// Read them while the Lambda starts: the first answer also tells the time. A failure shows again at the first request.
 	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)

@@ -59,7 +59,7 @@ type Table struct {
 	Overrides *ruletable.OverrideCache
 }
 
-// Parser reads a rules document: rules.Parse, or ParseRules for a limiter.
+// Parser reads a rules document: rules.Parse, or that of NewParser for a limiter.
 type Parser func(file string, document []byte) (*rules.Set, error)
 
 // NewTable returns what there is to read of a table of rules, and logs every look that fails. fallback are the rules to
@@ -86,4 +86,20 @@ func ParseRules(file string, document []byte) (*rules.Set, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return set, nil
+}
+
+// NewParser returns ParseRules for a limiter whose callers nobody verifies: it logs, once for each document, which rules wait
+// for credentials that no request has.
+func NewParser(log *slog.Logger) Parser {
+	return func(file string, document []byte) (*rules.Set, error) {
+		set, err := ParseRules(file, document)
+		if err != nil {
+			return nil, err
+		}
+		if idle, lumped := set.WithoutCredentials(); len(idle) > 0 || len(lumped) > 0 {
+			log.Warn("nobody verifies credentials yet: all callers are anonymous",
+				"rules", file, "never_asked", idle, "count_all_callers_as_one", lumped)
+		}
+		return set, nil
+	}
 }

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"errors"
+	"log/slog"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // TestTimezones has every main carry the zone database: a Lambda has none, and rules that name a timezone would be refused
@@ -18,5 +22,29 @@ func TestTimezones(t *testing.T) {
 		if !slices.Contains(strings.Fields(string(out)), "time/tzdata") {
 			t.Errorf("%s carries no zone database", main)
 		}
+	}
+}
+
+// TestNewParser: rules that wait for credentials are named once for each document, and never in silence.
+func TestNewParser(t *testing.T) {
+	var out strings.Builder
+	parse := NewParser(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})))
+	for document, want := range map[string]string{
+		`rules: [{name: r, key: "ip:{ip}", limits: [{capacity: 1, window: 1s}]}]`:                                                                                    "",
+		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="nobody verifies credentials yet: all callers are anonymous" rules=f never_asked=[s] count_all_callers_as_one=[r]` + "\n",
+	} {
+		out.Reset()
+		if set, err := parse("f", []byte(document)); err != nil || set == nil || out.String() != want {
+			t.Errorf("%s: %v, logged %q, want %q", document, err, out.String(), want)
+		}
+	}
+	const hashed = "{hash_secret: {env: SLIDEGATE_TEST_SECRET, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"
+	if _, err := parse("f", []byte(hashed)); !errors.Is(err, rules.ErrSecret) {
+		t.Errorf("without a secret: %v", err)
 	}
 }

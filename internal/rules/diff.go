@@ -254,7 +254,7 @@ func (d *differ) rule(old, r *Rule) {
 
 // overrides compares the document's overrides of a rule.
 func (d *differ) overrides(rule string) {
-	before, after := d.current.overrides[rule], d.next.overrides[rule]
+	before, after := d.current.namedOverrides(rule), d.next.namedOverrides(rule)
 	both := maps.Clone(before)
 	if both == nil {
 		both = map[string]*Override{}
@@ -275,4 +275,20 @@ func (d *differ) overrides(rule string) {
 		c.Afresh = was != nil && is != nil && was.counterNames(old) != is.counterNames(o)
 		d.add(c)
 	}
+}
+
+// namedOverrides returns the document's overrides of a rule by names for their keys: one secret's hash is no other's.
+func (s *Set) namedOverrides(rule string) map[string]*Override {
+	keys := s.overrideKeys(rule)
+	if keys == nil || keys.hash == nil {
+		return s.overrides[rule]
+	}
+	named := make(map[string]*Override, len(s.overrides[rule]))
+	for key, o := range s.overrides[rule] {
+		if isHashed(key) {
+			key += " by " + keys.hash.check
+		}
+		named[key] = o
+	}
+	return named
 }

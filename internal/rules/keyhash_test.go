@@ -218,6 +218,25 @@ func TestKeyThereTwice(t *testing.T) {
 	}
 }
 
+// A hash by another secret is another caller's.
+func TestDiffOfSecrets(t *testing.T) {
+	next := parse(t, strings.Replace(hashing, "check: c4bbcb1f", "check: 8a33af0f", 1))
+	got := strings.Join(lines(Diff(parse(t, hashing), next)), "\n")
+	for _, want := range []string{
+		"hash_secret: from {env: KEYS, check: c4bbcb1f} to {env: KEYS, check: 8a33af0f}",
+		"rule api-hashed: its counters start afresh",
+		"overrides of %hmac-00112233445566778899aabbccddeeff by 8a33af0f: added: {capacity: 30}",
+		"overrides of %hmac-00112233445566778899aabbccddeeff by c4bbcb1f: removed: {capacity: 30}",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "rule api:") || strings.Contains(got, "tenant:acme: added") {
+		t.Errorf("what is not hashed by it differs:\n%s", got)
+	}
+}
+
 func TestWritesHashes(t *testing.T) {
 	for document, want := range map[string]bool{
 		hashing: true, strings.ReplaceAll(hashing, `, "%hmac-00112233445566778899aabbccddeeff": {capacity: 30}`, ""): false, "rules: []": false,
