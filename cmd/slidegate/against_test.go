@@ -230,5 +230,5 @@ func TestRecordedTrafficNeedsTheSecretOfKeys(t *testing.T) {
 	}
 	t.Setenv("AGAINST_KEYS", "")
 	wantFailure(t, replayed, "hash_secret", "set the environment variable AGAINST_KEYS")
-	wantFailure(t, "rules diff "+rules+" --rules "+table.place+" --against "+log, "--against: hash_secret", "set the environment variable AGAINST_KEYS")
+	wantFailure(t, "rules diff "+rules+" --rules "+table.place+" --against "+log, "--against: the rules in force: hash_secret", "set the environment variable AGAINST_KEYS")
 }

@@ -39,10 +39,8 @@ func (c *cli) against(cmd *cobra.Command, f *againstFlags) ([]replay.Log, error)
 // counts for the whole log, a grant too, though it was not there then; what has ended counts for nothing. That goes for the
 // overrides of the documents too.
 func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *ruletable.Table) (*replay.Comparison, error) {
-	for _, set := range []*rules.Set{current, next} {
-		if err := c.unlock(set, table != nil); err != nil {
-			return nil, fmt.Errorf("--against: %w", err)
-		}
+	if err := c.unlockBoth(current, next, table != nil); err != nil {
+		return nil, fmt.Errorf("--against: %w", err)
 	}
 	var failures replay.Failures
 	options := engine.Options{Local: memory.New(0), Recorder: &failures, Today: time.Now()}
@@ -66,6 +64,23 @@ func (c *cli) compare(ctx context.Context, logs []replay.Log, current, next *rul
 		return nil, fmt.Errorf("--against: the requests cannot be compared: %w", inOneLine(first))
 	}
 	return result, failed(result.Requests, 0, err, nil)
+}
+
+// unlockBoth takes the secrets of both sets from the environment, which must have them if keys are those of a table.
+func (c *cli) unlockBoth(current, next *rules.Set, shared bool) error {
+	for _, side := range []struct {
+		name string
+		set  *rules.Set
+	}{{"the rules in force", current}, {"the new rules", next}} {
+		switch err := c.unlock(side.set, shared); {
+		case err != nil && next.Collides(current):
+			return fmt.Errorf("%s: %w; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' "+
+				"hash_secret.env", side.name, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", side.name, err)
+		}
+	}
+	return nil
 }
 
 // comparisonTold is a comparison for programs.

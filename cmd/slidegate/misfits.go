@@ -47,8 +47,8 @@ func suspects(changes []rules.Change) (names []string) {
 	return names
 }
 
-// findMisfits looks at the first overrides of each of some rules.
-func findMisfits(ctx context.Context, table *ruletable.Table, next *rules.Set, names []string) (*misfits, error) {
+// findMisfits looks at the first overrides of each of some rules, which next is to have in the place of old.
+func findMisfits(ctx context.Context, table *ruletable.Table, old, next *rules.Set, names []string) (*misfits, error) {
 	found := &misfits{Overrides: []misfit{}, Unread: []string{}}
 	for _, name := range names {
 		read := 0
@@ -60,20 +60,20 @@ func findMisfits(ctx context.Context, table *ruletable.Table, next *rules.Set, n
 			if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 				return nil, err
 			}
-			found.look(next, name, stored, err)
+			found.look(old, next, name, stored, err)
 		}
 	}
 	return found, nil
 }
 
 // look takes in an override if it does not fit, or cannot be read.
-func (m *misfits) look(next *rules.Set, rule string, stored *ruletable.Override, err error) {
+func (m *misfits) look(old, next *rules.Set, rule string, stored *ruletable.Override, err error) {
 	one := misfit{Rule: rule}
 	if stored != nil {
 		one.Key = stored.Key
 	}
 	if err == nil {
-		err = fits(next, stored)
+		err = fits(old, next, stored)
 	}
 	if err == nil {
 		return
@@ -84,13 +84,18 @@ func (m *misfits) look(next *rules.Set, rule string, stored *ruletable.Override,
 	}
 }
 
-func fits(set *rules.Set, stored *ruletable.Override) error {
+func fits(old, next *rules.Set, stored *ruletable.Override) error {
 	o, err := parseStored(stored)
 	if err != nil {
 		return err
 	}
-	return set.CheckOverride(stored.Rule, stored.Key, o)
+	if next.Rehashed(old, stored.Rule, stored.Key) {
+		return errRehashed
+	}
+	return next.CheckOverride(stored.Rule, stored.Key, o)
 }
+
+var errRehashed = errors.New("its key is the hash of another secret or another key, and no request finds it")
 
 func (m *misfits) print(p *printer) {
 	var rows [][]string

@@ -83,7 +83,7 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := findMisfits(t.Context(), stored, set, []string{"other", "api"})
+	found, err := findMisfits(t.Context(), stored, set, set, []string{"other", "api"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (c *cli) preview(ctx context.Context, old edition, table *ruletable.Table, 
 		p.changes = rules.Diff(old.set, next)
 	}
 	if table != nil {
-		if p.misfits, err = findMisfits(ctx, table, next, suspects(p.changes)); err != nil {
+		if p.misfits, err = findMisfits(ctx, table, old.set, next, suspects(p.changes)); err != nil {
 			return nil, err
 		}
 	}

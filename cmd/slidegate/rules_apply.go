@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -60,6 +62,9 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 		return err
 	}
 	c.warn(set.Warnings)
+	if err := publishable(file, set); err != nil {
+		return err
+	}
 	p, err := c.previewTable(cmd.Context(), table, set, logs)
 	if err != nil {
 		return err
@@ -92,6 +97,16 @@ func (f *applyFlags) check(cmd *cobra.Command) (table, who string, err error) {
 	}
 	who, err = author(cmd, f.who)
 	return table, who, err
+}
+
+// publishable refuses rules that limiters with the secret of this environment would refuse: each that starts would fail. name
+// is the place of the rules, for people.
+func publishable(name string, set *rules.Set) error {
+	if err := contradicted(set); err != nil {
+		return fmt.Errorf("%s: %w; limiters with this secret would refuse the rules: write the check of their secret, "+
+			"or, if theirs is another than this, unset the variable to publish without this check", name, err)
+	}
+	return nil
 }
 
 // publish makes a document the version in force, if the one that it was compared with still is.

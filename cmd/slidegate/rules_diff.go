@@ -53,7 +53,7 @@ func (c *cli) diff(cmd *cobra.Command, f *diffFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	c.warn(next.Warnings)
+	c.warn(warnings(next))
 	p, err := c.previewPlace(cmd.Context(), old, table, next, logs)
 	if err != nil {
 		return err

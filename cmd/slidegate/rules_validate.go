@@ -90,13 +90,21 @@ func validated(set *rules.Set, invalid rules.Errors) validation {
 	return v
 }
 
-// warnings are those of the document, and what the environment has against it. A secret that is not there is none: it has to
-// be where the limiters are.
+// warnings are those of the document, and what the environment has against it.
 func warnings(set *rules.Set) []string {
-	if err := set.Locked(); err != nil && !errors.Is(err, rules.ErrSecret) {
+	if err := contradicted(set); err != nil {
 		return append(slices.Clone(set.Warnings), err.Error())
 	}
 	return set.Warnings
+}
+
+// contradicted returns what the environment has against the rules: a secret that is not theirs. One that is not there says
+// nothing, because it has to be where the limiters are.
+func contradicted(set *rules.Set) error {
+	if err := set.Locked(); !errors.Is(err, rules.ErrSecret) {
+		return err
+	}
+	return nil
 }
 
 // summarise prints what the rules come to.

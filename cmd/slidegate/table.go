@@ -63,10 +63,15 @@ func inForce(ctx context.Context, table *ruletable.Table, name string) (*rules.S
 	if err != nil {
 		return nil, 0, err
 	}
+	set, err := readVersion(ctx, table, name, version)
+	return set, version, err
+}
+
+// readVersion returns the rules of a published version.
+func readVersion(ctx context.Context, table *ruletable.Table, name string, version int64) (*rules.Set, error) {
 	v, err := table.Get(ctx, version)
 	if err != nil {
-		return nil, version, err
+		return nil, err
 	}
-	set, err := parseRules(fmt.Sprintf("%s version %d", name, version), v.Document)
-	return set, version, err
+	return parseRules(fmt.Sprintf("%s version %d", name, version), v.Document)
 }

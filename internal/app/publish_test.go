@@ -88,7 +88,7 @@ func TestPublishUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	later(1000)
-	if _, err := published.Rollback(ctx, 1, note); err != nil {
+	if err := published.Rollback(ctx, 2, 1, note); err != nil {
 		t.Fatal(err)
 	}
 	later(5)

@@ -72,11 +72,15 @@ func (s *Set) OverridesHashed(rule string) bool {
 	return t != nil && t.hash != nil
 }
 
+// overrideKeys returns the template of the keys of overrides; nil where there are none.
 func (s *Set) overrideKeys(rule string) *template {
+	if rule == PlanOverrides {
+		return s.plan.overrides
+	}
 	if r, ok := s.Rule(rule); ok {
 		return r.overridable
 	}
-	return s.plan.overrides
+	return nil
 }
 
 // RefundsOn returns the statuses that give back what the rule took, as documents write them: "404", "5xx", "500-503".

@@ -22,22 +22,25 @@ const (
 	OverrideDeleted   Kind = "override deleted"
 	OverridesImported Kind = "overrides imported"
 	Granted           Kind = "granted"
+	CounterReset      Kind = "counter reset"
 )
 
-// Event is one change of the table.
+// Event is one change of the table, or of a counter that its rules count by.
 type Event struct {
 	Note
 	Kind Kind
 
 	From, To int64 // Published, RolledBack: the version that was in force, 0 for none, and the one that is since
 
-	Rule, Key     string  // of an override; an import has no key
+	Rule, Key     string  // of an override, or of a counter; an import has no key
 	Before, After string  // OverrideSet, OverrideDeleted: its document, "" for none
 	Grant         *Grant  // Granted
 	Grants        []Grant // OverrideDeleted: those that went with it before they had ended
 
 	Written, Total int    // OverridesImported: how many are known to be in the table, and were to be
 	Failure        string // OverridesImported: why the rest is not
+
+	Counter string // CounterReset: the counter's own key
 }
 
 const (
@@ -57,6 +60,7 @@ const (
 	attrWritten = "written"
 	attrTotal   = "total"
 	attrFailure = "failure"
+	attrCounter = "counter"
 )
 
 // History yields all that was changed, newest first by the clocks of those who did it. It reads by pages, so taking the
@@ -76,11 +80,18 @@ func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
+// RecordReset writes into the history that the counter of a key was reset. Counters are in other tables, or other stores: it
+// is for when the counter is gone. It puts one item, into the partition history, and needs no other permission.
+func (t *Table) RecordReset(ctx context.Context, rule, key, counter string, note Note) error {
+	return t.transact(ctx, Event{Note: note, Kind: CounterReset, Rule: rule, Key: key, Counter: counter})
+}
+
 func (e *Event) item() item {
 	i := key(partitionHistory, fmt.Sprintf("%s#%016x", e.When.UTC().Format(sortTime), rand.Uint64()))
 	e.write(i)
 	for name, value := range map[string]string{
 		attrKind: string(e.Kind), attrRule: e.Rule, attrKey: e.Key, attrBefore: e.Before, attrAfter: e.After, attrFailure: e.Failure,
+		attrCounter: e.Counter,
 	} {
 		if value != "" {
 			i[name] = textValue(value)
@@ -110,6 +121,7 @@ func eventOf(i item) Event {
 		Rule: text(i, attrRule), Key: text(i, attrKey),
 		Before: text(i, attrBefore), After: text(i, attrAfter),
 		Written: int(count(attrWritten)), Total: int(count(attrTotal)), Failure: text(i, attrFailure),
+		Counter: text(i, attrCounter),
 	}
 	if m, ok := i[attrGrant].(*types.AttributeValueMemberM); ok {
 		if g, err := grantOf(m.Value); err == nil {

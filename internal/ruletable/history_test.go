@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -29,8 +30,7 @@ func TestHistory(t *testing.T) {
 	publish(t, table, version(1))
 	_, err := table.Publish(ctx, ruletable.Version{Document: document(2), Note: note(1, "more")}, 1)
 	must(t, err)
-	_, err = table.Rollback(ctx, 1, note(2, "less"))
-	must(t, err)
+	must(t, table.Rollback(ctx, 2, 1, note(2, "less")))
 	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{capacity: 9}", Note: note(3, "a big one")}))
 	stored, err := table.Override(ctx, "api", "tenant:acme")
 	must(t, err)
@@ -42,7 +42,9 @@ func TestHistory(t *testing.T) {
 	must(t, table.Grant(ctx, "api", "tenant:b", ruletable.Grant{Add: 70, Until: epoch.Add(time.Hour), Note: note(8, "long")}))
 	must(t, table.DeleteOverride(ctx, "api", "tenant:b", note(9, "grants alone")))
 	must(t, table.ImportOverrides(ctx, "api", numbered(30), note(10, "the list"), nil))
+	must(t, table.RecordReset(ctx, "api", "user:auth0%7C7", "api|user:auth0%7C7|9e0c8586", note(11, "")))
 	want := []string{
+		`22:14:11 ada: counter reset api "user:auth0%7C7" "">"" (api|user:auth0%7C7|9e0c8586) `,
 		`22:14:10 ada: overrides imported api "" "">"" 30 of 30 the list`,
 		`22:14:09 ada: override deleted api "tenant:b" "">"" with +70 until 23:14:00 grants alone`,
 		`22:14:08 ada: granted api "tenant:b" "">"" +70 until 23:14:00 long`,
@@ -57,6 +59,22 @@ func TestHistory(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines(t, table)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Who may put items of the history alone can say that a counter was reset.
+func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
+	api := &batches{}
+	must(t, ruletable.New(api, "rules").RecordReset(t.Context(), "api", "k", "api|k|9e0c8586", note(0, "ticket 86")))
+	if len(api.events) != 1 || len(api.events[0].TransactItems) != 1 || api.events[0].TransactItems[0].Put == nil {
+		t.Fatalf("it wrote %+v, want one item put", api.events)
+	}
+	put := api.events[0].TransactItems[0].Put
+	if p, ok := put.Item["p"].(*types.AttributeValueMemberS); !ok || p.Value != "history" {
+		t.Errorf("it put an item of partition %v, want history", put.Item["p"])
+	}
+	if why, ok := put.Item["why"].(*types.AttributeValueMemberS); !ok || why.Value != "ticket 86" {
+		t.Errorf("it says %v, want why", put.Item["why"])
 	}
 }
 

@@ -104,8 +104,8 @@ func TestImportAgain(t *testing.T) {
 		{"all at once", nil, 60, nil, 0, 10 * time.Millisecond},
 		{"some each time", func(call, items int) (int, error) { return (items + 1) / 2, nil }, 60, nil, 100 * time.Millisecond, time.Second},
 		{"nothing at first", func(call, items int) (int, error) { return items * min(1, call/5), nil }, 60, nil, 50 * time.Millisecond, time.Second},
-		{"nothing ever", func(int, int) (int, error) { return 0, nil }, 0, dynamo.ErrThrottled, 10 * time.Second, 20 * time.Second},
-		{"less and less, then nothing", func(call, items int) (int, error) { return min(5, items/5), nil }, 21, dynamo.ErrThrottled, 10 * time.Second, 30 * time.Second},
+		{"nothing ever", func(int, int) (int, error) { return 0, nil }, 0, dynamo.ErrThrottled, 8 * time.Second, 20 * time.Second},
+		{"less and less, then nothing", func(call, items int) (int, error) { return min(5, items/5), nil }, 21, dynamo.ErrThrottled, 8 * time.Second, 30 * time.Second},
 		{"nothing but errors", func(int, int) (int, error) { return 0, down }, 0, down, 0, 10 * time.Millisecond},
 	} {
 		t.Run(test.what, func(t *testing.T) {

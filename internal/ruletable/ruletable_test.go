@@ -66,6 +66,9 @@ func told(e ruletable.Event) string {
 	if e.Rule != "" {
 		line += fmt.Sprintf(" %s %q %q>%q", e.Rule, e.Key, e.Before, e.After)
 	}
+	if e.Counter != "" {
+		line += fmt.Sprintf(" (%s)", e.Counter)
+	}
 	if e.Grant != nil {
 		line += fmt.Sprintf(" %s%+d until %s", e.Grant.Limit, e.Grant.Add, e.Grant.Until.Format("15:04:05"))
 	}

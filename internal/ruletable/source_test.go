@@ -66,8 +66,7 @@ func TestSource(t *testing.T) {
 	api.fail(nil)
 	publish(t, publisher, version(4))
 	capacity(t, source, epoch.Add(40*time.Second), 4)
-	_, err := publisher.Rollback(ctx, 1, note(0, ""))
-	must(t, err)
+	must(t, publisher.Rollback(ctx, 4, 1, note(0, "")))
 	capacity(t, source, epoch.Add(50*time.Second), 1)
 	publish(t, publisher, version(5))
 	capacity(t, source, epoch.Add(-time.Hour), 5) // the clock was put back

@@ -8,8 +8,9 @@
 //	override#RULE  KEY                   what an operator has said of one key of a rule
 //	history        time # random digits  one change
 //
-// A change and its entry in the history are one transaction, imports aside. Readers see one whole version or another, never
-// a mixture. On the path of a request, Source and OverrideCache make GetItem calls by key and nothing else.
+// A change and its entry in the history are one transaction, imports aside; of a counter, which is elsewhere, there is the
+// entry alone. Readers see one whole version or another, never a mixture. On the path of a request, Source and OverrideCache
+// make GetItem calls by key and nothing else.
 package ruletable
 
 import (

@@ -47,21 +47,17 @@ func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int6
 	return v.Number, nil
 }
 
-// Rollback puts an earlier version, or a later one, in force again by moving the pointer, and returns the number of the
-// version that was in force. It fails with ErrNoVersion, with ErrInForce, and with ErrConflict if somebody else moves the
-// pointer at the same moment.
-func (t *Table) Rollback(ctx context.Context, to int64, note Note) (from int64, err error) {
+// Rollback puts an earlier version, or a later one, in force again by moving the pointer, if the pointer still is where the
+// operator saw it: at version from, 0 for none. Otherwise it fails with ErrConflict, and nothing has changed. It fails with
+// ErrNoVersion too, and with ErrInForce where both versions are the same.
+func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	if _, err := t.Get(ctx, to); err != nil {
-		return 0, err
+		return err
 	}
-	from, err = t.Current(ctx)
-	switch {
-	case err != nil && !errors.Is(err, ErrNone):
-		return 0, err
-	case from == to:
-		return from, t.errorf("version %d: %w", to, ErrInForce)
+	if from == to {
+		return t.errorf("version %d: %w", to, ErrInForce)
 	}
-	return from, t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, point(from, to))
+	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, point(from, to))
 }
 
 // Current returns the number of the version in force, 0 and ErrNone if nothing was published.

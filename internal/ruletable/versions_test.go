@@ -86,9 +86,7 @@ func TestPublishAfterADiffAgainstAnotherVersion(t *testing.T) {
 	for _, seen := range []int64{-1, 0, 1, 3} {
 		refused(seen)
 	}
-	if _, err := table.Rollback(ctx, 1, note(0, "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.Rollback(ctx, 2, 1, note(0, "")))
 	refused(2)
 	if got := inForce(t, table); got != string(document(1)) {
 		t.Errorf("in force is %s", got)
@@ -119,8 +117,7 @@ func TestVersionsNeverChange(t *testing.T) {
 	publish(t, other, version(1))
 	table := ruletable.New(&racing{API: client, race: func() {
 		publish(t, other, version(77))
-		_, err := other.Rollback(t.Context(), 1, note(0, ""))
-		must(t, err)
+		must(t, other.Rollback(t.Context(), 2, 1, note(0, "")))
 	}}, name)
 	if _, err := table.Publish(t.Context(), version(2), 1); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
@@ -161,26 +158,33 @@ func TestPublishersAtOnce(t *testing.T) {
 func TestRollback(t *testing.T) {
 	client, name := newTable(t)
 	table, ctx := ruletable.New(client, name), context.Background()
-	if _, err := table.Rollback(ctx, 1, note(0, "")); !errors.Is(err, ruletable.ErrNoVersion) {
+	if err := table.Rollback(ctx, 0, 1, note(0, "")); !errors.Is(err, ruletable.ErrNoVersion) {
 		t.Errorf("in an empty table: error %v, want ErrNoVersion", err)
 	}
 	for i := range 3 {
 		publish(t, table, version(i+1))
 	}
 	for _, step := range []struct {
-		to, from int64
+		from, to int64
 		err      error
 		inForce  int
 	}{
-		{to: 4, err: ruletable.ErrNoVersion, inForce: 3},
-		{to: 3, from: 3, err: ruletable.ErrInForce, inForce: 3},
-		{to: 1, from: 3, inForce: 1},
-		{to: 2, from: 1, inForce: 2}, // forward again
+		{from: 3, to: 4, err: ruletable.ErrNoVersion, inForce: 3},
+		{from: 3, to: 3, err: ruletable.ErrInForce, inForce: 3},
+		{from: 2, to: 1, err: ruletable.ErrConflict, inForce: 3}, // 3 was not seen
+		{from: 0, to: 1, err: ruletable.ErrConflict, inForce: 3},
+		{from: -1, to: 1, err: ruletable.ErrConflict, inForce: 3},
+		{from: 3, to: 1, inForce: 1},
+		{from: 3, to: 2, err: ruletable.ErrConflict, inForce: 1}, // it was in force before
+		{from: 1, to: 2, inForce: 2},                             // forward again
 	} {
-		from, err := table.Rollback(ctx, step.to, note(9, "it broke"))
-		if from != step.from || !errors.Is(err, step.err) || inForce(t, table) != string(document(step.inForce)) {
-			t.Errorf("to %d: from %d, error %v, in force %s; want %+v", step.to, from, err, inForce(t, table), step)
+		err := table.Rollback(ctx, step.from, step.to, note(9, "it broke"))
+		if !errors.Is(err, step.err) || inForce(t, table) != string(document(step.inForce)) {
+			t.Errorf("from %d to %d: error %v, in force %s; want %+v", step.from, step.to, err, inForce(t, table), step)
 		}
+	}
+	if n := len(collected(t, table.History(ctx))); n != 5 {
+		t.Errorf("the history has %d entries: refused rollbacks are in it", n)
 	}
 	if number := publish(t, table, version(4)); number != 4 {
 		t.Errorf("after rollbacks version %d is published, want 4: versions never change", number)
@@ -193,11 +197,43 @@ func TestRollbackOvertaken(t *testing.T) {
 	publish(t, other, version(1))
 	publish(t, other, version(2))
 	table := ruletable.New(&racing{API: client, race: func() { publish(t, other, version(3)) }}, name)
-	if _, err := table.Rollback(t.Context(), 1, note(0, "")); !errors.Is(err, ruletable.ErrConflict) {
-		t.Errorf("error %v, want ErrConflict", err)
+	err := table.Rollback(t.Context(), 2, 1, note(0, ""))
+	if !errors.Is(err, ruletable.ErrConflict) || !strings.Contains(err.Error(), "slidegate rules history") {
+		t.Errorf("error %v, want ErrConflict and what to do", err)
 	}
 	if got := inForce(t, other); got != string(document(3)) {
 		t.Errorf("in force is %s: somebody's version was rolled back unseen", got)
+	}
+}
+
+// TestRollbacksAtOnce lets many roll back from the same version at the same time, and one publish over it: one of them has
+// its way, and the others hear of it.
+func TestRollbacksAtOnce(t *testing.T) {
+	client, name := newTable(t)
+	table := ruletable.New(client, name)
+	for i := range 6 {
+		publish(t, table, version(i+1))
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 6) // by the version that comes out: 1 to 5 from rollbacks, 7 from a publish
+	for i := range 5 {
+		wg.Go(func() { errs[i] = table.Rollback(t.Context(), 6, int64(i+1), note(0, "")) })
+	}
+	wg.Go(func() { _, errs[5] = table.Publish(t.Context(), version(7), 6) })
+	wg.Wait()
+	var done []int
+	for i, err := range errs {
+		if err == nil {
+			done = append(done, i)
+		} else if !errors.Is(err, ruletable.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	if len(done) != 1 {
+		t.Fatalf("%v of 6 had their way", done)
+	}
+	if got, want := inForce(t, table), string(document([]int{1, 2, 3, 4, 5, 7}[done[0]])); got != want {
+		t.Errorf("in force is %s, want %s", got, want)
 	}
 }
 
@@ -213,8 +249,7 @@ func TestVersions(t *testing.T) {
 		publish(t, table, v)
 		want = append([]ruletable.Version{{Number: int64(i + 1), InForce: i+1 == 11, Note: v.Note}}, want...)
 	}
-	_, err := table.Rollback(t.Context(), 11, note(0, ""))
-	must(t, err)
+	must(t, table.Rollback(t.Context(), 12, 11, note(0, "")))
 	if diff := cmp.Diff(want, collected(t, table.Versions(t.Context()))); diff != "" {
 		t.Error(diff)
 	}
@@ -273,7 +308,7 @@ func TestNoTable(t *testing.T) {
 	ctx := t.Context()
 	for what, err := range map[string]error{
 		"publish":  second(table.Publish(ctx, version(1), 0)),
-		"rollback": second(table.Rollback(ctx, 1, note(0, ""))),
+		"rollback": table.Rollback(ctx, 0, 1, note(0, "")),
 		"override": second(table.Override(ctx, "r", "k")),
 		"set":      table.SetOverride(ctx, ruletable.Override{Rule: "r", Key: "k", Document: "{}"}),
 		"delete":   table.DeleteOverride(ctx, "r", "k", note(0, "")),
