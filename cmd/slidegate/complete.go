@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,14 +130,47 @@ func (f *tableFlags) versions() completer {
 func (p *placeFlags) overrideKeys() completer {
 	return p.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
 		rule, _, _ := strings.Cut(args[0], ".")
-		for o, err := range table.Overrides(ctx, rule, typed) {
-			if err != nil || len(words) == completeKeys {
-				return words
+		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
+	})
+}
+
+// counterKeys offers keys that have counters. Nobody can list those, but the keys that have overrides, where a rule's are
+// looked up by its own keys: of the named rule, or of all where there is no name.
+func (p *placeFlags) counterKeys(rule func(args []string) string) completer {
+	return p.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
+		set, _, err := inForce(ctx, table, p.rules)
+		if err != nil {
+			return nil
+		}
+		name := rule(args)
+		for _, r := range set.Rules {
+			if (name == "" || r.Name == name) && r.TakesOverrides() && set.OverrideKeys(r.Name) == r.Key {
+				words = appendKeys(words, table.Overrides(ctx, r.Name, typed), func(key string) bool { return unused(set, r.Name, key) == "" })
 			}
-			words = append(words, o.Key)
 		}
 		return words
 	})
+}
+
+// appendKeys appends the first keys that will do, up to completeKeys in all, each of them once.
+func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error], do func(key string) bool) []string {
+	if len(words) >= completeKeys {
+		return words // without a look at the table
+	}
+	for o, err := range overrides {
+		switch {
+		case errors.Is(err, ruletable.ErrUnreadable):
+			continue
+		case err != nil:
+			return words
+		case !slices.Contains(words, o.Key) && do(o.Key):
+			words = append(words, o.Key)
+		}
+		if len(words) == completeKeys {
+			break
+		}
+	}
+	return words
 }
 
 // planNames offers the names of plans.

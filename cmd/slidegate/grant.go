@@ -133,9 +133,9 @@ func (t *overrideTarget) raise(o *rules.Override, g ruletable.Grant, now time.Ti
 		return nil, err
 	}
 	from := rule.Terms(&rules.Request{}, "", o, now).Limits
-	i, err := indexOf(from, g.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("%s for %s: %w", t.rule, t.key, err)
+	i := indexOf(from, g.Limit)
+	if i < 0 {
+		return nil, t.noLimit(o, from, g.Limit)
 	}
 	told := &granted{Rule: t.rule, Limit: from[i].Name, Key: t.key, Add: g.Add, From: from[i].Capacity, Until: g.Until}
 	raised := rules.Override{}
@@ -158,13 +158,27 @@ func (t *overrideTarget) raise(o *rules.Override, g ruletable.Grant, now time.Ti
 	return told, nil
 }
 
-// indexOf finds a limit by its name; "" is an only one.
-func indexOf(limits []limit.Limit, name string) (int, error) {
-	names := make([]string, len(limits))
-	for i := range limits {
-		if names[i] = limits[i].Name; names[i] == name || name == "" && len(limits) == 1 {
-			return i, nil
-		}
+// indexOf finds a limit by its name, -1 for none; "" is an only one.
+func indexOf(limits []limit.Limit, name string) int {
+	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name || name == "" && len(limits) == 1 })
+}
+
+// noLimit says what to write for a limit that is not among those of the key, by its override or the rule.
+func (t *overrideTarget) noLimit(o *rules.Override, limits []limit.Limit, name string) error {
+	whose := "rule " + t.rule
+	if o != nil && o.Limits != nil {
+		whose = fmt.Sprintf("the override of %s for %s", t.rule, t.key)
 	}
-	return 0, fmt.Errorf("name the limit: there are %s", strings.Join(names, ", "))
+	policies := make([]string, len(limits))
+	for i := range limits {
+		policies[i] = policyName(t.rule, &limits[i])
+	}
+	which := strings.Join(policies, " or ")
+	switch {
+	case name == "":
+		return fmt.Errorf("%s has several limits: write %s", whose, which)
+	case len(limits) == 1 && limits[0].Name == "":
+		return fmt.Errorf("%s has one limit, without a name: write %s alone", whose, which)
+	}
+	return fmt.Errorf("%s has no limit %q: write %s", whose, name, which)
 }

@@ -37,7 +37,7 @@ the caller's token names, give the claims.`,
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
 		Args:              positional(1, 1, "one key"),
-		ValidArgsFunction: nothing,
+		ValidArgsFunction: inTurn(f.counterKeys(func([]string) string { return f.rule })),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
 	}
 	f.placeFlags.add(cmd, "")

@@ -29,6 +29,9 @@ type overrideTarget struct {
 	set   *rules.Set
 	rule  string // or rules.PlanOverrides
 	key   string
+
+	unused string // why no request looks the key up; empty where requests do
+	other  string // a key that no request looks up, and that the table has besides; empty for none
 }
 
 // place is how messages speak of it.
@@ -66,28 +69,7 @@ func (f *tableFlags) target(cmd *cobra.Command, rule, text string) (*overrideTar
 	if err != nil {
 		return nil, err
 	}
-	return &overrideTarget{table, set, rule, key}, nil
-}
-
-// storedTarget is target for what may have outlived its rule: a key that is in the table as it is typed is taken too.
-func (f *tableFlags) storedTarget(cmd *cobra.Command, rule, text string) (*overrideTarget, error) {
-	table, set, err := f.openRules(cmd)
-	if err != nil {
-		return nil, err
-	}
-	key, err := set.OverrideKey(rule, text)
-	if err != nil || key != text {
-		ctx, cancel := context.WithTimeout(cmd.Context(), lookTime)
-		defer cancel()
-		stored, failed := table.Override(ctx, rule, text)
-		switch {
-		case failed != nil || stored != nil:
-			key = text // also what cannot be read: it can be deleted
-		case err != nil:
-			return nil, err
-		}
-	}
-	return &overrideTarget{table, set, rule, key}, nil
+	return &overrideTarget{table: table, set: set, rule: rule, key: key}, nil
 }
 
 // knownRule refuses a name that no rule has.

@@ -133,6 +133,8 @@ func TestGrant(t *testing.T) {
 		"grant api tenant:probe +1"+given,
 		"grant chat user:auth0%7C666 +1"+given,
 		"grant chat.requests 'user:auth0|666' +1"+given,
+		"grant api.x tenant:zeta +1"+given,
+		"grant api.x tenant:slow +1"+given,
 		"grant anonymous ip:203.0.113.9 +1"+given,
 		"grant api user:7 +1"+given,
 		"grant api tenant:huge +4294967295"+given,

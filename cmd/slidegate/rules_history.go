@@ -17,7 +17,7 @@ func (c *cli) historyCommand() *cobra.Command {
 		Use:   "history --rules dynamodb://TABLE",
 		Short: "Show who changed what, and why",
 		Long: `History shows every change of a rules table, the newest first: versions published and rolled back, overrides set,
-deleted and imported, and grants.`,
+deleted and imported, grants, and counters reset.`,
 		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
   slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
 		Args:              positional(0, 0, "no arguments besides flags"),
@@ -38,7 +38,8 @@ type eventTold struct {
 	To      int64        `json:"to_version,omitempty"`
 	Rule    string       `json:"rule,omitempty"` // of an override; "plan" for those of callers' plans
 	Key     string       `json:"key,omitempty"`
-	Before  string       `json:"before,omitempty"` // the override's document
+	Counter string       `json:"counter,omitempty"` // that was reset
+	Before  string       `json:"before,omitempty"`  // the override's document
 	After   string       `json:"after,omitempty"`
 	Grant   *grantGiven  `json:"grant,omitempty"`
 	Grants  []grantGiven `json:"grants,omitempty"`  // deleted with the override before they had ended
@@ -93,7 +94,7 @@ func (c *cli) history(cmd *cobra.Command, f *tableFlags, limit int) error {
 
 func tellEvent(e *ruletable.Event) eventTold {
 	told := eventTold{
-		When: e.When, Who: e.Who, Kind: string(e.Kind), From: e.From, To: e.To, Rule: e.Rule, Key: e.Key, Before: e.Before, After: e.After,
+		When: e.When, Who: e.Who, Kind: string(e.Kind), From: e.From, To: e.To, Rule: e.Rule, Key: e.Key, Counter: e.Counter, Before: e.Before, After: e.After,
 		Written: e.Written, Total: e.Total, Failure: e.Failure, Why: e.Why,
 	}
 	if g := e.Grant; g != nil {
@@ -120,6 +121,8 @@ func (e *eventTold) spell() string {
 		if e.Grant != nil {
 			return fmt.Sprintf("%s %s: +%s until %s", policyOf(e.Rule, e.Grant.Limit), e.Key, thousands(e.Grant.Add), stamp(e.Grant.Until))
 		}
+	case ruletable.CounterReset:
+		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
 	case ruletable.OverridesImported:
 		if e.Failure != "" {
 			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, thousands(int64(e.Written)), thousands(int64(e.Total)), e.Failure)
