@@ -75,7 +75,7 @@ func (c *cli) unlockBoth(current, next *rules.Set, shared bool) error {
 		switch err := c.unlock(side.set, shared); {
 		case err != nil && next.Collides(current):
 			return fmt.Errorf("%s: %w; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' "+
-				"hash_secret.env", side.name, err)
+				"hash_secret.env, or leave out --against", side.name, err)
 		case err != nil:
 			return fmt.Errorf("%s: %w", side.name, err)
 		}

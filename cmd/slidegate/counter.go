@@ -17,8 +17,10 @@ type counter struct {
 	override *overrideTold // that the terms come from; nil for none
 	missing  []string      // what its key would take; nil where it is known, or where there is none
 	banned   *overrideTold // of the plan, which denies everything to the caller; nil for none
-	charge   limit.Charge
-	verdict  limit.Verdict
+	// unplanned is what the key of the plan's override would take, beside the credentials that were given.
+	unplanned []string
+	charge    limit.Charge
+	verdict   limit.Verdict
 }
 
 func newCounter(rule *rules.Rule, key string, terms rules.Terms) counter {
@@ -66,21 +68,16 @@ type holder struct {
 }
 
 // plan returns the plan that the caller has, empty for none, and the override that denies everything to the caller, nil for
-// none.
-func (h *holder) plan(ctx context.Context) (plan string, banned *overrideTold, err error) {
-	set := h.said.set
-	key, ok := set.AppendPlanKey(nil, h.req)
-	if !ok {
-		return set.Plan(h.req), nil, nil
+// none. Where the override's key is not known, the plan is the one that the caller's own claims name.
+func (h *holder) plan(ctx context.Context, key string) (plan string, banned *overrideTold, err error) {
+	if key == "" {
+		return h.said.set.Plan(h.req), nil, nil
 	}
-	if set.OverridesHashed(rules.PlanOverrides) && set.Locked() != nil && (len(h.req.Claims) > 0 || h.req.APIKey != "") {
-		return "", nil, fmt.Errorf("overrides of plan: %w: %w", rules.ErrLocked, set.Locked())
-	}
-	o, told, err := h.said.decides(ctx, rules.PlanOverrides, string(key))
+	o, told, err := h.said.decides(ctx, rules.PlanOverrides, key)
 	if err != nil {
 		return "", nil, err
 	}
-	plan, denied, _ := set.Standing(h.req, o, o.InForce(h.said.now))
+	plan, denied, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
 	if denied {
 		banned = told
 	}
@@ -89,26 +86,29 @@ func (h *holder) plan(ctx context.Context) (plan string, banned *overrideTold, e
 
 // counter returns the counter of a key of the rule, as the key's override and the caller's plan have it.
 func (h *holder) counter(ctx context.Context, rule *rules.Rule, keys rules.Keys) (ct counter, err error) {
-	plan, banned, err := h.plan(ctx)
+	plan, banned, err := h.plan(ctx, keys.Plan.Key)
 	if err != nil {
 		return ct, err
 	}
 	var o *rules.Override
 	var told *overrideTold
-	if keys.Override != "" {
-		if o, told, err = h.said.limits(ctx, rule, keys.Override); err != nil {
+	if keys.Override.Key != "" {
+		if o, told, err = h.said.limits(ctx, rule, keys.Override.Key); err != nil {
 			return ct, fmt.Errorf("rule %s: %w", rule.Name, err)
 		}
 	}
 	ct = newCounter(rule, keys.Counter, rule.Terms(h.req, plan, o, h.said.now))
-	ct.override, ct.missing, ct.banned = told, keys.Missing, banned
+	ct.override, ct.missing, ct.banned = told, keys.Override.Missing, banned
+	if len(h.req.Claims) > 0 || h.req.APIKey != "" {
+		ct.unplanned = keys.Plan.Missing
+	}
 	return ct, nil
 }
 
-// toGive says by which flags the key of an override is made known; empty where none of them would do.
-func (ct *counter) toGive() string {
+// toGive says by which flags sources are made known; empty where none of them would do.
+func toGive(sources []string) string {
 	var flags []string
-	for _, source := range ct.missing {
+	for _, source := range sources {
 		name, isClaim := strings.CutPrefix(source, "jwt.")
 		switch {
 		case isClaim && strings.HasPrefix(name, "/"):

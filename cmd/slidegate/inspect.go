@@ -101,7 +101,7 @@ func (h *holder) countersOf(ctx context.Context, name, key string) (counters []c
 		}
 		candidates = []*rules.Rule{rule}
 	}
-	keys, left, err := keysOf(candidates, key, h.req)
+	keys, left, err := keysOf(h.said.set, candidates, key, h.req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,11 +119,11 @@ func (h *holder) countersOf(ctx context.Context, name, key string) (counters []c
 
 // keysOf returns the keys that somebody can mean. What is a key of some rules as it stands is no other key of others.
 // left says of which rules it cannot be told, as they hash their keys.
-func keysOf(candidates []*rules.Rule, text string, req *rules.Request) (keys map[*rules.Rule]rules.Keys, left []error, err error) {
+func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *rules.Request) (keys map[*rules.Rule]rules.Keys, left []error, err error) {
 	asItIs, typed := map[*rules.Rule]rules.Keys{}, map[*rules.Rule]rules.Keys{}
 	var problems []error
 	for _, rule := range candidates {
-		keys, err := rule.KeysFor(text, req)
+		keys, err := set.KeysFor(rule, text, req)
 		switch {
 		case errors.Is(err, rules.ErrLocked):
 			left = append(left, err)
@@ -188,7 +188,8 @@ type counterTold struct {
 	Override *overrideTold `json:"override,omitempty"`
 	Missing  []string      `json:"override_unknown,omitempty"` // what the key of an override would take; there may be one
 	Banned   *overrideTold `json:"plan_override,omitempty"`    // that denies everything to the caller
-	Lifted   string        `json:"lifted,omitempty"`           // no counter is asked: unlimited, or refused by an override
+	Planless []string      `json:"plan_override_unknown,omitempty"`
+	Lifted   string        `json:"lifted,omitempty"` // no counter is asked: unlimited, or refused by an override
 	Limits   []limitTold   `json:"limits"`
 }
 
@@ -197,7 +198,7 @@ func inspected(key string, counters []counter) inspection {
 	for i := range counters {
 		ct := &counters[i]
 		one := counterTold{
-			Rule: ct.rule.Name, Counter: ct.charge.Key, Override: ct.override, Missing: ct.missing, Banned: ct.banned,
+			Rule: ct.rule.Name, Counter: ct.charge.Key, Override: ct.override, Missing: ct.missing, Banned: ct.banned, Planless: ct.unplanned,
 			Lifted: ct.idle(), Limits: []limitTold{},
 		}
 		for j := range ct.terms.Limits {
@@ -242,14 +243,19 @@ func (ct *counter) remarks() (remarks []string) {
 			remarks = append(remarks, "override of "+ct.rule.Name+": "+line)
 		}
 	}
-	if len(ct.missing) > 0 {
-		remark := fmt.Sprintf("override of %s: not known, for its key holds %s", ct.rule.Name, strings.Join(ct.missing, ", "))
-		if flags := ct.toGive(); flags != "" {
-			remark += "; give " + flags
-		}
-		remarks = append(remarks, remark)
+	return append(append(remarks, notKnown("plan", ct.unplanned)...), notKnown(ct.rule.Name, ct.missing)...)
+}
+
+// notKnown remarks on an override whose key is not known; nothing if no source of it is missing.
+func notKnown(rule string, missing []string) []string {
+	if len(missing) == 0 {
+		return nil
 	}
-	return remarks
+	remark := fmt.Sprintf("override of %s: not known, for its key holds %s", rule, strings.Join(missing, ", "))
+	if flags := toGive(missing); flags != "" {
+		remark += "; give " + flags
+	}
+	return []string{remark}
 }
 
 func (ct *counter) rows(paint colours) (rows [][]string) {

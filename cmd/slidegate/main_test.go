@@ -125,6 +125,7 @@ func TestTranscripts(t *testing.T) {
 		"usage": {
 			"frobnicate", "rep", "rules frobnicate", "tables frobnicate", "serve now", "serve", "serve --rules x --listn y",
 			"serve --rules x --backend localhost:3000", "serve --rules x --backend ftp://localhost",
+			"serve --rules x --backend http://localhost:3000/base",
 			"replay", "replay x", "replay x --rules y --format xml", "replay x --rules y --speed 0", "replay x --rules y --speed -1",
 			"replay x --rules y --speed NaN", "replay x --rules y --speed fast", "replay x --rules y --store redis://",
 			"replay x --rules y --store redis://user:secret@localhost:99999", "replay x --rules y --store redis://user:secret@localhost/zero",

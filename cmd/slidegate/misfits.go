@@ -95,7 +95,7 @@ func fits(old, next *rules.Set, stored *ruletable.Override) error {
 	return next.CheckOverride(stored.Rule, stored.Key, o)
 }
 
-var errRehashed = errors.New("its key is the hash of another secret or another key, and no request finds it")
+var errRehashed = errors.New("its key is a hash, and found only if these rules have made it: by their secret, of a key of their form")
 
 func (m *misfits) print(p *printer) {
 	var rows [][]string

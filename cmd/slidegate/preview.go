@@ -36,7 +36,11 @@ func (c *cli) preview(ctx context.Context, old edition, table *ruletable.Table, 
 		p.changes = rules.Diff(old.set, next)
 	}
 	if table != nil {
-		if p.misfits, err = findMisfits(ctx, table, old.set, next, suspects(p.changes)); err != nil {
+		names := suspects(p.changes)
+		if old.set == nil { // what has changed is not known
+			names = append(ruleNames(next), rules.PlanOverrides)
+		}
+		if p.misfits, err = findMisfits(ctx, table, old.set, next, names); err != nil {
 			return nil, err
 		}
 	}

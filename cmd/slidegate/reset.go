@@ -99,7 +99,7 @@ func (c *cli) resetCounter(ctx context.Context, g *ground, h *holder, name, key 
 	if err != nil {
 		return nil, err
 	}
-	keys, err := rule.KeysFor(key, h.req)
+	keys, err := g.set.KeysFor(rule, key, h.req)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (c *cli) checkKnown(ct *counter) error {
 	}
 	what := fmt.Sprintf("rule %s: the key of its override holds %s, and an override may have a counter of its own",
 		ct.rule.Name, strings.Join(ct.missing, ", "))
-	if flags := ct.toGive(); flags != "" {
+	if flags := toGive(ct.missing); flags != "" {
 		return fmt.Errorf("%s: give %s", what, flags)
 	}
 	c.say("warning: %s, which stays", what)

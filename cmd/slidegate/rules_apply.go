@@ -62,7 +62,7 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 		return err
 	}
 	c.warn(set.Warnings)
-	if err := publishable(file, set); err != nil {
+	if err := publishable(file, set, "write the check of their secret, or "); err != nil {
 		return err
 	}
 	p, err := c.previewTable(cmd.Context(), table, set, logs)
@@ -100,11 +100,11 @@ func (f *applyFlags) check(cmd *cobra.Command) (table, who string, err error) {
 }
 
 // publishable refuses rules that limiters with the secret of this environment would refuse: each that starts would fail. name
-// is the place of the rules, for people.
-func publishable(name string, set *rules.Set) error {
+// is the place of the rules, for people; mend is what can be done about them, if anything.
+func publishable(name string, set *rules.Set, mend string) error {
 	if err := contradicted(set); err != nil {
-		return fmt.Errorf("%s: %w; limiters with this secret would refuse the rules: write the check of their secret, "+
-			"or, if theirs is another than this, unset the variable to publish without this check", name, err)
+		return fmt.Errorf("%s: %w; limiters with this secret would refuse the rules: %sunset the variable if theirs is another than this",
+			name, err, mend)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (c *cli) previewRollback(ctx context.Context, table *ruletable.Table, place
 	if old.version == to {
 		return nil, fmt.Errorf("table %s: version %d: %w", name, to, ruletable.ErrInForce)
 	}
-	if err := publishable(fmt.Sprintf("%s version %d", place, to), next); err != nil {
+	if err := publishable(fmt.Sprintf("%s version %d", place, to), next, ""); err != nil {
 		return nil, err
 	}
 	return c.preview(ctx, old, table, next, logs)

@@ -41,8 +41,8 @@ func TestRulesForAnotherSecretAreNotPublished(t *testing.T) {
 	another := func(is, theirs string) string {
 		return "hash_secret: the secret in PUBLISHED_KEYS is not the one that the rules were written for: its check is " + is + ", and theirs is " + theirs
 	}
-	const wayOut = "; limiters with this secret would refuse the rules: write the check of their secret, " +
-		"or, if theirs is another than this, unset the variable to publish without this check\n"
+	const refusal, unset = "; limiters with this secret would refuse the rules: ", "unset the variable if theirs is another than this\n"
+	const wayOut = refusal + "write the check of their secret, or " + unset
 	for _, more := range []string{"", " --dry-run", " --json", " --against " + log} {
 		wantFailure(t, "rules apply "+b+" --rules "+table.place+more, "slidegate: "+b+": "+another(checkA, checkB)+wayOut)
 	}
@@ -59,7 +59,7 @@ func TestRulesForAnotherSecretAreNotPublished(t *testing.T) {
 	t.Setenv(publishing, secretB)
 	const rollback = "rules rollback 1 --why x --who jo --rules "
 	for _, more := range []string{"", " --dry-run", " --json"} {
-		wantFailure(t, rollback+table.place+more, "slidegate: "+table.place+" version 1: "+another(checkB, checkA)+wayOut)
+		wantFailure(t, rollback+table.place+more, "slidegate: "+table.place+" version 1: "+another(checkB, checkA)+refusal+unset) // a version cannot be written anew
 	}
 	table.wantInForce(t, 2, 2)
 	t.Setenv(publishing, "")
@@ -97,7 +97,7 @@ func TestOverridesOfAnotherSecret(t *testing.T) {
 		}
 		return reasons
 	}
-	const lost = "its key is the hash of another secret or another key, and no request finds it"
+	const lost = "its key is a hash, and found only if these rules have made it: by their secret, of a key of their form"
 	want := map[string]string{
 		"api %hmac": lost, "team %hmac": lost, "plan %hmac": lost,
 		"api user:plain": `"user:plain" is not hashed, and overrides of rule api are found by hashes alone`,
@@ -120,7 +120,7 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 	t.Setenv(env, secretA)
 	table.apply(t, a)
 	against := " --rules " + table.place + " --against " + file(t, "log.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2))
-	const wayOut = "; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' hash_secret.env\n"
+	const wayOut = "; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' hash_secret.env, or leave out --against\n"
 	fails := func(secret string, parts ...string) {
 		t.Helper()
 		t.Setenv(env, secret)

@@ -98,6 +98,9 @@ func backendURL(cmd *cobra.Command, text string) (*url.URL, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, usagef(cmd, "--backend %s: want a URL such as http://127.0.0.1:3000", text)
 	}
+	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, usagef(cmd, "--backend %s: want no more than scheme, host and port: what is joined to a path is not what the rules judged", text)
+	}
 	return u, nil
 }
 

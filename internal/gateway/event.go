@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
+	"net/textproto"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -61,7 +62,7 @@ func endToEnd(fields http.Header) http.Header {
 	kept := fields.Clone()
 	for _, list := range fields["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
-			kept.Del(strings.TrimSpace(name))
+			kept.Del(textproto.TrimString(name)) // blanks and tabs alone, as the proxy does
 		}
 	}
 	return kept

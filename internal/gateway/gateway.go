@@ -78,7 +78,7 @@ func New(o Options) http.Handler {
 // ServeHTTP asks the authorizer, unless the request is a preflight: no authorizer is ever attached to OPTIONS.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
-		seen := &witness{ResponseWriter: w}
+		seen := &witness{ResponseWriter: w, old: !r.ProtoAtLeast(1, 1)}
 		g.backend.ServeHTTP(seen, r)
 		seen.outcome() // nothing was charged, but what it would have cost is hidden all the same
 		return
@@ -91,16 +91,16 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if held, ok := g.failures.due(); ok {
 			g.log.ErrorContext(r.Context(), "authorizer failed", "error", err, "held_back", held)
 		}
-		respond(w, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
+		respond(w, r, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
 		return
 	}
 	if !allows(&answer) {
-		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
+		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
 		return
 	}
 	delay := apigw.Delay(answer.Context)
 	if delay > g.maxDelay {
-		respond(w, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
+		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
 		return
 	}
 	if !hold(r.Context(), delay) {
@@ -112,7 +112,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pass has the backend answer, and corrects what the request was charged by what became of it. An answer that breaks off
 // panics (http.ErrAbortHandler), and is an outcome too.
 func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
-	seen, whole := &witness{ResponseWriter: w}, false
+	seen, whole := &witness{ResponseWriter: w, old: !r.ProtoAtLeast(1, 1)}, false
 	defer func() {
 		outcome, ignored := seen.outcome()
 		outcome.Cut = outcome.Cut || !whole || r.Context().Err() != nil

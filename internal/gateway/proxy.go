@@ -12,7 +12,7 @@ import (
 
 // proxy passes requests on to a backend and adds the decision's fields to its answers.
 func proxy(backend *url.URL, log *slog.Logger) http.Handler {
-	var failures seldom
+	var failures, broken seldom
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
@@ -43,7 +43,7 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 				http.Error(w, "the backend does not answer", http.StatusBadGateway)
 			}
 		},
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(&seldomHandler{log.Handler(), &broken}, slog.LevelWarn),
 	}
 }
 
@@ -52,6 +52,7 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 // a client could send any number of them that nobody judges.
 func confine(out *http.Request) {
 	out.URL.Opaque = ""
+	out.Trailer = nil // its names come unchecked, and API Gateway passes none on
 	if !strings.EqualFold(out.Header.Get("Upgrade"), "websocket") {
 		out.Header.Del("Upgrade")
 		out.Header.Del("Connection")

@@ -21,10 +21,9 @@ const defaultBody = `{"message":%q}`
 
 var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
-// respond answers with a gateway response. The status is the response's own, else the one that API Gateway would choose. What
-// is still to come of the request is thrown away, but not waited for: a refused client must not hold on to anything.
-func respond(w http.ResponseWriter, r apigw.GatewayResponse, status int, authorizer map[string]any) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // there may be no connection, in a test
+// respond answers with a gateway response. The status is the response's own, else the one that API Gateway would choose.
+func respond(w http.ResponseWriter, req *http.Request, r apigw.GatewayResponse, status int, authorizer map[string]any) {
+	dismiss(w, req)
 	if r.Status != 0 {
 		status = r.Status
 	}
@@ -40,6 +39,18 @@ func respond(w http.ResponseWriter, r apigw.GatewayResponse, status int, authori
 		body = fmt.Sprintf(defaultBody, http.StatusText(status))
 	}
 	_, _ = io.WriteString(w, fill(body, authorizer)) // a client that has gone does not matter
+}
+
+// dismiss throws away what is still to come of a request, and does not wait for it: its client is answered at once, and must not
+// hold on to anything. The connection ends with it, or what comes late would be read as the next request.
+func dismiss(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.EnableFullDuplex() // there may be no connection, in a test
+	_ = connection.SetReadDeadline(time.Now().Add(restTime))
+	w.Header().Set("Connection", "close")
 }
 
 // evaluate returns what a mapping expression stands for; a header whose source is missing is left out.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -27,4 +29,20 @@ func (s *seldom) due() (held int, ok bool) {
 	}
 	held, s.last, s.held = s.held, now, 0
 	return held, true
+}
+
+// seldomHandler logs what a library says of every request, one line in ten seconds.
+type seldomHandler struct {
+	slog.Handler
+	often *seldom
+}
+
+// Handle logs a record if a line is due.
+func (h *seldomHandler) Handle(ctx context.Context, r slog.Record) error {
+	held, ok := h.often.due()
+	if !ok {
+		return nil
+	}
+	r.AddAttrs(slog.Int("held_back", held))
+	return h.Handler.Handle(ctx, r)
 }

@@ -19,6 +19,7 @@ type witness struct {
 	http.ResponseWriter
 	status int
 	costs  []string
+	old    bool // the client speaks HTTP/1.0
 	cut    bool // the client broke its request off: whatever the gateway answers, no backend did
 }
 
@@ -30,8 +31,12 @@ func witnessOf(ctx context.Context) *witness {
 	return w
 }
 
-// WriteHeader passes the status on; those of the 1xx class are not the answer yet.
+// WriteHeader passes the status on; those of the 1xx class are not the answer yet, and HTTP/1.0 knows none (RFC 9110, section
+// 15.2).
 func (w *witness) WriteHeader(status int) {
+	if w.old && status < 200 && status != http.StatusSwitchingProtocols {
+		return
+	}
 	if w.status == 0 {
 		w.see(status, w.Header())
 	}

@@ -201,7 +201,7 @@ func checkSet(t *testing.T, s *Set) {
 			}
 		}
 		key := string(r.AppendKey(nil, &Request{}))
-		if got, err := r.KeysFor(key, &Request{}); got.Counter != key || err != nil {
+		if got, err := s.KeysFor(r, key, &Request{}); got.Counter != key || err != nil {
 			t.Errorf("key %q of template %q is read as %+v, %v", key, r.Key, got, err)
 		}
 	}

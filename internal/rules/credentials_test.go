@@ -15,7 +15,8 @@ func TestWithoutCredentials(t *testing.T) {
 		"- {name: pro, key: 'ip:{ip}', when: {match: {jwt.plan: pro}}"+limits+"\n"+
 		"- {name: stage, key: 'ip:{ip}', when: {match: {stage: prod}}"+limits+"\n"+
 		"- {name: user, key: 'user:{jwt.sub}'"+limits+"\n"+
-		"- {name: key, key: 'ip:{ip}|{apikey}', mode: shadow"+limits+"\n"+
+		"- {name: both, key: 'ip:{ip}|{apikey}'"+limits+"\n"+
+		"- {name: key, key: 'key:{apikey}', mode: shadow"+limits+"\n"+
 		"- {name: off, key: '{apikey}', mode: off"+limits+"\n")
 	idle, lumped := s.WithoutCredentials()
 	if !slices.Equal(idle, []string{"known", "bad", "pro"}) || !slices.Equal(lumped, []string{"user", "key"}) {

@@ -159,25 +159,47 @@ func TestKeysForOverrides(t *testing.T) {
 		}
 		for _, r := range s.Rules {
 			key := string(r.AppendKey(nil, &req))
-			keys, err := r.KeysFor(key, &Request{})
+			keys, err := s.KeysFor(r, key, &Request{})
 			if keys.Counter != key || !keys.AsItIs || err != nil {
 				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, key, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
-			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); (keys.Override != "") != readable {
-				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, key, keys.Override, readable)
+			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); (keys.Override.Key != "") != readable {
+				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, key, keys.Override.Key, readable)
 			}
-			if (len(keys.Missing) > 0) != (has && keys.Override == "") {
-				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, key, keys.Override, keys.Missing)
+			if (len(keys.Override.Missing) > 0) != (has && keys.Override.Key == "") {
+				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, key, keys.Override.Key, keys.Override.Missing)
 			}
-			if known, err := r.KeysFor(key, &req); err != nil || known.Override != string(want) || known.Missing != nil {
+			if known, err := s.KeysFor(r, key, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
 				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, key, known, err, want)
 			}
-			if keys.Override != "" && keys.Override != string(want) {
-				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, keys.Override, want)
+			if keys.Override.Key != "" && keys.Override.Key != string(want) {
+				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, keys.Override.Key, want)
 			}
 		}
 	})
+}
+
+// The key of a plan's override is read where it is known, and nobody else's is taken for it.
+func TestKeysForPlans(t *testing.T) {
+	s := parse(t, describable)
+	for _, tt := range []struct{ rule, key, claims, want string }{
+		{"chat", "user:7", "{}", "user:7"},
+		{"api", "tenant:a|user:b%7Cc|203.0.113.9", "{}", "user:b%7Cc"},
+		{"plain", "all", `{"sub": "8"}`, "user:8"},
+		{"plain", "all", "{}", ""},
+		{"export", "tenant:a", `{"tenant": "a"}`, ""},
+	} {
+		r, _ := s.Rule(tt.rule)
+		keys, err := s.KeysFor(r, tt.key, &Request{Claims: claimsOf(t, tt.claims)})
+		if err != nil || keys.Plan.Key != tt.want || (tt.want == "") != slices.Equal(keys.Plan.Missing, []string{"jwt.sub"}) {
+			t.Errorf("%s of %s: %+v, %v; want %q", tt.key, tt.rule, keys.Plan, err, tt.want)
+		}
+	}
+	r := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
+	if keys, err := r.KeysFor(r.Rules[0], "all", &Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
+		t.Errorf("without overrides of plans: %+v, %v", keys, err)
+	}
 }
 
 func TestKeysFor(t *testing.T) {
@@ -193,7 +215,7 @@ func TestKeysFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := r.KeysFor(tt.typed, &Request{})
+		keys, err := s.KeysFor(r, tt.typed, &Request{})
 		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
 			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}

@@ -133,12 +133,12 @@ func TestTypedKeysAreHashed(t *testing.T) {
 			override, _ := hashed.AppendOverrideKey(nil, req)
 			plain := string(s.Rules[i-1].AppendKey(nil, req))
 			if len(plain) < MaxKey {
-				if got, err := hashed.KeysFor(plain, &Request{}); err != nil || got.Counter != want || got.Override != string(override) || !got.AsItIs {
+				if got, err := s.KeysFor(hashed, plain, &Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.AsItIs {
 					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
 				}
 			}
-			if got, err := hashed.KeysFor(want, req); err != nil || got.Counter != want || !got.AsItIs ||
-				got.Override != string(override) && (got.Override != "" || !slices.Equal(got.Missing, []string{"jwt.tenant"})) {
+			if got, err := s.KeysFor(hashed, want, req); err != nil || got.Counter != want || !got.AsItIs ||
+				got.Override.Key != string(override) && (got.Override.Key != "" || !slices.Equal(got.Override.Missing, []string{"jwt.tenant"})) {
 				t.Errorf("%q of %s is %+v, %v", want, hashed.Name, got, err)
 			}
 		}
@@ -179,7 +179,7 @@ func TestLocked(t *testing.T) {
 		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, ErrLocked) || err.Error() != "overrides of rule own-hashed: "+why {
 			t.Errorf("an override of %s: %v", typed, err)
 		}
-		if _, err := own.KeysFor(typed, &Request{}); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: "+why {
+		if _, err := s.KeysFor(own, typed, &Request{}); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: "+why {
 			t.Errorf("a counter of %s: %v", typed, err)
 		}
 	}

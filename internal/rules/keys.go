@@ -6,62 +6,92 @@ import (
 	"strings"
 )
 
-// Keys are those of one caller: by which a rule counts it, and by which its override is found.
+// Keys are those of one caller: by which a rule counts it, and by which its overrides are found.
 type Keys struct {
 	Counter  string
-	Override string // empty where the rule has none, or where it is not known
-	// Missing are the sources that Override would take, such as "jwt.tenant", where neither the key nor the request has them.
-	Missing []string
-	AsItIs  bool // the text was the key itself, not one with values as they are
+	Override OverrideKey // of the rule
+	Plan     OverrideKey // of the caller's plan
+	AsItIs   bool        // the text was the key itself, not one with values as they are
 }
 
-// KeysFor returns the keys that a person means who typed the rule's own: with values as they are, such as user:auth0|666, or
-// as replays and logs print it, such as user:auth0%7C666. req is what is known of the caller besides. The error is ErrLocked
+// OverrideKey is the key of an override; the zero value where there are no overrides.
+type OverrideKey struct {
+	Key string // empty where it is not known
+	// Missing are the sources that it would take, such as "jwt.tenant", where neither the counter's key nor the request has them.
+	Missing []string
+}
+
+// KeysFor returns the keys that a person means who typed one of a rule's own: with values as they are, such as user:auth0|666,
+// or as replays and logs print it, such as user:auth0%7C666. req is what is known of the caller besides. The error is ErrLocked
 // where a key is to be hashed and cannot be.
-func (r *Rule) KeysFor(text string, req *Request) (keys Keys, err error) {
+func (s *Set) KeysFor(r *Rule, text string, req *Request) (keys Keys, err error) {
 	whole, err := r.template.read(text)
 	if err != nil {
 		return Keys{}, fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", text, r.Name, r.template.text(), err)
 	}
-	if keys.Counter, err = r.template.kept(whole); err != nil {
+	keys.AsItIs = whole == text
+	if keys.Counter, err = r.template.kept(whole); err == nil {
+		keys.Override, err = r.keyOf(r.overridable, whole, req)
+	}
+	if err != nil {
 		return Keys{}, fmt.Errorf("rule %s: %w", r.Name, err)
 	}
-	keys.AsItIs = whole == text
-	if r.overridable == nil {
-		return keys, nil
+	if keys.Plan, err = r.keyOf(s.plan.overrides, whole, req); err != nil {
+		return Keys{}, fmt.Errorf("overrides of plan: %w", err)
 	}
-	override, missing := r.overrideKeyOf(whole, req)
-	if keys.Missing = missing; len(missing) == 0 {
-		keys.Override, err = r.overridable.kept(override)
-	}
-	return keys, err
+	return keys, nil
 }
 
-// overrideKeyOf returns the key by which overrides are found: read out of one of the rule's own, and out of a request that
-// has no more than its caller's credentials.
-func (r *Rule) overrideKeyOf(key string, req *Request) (overrideKey string, missing []string) {
-	if slices.Equal(r.overridable.parts, r.template.parts) {
-		return key, nil
+// keyOf returns the key by which overrides are found: read out of one of the rule's own, and out of a request that has no more
+// than its caller's credentials.
+func (r *Rule) keyOf(overrides *template, key string, req *Request) (found OverrideKey, err error) {
+	if overrides == nil {
+		return OverrideKey{}, nil
 	}
-	values := map[part]string{}
-	if !isHashed(key) && (r.template.hash != nil || len(key) < MaxKey) { // else it is not known what it was made from
-		values = r.template.values(key)
+	values, readable := r.known(key)
+	if !readable && overrides.isLike(&r.template) {
+		found.Key = key // whatever it was made from, the two are one
+	} else {
+		var whole []byte
+		if whole, found.Missing = overrides.fill(values, req); len(found.Missing) > 0 {
+			return found, nil
+		}
+		found.Key = overrides.whole(whole)
 	}
-	var dst []byte
-	for _, p := range r.overridable.parts {
+	found.Key, err = overrides.kept(found.Key)
+	return found, err
+}
+
+// isLike reports whether two templates make the same keys.
+func (t *template) isLike(other *template) bool {
+	return slices.Equal(t.parts, other.parts) && (t.hash == nil) == (other.hash == nil)
+}
+
+// known returns the values in a key, as keys have them; readable is false where it is a hash, or ends in one.
+func (r *Rule) known(key string) (values map[part]string, readable bool) {
+	if isHashed(key) || r.template.hash == nil && len(key) == MaxKey {
+		return nil, false
+	}
+	return r.template.values(key), true
+}
+
+// fill makes a key of values, and of the credentials in a request where there is none. missing are the sources of which
+// neither says anything.
+func (t *template) fill(values map[part]string, req *Request) (key []byte, missing []string) {
+	for _, p := range t.parts {
 		text, inRequest := p.only(req)
 		switch value, inKey := values[p]; {
 		case p.source == literal:
-			dst = append(dst, p.text...)
+			key = append(key, p.text...)
 		case inKey:
-			dst = append(dst, value...)
-		case inRequest && (p.source == fromClaim || p.source == fromAPIKey):
-			dst = appendValue(dst, text)
+			key = append(key, value...)
+		case inRequest && p.ofCredentials():
+			key = appendValue(key, text)
 		default:
 			missing = append(missing, p.spell())
 		}
 	}
-	return r.overridable.whole(dst), missing
+	return key, missing
 }
 
 // values reads a key that fits the template apart. Values are as keys have them, escaped.

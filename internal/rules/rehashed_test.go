@@ -30,7 +30,8 @@ rules:
 		"another secret, plans":           {hashing, other, PlanOverrides, hash, true},
 		"another secret and variable":     {moved, other, "own-hashed", hash, true},
 		"another variable, same secret":   {hashing, moved, "own-hashed", hash, false},
-		"other keys, same secret":         {hashing, strings.Replace(hashing, `{name: own-hashed, hash: true, key: "{jwt.sub}"`, `{name: own-hashed, hash: true, key: "{jwt.mail}"`, 1), "own-hashed", hash, true},
+		"other keys, same secret":         {hashing, strings.Replace(hashing, `{name: own-hashed, hash: true, key: "{jwt.sub}"`, `{name: own-hashed, hash: true, key: "mail:{jwt.mail}"`, 1), "own-hashed", hash, true},
+		"another claim, the same texts":   {hashing, strings.Replace(hashing, `{name: own-hashed, hash: true, key: "{jwt.sub}"`, `{name: own-hashed, hash: true, key: "{jwt.mail}"`, 1), "own-hashed", hash, false},
 		"the same":                        {hashing, hashing, "own-hashed", hash, false},
 		"a key that was not hashed":       {hashing, other, "own-hashed", "ann", false}, // which does not fit for itself
 		"keys that never were hashed":     {hashing, other, "own", hash, false},

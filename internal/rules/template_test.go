@@ -110,7 +110,7 @@ func TestItem(t *testing.T) {
 	if got, want := item(r, "ip:203.0.113.9"), "per-ip|ip:203.0.113.9|9e0c8586"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	_, err := r.KeysFor("203.0.113.9", &Request{})
+	_, err := (&Set{}).KeysFor(r, "203.0.113.9", &Request{})
 	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: "ip:" is not in its place`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

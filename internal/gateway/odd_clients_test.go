@@ -1,0 +1,105 @@
+package gateway_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestConnectionNamesAsTheProxyReadsThem names a field in Connection with a blank that is none to HTTP: the backend gets the
+// field, so limits go by it.
+func TestConnectionNamesAsTheProxyReadsThem(t *testing.T) {
+	f := serveBefore(t, `rules: [{name: tenant, trusted: [header.x-tenant], key: "t:{header.x-tenant}", limits: [{capacity: 1, window: 60s}]}]`,
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Tenant")) })
+	for _, tt := range []struct{ names, want string }{{"close", "HTTP/1.1 200 "}, {"close, X-Tenant\u00a0", "HTTP/1.1 429 "}, {"close, X-Tenant\t", "HTTP/1.1 200 "}} {
+		answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nX-Tenant: acme\nConnection: "+tt.names+"\n\n")
+		if !strings.HasPrefix(answer, tt.want) || strings.HasSuffix(answer, "acme") != (tt.names == "close") {
+			t.Errorf("naming %q it is answered\n%s", tt.names, answer)
+		}
+	}
+}
+
+// TestStrangeTrailers announces trailers that are no fields: what is wrong with a request is no failure of the backend, and
+// refunds nothing.
+func TestStrangeTrailers(t *testing.T) {
+	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 2, window: 1h}], refund_on: [5xx]}]", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	for i, want := range []string{"HTTP/1.1 200 ", "HTTP/1.1 200 ", "HTTP/1.1 429 "} {
+		answer := exchange(t, f.address, "POST / HTTP/1.1\nHost: x\nTrailer: a b\nConnection: close\nTransfer-Encoding: chunked\n\n0\n\n")
+		if !strings.HasPrefix(answer, want) {
+			t.Errorf("request %d is answered\n%s", i, answer)
+		}
+	}
+	if strings.Contains(f.logged(), "backend failed") {
+		t.Errorf("logged %s", f.logged())
+	}
+}
+
+// TestOldClients speak HTTP/1.0, which knows no answers before the answer.
+func TestOldClients(t *testing.T) {
+	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 9, window: 1h}]}]", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		_, _ = io.WriteString(w, "done")
+	})
+	for request, early := range map[string]bool{"GET / HTTP/1.0\n\n": false, "GET / HTTP/1.1\nHost: x\nConnection: close\n\n": true} {
+		answer := exchange(t, f.address, request)
+		if strings.Contains(answer, " 103 ") != early || !strings.Contains(answer, " 200 OK") || !strings.HasSuffix(answer, "done") {
+			t.Errorf("%q is answered\n%s", request, answer)
+		}
+	}
+}
+
+// TestBrokenAnswersAreToldOnce has a backend break off its answers.
+func TestBrokenAnswersAreToldOnce(t *testing.T) {
+	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 1h}]}]", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	for range 5 {
+		conn, err := net.Dial("tcp", f.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, _ = io.ReadAll(conn)
+		conn.Close()
+	}
+	f.handled.Wait()
+	if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "held_back=0") {
+		t.Errorf("logged %s", logged)
+	}
+}
+
+// TestRefusedUploads are answered at once, not when all of them has come, and their connections end.
+func TestRefusedUploads(t *testing.T) {
+	for name, sent := range map[string]string{
+		"a body too short":     "POST /banned HTTP/1.1\nHost: x\nContent-Length: 9\n\nless",
+		"less than its chunks": "POST /banned HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n9\nless",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSite(t, document, 0)
+				conn := s.net.dial()
+				defer conn.Close()
+				go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(sent, "\n", "\r\n")) }()
+				start := time.Now()
+				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil || answer.StatusCode != http.StatusTooManyRequests || !answer.Close {
+					t.Fatalf("answered %+v, error %v", answer, err)
+				}
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("answered after %v", waited)
+				}
+				s.close(t)
+			})
+		})
+	}
+}
