@@ -33,12 +33,21 @@ func (s *Set) UnlockAddress(lookup func(name string) (string, bool)) error {
 	if a.env == "" {
 		return nil
 	}
-	secret, ok := lookup(a.env)
-	if !ok || secret == "" {
-		return fmt.Errorf("client_ip: %w", noSecret(a.env))
+	secret, err := secretOf(lookup, a.env)
+	if err != nil {
+		return fmt.Errorf("client_ip: %w", err)
 	}
 	a.secret = secret
 	return nil
+}
+
+// secretOf returns a secret of the environment, which is never empty.
+func secretOf(lookup func(name string) (string, bool), env string) (secret string, err error) {
+	secret, ok := lookup(env)
+	if !ok || secret == "" {
+		return "", noSecret(env)
+	}
+	return secret, nil
 }
 
 func noSecret(env string) error {

@@ -20,7 +20,7 @@ func (d *decoder) keyHashFields(h *keyHash) []field {
 }
 
 func (d *decoder) keyHash(v value) *keyHash {
-	h := newKeyHash()
+	h := &keyHash{}
 	if d.object(v, d.keyHashFields(h)) {
 		h.locked = fmt.Errorf("hash_secret: %w", noSecret(h.env))
 	}

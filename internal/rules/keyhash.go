@@ -35,19 +35,14 @@ type keyHash struct {
 	locked     error  // why it is not unlocked; nil if it is
 }
 
-func newKeyHash() *keyHash {
-	return &keyHash{secret: anySecret()}
-}
-
 // anySecret is one that nobody knows, the same for all that this process hashes without the right one.
 var anySecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 
 // find returns the secret of the environment. It fails with ErrSecret if there is none.
 func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, err error) {
-	secret, ok := lookup(h.env)
-	switch {
-	case !ok || secret == "":
-		return "", fmt.Errorf("hash_secret: %w", noSecret(h.env))
+	switch secret, err = secretOf(lookup, h.env); {
+	case err != nil:
+		return "", fmt.Errorf("hash_secret: %w", err)
 	case len(secret) < leastSecret:
 		return "", fmt.Errorf("hash_secret: the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
 			"as openssl rand -hex 32 does", h.env, len(secret), leastSecret)
@@ -88,15 +83,32 @@ func (s *Set) UnlockKeys(lookup func(name string) (string, bool)) error {
 	if s.hash == nil {
 		return nil
 	}
-	secret, err := s.hash.find(lookup)
-	if err == nil {
-		s.hash.secret = []byte(secret)
-		err = s.hashOverrides()
-	}
+	err := s.unlockKeys(lookup)
 	if s.hash.locked = err; err != nil {
-		s.hash.secret = anySecret()
+		s.lockKeys()
 	}
 	return err
+}
+
+func (s *Set) unlockKeys(lookup func(name string) (string, bool)) error {
+	secret, err := s.hash.find(lookup)
+	if err != nil {
+		return err
+	}
+	s.hash.secret = []byte(secret)
+	hashed, err := s.hashOverrides()
+	s.hashed = func() map[string]map[string]*Override { return hashed }
+	return err
+}
+
+// lockKeys has the set hash by a secret that nobody knows. Most sets are unlocked before they are asked for an override, so
+// nothing is hashed until then.
+func (s *Set) lockKeys() {
+	s.hash.secret = anySecret()
+	s.hashed = sync.OnceValue(func() map[string]map[string]*Override {
+		hashed, _ := s.hashOverrides() // nobody can have spelled a hash by that secret
+		return hashed
+	})
 }
 
 // Locked returns why the keys that the set hashes are not those of tables: it was not unlocked, or the environment has another
@@ -109,20 +121,19 @@ func (s *Set) Locked() error {
 	return s.hash.locked
 }
 
-// hashOverrides finds the hashes of the keys of overrides that the document itself holds. It fails if one key is there twice,
-// whole and hashed.
-func (s *Set) hashOverrides() error {
-	s.hashed = map[string]map[string]*Override{}
+// hashOverrides returns the overrides that the document itself holds and whose keys are hashed, by rule and hash. It fails if
+// one key is there twice, whole and hashed.
+func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
+	all = map[string]map[string]*Override{}
 	for _, rule := range slices.Sorted(maps.Keys(s.overrides)) {
-		if s.OverridesHashed(rule) {
-			hashed, err := s.hash.all(s.overrides[rule])
-			if err != nil {
-				return fmt.Errorf("overrides of %s: %w", rule, err)
-			}
-			s.hashed[rule] = hashed
+		if !s.OverridesHashed(rule) {
+			continue
+		}
+		if all[rule], err = s.hash.all(s.overrides[rule]); err != nil {
+			return nil, fmt.Errorf("overrides of %s: %w", rule, err)
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // WritesHashes reports whether the document holds overrides by the hashes of their keys: only who has the secret can tell

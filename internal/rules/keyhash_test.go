@@ -216,6 +216,10 @@ func TestKeyThereTwice(t *testing.T) {
 	if err := s.Unlock(keys); err == nil || err.Error() != want || s.Locked() == nil || s.Locked().Error() != want {
 		t.Errorf("unlocked by %v, locked by %v", err, s.Locked())
 	}
+	key, _ := s.Rules[1].AppendOverrideKey(nil, user("GET", "/", map[string]any{"tenant": "acme"}))
+	if o := s.Override("api-hashed", string(key)); o == nil || o.Capacity[""] != 20 {
+		t.Errorf("locked again, it is not at one with itself: %+v", o)
+	}
 }
 
 // A hash by another secret is another caller's.

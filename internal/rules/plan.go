@@ -65,8 +65,10 @@ func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.written
 
 // Override returns what the document itself says of a key; nil for nothing. rule may be PlanOverrides.
 func (s *Set) Override(rule, key string) *Override {
-	if hashed, ok := s.hashed[rule]; ok {
-		return hashed[key]
+	if s.hashed != nil {
+		if hashed, ok := s.hashed()[rule]; ok {
+			return hashed[key]
+		}
 	}
 	return s.overrides[rule][key]
 }

@@ -64,16 +64,18 @@ type Set struct {
 	index          *index  // of Rules
 	address        clientAddress
 	plan           planSource
-	plans          []string                        // their names
-	overrides      map[string]map[string]*Override // of the document, by rule (or PlanOverrides) and key before it is hashed
-	hash           *keyHash                        // of keys; nil for none
-	hashed         map[string]map[string]*Override // the overrides whose keys are hashed, by rule and hash
+	plans          []string                               // their names
+	overrides      map[string]map[string]*Override        // of the document, by rule (or PlanOverrides) and key before it is hashed
+	hash           *keyHash                               // of keys; nil for none
+	hashed         func() map[string]map[string]*Override // the overrides whose keys are hashed, by rule and hash; nil where no keys are
 }
 
 // prepare makes what requests are looked up in. Parse does so once all else is as it stays.
 func (s *Set) prepare() {
 	s.banned, s.spared, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
-	_ = s.hashOverrides() // nobody can have spelled a hash by a secret that nobody knows
+	if s.hash != nil {
+		s.lockKeys()
+	}
 }
 
 // Banned reports whether an entry of deny covers the request, or may do so, because its path can be read in more ways than
