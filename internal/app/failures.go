@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/sparing"
 )
 
 // maxFailures bounds the kinds of failure that are told apart; beyond it they are one kind.
@@ -68,7 +70,7 @@ func (fs *failures) tell(ctx context.Context, now time.Time) {
 		switch {
 		case k.since.IsZero():
 			k.since = now
-		case now.Sub(k.since).Abs() < lineEvery:
+		case now.Sub(k.since).Abs() < sparing.Every:
 		case k.held == 0:
 			delete(fs.kinds, kind)
 		default:

@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/sparing"
 )
-
-// lineEvery is how often the same thing is logged: a line for each request would cost more than the requests, and a flood
-// must cost nearly nothing.
-const lineEvery = 10 * time.Second
 
 // Recorder logs failures, and what rules and capacities on trial would have done: a line for each of them, every ten
 // seconds in which a request meets one; the first failure of a kind at once. A process that ends without Flush takes up to
@@ -27,7 +24,7 @@ type Recorder struct {
 	since  time.Time // the zero Time before the first decision
 	trials map[string]*trial
 	warned map[string]bool
-	misfit map[string]time.Time // when each rule's was last logged
+	misfit map[string]*sparing.Line // by rule
 }
 
 // trial is what a rule or a limit on trial would have done.
@@ -41,7 +38,7 @@ type trial struct {
 func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
 	return &Recorder{
 		log: log, seesAnswers: seesAnswers, failures: newFailures(log),
-		trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]time.Time{},
+		trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]*sparing.Line{},
 	}
 }
 
@@ -55,10 +52,12 @@ func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, er
 func (r *Recorder) Misfit(ctx context.Context, now time.Time, rule, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last, ok := r.misfit[rule]; ok && now.Sub(last).Abs() < lineEvery {
+	if r.misfit[rule] == nil {
+		r.misfit[rule] = &sparing.Line{}
+	}
+	if _, ok := r.misfit[rule].Due(now); !ok {
 		return
 	}
-	r.misfit[rule] = now
 	r.log.WarnContext(ctx, "an override does not fit the rules as they are now: what does not fit is left out; "+
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
@@ -79,7 +78,7 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 		r.candidates(ctx, v)
 		r.count(v.Rule.Name, v.Key, !v.Allowed, false)
 	}
-	if now.Sub(r.since).Abs() >= lineEvery {
+	if now.Sub(r.since).Abs() >= sparing.Every {
 		if !r.since.IsZero() {
 			r.flush(ctx)
 		}

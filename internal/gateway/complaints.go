@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/sparing"
 )
 
 // What is said of a backend's costs is bounded: it may send anything, with every answer.
@@ -21,7 +23,7 @@ const (
 type complaints struct {
 	log *slog.Logger
 
-	unread, unknown seldom
+	unread, unknown sparing.Line
 
 	mu      sync.Mutex
 	strange map[string]bool // the names that have been logged
@@ -33,7 +35,7 @@ func (c *complaints) unreadable(ctx context.Context, ignored []string) {
 	if len(ignored) == 0 {
 		return
 	}
-	if held, ok := c.unread.due(); ok {
+	if held, ok := c.unread.Due(time.Now()); ok {
 		c.log.WarnContext(ctx, "the backend's costs are not readable: want limits and whole numbers, such as chat.tokens=512",
 			"field", costField, "ignored", listed(ignored), "held_back", held)
 	}
@@ -51,7 +53,7 @@ func (c *complaints) unsettled(ctx context.Context, d *engine.Decision, costs ma
 	if names = c.unheard(names); len(names) == 0 || c.enough {
 		return
 	}
-	if _, ok := c.unknown.due(); !ok {
+	if _, ok := c.unknown.Due(time.Now()); !ok {
 		return // they are heard of again
 	}
 	if c.enough = len(c.strange) == mostStrange; c.enough {

@@ -16,6 +16,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/sparing"
 )
 
 // DefaultMaxDelay bounds a delay where Options do not. It is what rule documents are warned by.
@@ -52,7 +53,7 @@ type gateway struct {
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
 	complaints *complaints
-	failures   seldom
+	failures   sparing.Line
 }
 
 // New returns the gateway as a handler.
@@ -88,7 +89,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abandon()
 	}
 	if err != nil {
-		if held, ok := g.failures.due(); ok {
+		if held, ok := g.failures.Due(time.Now()); ok {
 			g.log.ErrorContext(r.Context(), "authorizer failed", "error", err, "held_back", held)
 		}
 		respond(w, r, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,11 +9,14 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/sparing"
 )
 
 // proxy passes requests on to a backend and adds the decision's fields to its answers.
 func proxy(backend *url.URL, log *slog.Logger) http.Handler {
-	var failures, broken seldom
+	var failures sparing.Line
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
@@ -37,13 +41,13 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 				}
 				http.Error(w, "the request's body breaks off", http.StatusBadRequest)
 			default:
-				if held, ok := failures.due(); ok {
+				if held, ok := failures.Due(time.Now()); ok {
 					log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err, "held_back", held)
 				}
 				http.Error(w, "the backend does not answer", http.StatusBadGateway)
 			}
 		},
-		ErrorLog: slog.NewLogLogger(&seldomHandler{log.Handler(), &broken}, slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(&sparingHandler{Handler: log.Handler()}, slog.LevelWarn),
 	}
 }
 
@@ -81,3 +85,19 @@ type brokenUpload struct{ err error }
 
 func (b *brokenUpload) Error() string { return "the client's body: " + b.err.Error() }
 func (b *brokenUpload) Unwrap() error { return b.err }
+
+// sparingHandler logs what a library says of every request, one line in ten seconds.
+type sparingHandler struct {
+	slog.Handler
+	line sparing.Line
+}
+
+// Handle logs a record if a line is due.
+func (h *sparingHandler) Handle(ctx context.Context, r slog.Record) error {
+	held, ok := h.line.Due(time.Now())
+	if !ok {
+		return nil
+	}
+	r.AddAttrs(slog.Int("held_back", held))
+	return h.Handler.Handle(ctx, r)
+}

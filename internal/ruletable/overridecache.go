@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/sparing"
 )
 
 // DefaultMaxOverrides bounds the keys that an OverrideCache keeps unless told otherwise. A key without an override takes
@@ -39,7 +40,8 @@ type OverrideCache struct {
 	flights singleflight.Group
 
 	// The failures that are hidden from requests: of items that cannot be read, and of the table.
-	unreadable, failing sparing
+	report              func(error)
+	unreadable, failing sparing.Line
 }
 
 // OverrideCacheOptions set up an OverrideCache.
@@ -67,10 +69,9 @@ func NewOverrideCache(table *Table, o OverrideCacheOptions) *OverrideCache {
 		o.MaxEntries = DefaultMaxOverrides
 	}
 	return &OverrideCache{
-		table:      table,
-		entries:    otter.Must(&otter.Options[overrideID, *cached]{MaximumSize: o.MaxEntries}),
-		unreadable: sparing{report: o.Report},
-		failing:    sparing{report: o.Report},
+		table:   table,
+		entries: otter.Must(&otter.Options[overrideID, *cached]{MaximumSize: o.MaxEntries}),
+		report:  o.Report,
 	}
 }
 
@@ -151,7 +152,15 @@ func (c *OverrideCache) hide(now time.Time, err error) {
 	if errors.Is(err, ErrUnreadable) {
 		kind = &c.unreadable
 	}
-	kind.add(now, fmt.Errorf("refreshing an override, keeping what was seen last: %w", err))
+	held, ok := kind.Due(now)
+	if !ok {
+		return
+	}
+	err = fmt.Errorf("refreshing an override, keeping what was seen last: %w", err)
+	if held > 0 {
+		err = fmt.Errorf("%w (and %d more like it since the last report)", err, held)
+	}
+	c.report(err)
 }
 
 // read reads an override from the table; what it says cannot be read is ErrUnreadable.
