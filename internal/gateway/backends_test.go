@@ -5,8 +5,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/pathtest"
 )
 
 // backends say by which of the places a request is answered, "" for none, each as one that is in use reads its path.
@@ -23,16 +24,22 @@ var backends = map[string]func(*http.Request) string{
 	// NGINX and what stands behind it: the path is decoded, and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
 	// The same where it does not merge slashes, and where one behind it does.
-	"decode, remove dots":        func(r *http.Request) string { return placeOf(removeDotSegments(r.URL.Path)) },
-	"decode, remove dots, merge": func(r *http.Request) string { return placeOf(merged(removeDotSegments(r.URL.Path))) },
+	"decode, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(r.URL.Path)) },
+	"decode, remove dots, merge": func(r *http.Request) string {
+		return placeOf(pathtest.MergeSlashes(pathtest.RemoveDotSegments(r.URL.Path)))
+	},
 	// Tomcat where it lets them pass, and others: the same, but an escaped slash stays as it is.
 	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + butSlashes(r.URL))) },
-	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(removeDotSegments(butSlashes(r.URL))) },
-	// Tomcat and Jetty: parameters are dropped from segments, then the path is decoded and cleaned, or its dots removed.
-	"drop parameters, decode, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + decoded(dropped(r.URL.EscapedPath())))) },
-	"drop parameters, decode, remove dots": func(r *http.Request) string { return placeOf(removeDotSegments(decoded(dropped(r.URL.EscapedPath())))) },
+	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(butSlashes(r.URL))) },
+	// Tomcat and Jetty: parameters are pathtest.DropParameters from segments, then the path is decoded and cleaned, or its dots removed.
+	"drop parameters, decode, clean": func(r *http.Request) string {
+		return placeOf(path.Clean("/" + decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
+	},
+	"drop parameters, decode, remove dots": func(r *http.Request) string {
+		return placeOf(pathtest.RemoveDotSegments(decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
+	},
 	// The same behind a proxy that has decoded the path.
-	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + dropped(r.URL.Path))) },
+	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + pathtest.DropParameters(r.URL.Path))) },
 	// What is written for Windows.
 	"decode, turn backslashes, clean": func(r *http.Request) string {
 		return placeOf(path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/")))
@@ -41,15 +48,19 @@ var backends = map[string]func(*http.Request) string{
 
 // proxies change what was sent, before a backend or its own router gets it, and decode nothing.
 var proxies = map[string]func(sent string) string{
-	"":                                  func(sent string) string { return sent },
-	"remove dots: ":                     removeDotSegments,                                                   // HAProxy
-	"remove dots, also as %2e: ":        func(sent string) string { return removeDotSegments(dotted(sent)) }, // Envoy
-	"clean: ":                           path.Clean,                                                          // Traefik
-	"clean, with dots as %2e: ":         func(sent string) string { return path.Clean(dotted(sent)) },        // Apache httpd
-	"url.ResolveReference: ":            resolved,
-	"URL of the URL Standard: ":         func(sent string) string { return removeDotSegments(dotted(withoutHost(sent))) }, // Node.js
-	"urlparse of Python: ":              withoutHost,
-	"remove dots, also as %2e, merge: ": func(sent string) string { return merged(removeDotSegments(dotted(sent))) },
+	"":                           func(sent string) string { return sent },
+	"remove dots: ":              pathtest.RemoveDotSegments,                                                                  // HAProxy
+	"remove dots, also as %2e: ": func(sent string) string { return pathtest.RemoveDotSegments(pathtest.UnescapeDots(sent)) }, // Envoy
+	"clean: ":                    path.Clean,                                                                                  // Traefik
+	"clean, with dots as %2e: ":  func(sent string) string { return path.Clean(pathtest.UnescapeDots(sent)) },                 // Apache httpd
+	"url.ResolveReference: ":     resolved,
+	"URL of the URL Standard: ": func(sent string) string {
+		return pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(sent)))
+	}, // Node.js
+	"urlparse of Python: ": pathtest.DropHost,
+	"remove dots, also as %2e, merge: ": func(sent string) string {
+		return pathtest.MergeSlashes(pathtest.RemoveDotSegments(pathtest.UnescapeDots(sent)))
+	},
 }
 
 // answeredAt tells by which places a request may be answered, and by whom. What two proxies pass on is judged once.
@@ -71,31 +82,6 @@ func answeredAt(r *http.Request, tell func(by, place string)) {
 	}
 }
 
-// removeDotSegments follows RFC 3986, section 5.2.4, to the letter.
-func removeDotSegments(input string) string {
-	output := ""
-	for input != "" {
-		switch {
-		case strings.HasPrefix(input, "../"), strings.HasPrefix(input, "./"): // A
-			_, input, _ = strings.Cut(input, "/")
-		case strings.HasPrefix(input, "/./"), input == "/.": // B
-			input = "/" + strings.TrimPrefix(input[2:], "/")
-		case strings.HasPrefix(input, "/../"), input == "/..": // C
-			input = "/" + strings.TrimPrefix(input[3:], "/")
-			output = output[:max(0, strings.LastIndexByte(output, '/'))]
-		case input == ".", input == "..": // D
-			input = ""
-		default: // E
-			end := strings.IndexByte(input[1:], '/') + 1
-			if end == 0 {
-				end = len(input)
-			}
-			output, input = output+input[:end], input[end:]
-		}
-	}
-	return output
-}
-
 // resolved is what Go makes of a reference.
 func resolved(sent string) string {
 	reference, err := url.Parse(sent)
@@ -104,18 +90,6 @@ func resolved(sent string) string {
 	}
 	return (&url.URL{Scheme: "http", Host: "backend", Path: "/"}).ResolveReference(reference).EscapedPath()
 }
-
-var (
-	parameter  = regexp.MustCompile(";[^/]*")
-	slashes    = regexp.MustCompile("//+")
-	escapedDot = regexp.MustCompile("%2[eE]")
-	host       = regexp.MustCompile("^//+[^/]*/?")
-)
-
-func dropped(p string) string     { return parameter.ReplaceAllString(p, "") }
-func merged(p string) string      { return slashes.ReplaceAllString(p, "/") }
-func dotted(p string) string      { return escapedDot.ReplaceAllString(p, ".") }
-func withoutHost(p string) string { return host.ReplaceAllString(p, "/") }
 
 func butSlashes(u *url.URL) string {
 	return decoded(strings.NewReplacer("%2f", "%252F", "%2F", "%252F").Replace(u.EscapedPath()))

@@ -117,6 +117,13 @@ func (w *notingWriter) Write(body []byte) (int, error) {
 	return w.ResponseWriter.Write(body)
 }
 
+// send sends text as it stands over a connection of its own.
+func (s *site) send(text string) net.Conn {
+	conn := s.net.dial()
+	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")) }()
+	return conn
+}
+
 // get sends a request and returns the status, the fields and how long the answer took.
 func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) {
 	t.Helper()

@@ -250,9 +250,8 @@ func TestIdleClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSite(t, document, 0)
-				conn := s.net.dial()
+				conn := s.send(sent)
 				defer conn.Close()
-				go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(sent, "\n", "\r\n")) }()
 				_ = conn.SetReadDeadline(time.Now().Add(patience))
 				answer, err := io.ReadAll(conn)
 				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 429 ")) {

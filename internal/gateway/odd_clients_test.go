@@ -87,9 +87,8 @@ func TestRefusedUploads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSite(t, document, 0)
-				conn := s.net.dial()
+				conn := s.send(sent)
 				defer conn.Close()
-				go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(sent, "\n", "\r\n")) }()
 				start := time.Now()
 				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				if err != nil || answer.StatusCode != http.StatusTooManyRequests || !answer.Close {

@@ -2,12 +2,13 @@ package rules
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/pathtest"
 )
 
 func TestOtherReadings(t *testing.T) {
@@ -149,22 +150,22 @@ func TestEndless(t *testing.T) {
 
 // waysToRead goes through them one by one.
 func waysToRead(sent string) (all []string) {
-	dotted, slashed := escapedDot.ReplaceAllString(sent, "."), strings.ReplaceAll(sent, `\`, "/")
-	ways := []string{sent, merged(sent), host.ReplaceAllString(sent, "/"), removeDotSegments(escapedDot.ReplaceAllString(host.ReplaceAllString(slashed, "/"), "."))}
+	dotted, slashed := pathtest.UnescapeDots(sent), strings.ReplaceAll(sent, `\`, "/")
+	ways := []string{sent, pathtest.MergeSlashes(sent), pathtest.DropHost(sent), pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(slashed)))}
 	for _, p := range []string{sent, dotted} {
 		if strings.Contains(p, "/.") {
-			ways = append(ways, removeDotSegments(p), merged(removeDotSegments(p)), path.Clean(p))
+			ways = append(ways, pathtest.RemoveDotSegments(p), pathtest.MergeSlashes(pathtest.RemoveDotSegments(p)), path.Clean(p))
 		}
 	}
 	for _, p := range ways {
-		decoded := append(decodedBothWays(p), decodedBothWays(cut(p))...)
+		decoded := append(decodedBothWays(p), decodedBothWays(pathtest.DropParameters(p))...)
 		for _, d := range decoded {
-			decoded = append(decoded, cut(d))
+			decoded = append(decoded, pathtest.DropParameters(d))
 		}
 		decoded = append(decoded, strings.ReplaceAll(unescape(p), `\`, "/"))
 		for _, d := range decoded {
-			undotted := removeDotSegments(d)
-			all = append(all, d, merged(d), undotted, merged(undotted), path.Clean(d))
+			undotted := pathtest.RemoveDotSegments(d)
+			all = append(all, d, pathtest.MergeSlashes(d), undotted, pathtest.MergeSlashes(undotted), path.Clean(d))
 		}
 	}
 	return all
@@ -178,45 +179,6 @@ func decodedBothWays(raw string) []string {
 	}
 	return []string{unescape(raw), strings.Join(kept, "/")}
 }
-
-// removeDotSegments follows RFC 3986, section 5.2.4, step by step.
-func removeDotSegments(input string) string {
-	output := ""
-	for input != "" {
-		switch {
-		case strings.HasPrefix(input, "../"), strings.HasPrefix(input, "./"): // A
-			_, input, _ = strings.Cut(input, "/")
-		case strings.HasPrefix(input, "/./"), input == "/.": // B
-			input = "/" + strings.TrimPrefix(input[2:], "/")
-		case strings.HasPrefix(input, "/../"), input == "/..": // C
-			input = "/" + strings.TrimPrefix(input[3:], "/")
-			output = output[:max(0, strings.LastIndexByte(output, '/'))]
-		case input == ".", input == "..": // D
-			input = ""
-		default: // E
-			end := strings.IndexByte(input[1:], '/') + 1
-			if end == 0 {
-				end = len(input)
-			}
-			output, input = output+input[:end], input[end:]
-		}
-	}
-	return output
-}
-
-var (
-	escapedDot = regexp.MustCompile("%2[eE]")
-	host       = regexp.MustCompile("^//+[^/]*/?")
-	slashes    = regexp.MustCompile("//+")
-)
-
-var parameter = regexp.MustCompile(";[^/]*")
-
-// merged drops the empty segments of a path.
-func merged(p string) string { return slashes.ReplaceAllString(p, "/") }
-
-// cut drops the parameters of a path.
-func cut(p string) string { return parameter.ReplaceAllString(p, "") }
 
 // segmentsOf joins what glob.match goes by, and is the same however slashes are escaped.
 func segmentsOf(p string) (segments string) {

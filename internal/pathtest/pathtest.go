@@ -1,0 +1,52 @@
+// Package pathtest says, for tests, what proxies and servers make of a path before they route by it: each step as its source
+// has it, apart from the code that it is held against.
+package pathtest
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	parameter  = regexp.MustCompile(";[^/]*")
+	slashes    = regexp.MustCompile("//+")
+	escapedDot = regexp.MustCompile("%2[eE]")
+	host       = regexp.MustCompile("^//+[^/]*/?")
+)
+
+// DropParameters drops what follows a semicolon in each segment (RFC 3986, section 3.3).
+func DropParameters(p string) string { return parameter.ReplaceAllString(p, "") }
+
+// MergeSlashes drops the empty segments.
+func MergeSlashes(p string) string { return slashes.ReplaceAllString(p, "/") }
+
+// UnescapeDots decodes %2e alone.
+func UnescapeDots(p string) string { return escapedDot.ReplaceAllString(p, ".") }
+
+// DropHost drops what a parser of URLs takes for a host: what follows two slashes.
+func DropHost(p string) string { return host.ReplaceAllString(p, "/") }
+
+// RemoveDotSegments follows RFC 3986, section 5.2.4, to the letter.
+func RemoveDotSegments(input string) string {
+	output := ""
+	for input != "" {
+		switch {
+		case strings.HasPrefix(input, "../"), strings.HasPrefix(input, "./"): // A
+			_, input, _ = strings.Cut(input, "/")
+		case strings.HasPrefix(input, "/./"), input == "/.": // B
+			input = "/" + strings.TrimPrefix(input[2:], "/")
+		case strings.HasPrefix(input, "/../"), input == "/..": // C
+			input = "/" + strings.TrimPrefix(input[3:], "/")
+			output = output[:max(0, strings.LastIndexByte(output, '/'))]
+		case input == ".", input == "..": // D
+			input = ""
+		default: // E
+			end := strings.IndexByte(input[1:], '/') + 1
+			if end == 0 {
+				end = len(input)
+			}
+			output, input = output+input[:end], input[end:]
+		}
+	}
+	return output
+}
