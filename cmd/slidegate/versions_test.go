@@ -124,11 +124,12 @@ var (
 	gaps  = regexp.MustCompile(` {2,}`)
 )
 
-// recent writes a log of requests that came just now, each an object with these fields.
+// recent writes a log of requests that came five seconds ago, each an object with these fields. A wait for one that came just now
+// may be a minute to the tenth of a second, and be spelt as one.
 func recent(t *testing.T, fields string, requests int) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "now.jsonl")
-	line := fmt.Sprintf("{\"time\": %d, %s}\n", time.Now().Unix(), fields)
+	line := fmt.Sprintf("{\"time\": %d, %s}\n", time.Now().Add(-5*time.Second).Unix(), fields)
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, requests)), 0o600); err != nil {
 		t.Fatal(err)
 	}
