@@ -1,0 +1,292 @@
+package ruledoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The types below are written in more than one form. Each has one Go form, and
+// reads and writes the forms of documents as JSON. Reading JSON checks forms
+// only; package rules checks what the values mean.
+
+// Texts is a list of texts. A document may write a single one without a list.
+type Texts []string
+
+// MarshalJSON writes a single text alone.
+func (t Texts) MarshalJSON() ([]byte, error) { return marshalSome(t) }
+
+// UnmarshalJSON reads a text or a list of texts.
+func (t *Texts) UnmarshalJSON(data []byte) error {
+	return unmarshalSome(data, (*[]string)(t), func(raw json.RawMessage) (text string, err error) {
+		return text, json.Unmarshal(raw, &text)
+	})
+}
+
+// Words is a list of values to compare claims with. A document may write a
+// single one without a list, and numbers and booleans without quotes, which
+// compare by their text.
+type Words []string
+
+// MarshalJSON writes a single word alone.
+func (w Words) MarshalJSON() ([]byte, error) { return marshalSome(w) }
+
+// UnmarshalJSON reads a text, a number, a boolean, or a list of them.
+func (w *Words) UnmarshalJSON(data []byte) error {
+	return unmarshalSome(data, (*[]string)(w), scalarText)
+}
+
+// Statuses is a list of HTTP statuses such as "404" and classes such as "5xx".
+// A document may write a single one without a list, and statuses as numbers.
+type Statuses []string
+
+// MarshalJSON writes a single status alone.
+func (s Statuses) MarshalJSON() ([]byte, error) { return marshalSome(s) }
+
+// UnmarshalJSON reads a status, a class, or a list of them.
+func (s *Statuses) UnmarshalJSON(data []byte) error {
+	return unmarshalSome(data, (*[]string)(s), scalarText)
+}
+
+// OverrideKeys says by which keys the overrides of a rule are looked up: the
+// rule's own, or those of another template. The zero value is
+// "overrides: false".
+type OverrideKeys struct {
+	OwnKey   bool
+	Template string
+}
+
+// MarshalJSON writes true, false or the template.
+func (o OverrideKeys) MarshalJSON() ([]byte, error) {
+	if o.Template != "" {
+		return marshal(o.Template)
+	}
+	return marshal(o.OwnKey)
+}
+
+// UnmarshalJSON reads true, false or a template.
+func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
+	*o = OverrideKeys{}
+	if isText(data) {
+		return json.Unmarshal(data, &o.Template)
+	}
+	return json.Unmarshal(data, &o.OwnKey)
+}
+
+// Cost is what a request takes from a limit: Units, or what the request states
+// in From, between Min and Max.
+type Cost struct {
+	Units  int64  `json:"-" yaml:"-"`
+	From   string `json:"from,omitempty" yaml:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
+	Min    int64  `json:"min,omitempty" yaml:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
+	Max    int64  `json:"max,omitempty" yaml:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
+	Settle bool   `json:"settle,omitempty" yaml:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
+}
+
+// MarshalJSON writes a number, or an object if requests state the cost.
+func (c Cost) MarshalJSON() ([]byte, error) {
+	type stated Cost
+	if c == (Cost{Units: c.Units}) {
+		return marshal(c.Units)
+	}
+	return marshal(stated(c))
+}
+
+// UnmarshalJSON reads a number or an object.
+func (c *Cost) UnmarshalJSON(data []byte) error {
+	type stated Cost
+	*c = Cost{}
+	if isObject(data) {
+		return decodeStrict(data, (*stated)(c))
+	}
+	return json.Unmarshal(data, &c.Units)
+}
+
+// Anchor is the day of the month on which a month's window starts. If From is
+// set, the day is the value of that claim, and Day applies to requests whose
+// claim holds no day from 1 to 28; 0 stands for 1.
+type Anchor struct {
+	From string `json:"from,omitempty" yaml:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
+	Day  int64  `json:"default,omitempty" yaml:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
+}
+
+// MarshalJSON writes a number, or an object if a claim holds the day.
+func (a Anchor) MarshalJSON() ([]byte, error) {
+	type stated Anchor
+	if a.From == "" {
+		return marshal(a.Day)
+	}
+	return marshal(stated(a))
+}
+
+// UnmarshalJSON reads a number or an object.
+func (a *Anchor) UnmarshalJSON(data []byte) error {
+	type stated Anchor
+	*a = Anchor{}
+	if isObject(data) {
+		return decodeStrict(data, (*stated)(a))
+	}
+	return json.Unmarshal(data, &a.Day)
+}
+
+// Candidate is a capacity to try: Units, or Percent of the capacity in force.
+type Candidate struct {
+	Units   int64
+	Percent int64
+}
+
+// MarshalJSON writes a number, or a text such as "80%".
+func (c Candidate) MarshalJSON() ([]byte, error) {
+	if c.Percent != 0 {
+		return marshal(strconv.FormatInt(c.Percent, 10) + "%")
+	}
+	return marshal(c.Units)
+}
+
+// UnmarshalJSON reads a number, or a text such as "80%".
+func (c *Candidate) UnmarshalJSON(data []byte) error {
+	*c = Candidate{}
+	if !isText(data) {
+		return json.Unmarshal(data, &c.Units)
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	percent, found := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseInt(percent, 10, 64)
+	if !found || err != nil {
+		return fmt.Errorf("candidate %q is not a percentage such as 80%%", text)
+	}
+	c.Percent = n
+	return nil
+}
+
+// Capacities are capacities by limit name. The name "" stands for the only
+// limit of a rule, and a document writes its capacity as a number alone.
+type Capacities map[string]int64
+
+// MarshalJSON writes a number, or an object by limit name.
+func (c Capacities) MarshalJSON() ([]byte, error) {
+	if only, ok := c[""]; ok && len(c) == 1 {
+		return marshal(only)
+	}
+	return marshal(map[string]int64(c))
+}
+
+// UnmarshalJSON reads a number or an object by limit name.
+func (c *Capacities) UnmarshalJSON(data []byte) error {
+	if isObject(data) {
+		return json.Unmarshal(data, (*map[string]int64)(c))
+	}
+	var only int64
+	if err := json.Unmarshal(data, &only); err != nil {
+		return err
+	}
+	*c = Capacities{"": only}
+	return nil
+}
+
+// PlanCapacity is what a plan makes of one rule: other capacities, or no limit.
+type PlanCapacity struct {
+	Unlimited bool
+	Capacity  Capacities
+}
+
+const unlimited = "unlimited"
+
+// MarshalJSON writes "unlimited", a number, or an object by limit name.
+func (p PlanCapacity) MarshalJSON() ([]byte, error) {
+	if p.Unlimited {
+		return marshal(unlimited)
+	}
+	return marshal(p.Capacity)
+}
+
+// UnmarshalJSON reads "unlimited", a number, or an object by limit name.
+func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
+	*p = PlanCapacity{}
+	if !isText(data) {
+		return json.Unmarshal(data, &p.Capacity)
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	if text != unlimited {
+		return fmt.Errorf("%q is no capacity: a plan has a number, a map by limit name, or unlimited", text)
+	}
+	p.Unlimited = true
+	return nil
+}
+
+// Unmarshal reads a document as Marshal and published versions write it. It
+// refuses fields that it does not know: an older process must not misread
+// rules written for a newer one.
+func Unmarshal(data []byte) (*Document, error) {
+	d := &Document{}
+	if err := decodeStrict(data, d); err != nil {
+		return nil, fmt.Errorf("rules document: %w", err)
+	}
+	return d, nil
+}
+
+// Marshal writes a document as JSON. The same document always gives the same
+// bytes.
+func Marshal(d *Document) ([]byte, error) { return marshal(d) }
+
+// marshal is json.Marshal, but leaves <, > and & readable.
+func marshal(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+func marshalSome[T ~[]string](values T) ([]byte, error) {
+	if len(values) == 1 {
+		return marshal(values[0])
+	}
+	return marshal([]string(values))
+}
+
+func unmarshalSome(data []byte, to *[]string, one func(json.RawMessage) (string, error)) error {
+	raws := []json.RawMessage{data}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		if err := json.Unmarshal(data, &raws); err != nil {
+			return err
+		}
+	}
+	*to = make([]string, len(raws))
+	for i, raw := range raws {
+		var err error
+		if (*to)[i], err = one(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scalarText returns the text of a JSON string, or a number or boolean as it is
+// written.
+func scalarText(raw json.RawMessage) (text string, err error) {
+	if isText(raw) {
+		return text, json.Unmarshal(raw, &text)
+	}
+	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
+		return "", fmt.Errorf("%s is not a text, a number or a boolean", raw)
+	}
+	return string(raw), nil
+}
+
+func decodeStrict(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+func isText(data []byte) bool   { return bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) }
+func isObject(data []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) }
