@@ -75,7 +75,7 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 	rateLimit, policy := make([]byte, 0, 64), make([]byte, 0, 64)
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if v.Blind || v.Rule.Quiet {
+		if v.Uncounted || v.Rule.Quiet {
 			continue
 		}
 		for j := range v.Terms.Limits {

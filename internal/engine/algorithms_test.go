@@ -93,7 +93,7 @@ func TestLocalFull(t *testing.T) {
 	}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
 	d, err := e.Decide(t.Context(), epoch, &rules.Request{})
-	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Blind || d.Verdicts[0].RetryAfter != time.Second {
+	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
 		t.Fatalf("decision %+v, error %v", d, err)
 	}
 	if v, _ := d.Tightest(); v != nil {
@@ -166,7 +166,7 @@ func TestLocalShare(t *testing.T) {
 		got := 0
 		for range 50 {
 			d := b.decide(t, "/")
-			if !d.Degraded || d.Verdicts[0].Blind {
+			if !d.Degraded || d.Verdicts[0].Uncounted {
 				t.Fatalf("%s: not counted here: %+v", test.limit, d.Verdicts[0])
 			}
 			if d.Allowed {

@@ -42,8 +42,8 @@ type Verdict struct {
 	Rule  *rules.Rule
 	Key   string      // what the rule counts by, as filled in from the request
 	Terms rules.Terms // what the rule comes to for this request
-	// Blind says that nothing was counted: the store did not answer, and on_error allows or denies regardless.
-	Blind    bool
+	// Uncounted says that nothing was counted: the store did not answer, and on_error allows or denies regardless.
+	Uncounted    bool
 	Degraded bool
 
 	charge  limit.Charge
@@ -131,7 +131,7 @@ func policyName(rule, limit string) string {
 func (d *Decision) Tightest() (v *Verdict, i int) {
 	for n := range d.Verdicts {
 		candidate := &d.Verdicts[n]
-		if candidate.Blind || candidate.Rule.Quiet {
+		if candidate.Uncounted || candidate.Rule.Quiet {
 			continue
 		}
 		for j := range candidate.Terms.Limits {

@@ -199,7 +199,7 @@ func TestOnErrorOfOneRule(t *testing.T) {
   - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
 `)
 	b.store.down, b.store.blind = []string{"blind"}, true
-	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Blind {
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Uncounted {
 		t.Errorf("got %+v", d)
 	}
 	if d := b.decide(t, "/"); d.Allowed || d.Verdicts[0].Rule.Name != "last" {

@@ -109,11 +109,11 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	v.Verdict = limit.Verdict{}
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.charge.Free():
-		v.Blind, v.Allowed = true, true
+		v.Uncounted, v.Allowed = true, true
 		return nil, nil
 	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):
 		return v.denier(), nil
 	}
-	v.Blind, v.Allowed, v.RetryAfter = true, false, outageRetry
+	v.Uncounted, v.Allowed, v.RetryAfter = true, false, outageRetry
 	return v, nil
 }

@@ -228,7 +228,7 @@ overrides: {written: {"stage:prod": {capacity: 2}}}`))
 func TestUnreadable(t *testing.T) {
 	b := newBusiness(t, &operators{err: errors.New("no answer")})
 	d := b.ask(t, "7", "pro", 0)
-	if d.Allowed || !d.Degraded || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" || !d.Verdicts[0].Blind {
+	if d.Allowed || !d.Degraded || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" || !d.Verdicts[0].Uncounted {
 		t.Errorf("%+v: want a denial by tenant, which has on_error: deny", d)
 	}
 	if b.store.charges != 0 {

@@ -70,19 +70,19 @@ func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, 
 	case failed != nil:
 		e.opts.Recorder.StoreFailed(ctx, "read override: "+rule.OnError.String(), rule.Name, v.Key, failed)
 		v.Degraded = true
-		v.goBlind()
+		v.applyOnError()
 	case v.Terms.Misfit:
 		e.opts.Recorder.Misfit(ctx, now, rule.Name, v.Key)
 	}
 	return v
 }
 
-// goBlind decides without counting, where a rule that cannot be asked says so.
-func (v *Verdict) goBlind() {
+// applyOnError decides without counting, where a rule that cannot be asked says so.
+func (v *Verdict) applyOnError() {
 	switch v.Rule.OnError {
 	case rules.OnErrorAllow:
-		v.asked, v.Blind, v.Allowed = true, true, true
+		v.asked, v.Uncounted, v.Allowed = true, true, true
 	case rules.OnErrorDeny:
-		v.asked, v.Blind, v.RetryAfter = true, true, outageRetry
+		v.asked, v.Uncounted, v.RetryAfter = true, true, outageRetry
 	}
 }

@@ -48,7 +48,7 @@ func (e *Engine) try(ctx context.Context, now time.Time, d *Decision) {
 		v.asked = true
 		if err := e.opts.Store.Charge(ctx, now, &v.charge, &v.Verdict); err != nil {
 			e.opts.Recorder.StoreFailed(ctx, "judge on trial", v.Rule.Name, v.Key, err)
-			v.Degraded, v.Blind, v.Allowed = true, true, true
+			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {
 			v.charged = e.opts.Store
 		}
