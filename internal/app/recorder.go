@@ -106,7 +106,7 @@ func (r *Recorder) candidates(ctx context.Context, v *engine.Verdict) {
 		return
 	}
 	for i := range v.Terms.Limits {
-		if t := v.Trial(i); t != engine.NoTrial {
+		if t := v.CandidateOutcome(i); t != engine.NoCandidate {
 			r.count(v.PolicyName(i)+" candidate", v.Key, t == engine.WouldDeny, t == engine.WouldAllow)
 		}
 	}

@@ -134,7 +134,7 @@ func (t *tally) verdict(v *engine.Verdict) {
 		return
 	}
 	for i := range v.Terms.Limits {
-		switch v.Trial(i) {
+		switch v.CandidateOutcome(i) {
 		case engine.WouldDeny:
 			t.candidate(v.PolicyName(i)).WouldDeny++
 		case engine.WouldAllow:

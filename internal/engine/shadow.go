@@ -6,10 +6,10 @@ import (
 )
 
 // Trial says what a capacity on trial would have changed about a request.
-type Trial uint8
+type CandidateOutcome uint8
 
 const (
-	NoTrial    Trial = iota // there is none, or the counter in force was not asked
+	NoCandidate    CandidateOutcome = iota // there is none, or the counter in force was not asked
 	Same                    // the request would have fared the same
 	WouldDeny               // the request was allowed
 	WouldAllow              // the request was denied
@@ -18,10 +18,10 @@ const (
 // Trial judges limit i of the rule by its capacity on trial, on the units that are charged to the capacity in force: it
 // reads no more than the verdict, and writes nothing. So the trial of a lower capacity counts requests against it that it
 // would itself have denied, and says rather more denials than it would have come to.
-func (v *Verdict) Trial(i int) Trial {
+func (v *Verdict) CandidateOutcome(i int) CandidateOutcome {
 	capacity, ok := v.Terms.Candidate(i)
 	if !ok || v.Degraded || v.Terms.Denied {
-		return NoTrial
+		return NoCandidate
 	}
 	used := v.Terms.Limits[i].Capacity - v.Limits[i].Remaining
 	switch {

@@ -74,8 +74,8 @@ rules:
 
 // TestCandidate judges a lower and a higher capacity on the verdicts of the one in force.
 func TestCandidate(t *testing.T) {
-	const none, same, deny, allow = engine.NoTrial, engine.Same, engine.WouldDeny, engine.WouldAllow
-	for candidate, want := range map[string][]engine.Trial{
+	const none, same, deny, allow = engine.NoCandidate, engine.Same, engine.WouldDeny, engine.WouldAllow
+	for candidate, want := range map[string][]engine.CandidateOutcome{
 		"candidate: 2,":    {same, same, deny, deny, same, same, same},
 		"candidate: 6,":    {same, same, same, same, allow, allow, allow},
 		"candidate: 50%,":  {same, same, deny, deny, same, same, same},
@@ -85,7 +85,7 @@ func TestCandidate(t *testing.T) {
 		b := newBench(t, `rules: [{name: r, key: all, limits: [{`+candidate+`capacity: 4, window: 60s}]}]`)
 		for i, want := range want {
 			d := b.decide(t, "/")
-			if got := d.Verdicts[0].Trial(0); got != want || d.Allowed != (i < 4) {
+			if got := d.Verdicts[0].CandidateOutcome(0); got != want || d.Allowed != (i < 4) {
 				t.Errorf("%s request %d: allowed %v, on trial %v, want %v", candidate, i, d.Allowed, got, want)
 			}
 		}
@@ -95,22 +95,22 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
-// TestNoTrialDuringAnOutage counts in this process: its share of the capacity says nothing of a capacity on trial.
-func TestNoTrialDuringAnOutage(t *testing.T) {
+// TestNoCandidateDuringAnOutage counts in this process: its share of the capacity says nothing of a capacity on trial.
+func TestNoCandidateDuringAnOutage(t *testing.T) {
 	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
 	b.store.down = []string{"r"}
-	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Verdicts[0].Trial(0) != engine.NoTrial {
-		t.Errorf("%+v: on trial %v", d, d.Verdicts[0].Trial(0))
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Verdicts[0].CandidateOutcome(0) != engine.NoCandidate {
+		t.Errorf("%+v: on trial %v", d, d.Verdicts[0].CandidateOutcome(0))
 	}
 }
 
-// TestNoTrialOfABan has an override deny the key of a rule with a candidate: nothing was counted, so nothing is on trial.
-func TestNoTrialOfABan(t *testing.T) {
+// TestNoCandidateOfABan has an override deny the key of a rule with a candidate: nothing was counted, so nothing is on trial.
+func TestNoCandidateOfABan(t *testing.T) {
 	b := newBench(t, `
 rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]
 overrides: {r: {"stage:prod": {deny: true}}}`)
 	d := b.decide(t, "/")
-	if d.Allowed || d.Reason != engine.Banned || d.Verdicts[0].Trial(0) != engine.NoTrial {
+	if d.Allowed || d.Reason != engine.Banned || d.Verdicts[0].CandidateOutcome(0) != engine.NoCandidate {
 		t.Errorf("%+v", d)
 	}
 	b.engine.Finish(context.Background(), epoch, d, &engine.Outcome{Status: 500})
