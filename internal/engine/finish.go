@@ -9,9 +9,9 @@ import (
 // Outcome is what became of a request that was let through.
 type Outcome struct {
 	Status int // of the backend's answer; 0 where there was none
-	// Cut says that the answer broke off before the backend could say what the request has cost. Limits that settle then
+	// Aborted says that the answer broke off before the backend could say what the request has cost. Limits that settle then
 	// take the most that may be stated: to hang up must not pay.
-	Cut bool
+	Aborted bool
 	// Costs are the true costs, by the limit's name as clients know it, "rule" or "rule.limit". They count for limits that
 	// settle.
 	Costs map[string]int64
@@ -38,10 +38,10 @@ func (v *Verdict) settlement(o *Outcome) (deltas []int64) {
 			continue
 		}
 		actual, told := o.Costs[v.PolicyName(i)]
-		if !told && o.Cut {
+		if !told && o.Aborted {
 			actual = v.Terms.MostCost(i)
 		}
-		if !told && !o.Cut || actual < 0 || actual == cost {
+		if !told && !o.Aborted || actual < 0 || actual == cost {
 			continue
 		}
 		if deltas == nil {

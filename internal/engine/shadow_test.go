@@ -139,8 +139,8 @@ rules:
 		"cost more than there is":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 1500}}, 9, 9, 0},
 		"cost what was stated":          {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, 9, 9, 500},
 		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
-		"cut, and the cost unknown":     {engine.Outcome{Status: 200, Cut: true}, 9, 9, 500},
-		"cut, and the cost told":        {engine.Outcome{Status: 200, Cut: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
+		"cut, and the cost unknown":     {engine.Outcome{Status: 200, Aborted: true}, 9, 9, 500},
+		"cut, and the cost told":        {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
 		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
 	} {
 		b := newBench(t, document)

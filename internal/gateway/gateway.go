@@ -116,7 +116,7 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 	seen, whole := &witness{ResponseWriter: w, old: !r.ProtoAtLeast(1, 1)}, false
 	defer func() {
 		outcome, ignored := seen.outcome()
-		outcome.Cut = outcome.Cut || !whole || r.Context().Err() != nil
+		outcome.Aborted = outcome.Aborted || !whole || r.Context().Err() != nil
 		g.complaints.unreadable(r.Context(), ignored)
 		g.complaints.unsettled(r.Context(), d, outcome.Costs)
 		g.authorizer.Finish(r.Context(), d, outcome)

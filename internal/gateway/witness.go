@@ -86,7 +86,7 @@ func (w *witness) outcome() (o *engine.Outcome, ignored []string) {
 	w.take(w.Header(), costField)
 	w.take(w.Header(), http.TrailerPrefix+costField)
 	costs, ignored := parseCosts(strings.Join(w.costs, ","))
-	if o = (&engine.Outcome{Status: w.status, Costs: costs, Cut: w.cut}); w.cut {
+	if o = (&engine.Outcome{Status: w.status, Costs: costs, Aborted: w.cut}); w.cut {
 		o.Status = 0 // the gateway's own, which refunds nothing
 	}
 	return o, ignored

@@ -96,7 +96,7 @@ func TestWitnessOfAnUpgrade(t *testing.T) {
 	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
 	w := &witness{ResponseWriter: httptest.NewRecorder()}
 	w.see(http.StatusSwitchingProtocols, fields)
-	if o, _ := w.outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Cut || len(fields) != 1 {
+	if o, _ := w.outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
 		t.Errorf("saw %+v, left %v", o, fields)
 	}
 }
