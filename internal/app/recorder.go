@@ -48,8 +48,8 @@ func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, er
 	r.failures.add(ctx, failure{action, rule, key, err})
 }
 
-// Misfit logs, for each rule once in ten seconds, that an override does not fit it.
-func (r *Recorder) Misfit(ctx context.Context, now time.Time, rule, key string) {
+// StaleOverride logs, for each rule once in ten seconds, that an override does not fit it.
+func (r *Recorder) StaleOverride(ctx context.Context, now time.Time, rule, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.misfit[rule] == nil {

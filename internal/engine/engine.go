@@ -41,8 +41,8 @@ type Recorder interface {
 	StoreFailed(ctx context.Context, action, rule, key string, err error)
 	// Decided is called for every decision.
 	Decided(ctx context.Context, now time.Time, d *Decision)
-	// Misfit reports an override of which something was left out: it does not fit the rules as they are now.
-	Misfit(ctx context.Context, now time.Time, rule, key string)
+	// StaleOverride reports an override of which something was left out: it does not fit the rules as they are now.
+	StaleOverride(ctx context.Context, now time.Time, rule, key string)
 }
 
 // Options set up an Engine.

@@ -68,7 +68,7 @@ func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ er
 	r.failures = append(r.failures, failure{action, rule, key})
 }
 
-func (r *recorder) Misfit(_ context.Context, _ time.Time, rule, key string) {
+func (r *recorder) StaleOverride(_ context.Context, _ time.Time, rule, key string) {
 	r.failures = append(r.failures, failure{"misfit", rule, key})
 }
 

@@ -28,7 +28,7 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 		d.Why = o.Why
 	}
 	if misfit {
-		e.opts.Recorder.Misfit(ctx, now, rules.PlanOverrides, string(key))
+		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, string(key))
 	}
 	return denied
 }
@@ -72,7 +72,7 @@ func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, 
 		v.Degraded = true
 		v.applyOnError()
 	case v.Terms.Misfit:
-		e.opts.Recorder.Misfit(ctx, now, rule.Name, v.Key)
+		e.opts.Recorder.StaleOverride(ctx, now, rule.Name, v.Key)
 	}
 	return v
 }

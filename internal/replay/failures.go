@@ -26,7 +26,7 @@ func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err 
 }
 
 // Misfit takes in nothing: rules diff and validate say it before.
-func (f *Failures) Misfit(context.Context, time.Time, string, string) {}
+func (f *Failures) StaleOverride(context.Context, time.Time, string, string) {}
 
 // Decided takes in nothing: what was decided is in the report.
 func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
