@@ -241,7 +241,7 @@ type silent struct{}
 
 func (silent) StoreFailed(context.Context, string, string, string, error) {}
 func (silent) Decided(context.Context, time.Time, *engine.Decision)       {}
-func (silent) StaleOverride(context.Context, time.Time, string, string)          {}
+func (silent) StaleOverride(context.Context, time.Time, string, string)   {}
 
 // peeker says what a charge would get.
 type peeker interface {

@@ -7,56 +7,62 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Reason says on what ground a request was decided.
+// Reason says what decided a request.
 type Reason uint8
 
 const (
-	Limited   Reason = iota // by the rules that cover it
-	Skipped                 // allowed by the rule file's skip
-	Banned                  // denied by the rule file's deny, or by an override
-	Unmatched               // no rule in force covers it: as the rule file's unmatched says
-	Exempt                  // allowed: a plan or an override lifts every rule that covers it
+	Limited   Reason = iota // the rules that cover it
+	Skipped                 // the rules file's skip allows it
+	Banned                  // the rules file's deny, or an override, denies it
+	Unmatched               // no enforced rule covers it: the rules file's unmatched decides
+	Exempt                  // a plan or an override lifts every rule that covers it
 )
 
+var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt"}
+
+// String returns the reason as reports name it, such as "limited".
+func (r Reason) String() string { return reasonNames[r] }
+
 // Decision is the answer to a request.
+//
+// Say rule per-ip allows 100 requests a minute and rule login 5, and a client
+// logs in for the sixth time within a minute. Then Allowed is false, Reason is
+// Limited, and Verdicts holds the verdict of login alone: its Key is
+// "login:203.0.113.9", its Limits[0].Remaining is 0, and its RetryAfter is the
+// time until the first login leaves the window. What per-ip took is refunded.
+// The fifth login was allowed: its Verdicts held both rules, in file order.
 type Decision struct {
 	Allowed  bool
 	Reason   Reason
 	Degraded bool // a store did not answer, and a rule's on_error decided
-	// Delay is how long an allowed request is to be held before it goes on: the longest that a leaky bucket asks for.
+	// Delay is how long the caller must hold an allowed request before passing
+	// it on: the longest wait of its leaky buckets.
 	Delay time.Duration
 	Plan  string // of the caller; empty for none
-	Why   string // an override denies, as it says
-	// Verdicts has one element for each enforced rule that covers an allowed request, in file order. For a denied one it
-	// holds the denying rule's alone.
+	Why   string // the reason that a denying override states
+	// Verdicts has one element for each enforced rule that covers an allowed
+	// request, in file order. For a denied request it has only the denying
+	// rule's: responses and replays name no other.
 	Verdicts []Verdict
-	// Shadows are what the rules on trial say of an allowed request, in file order. They change nothing.
+	// Shadows are the verdicts of the shadow rules that cover an allowed
+	// request, in file order. They change nothing.
 	Shadows []Verdict
 
-	set *rules.Set // that it was made by
+	set *rules.Set // the rules that made the decision
 }
 
-// Verdict is what one rule says of a request.
+// Verdict is one rule's answer to a request.
 type Verdict struct {
 	limit.Verdict
-	Rule  *rules.Rule
-	Key   string      // what the rule counts by, as filled in from the request
-	Terms rules.Terms // what the rule comes to for this request
-	// Uncounted says that nothing was counted: the store did not answer, and on_error allows or denies regardless.
-	Uncounted    bool
-	Degraded bool
+	Resolution
+	// Uncounted says that nothing was counted: the store did not answer, and
+	// on_error allowed or denied the request.
+	Uncounted bool
+	Degraded  bool // the store did not answer, and on_error decided
 
-	charge  limit.Charge
-	banned  bool // an override denies the key
-	asked   bool
-	charged Store // that has made the charge; nil while none has
+	decided bool  // by a store or by on_error
+	charged Store // the store that made the charge; nil for none
 }
-
-// refuses reports whether nobody could be asked, and on_error denies.
-func (v *Verdict) refuses() bool { return v.asked && !v.Allowed }
-
-// open reports whether the store is still to be asked.
-func (v *Verdict) open() bool { return !v.asked && !v.Terms.Unlimited }
 
 // denier returns the verdict if it denies, else nil.
 func (v *Verdict) denier() *Verdict {
@@ -66,7 +72,8 @@ func (v *Verdict) denier() *Verdict {
 	return v
 }
 
-// Settles reports whether what was charged is corrected once an answer is known. It takes somebody who sees the answer.
+// Settles reports whether the rule corrects its charge once the backend has
+// answered. The caller must see that answer and call Finish.
 func (v *Verdict) Settles() bool {
 	for i := range v.Terms.Limits {
 		if v.Terms.Settles(i) {
@@ -76,26 +83,27 @@ func (v *Verdict) Settles() bool {
 	return v.Rule.Settles()
 }
 
-// ban makes the decision that an override denies the request.
+// ban marks the request as denied by the override in v.
 func (d *Decision) ban(v *Verdict) {
 	d.Reason, d.Why = Banned, v.Terms.Why
 	d.deny(v)
 }
 
-// deny makes the decision that a verdict denies the request. It is all that is told of it.
+// deny marks the request as denied by v, the only verdict reported.
 func (d *Decision) deny(v *Verdict) {
 	d.Degraded = d.Degraded || v.Degraded
 	d.Allowed, d.Delay = false, 0
 	d.Verdicts, d.Shadows = []Verdict{*v}, nil
 }
 
-// add puts a verdict where it belongs. One that is lifted is none, unless nobody could be asked whether it is.
+// add appends v to Verdicts or Shadows. A lifted rule has no verdict, unless
+// its override could not be read and on_error has decided.
 func (d *Decision) add(v *Verdict) {
 	if v.Rule.Enforced() {
 		d.Degraded = d.Degraded || v.Degraded
 	}
 	switch {
-	case v.Terms.Unlimited && !v.asked:
+	case v.Terms.Unlimited && !v.decided:
 	case v.Rule.Enforced():
 		d.Verdicts = append(d.Verdicts, *v)
 	default:
@@ -103,7 +111,7 @@ func (d *Decision) add(v *Verdict) {
 	}
 }
 
-// conclude decides by the verdicts: deny where one of them does, else allow.
+// conclude allows the request, or denies it if there is a denier.
 func (d *Decision) conclude(denier *Verdict) {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -115,19 +123,23 @@ func (d *Decision) conclude(denier *Verdict) {
 	}
 }
 
-// PolicyName returns the name by which clients know limit i of the rule: "rule", or "rule.limit" if it has several.
-func (v *Verdict) PolicyName(i int) string { return policyName(v.Rule.Name, v.Terms.Limits[i].Name) }
+// PolicyName returns the name by which clients know limit i of the rule:
+// "rule", or "rule.limit" if the rule has several limits.
+func (v *Verdict) PolicyName(i int) string { return PolicyName(v.Rule.Name, v.Terms.Limits[i].Name) }
 
-func policyName(rule, limit string) string {
+// PolicyName returns the name by which clients know a limit: "rule", or
+// "rule.limit" for a limit with a name.
+func PolicyName(rule, limit string) string {
 	if limit == "" {
 		return rule
 	}
 	return rule + "." + limit
 }
 
-// Tightest returns the limit that denied the request, the one to wait longest for if several did, else the one with the
-// least share left of what it holds. Of an allowed request, limits that clients are not told of do not count. It returns
-// nil if no limit was asked.
+// Tightest returns the limit that denied the request; if several did, the one
+// with the longest wait. For an allowed request it returns the limit with the
+// smallest remaining/maximum ratio, quiet rules aside. It returns nil if no
+// limit was counted.
 func (d *Decision) Tightest() (v *Verdict, i int) {
 	for n := range d.Verdicts {
 		candidate := &d.Verdicts[n]
@@ -151,6 +163,6 @@ func tighter(a *Verdict, i int, b *Verdict, j int) bool {
 	if !x.Allowed {
 		return longer(x.RetryAfter, y.RetryAfter)
 	}
-	// Shares compared without division: both numbers are below 2³².
+	// Ratios compared without division: both factors are below 2³².
 	return uint64(x.Remaining)*uint64(b.Terms.Limits[j].Most()) < uint64(y.Remaining)*uint64(a.Terms.Limits[i].Most())
 }

@@ -1,5 +1,6 @@
-// Package engine decides requests: which rules cover one, what each rule's key and counter are, what the store says, and
-// what to do where the store cannot say.
+// Package engine decides requests. It finds the rules that cover a request,
+// resolves the caller's plan and the overrides of its keys, charges the store,
+// and applies on_error where the store does not answer.
 package engine
 
 import (
@@ -11,65 +12,77 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Store keeps counters. Denial is a verdict; an error means that the store cannot say.
+// Store keeps counters. A denial is a verdict; an error means that the store
+// did not decide.
 type Store interface {
 	// Charge takes the costs from all limits of the key or from none.
 	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	// ChargeAll takes the costs of 1 to limit.MaxLimits keys that differ, or of none of them. If one of the charges is denied,
-	// nothing is taken, and the verdicts of the others say what they would get.
+	// ChargeAll takes the costs of 1 to limit.MaxLimits different keys, or of none
+	// of them. If one of the charges is denied, nothing is taken, and the other
+	// verdicts say what their charges would get.
 	ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error
-	// Denies reports whether what the store has at hand proves a denial, without a round trip.
+	// Denies reports whether the store's local snapshot proves a denial, without
+	// a round trip.
 	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
-	// Settle corrects a charge by deltas, one for each limit, 0 for one that is not limit.Correctable.
+	// Settle corrects a charge by deltas, one for each limit. A limit that is not
+	// limit.Correctable has delta 0.
 	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
 }
 
-// RuleSource returns the rules in force at a moment. It fails only if it has none at all.
+// RuleSource returns the rules in force at a moment. It fails only if it has
+// never had any.
 type RuleSource interface {
 	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
 }
 
-// OverrideSource returns what operators have said of one key of a rule, or of rules.PlanOverrides; nil for nothing. An
-// error means that nobody can say, and that it never could.
+// OverrideSource returns the override that operators set by command for one key
+// of a rule, or of rules.PlanOverrides; nil for none. An error means that no
+// current or earlier value is available.
 type OverrideSource interface {
 	Override(ctx context.Context, now time.Time, rule, key string) (*rules.Override, error)
 }
 
-// Recorder is told of what must not be silent.
+// Recorder receives decisions, and what operators must learn about them.
 type Recorder interface {
-	// StoreFailed reports a failure that a decision survived: what was being done, for whom, and why it could not be.
+	// StoreFailed reports a failure that a decision survived: the action, the rule
+	// and key it was for, and the cause.
 	StoreFailed(ctx context.Context, action, rule, key string, err error)
 	// Decided is called for every decision.
 	Decided(ctx context.Context, now time.Time, d *Decision)
-	// StaleOverride reports an override of which something was left out: it does not fit the rules as they are now.
+	// StaleOverride reports an override of which a part was left out because it no
+	// longer fits the rules.
 	StaleOverride(ctx context.Context, now time.Time, rule, key string)
 }
 
 // Options set up an Engine.
 type Options struct {
 	Rules     RuleSource
-	Overrides OverrideSource // besides those of the rules document; nil for none
+	Overrides OverrideSource // set by command; nil for none
 	Store     Store
 	Local     Store // in this process, for rules with on_error: local
 	Recorder  Recorder
 	// Deadline bounds the store's part of a decision, in real time; 0 for none.
 	Deadline time.Duration
-	// Today is when overrides are looked up, and whether they and their grants have ended is judged; the zero value for the
-	// moment of each request. So recorded requests can be judged by what holds for their keys today.
+	// Today is the moment at which overrides are looked up and their ends are
+	// judged. The zero value means the moment of each request. A fixed moment
+	// replays old requests under today's overrides.
 	Today time.Time
 }
 
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine. All options but Overrides, Deadline and Today are required.
+// New returns an engine. All options but Overrides, Deadline and Today are
+// required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
-// Decide judges a request at a moment, and charges it if it is allowed. Rules are charged in file order, those that are
-// atomic together in the turn of the first of them; at the first denial what the earlier ones took is given back, where
-// their algorithms can. Rules on trial come after all others, and only if those allow. Decide fails where there are no
-// rules to judge by, and with the context's own error where the caller has hung up before the decision was made: then too
-// what was taken is given back.
+// Decide evaluates a request at a moment, and charges it if it is allowed.
+// Rules are charged in file order; the atomic ones are charged together, when
+// the first of them is due. A denial refunds what earlier rules took, where
+// their algorithms can. Shadow rules come last, and only for allowed requests.
+//
+// Decide fails if there are no rules. It also fails, with the context's error,
+// if the caller hangs up before the decision; then too it refunds the charges.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) (*Decision, error) {
 	set, err := e.opts.Rules.Rules(ctx, now)
 	if err != nil {
@@ -97,30 +110,59 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 		return &Decision{Reason: Skipped, Allowed: true, set: set}, nil
 	}
 	d := &Decision{Reason: Limited, set: set}
-	if e.standing(ctx, now, set, req, d) {
+	resolver := e.resolver(now, set)
+	if e.resolvePlan(ctx, now, &resolver, req, d) {
 		d.Reason = Banned
 		return d, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
 	switch {
-	case e.foresee(ctx, now, set, matched, req, d):
+	case e.precheck(ctx, now, &resolver, matched, req, d):
 		return d, nil
-	case !slices.ContainsFunc(matched, (*rules.Rule).Enforced): // a rule on trial must not let through what is denied without it
+	case !slices.ContainsFunc(matched, (*rules.Rule).Enforced): // a shadow rule must not let through what unmatched denies
 		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
 	case len(d.Verdicts) == 0:
 		d.Reason, d.Allowed = Exempt, true
 	default:
-		return d, e.judge(ctx, now, set, d)
+		return d, e.evaluate(ctx, now, set, d)
 	}
-	e.try(ctx, now, d)
+	e.evaluateShadows(ctx, now, d)
 	return d, nil
 }
 
-// foresee works out what the rules come to for the request, and reports whether one of them denies it for certain: by an
-// override, because nobody can say, or as the store knows without a round trip. Overrides are looked up last, and none once
-// the request is denied: a flood that is turned away costs nothing.
-func (e *Engine) foresee(ctx context.Context, now time.Time, set *rules.Set, matched []*rules.Rule, req *rules.Request, d *Decision) (denied bool) {
+// resolver returns the resolver for a decision.
+func (e *Engine) resolver(now time.Time, set *rules.Set) Resolver {
+	if !e.opts.Today.IsZero() {
+		now = e.opts.Today
+	}
+	return Resolver{Set: set, Overrides: e.opts.Overrides, Now: now}
+}
+
+// resolvePlan sets the caller's plan, and reports whether an override denies
+// everything to the caller. If the override cannot be read, the plan that the
+// request itself names applies.
+func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *rules.Request, d *Decision) (denied bool) {
+	plan := r.Plan(ctx, req)
+	d.Plan = plan.Name
+	if plan.Err != nil {
+		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
+		d.Degraded = true
+	}
+	if plan.Stale {
+		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
+	}
+	if plan.Denied {
+		d.Why = plan.Override.Why
+	}
+	return plan.Denied
+}
+
+// precheck resolves the matched rules, and reports whether one of them denies
+// the request already: by an override, by on_error because the override cannot
+// be read, or by the store's snapshot. Rules with overrides to look up come
+// last, so that a flood that other rules deny costs no lookups.
+func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *rules.Request, d *Decision) (denied bool) {
 	verdicts := make([]Verdict, len(matched))
 	for _, lookup := range []bool{false, true} {
 		for i, rule := range matched {
@@ -128,23 +170,45 @@ func (e *Engine) foresee(ctx context.Context, now time.Time, set *rules.Set, mat
 				continue
 			}
 			v := &verdicts[i]
-			*v = e.newVerdict(ctx, now, set, rule, req, d.Plan)
+			v.Resolution = r.Resolve(ctx, rule, req, d.Plan)
+			bypass := e.applyBypass(ctx, now, v)
 			switch {
 			case !rule.Enforced():
-			case v.banned:
+			case bypass == Refused:
 				d.ban(v)
 				return true
-			case v.refuses(), len(matched) > 1 && v.open() && e.opts.Store.Denies(now, &v.charge, &v.Verdict):
+			case bypass == ErrorDenies,
+				len(matched) > 1 && bypass == NoBypass && e.opts.Store.Denies(now, &v.Charge, &v.Verdict):
 				d.deny(v)
 				return true
 			}
 		}
 	}
-	d.Verdicts = verdicts[:0] // in place: none is moved past one that is still to come
+	d.Verdicts = verdicts[:0] // in place: no verdict moves past one that is still to come
 	for i := range verdicts {
 		d.add(&verdicts[i])
 	}
 	return false
+}
+
+// applyBypass records what Resolve could not use, and decides by on_error if
+// the override could not be read.
+func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Bypass {
+	switch {
+	case v.Err != nil:
+		e.opts.Recorder.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Err)
+		v.Degraded = true
+	case v.Terms.Misfit:
+		e.opts.Recorder.StaleOverride(ctx, now, v.Rule.Name, v.Key)
+	}
+	bypass := v.Bypass()
+	switch bypass {
+	case ErrorAllows:
+		v.decided, v.Uncounted, v.Allowed = true, true, true
+	case ErrorDenies:
+		v.decided, v.Uncounted, v.RetryAfter = true, true, outageRetry
+	}
+	return bypass
 }
 
 // Fixed is a source of rules that never change.

@@ -6,53 +6,54 @@ import (
 	"time"
 )
 
-// Outcome is what became of a request that was let through.
+// Outcome is the backend's answer to an allowed request.
 type Outcome struct {
-	Status int // of the backend's answer; 0 where there was none
-	// Aborted says that the answer broke off before the backend could say what the request has cost. Limits that settle then
-	// take the most that may be stated: to hang up must not pay.
+	Status int // of the answer; 0 for none
+	// Aborted says that the answer broke off before the backend could report the
+	// cost. Limits that settle then charge the maximum cost: clients must not
+	// save by hanging up.
 	Aborted bool
-	// Costs are the true costs, by the limit's name as clients know it, "rule" or "rule.limit". They count for limits that
-	// settle.
+	// Costs are the true costs in units, by the limit's policy name, "rule" or
+	// "rule.limit". Only limits that settle use them.
 	Costs map[string]int64
 }
 
-// Finish corrects what an allowed request was charged, once its outcome is known: rules that refund this status give
-// everything back, limits that settle take or give back the difference to the true cost. What cannot be corrected is
-// recorded, and stays charged.
+// Finish corrects the charges of an allowed request once its outcome is known.
+// Rules that refund this status take nothing; limits that settle take the true
+// cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
 	e.correct(ctx, now, d.Verdicts, "settle", func(v *Verdict) []int64 { return v.settlement(o) })
 	e.correct(ctx, now, d.Shadows, "settle", func(v *Verdict) []int64 { return v.settlement(o) })
 }
 
-// settlement says how the charge is to be corrected; nil for not at all.
+// settlement returns the deltas that correct the charge; nil for none.
 func (v *Verdict) settlement(o *Outcome) (deltas []int64) {
 	if v.charged == nil {
 		return nil
 	}
 	if v.Rule.Refunds(o.Status) {
-		return v.returns()
+		return v.refundDeltas()
 	}
-	for i, cost := range v.charge.Costs {
+	for i, cost := range v.Charge.Costs {
 		if !v.Terms.Settles(i) {
 			continue
 		}
-		actual, told := o.Costs[v.PolicyName(i)]
-		if !told && o.Aborted {
+		actual, reported := o.Costs[v.PolicyName(i)]
+		if !reported && o.Aborted {
 			actual = v.Terms.MostCost(i)
 		}
-		if !told && !o.Aborted || actual < 0 || actual == cost {
+		if !reported && !o.Aborted || actual < 0 || actual == cost {
 			continue
 		}
 		if deltas == nil {
-			deltas = make([]int64, len(v.charge.Costs))
+			deltas = make([]int64, len(v.Charge.Costs))
 		}
-		deltas[i] = min(actual-cost, mostSettled)
+		deltas[i] = min(actual-cost, maxSettlement)
 	}
 	return deltas
 }
 
-// correct settles each charge by its deltas, all at once, and waits for it.
+// correct settles all charges by their deltas concurrently, and waits.
 func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, action string, deltas func(*Verdict) []int64) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -63,10 +64,11 @@ func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, actio
 			continue
 		}
 		wg.Go(func() {
-			// The caller, or the decision's deadline, may be what ended it.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+			// The correction must go out even if the caller has hung up or the
+			// decision's deadline has passed.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
 			defer cancel()
-			if err := v.charged.Settle(ctx, now, &v.charge, &v.Receipt, by); err != nil {
+			if err := v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, by); err != nil {
 				e.opts.Recorder.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 			}
 		})

@@ -9,10 +9,11 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// chargeLocally charges this process's share of the rule's limits; ok is false where that finds no room.
+// chargeLocally charges this process's share of the rule's limits. It returns
+// false if the local store has no room for the key.
 func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Set, v *Verdict) (ok bool) {
-	v.charge.Limits = localShare(v.charge.Limits, v.charge.Costs, set.Instances)
-	if err := e.opts.Local.Charge(ctx, now, &v.charge, &v.Verdict); err != nil {
+	v.Charge.Limits = localShare(v.Charge.Limits, v.Charge.Costs, set.Instances)
+	if err := e.opts.Local.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
 		return false
 	}
 	if v.Allowed {
@@ -21,8 +22,9 @@ func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Se
 	return true
 }
 
-// localShare returns what each of so many processes may let through on its own: at least one unit in a window, and room for
-// one request. A bucket gives that room by what it holds, and refills at no more than its share.
+// localShare returns what each of so many processes may let through on its own:
+// at least one unit in a window, and enough for one request. A bucket gets that
+// room from its burst, and refills at no more than its share.
 func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
 	shares := slices.Clone(limits)
 	for i := range shares {
@@ -33,7 +35,7 @@ func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limi
 			continue
 		}
 		l.Capacity = share(l.Capacity, 0)
-		// Rounded down, the rate may be so slow that the share of the burst would take too long to fill.
+		// A rate that is rounded down may be too slow to fill the share of the burst.
 		l.Burst = min(share(l.Burst, costs[i]), int64(limit.MaxDrain/l.Interval()))
 	}
 	return shares

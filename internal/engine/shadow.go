@@ -5,19 +5,21 @@ import (
 	"time"
 )
 
-// Trial says what a capacity on trial would have changed about a request.
+// CandidateOutcome says what a candidate capacity would have changed about a
+// request.
 type CandidateOutcome uint8
 
 const (
-	NoCandidate    CandidateOutcome = iota // there is none, or the counter in force was not asked
-	Same                    // the request would have fared the same
-	WouldDeny               // the request was allowed
-	WouldAllow              // the request was denied
+	NoCandidate CandidateOutcome = iota // the limit has no candidate, or was not counted
+	Same                                // the candidate would have decided the same
+	WouldDeny                           // the request was allowed
+	WouldAllow                          // the request was denied
 )
 
-// Trial judges limit i of the rule by its capacity on trial, on the units that are charged to the capacity in force: it
-// reads no more than the verdict, and writes nothing. So the trial of a lower capacity counts requests against it that it
-// would itself have denied, and says rather more denials than it would have come to.
+// CandidateOutcome evaluates the candidate capacity of limit i by the units
+// counted for the capacity in force. It reads only the verdict and writes
+// nothing. Requests that a lower candidate would have denied count against it
+// all the same, so it may over-report denials.
 func (v *Verdict) CandidateOutcome(i int) CandidateOutcome {
 	capacity, ok := v.Terms.Candidate(i)
 	if !ok || v.Degraded || v.Terms.Denied {
@@ -34,19 +36,19 @@ func (v *Verdict) CandidateOutcome(i int) CandidateOutcome {
 	return Same
 }
 
-// try asks the rules on trial about a request if it is allowed. They charge as if they were in force, and whatever goes
-// wrong there is recorded and changes nothing.
-func (e *Engine) try(ctx context.Context, now time.Time, d *Decision) {
+// evaluateShadows charges the shadow rules of an allowed request as if they
+// were in force. Their failures are recorded and change nothing.
+func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision) {
 	if !d.Allowed {
 		d.Shadows = nil
 	}
 	for i := range d.Shadows {
 		v := &d.Shadows[i]
-		if v.asked || v.banned {
+		if v.decided || v.Terms.Denied {
 			continue
 		}
-		v.asked = true
-		if err := e.opts.Store.Charge(ctx, now, &v.charge, &v.Verdict); err != nil {
+		v.decided = true
+		if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
 			e.opts.Recorder.StoreFailed(ctx, "judge on trial", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {

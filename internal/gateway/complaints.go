@@ -44,7 +44,7 @@ func (c *complaints) unreadable(ctx context.Context, ignored []string) {
 // unsettled logs the names in an answer's costs by which nothing settles, such as one with a slip in it: each of them once,
 // in a line in ten seconds.
 func (c *complaints) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
-	names := d.Unsettled(costs)
+	names := d.UnknownCosts(costs)
 	if len(names) == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (c *complaints) unsettled(ctx context.Context, d *engine.Decision, costs ma
 		c.strange[name] = true
 	}
 	c.log.WarnContext(ctx, "the backend's costs name what is no limit with settle: true; what was charged stays",
-		"field", costField, "ignored", names, "limits", listed(d.Settling()))
+		"field", costField, "ignored", names, "limits", listed(d.SettlingLimits()))
 }
 
 // unheard returns names that have not been logged, as many as there is room for.

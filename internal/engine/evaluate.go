@@ -9,40 +9,41 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// outageRetry is the retry-after of a denial by on_error: deny. Nobody knows when the store will answer again.
+// outageRetry is the retry-after of a denial by on_error: deny. When the store
+// will answer again is unknown.
 const outageRetry = time.Second
 
-// judge charges the rules of a decision one after another. Rules that are atomic are charged together, in the turn of the
-// first of them. It fails only where the caller has hung up.
-func (e *Engine) judge(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
+// evaluate charges the rules of a decision in order, atomic rules together. It
+// fails only if the caller has hung up.
+func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
 	for i := range d.Verdicts {
-		if d.Verdicts[i].asked {
+		if d.Verdicts[i].decided {
 			continue
 		}
-		denier, err := e.ask(ctx, now, set, d.Verdicts[i:])
+		denier, err := e.chargeNext(ctx, now, set, d.Verdicts[i:])
 		if denier == nil && err == nil {
 			continue
 		}
-		e.giveBack(ctx, now, d.Verdicts)
+		e.refund(ctx, now, d.Verdicts)
 		if err == nil {
 			d.conclude(denier)
 		}
 		return err
 	}
 	d.conclude(nil)
-	e.try(ctx, now, d)
+	e.evaluateShadows(ctx, now, d)
 	return nil
 }
 
-// ask charges the first of these rules, and with it those that go together with it. It returns the one that denies the
-// request, nil if none does.
-func (e *Engine) ask(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict) (denier *Verdict, err error) {
-	if group := together(vs); len(group) > 1 {
+// chargeNext charges the first of these rules, together with its atomic group.
+// It returns the verdict that denies the request, nil for none.
+func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict) (denier *Verdict, err error) {
+	if group := atomicGroup(vs); len(group) > 1 {
 		return e.chargeAll(ctx, now, set, group)
 	}
 	v := &vs[0]
-	v.asked = true
-	switch err := e.opts.Store.Charge(ctx, now, &v.charge, &v.Verdict); {
+	v.decided = true
+	switch err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); {
 	case err != nil:
 		return e.degrade(ctx, now, set, v, err)
 	case !v.Allowed:
@@ -52,27 +53,29 @@ func (e *Engine) ask(ctx context.Context, now time.Time, set *rules.Set, vs []Ve
 	return nil, nil
 }
 
-// together returns the rules to charge with the first one if it is atomic, itself included: as many as a store takes at
-// once. More would be the turn of the next.
-func together(vs []Verdict) (group []*Verdict) {
+// atomicGroup returns the rules to charge together with the first one, itself
+// included, if that is atomic. A store takes at most limit.MaxLimits at once;
+// the next group has the others.
+func atomicGroup(vs []Verdict) (group []*Verdict) {
 	if !vs[0].Rule.Atomic {
 		return nil
 	}
 	for i := range vs {
-		if v := &vs[i]; v.Rule.Atomic && !v.asked && len(group) < limit.MaxLimits {
+		if v := &vs[i]; v.Rule.Atomic && !v.decided && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}
 	return group
 }
 
-// chargeAll charges rules all or none. If several deny, it returns the one to wait longest for. If the store does not say,
-// each rule's on_error decides for it, in their order.
+// chargeAll charges all rules of a group or none. If several deny, it returns
+// the one with the longest wait. If the store fails, each rule's on_error
+// decides, in order.
 func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, group []*Verdict) (denier *Verdict, err error) {
 	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
 	for i, v := range group {
-		v.asked = true
-		charges[i], verdicts[i] = &v.charge, &v.Verdict
+		v.decided = true
+		charges[i], verdicts[i] = &v.Charge, &v.Verdict
 	}
 	if cause := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); cause != nil {
 		for _, v := range group {
@@ -97,9 +100,10 @@ func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, g
 
 func longer(a, b time.Duration) bool { return b != limit.Never && (a == limit.Never || a > b) }
 
-// degrade decides as the rule's on_error says after the store has failed, and returns the verdict if it denies. A store
-// that is well but undecided denies, unless the rule allows: what this process counts on its own would come on top of what
-// the store has let through. That a caller has hung up is no failure of the store, and leaves nothing to decide.
+// degrade decides by the rule's on_error after the store has failed, and
+// returns the verdict if it denies. If the store answers but stays undecided,
+// on_error: local denies as well: a local count would come on top of the
+// store's own. A caller that has hung up is no failure of the store.
 func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *Verdict, cause error) (denier *Verdict, err error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the decision's own deadline is another error
 		return nil, err
@@ -108,7 +112,7 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	v.Degraded = true
 	v.Verdict = limit.Verdict{}
 	switch {
-	case v.Rule.OnError == rules.OnErrorAllow, v.charge.Free():
+	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.Free():
 		v.Uncounted, v.Allowed = true, true
 		return nil, nil
 	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Unsettled returns the names, in order, among an outcome's costs by which nothing settles: no limit of the rules that made
-// the decision, whether or not they cover the request, nor one that an override has put in the place of theirs. What was
-// charged stays then, and somebody should be told.
-func (d *Decision) Unsettled(costs map[string]int64) (names []string) {
+// UnknownCosts returns, in order, the names among an outcome's costs that name
+// no limit that settles. Such a limit may belong to any rule of the file,
+// whether or not that covers the request, or to an override that replaces the
+// rule's limits. The charges of unknown names stay, so callers should log them.
+func (d *Decision) UnknownCosts(costs map[string]int64) (names []string) {
 	for name := range costs {
 		if !d.settles(name) {
 			names = append(names, name)
@@ -18,10 +19,11 @@ func (d *Decision) Unsettled(costs map[string]int64) (names []string) {
 	return names
 }
 
-// Settling returns the names, in order, that Unsettled knows, as clients know them: "rule" or "rule.limit".
-func (d *Decision) Settling() (names []string) {
+// SettlingLimits returns, in order, the policy names of the limits that settle,
+// "rule" or "rule.limit".
+func (d *Decision) SettlingLimits() (names []string) {
 	d.eachSettling(func(rule, limit string) bool {
-		names = append(names, policyName(rule, limit))
+		names = append(names, PolicyName(rule, limit))
 		return true
 	})
 	slices.Sort(names)
@@ -30,13 +32,14 @@ func (d *Decision) Settling() (names []string) {
 
 func (d *Decision) settles(name string) (found bool) {
 	d.eachSettling(func(rule, limit string) bool {
-		found = strings.HasPrefix(name, rule) && name == policyName(rule, limit)
+		found = strings.HasPrefix(name, rule) && name == PolicyName(rule, limit)
 		return !found
 	})
 	return found
 }
 
-// eachSettling calls visit for every limit that settles, those of the request first, until it returns false.
+// eachSettling calls visit for every limit that settles, those of the request
+// first, until visit returns false.
 func (d *Decision) eachSettling(visit func(rule, limit string) bool) {
 	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
 		for i := range vs {

@@ -31,8 +31,8 @@ overrides:
   chat: {"user:7": {limits: [{name: words, capacity: 100, window: 60s, cost: {from: header.x-words, min: 1, max: 9, settle: true}}, {name: requests, capacity: 100, window: 60s}]}}
 `
 
-// TestUnsettled names costs after every answer: of what settles, what does not, and what nobody knows.
-func TestUnsettled(t *testing.T) {
+// TestUnknownCosts names costs after every answer: of what settles, what does not, and what nobody knows.
+func TestUnknownCosts(t *testing.T) {
 	known := []string{"chat.tokens", "export", "resting", "trial"}
 	for name, test := range map[string]struct {
 		req   rules.Request
@@ -64,21 +64,21 @@ func TestUnsettled(t *testing.T) {
 			for _, name := range test.costs {
 				costs[name] = 1
 			}
-			if got := d.Unsettled(costs); !slices.Equal(got, test.want) {
+			if got := d.UnknownCosts(costs); !slices.Equal(got, test.want) {
 				t.Errorf("nothing settles by %q, want %q", got, test.want)
 			}
-			if got := d.Settling(); !slices.Equal(got, test.known) {
+			if got := d.SettlingLimits(); !slices.Equal(got, test.known) {
 				t.Errorf("what settles is %q, want %q", got, test.known)
 			}
 		})
 	}
 }
 
-// TestUnsettledWithoutRules: a decision that no engine made knows no names, and does not fail.
-func TestUnsettledWithoutRules(t *testing.T) {
+// TestUnknownCostsWithoutRules: a decision that no engine made knows no names, and does not fail.
+func TestUnknownCostsWithoutRules(t *testing.T) {
 	d := &engine.Decision{Allowed: true}
-	if got := d.Unsettled(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.Settling() != nil {
-		t.Errorf("nothing settles by %q; what settles is %q", got, d.Settling())
+	if got := d.UnknownCosts(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.SettlingLimits() != nil {
+		t.Errorf("nothing settles by %q; what settles is %q", got, d.SettlingLimits())
 	}
 }
 

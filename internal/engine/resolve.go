@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// Resolver works out what the rules come to for one caller: its plan, then for
+// each rule the override of the key, the limits and costs that result, and the
+// charge to make. Decisions and the commands that explain, show and reset
+// counters all go through it, so they cannot disagree. It charges nothing.
+type Resolver struct {
+	Set *rules.Set
+	// Overrides are those that operators set by command; nil for none. Where one
+	// cannot be read, the resolution goes on with the document's and carries Err.
+	Overrides OverrideSource
+	Now       time.Time // when overrides are looked up, and whether they have ended
+}
+
+// Plan is the plan of one caller, and where it comes from.
+type Plan struct {
+	Name string // empty for none
+	// Key is the key by which overrides of the plan are looked up; empty where
+	// the rules have no such overrides, or where the key is not known.
+	Key      string
+	Override *rules.Override // of Key; nil for none
+	Denied   bool            // Override denies everything to the caller
+	Stale    bool            // part of Override does not fit the rules and was left out
+	Err      error           // the overrides set by command could not be read
+}
+
+// Resolution is what one rule comes to for one caller.
+//
+// Say rule api allows 100 requests a minute, the caller's plan makes that 500,
+// and an operator has granted 50 more for an hour. Then Terms.Limits holds a
+// capacity of 550, Terms.Costs holds 1, and Charge names the counter, such as
+// "api|user:7|0f3b9a2c", with the same limits and costs.
+type Resolution struct {
+	Rule *rules.Rule
+	Key  string // what the rule counts by
+	// OverrideKey is the key by which overrides of the rule are looked up; empty
+	// where the rule has none, or where the key is not known.
+	OverrideKey string
+	Override    *rules.Override // of OverrideKey; nil for none
+	Terms       rules.Terms     // the limits and costs in effect
+	Charge      limit.Charge    // what the next request would take
+	Err         error           // the overrides set by command could not be read
+}
+
+// Bypass says why the counter of a resolution is not asked.
+type Bypass uint8
+
+const (
+	NoBypass    Bypass = iota // the counter decides
+	Refused                   // an override denies every request of the key
+	Unlimited                 // a plan or an override lifts the rule
+	ErrorAllows               // the override could not be read, and on_error is allow
+	ErrorDenies               // the override could not be read, and on_error is deny
+)
+
+// Bypass returns why the counter is not asked, or NoBypass.
+func (r *Resolution) Bypass() Bypass {
+	switch {
+	case r.Terms.Denied:
+		return Refused
+	case r.Err != nil && r.Rule.OnError == rules.OnErrorAllow:
+		return ErrorAllows
+	case r.Err != nil && r.Rule.OnError == rules.OnErrorDeny:
+		return ErrorDenies
+	case r.Terms.Unlimited:
+		return Unlimited
+	}
+	return NoBypass
+}
+
+// Plan returns the plan of the caller who makes a request.
+func (r *Resolver) Plan(ctx context.Context, req *rules.Request) Plan {
+	var buffer [64]byte
+	key, ok := r.Set.AppendPlanKey(buffer[:0], req)
+	if !ok {
+		return Plan{Name: r.Set.Plan(req)}
+	}
+	return r.PlanByKey(ctx, req, string(key))
+}
+
+// PlanByKey is Plan for a caller whose override key is known already. If the
+// key is empty, the plan is the one that the request's credentials name.
+func (r *Resolver) PlanByKey(ctx context.Context, req *rules.Request, key string) Plan {
+	if key == "" {
+		return Plan{Name: r.Set.Plan(req)}
+	}
+	p := Plan{Key: key}
+	p.Override, p.Err = r.override(ctx, rules.PlanOverrides, key, true)
+	p.Name, p.Denied, p.Stale = r.Set.Standing(req, p.Override, p.Override.InForce(r.Now))
+	return p
+}
+
+// Resolve returns what a rule comes to for a request that it matches, of a
+// caller on this plan ("" for none).
+func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *rules.Request, plan string) Resolution {
+	key := string(rule.AppendKey(make([]byte, 0, 64), req))
+	overrideKey, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req)
+	if !ok {
+		return r.ResolveKey(ctx, rule, req, plan, key, "")
+	}
+	return r.ResolveKey(ctx, rule, req, plan, key, string(overrideKey))
+}
+
+// ResolveKey is Resolve for keys that are known already. If overrideKey is
+// empty, the rule's overrides have no say. The request states the costs.
+func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *rules.Request, plan, key, overrideKey string) Resolution {
+	res := Resolution{Rule: rule, Key: key, OverrideKey: overrideKey}
+	if overrideKey != "" {
+		res.Override, res.Err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
+	}
+	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
+	res.Charge = limit.Charge{Key: rule.Item(key, &res.Terms), Limits: res.Terms.Limits, Costs: res.Terms.Costs}
+	return res
+}
+
+// override returns the override of a key: the one set by command, where the
+// rule takes those, else the document's.
+func (r *Resolver) override(ctx context.Context, rule, key string, byCommand bool) (*rules.Override, error) {
+	if r.Overrides == nil || !byCommand {
+		return r.Set.Override(rule, key), nil
+	}
+	set, err := r.Overrides.Override(ctx, r.Now, rule, key)
+	if err != nil {
+		return r.Set.Override(rule, key), err
+	}
+	return r.Set.Overlay(rule, key, set, r.Now), nil
+}

@@ -1,0 +1,117 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const layered = `
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans: {pro: {api: 500}, all: {api: unlimited}}
+rules:
+  - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 100, window: 60s}]}
+  - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
+overrides: {api: {"user:written": {capacity: 7}}}
+`
+
+func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(layered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &engine.Resolver{Set: set, Overrides: o, Now: epoch}, set.Rules[0]
+}
+
+// TestResolve applies plan, override and grants, in this order, and finds the
+// same by keys as by a request.
+func TestResolve(t *testing.T) {
+	hour := epoch.Add(time.Hour)
+	o := &operators{overrides: map[string]*rules.Override{
+		"api user:granted": {Grants: []rules.Grant{{Add: 50, Until: hour}}},
+		"api user:gone":    {Deny: true},
+		"api user:free":    {Unlimited: true},
+		"plan user:banned": {Deny: true, Why: "ticket 7"},
+		"plan user:moved":  {Plan: "pro"},
+		"plan user:lost":   {Plan: "free-2024"},
+	}}
+	for _, test := range []struct {
+		sub, plan  string
+		wantPlan   string
+		capacity   int64 // 0 where the counter is not asked
+		bypass     engine.Bypass
+		denied     bool
+		stale      bool
+		overridden bool
+	}{
+		{sub: "nobody", capacity: 100},
+		{sub: "nobody", plan: "pro", wantPlan: "pro", capacity: 500},
+		{sub: "nobody", plan: "all", wantPlan: "all", bypass: engine.Unlimited},
+		{sub: "granted", plan: "pro", wantPlan: "pro", capacity: 550, overridden: true},
+		{sub: "written", plan: "pro", wantPlan: "pro", capacity: 7, overridden: true},
+		{sub: "gone", plan: "all", wantPlan: "all", bypass: engine.Refused, overridden: true},
+		{sub: "free", bypass: engine.Unlimited, overridden: true},
+		{sub: "banned", plan: "pro", denied: true, capacity: 100},
+		{sub: "moved", wantPlan: "pro", capacity: 500},
+		{sub: "lost", plan: "pro", stale: true, capacity: 100},
+	} {
+		r, rule := newResolver(t, o)
+		ctx, req := context.Background(), &rules.Request{Claims: map[string]any{"sub": test.sub, "plan": test.plan}}
+		plan := r.Plan(ctx, req)
+		if plan.Name != test.wantPlan || plan.Denied != test.denied || plan.Stale != test.stale || plan.Key != "user:"+test.sub || plan.Err != nil {
+			t.Errorf("%s on %q has %+v", test.sub, test.plan, plan)
+		}
+		key := "user:" + test.sub
+		for name, res := range map[string]engine.Resolution{
+			"request": r.Resolve(ctx, rule, req, plan.Name),
+			"key":     r.ResolveKey(ctx, rule, req, plan.Name, key, key),
+		} {
+			if res.Key != key || res.OverrideKey != key || res.Bypass() != test.bypass || (res.Override != nil) != test.overridden || res.Err != nil {
+				t.Errorf("%s on %q by %s: %+v", test.sub, test.plan, name, res)
+			}
+			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, &res.Terms)) {
+				t.Errorf("%s on %q by %s: charges %+v", test.sub, test.plan, name, res.Charge)
+			}
+		}
+	}
+}
+
+// TestResolveWithoutKeys knows neither the key of the plan's override nor the
+// rule's: what the request itself says applies.
+func TestResolveWithoutKeys(t *testing.T) {
+	o := &operators{}
+	r, rule := newResolver(t, o)
+	req := &rules.Request{Claims: map[string]any{"plan": "pro"}}
+	plan := r.PlanByKey(context.Background(), req, "")
+	res := r.ResolveKey(context.Background(), rule, req, plan.Name, "user:7", "")
+	if plan.Name != "pro" || res.Charge.Limits[0].Capacity != 500 || len(o.asked) > 0 {
+		t.Errorf("%+v, %+v, asked for %q", plan, res, o.asked)
+	}
+}
+
+// TestResolveUnreadable cannot read overrides: the document's apply, on_error
+// says what follows, and rules without overrides do not notice.
+func TestResolveUnreadable(t *testing.T) {
+	down := errors.New("no answer")
+	r, rule := newResolver(t, &operators{err: down})
+	ctx, req := context.Background(), &rules.Request{Claims: map[string]any{"sub": "written"}}
+	for onError, want := range map[rules.OnError]engine.Bypass{
+		rules.OnErrorAllow: engine.ErrorAllows, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
+	} {
+		rule.OnError = onError
+		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Err, down) || res.Charge.Limits[0].Capacity != 7 {
+			t.Errorf("on_error %v: bypass %v, %+v", onError, res.Bypass(), res)
+		}
+	}
+	if plan := r.Plan(ctx, req); !errors.Is(plan.Err, down) || plan.Name != "" {
+		t.Errorf("plan %+v", plan)
+	}
+	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Err != nil || res.OverrideKey != "" || res.Override != nil {
+		t.Errorf("a rule without overrides: %+v", res)
+	}
+}
