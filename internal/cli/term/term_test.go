@@ -1,0 +1,132 @@
+package term
+
+import (
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDurations(t *testing.T) {
+	for _, tc := range []struct {
+		d           time.Duration
+		brief, wait string
+	}{
+		{0, "0s", "0s"},
+		{1, "0s", "100ms"},
+		{1234567, "1.2ms", "100ms"},
+		{250 * time.Millisecond, "250ms", "300ms"},
+		{1239 * time.Millisecond, "1.24s", "1.3s"},
+		{time.Minute, "1m 0s", "1m"},
+		{90 * time.Second, "1m 30s", "1m30s"},
+		{time.Hour, "1h 0m", "1h"},
+		{time.Hour + time.Second, "1h 0m", "1h0m1s"},
+		{24 * time.Hour, "1d 0h", "24h"},
+		{83*time.Hour + 1, "3d 11h", "83h0m0.1s"},
+	} {
+		if brief, wait := Brief(tc.d), Wait(tc.d); brief != tc.brief || wait != tc.wait {
+			t.Errorf("%d: %q, %q; want %q, %q", tc.d, brief, wait, tc.brief, tc.wait)
+		}
+	}
+}
+
+func TestPer(t *testing.T) {
+	if got := Per(1, 0) + " " + Per(1, 3); got != "0 0.333" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for _, tc := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 0, ""}, {0, 5, ""}, {-1, 5, ""}, {5, 0, ""}, {5, 5, strings.Repeat("█", BarWidth)}, {9, 5, strings.Repeat("█", BarWidth)},
+		{1, 2, strings.Repeat("█", BarWidth/2)}, {1, 1_000_000, "▏"}, {1, BarWidth * 4, "▎"}, {3, BarWidth * 2, "█▌"},
+		{math.MaxInt64, math.MaxInt64, strings.Repeat("█", BarWidth)},
+	} {
+		if got := Bar(tc.part, tc.whole); got != tc.want {
+			t.Errorf("%d of %d is drawn %q, want %q", tc.part, tc.whole, got, tc.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	p := Printer{W: &b}
+	p.Table("lrl", [][]string{{"é", "1", "\x1b[31m█\x1b[0m"}, {"long", "1,000", ""}, {"", "", "x"}})
+	p.Section("l", []string{"header"}, nil)
+	if want := "é         1  \x1b[31m█\x1b[0m\nlong  1,000\n             x\n"; b.String() != want || p.Err != nil {
+		t.Errorf("%q, %v; want %q", b.String(), p.Err, want)
+	}
+}
+
+func TestColours(t *testing.T) {
+	if got := Colours(true).Red("x") + Colours(true).Green("y") + Colours(true).Red(""); got != "\x1b[31mx\x1b[0m\x1b[32my\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+	if got := Colours(false).Red("x") + Colours(false).Green("y"); got != "xy" {
+		t.Errorf("%q", got)
+	}
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, w := range []io.Writer{&strings.Builder{}, file} {
+		if ColoursFor(w) {
+			t.Errorf("%T is taken for a terminal", w)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var b strings.Builder
+	now := time.Unix(0, 0)
+	p := &Progress{w: &b, now: func() time.Time { return now }}
+	p.Clear() // nothing to clear yet
+	at := time.Date(2015, 5, 17, 10, 5, 3, 0, time.FixedZone("", 3600))
+	for i := range 5 {
+		p.Log(int64(1000*i), int64(i), 4, at)
+		now = now.Add(progressEvery / 2)
+	}
+	p.Log(9000, 0, 0, at) // the size of a stream is not known
+	now = now.Add(progressEvery)
+	p.Log(9001, 0, 0, at)
+	p.Clear()
+	p.Clear()
+	const line, when = "\r\x1b[K", "2015-05-17 09:05:03"
+	want := line + "  0%  0 requests  " + when + line + " 50%  2,000 requests  " + when + line + "100%  4,000 requests  " + when +
+		line + "9,001 requests  " + when + line
+	if b.String() != want {
+		t.Errorf("%q\nwant %q", b.String(), want)
+	}
+	quiet := NewProgress(&b, time.Now)
+	quiet.Log(0, 0, 0, time.Time{})
+	quiet.Clear()
+	if b.String() != want {
+		t.Error("progress is shown without a terminal")
+	}
+}
+
+// A line on a terminal changes ten times a second at most, and goes when it is
+// cleared.
+func TestProgressCount(t *testing.T) {
+	var printed strings.Builder
+	now := time.Unix(1_800_000_000, 0)
+	p := &Progress{w: &printed, now: func() time.Time { return now }}
+	for done := range 4 {
+		p.Count(done*500, 2000, "overrides")
+		now = now.Add(progressEvery / 2)
+	}
+	p.Count(7, 0, "checked")
+	p.Clear()
+	p.Clear()
+	const erase = "\r\x1b[K"
+	if want := erase + "  0%  0 overrides" + erase + " 50%  1,000 overrides" + erase + "7 checked" + erase; printed.String() != want {
+		t.Errorf("printed %q, want %q", printed.String(), want)
+	}
+	(&Progress{}).Count(1, 2, "things") // no terminal
+}
