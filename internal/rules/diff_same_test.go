@@ -105,7 +105,7 @@ func TestDiffMissesNothing(t *testing.T) {
 // goodFiles are the documents of the repository that parse.
 func goodFiles(t testing.TB) (documents []string) {
 	t.Helper()
-	for _, pattern := range []string{"../../examples/*.yaml", "../../cmd/slidegate/testdata/*.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../cli/testdata/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files like %s: %v", pattern, err)

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/redistest"
+)
+
+const traffic = "../../examples/traffic/"
+
+// A recorded day of a real web site, half of its lines out of order: all stores decide it alike to the byte, and as a
+// count of our own says.
+func TestApacheLog(t *testing.T) {
+	client, server := dynamotest.Connect(t), redistest.Start(t)
+	for _, tc := range []struct {
+		rules           string
+		bound           bound
+		allowed, denied int64
+	}{
+		{"per-ip-10-per-minute.yaml", bound{10, time.Minute, time.Second}, 8271, 1729},
+		{"per-ip-3-per-10s.yaml", bound{3, 10 * time.Second, 200 * time.Millisecond}, 6409, 3591},
+	} {
+		t.Run(tc.rules, func(t *testing.T) {
+			memory := replayApache(t, tc.rules, "memory", tc.allowed, tc.denied)
+			dynamo := replayApache(t, tc.rules, "dynamodb://"+dynamotest.Counters(t, client), tc.allowed, tc.denied)
+			if memory != dynamo {
+				t.Error("DynamoDB decides differently")
+			}
+			if memory != replayApache(t, tc.rules, server.URL(), tc.allowed, tc.denied) {
+				t.Error("Redis decides differently")
+			}
+			if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			decisions, err := readDecisions(memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int64(len(decisions)); got != tc.allowed+tc.denied {
+				t.Errorf("%d decisions of %d requests", got, tc.allowed+tc.denied)
+			}
+			if err := tc.bound.holds(decisions); err != nil {
+				t.Error(err)
+			}
+			if err := tc.bound.explains(decisions); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// replayApache replays the log and returns the decisions.
+func replayApache(t *testing.T, rules, store string, allowed, denied int64) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "decisions.tsv")
+	var told operator.ReplayReport
+	printed := mustRun(t, "replay", traffic+"apache-access-2015.log.gz", "--rules", traffic+rules, "--store", store, "--decisions", out, "--json")
+	if err := json.Unmarshal([]byte(printed), &told); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %.2f s", store, told.Elapsed)
+	if told.Requests != 10_000 || told.Skipped != 0 || told.Allowed != allowed || told.Denied != denied || told.Degraded != 0 {
+		t.Errorf("%s: %s", store, printed)
+	}
+	if told.Writes != nil {
+		t.Logf("%s: %d writes, %d reads", store, *told.Writes, *told.Reads)
+		if *told.Writes > allowed { // a denial costs nothing
+			t.Errorf("%d writes for %d allowed requests", *told.Writes, allowed)
+		}
+	}
+	decisions, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(decisions)
+}

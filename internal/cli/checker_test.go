@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// This file checks a --decisions file without a line of the limiter's own code.
+
+// decision is a line of the file.
+type decision struct {
+	stamp      int64 // Unix nanoseconds
+	counter    string
+	allowed    bool
+	remaining  int64
+	retryAfter int64 // nanoseconds
+}
+
+func readDecisions(text string) ([]decision, error) {
+	var all []decision
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 6 || f[3] != "0" && f[3] != "1" {
+			return nil, fmt.Errorf("line %d is %q", len(all)+1, line)
+		}
+		var n [3]int64
+		for i, field := range []string{f[0], f[4], f[5]} {
+			var err error
+			if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
+				return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
+			}
+		}
+		all = append(all, decision{n[0], f[1] + "\t" + f[2], f[3] == "1", n[1], n[2]})
+	}
+	return all, nil
+}
+
+// bound is a sliding window in slots.
+type bound struct {
+	capacity     int
+	window, slot time.Duration
+}
+
+// holds proves that no window of any position, both ends included, holds more than the capacity for any key: of an
+// ascending list of admissions, no two that are capacity apart lie within a window of each other. A line's time is its
+// stamp, or the newest stamp of its key if that is later.
+func (b bound) holds(decisions []decision) error {
+	newest := map[string]int64{}
+	admitted := map[string][]int64{}
+	for i, d := range decisions {
+		at, seen := newest[d.counter]
+		if !seen || d.stamp > at {
+			at = d.stamp
+		}
+		newest[d.counter] = at
+		if !d.allowed {
+			continue
+		}
+		times := append(admitted[d.counter], at)
+		admitted[d.counter] = times
+		if n := len(times) - 1; n >= b.capacity && times[n]-times[n-b.capacity] <= int64(b.window) {
+			return fmt.Errorf("line %d: admission %d of %q within %v", i+1, b.capacity+1, d.counter, b.window)
+		}
+	}
+	return nil
+}
+
+// explains works every decision out again, the slow way: all admissions of a key in a list, each in its slot. The first
+// one that differs is an error, be it an admission too many or a denial too many.
+func (b bound) explains(decisions []decision) error {
+	admitted := map[string][]int64{} // slots, ascending
+	for i, d := range decisions {
+		slots := admitted[d.counter]
+		now := d.stamp / int64(b.slot)
+		if n := len(slots); n > 0 {
+			now = max(now, slots[n-1])
+		}
+		first := now - int64(b.window/b.slot)
+		for len(slots) > 0 && slots[0] < first {
+			slots = slots[1:]
+		}
+		want := decision{stamp: d.stamp, counter: d.counter, allowed: len(slots) < b.capacity}
+		if want.allowed {
+			slots = append(slots, now)
+		} else {
+			want.retryAfter = (slots[0]+int64(b.window/b.slot)+1)*int64(b.slot) - d.stamp
+		}
+		want.remaining = int64(b.capacity - len(slots))
+		admitted[d.counter] = slots
+		if d != want {
+			return fmt.Errorf("line %d is %+v, want %+v", i+1, d, want)
+		}
+	}
+	return nil
+}
+
+// The checkers find what they are there to find.
+func TestCheckers(t *testing.T) {
+	b := bound{2, 10 * time.Second, time.Second}
+	line := func(second int, key string, allowed, remaining, retry int) string {
+		return fmt.Sprintf("%d\trule\t%s\t%d\t%d\t%d\n", second*1e9, key, allowed, remaining, retry*1e9)
+	}
+	for _, tc := range []struct {
+		name, decisions string
+		holds, explains bool
+	}{
+		{"nothing", "", true, true},
+		{"full and free again", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(10, "a", 0, 0, 1) + line(11, "a", 1, 0, 0), true, true},
+		{"keys apart", line(0, "a", 1, 1, 0) + line(0, "b", 1, 1, 0) + line(0, "a", 1, 0, 0), true, true},
+		{"out of order", line(9, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(19, "a", 0, 0, 1) + line(20, "a", 1, 1, 0), true, true},
+		{"one too many", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(9, "a", 1, 0, 0), false, false},
+		{"one too many at the very end", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(10, "a", 1, 0, 0), false, false},
+		{"one too many, hidden by a late stamp", line(9, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(16, "a", 1, 0, 0), false, false},
+		{"one too few", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(11, "a", 0, 0, 1), true, false},
+		{"wrong remaining", line(0, "a", 1, 2, 0), true, false},
+		{"retry too early", line(0, "a", 1, 1, 0) + line(0, "a", 1, 0, 0) + line(5, "a", 0, 0, 5), true, false},
+	} {
+		decisions, err := readDecisions(tc.decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.holds(decisions); (err == nil) != tc.holds {
+			t.Errorf("%s: holds says %v", tc.name, err)
+		}
+		if err := b.explains(decisions); (err == nil) != tc.explains {
+			t.Errorf("%s: explains says %v", tc.name, err)
+		}
+	}
+	for _, broken := range []string{"1\tr\tk\t1\t0\n", "1\tr\tk\tyes\t0\t0\n", "x\tr\tk\t1\t0\t0\n"} {
+		if _, err := readDecisions(broken); err == nil {
+			t.Errorf("%q is read", broken)
+		}
+	}
+}

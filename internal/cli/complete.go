@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+const (
+	// completeTime bounds how long a Tab may wait for a table.
+	completeTime = 2 * time.Second
+	// completeKeys is how many keys of overrides are offered.
+	completeKeys = 100
+)
+
+// completer offers words for what is at the cursor; none if it fails.
+type completer = cobra.CompletionFunc
+
+// complete completes a flag. It fails only for a flag that does not exist.
+func complete(cmd *cobra.Command, flag string, by completer) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, by)
+}
+
+// nothing offers neither words nor files.
+func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// inTurn offers words for each argument by its own completer, and nothing after
+// the last one.
+func inTurn(each ...completer) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= len(each) {
+			return nothing(cmd, args, typed)
+		}
+		return each[len(args)](cmd, args, typed)
+	}
+}
+
+// oneOf offers fixed words.
+func oneOf(words ...string) completer {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// filesOf offers files by their extensions, or all files without any.
+func filesOf(extensions ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		if len(extensions) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// ruleNames offers the names of rules with their keys, and more words.
+func (p *locationFlags) ruleNames(more ...string) completer {
+	return p.fromRules(func(set *rules.Set) (words []string) {
+		for _, r := range set.Rules {
+			words = append(words, cobra.CompletionWithDesc(r.Name, r.Key))
+		}
+		return append(words, more...)
+	})
+}
+
+// limitNames offers RULE and RULE.LIMIT.
+func (p *locationFlags) limitNames() completer {
+	return p.fromRules(func(set *rules.Set) (words []string) {
+		for _, r := range set.Rules {
+			for i := range r.Limits {
+				words = append(words, cobra.CompletionWithDesc(engine.PolicyName(r.Name, r.Limits[i].Name), r.Key))
+			}
+		}
+		return words
+	})
+}
+
+func (p *locationFlags) fromRules(words func(*rules.Set) []string) completer {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
+		defer cancel()
+		set := p.glance(ctx, cmd)
+		if set == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginning(typed, words(set)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// glance reads the rules; nil if they cannot be read.
+func (p *locationFlags) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
+	where, err := p.rulesLocation(cmd)
+	if err != nil {
+		return nil
+	}
+	if where.RulesFile != "" {
+		set, _, _ := operator.ReadRules(where.RulesFile)
+		return set
+	}
+	table, err := operator.GlanceAtTable(ctx, where.RulesTable)
+	if err != nil {
+		return nil
+	}
+	set, _, _ := table.InForce(ctx)
+	return set
+}
+
+// versions offers the newest versions of the table, and why they were published.
+func (f *tableFlags) versions() completer {
+	return f.fromTable(func(ctx context.Context, table *operator.Table, _ []string, _ string) (words []string) {
+		for v, err := range table.Versions(ctx) {
+			if err != nil || len(words) == completeKeys {
+				return words
+			}
+			words = append(words, cobra.CompletionWithDesc(fmt.Sprint(v.Number), text.Printable(v.Why)))
+		}
+		return words
+	})
+}
+
+// overrideKeys offers keys that continue what is typed and have an override of
+// the first argument's rule.
+func (p *locationFlags) overrideKeys() completer {
+	return p.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+		rule, _, _ := strings.Cut(args[0], ".")
+		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
+	})
+}
+
+// counterKeys offers keys that may have counters. Counters cannot be listed, so
+// it offers keys with overrides, of the named rule or of all, where a rule's
+// overrides are looked up by its own keys.
+func (p *locationFlags) counterKeys(rule func(args []string) string) completer {
+	return p.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+		set, _, err := table.InForce(ctx)
+		if err != nil {
+			return nil
+		}
+		name := rule(args)
+		for _, r := range set.Rules {
+			if (name == "" || r.Name == name) && r.TakesOverrides() && set.OverrideKeys(r.Name) == r.Key {
+				words = appendKeys(words, table.Overrides(ctx, r.Name, typed), func(key string) bool { return operator.Unused(set, r.Name, key) == "" })
+			}
+		}
+		return words
+	})
+}
+
+// appendKeys appends the first keys to offer, each once, up to completeKeys in
+// all.
+func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error], offer func(key string) bool) []string {
+	if len(words) >= completeKeys {
+		return words // without reading the table
+	}
+	for o, err := range overrides {
+		switch {
+		case errors.Is(err, ruletable.ErrUnreadable):
+			continue
+		case err != nil:
+			return words
+		case !slices.Contains(words, o.Key) && offer(o.Key):
+			words = append(words, o.Key)
+		}
+		if len(words) == completeKeys {
+			break
+		}
+	}
+	return words
+}
+
+// planNames offers the names of plans.
+func (p *locationFlags) planNames() completer {
+	return p.fromRules(func(set *rules.Set) []string { return set.Plans() })
+}
+
+// fromTable offers words from a table, by the arguments before and what is
+// typed.
+func (p *locationFlags) fromTable(words func(ctx context.Context, table *operator.Table, args []string, typed string) []string) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
+		defer cancel()
+		where, err := p.rulesLocation(cmd)
+		if err != nil || where.RulesTable == "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		table, err := operator.GlanceAtTable(ctx, where.RulesTable)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginning(typed, words(ctx, table, args, typed)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func beginning(typed string, words []string) (matching []string) {
+	for _, w := range words {
+		if strings.HasPrefix(w, typed) {
+			matching = append(matching, w)
+		}
+	}
+	return matching
+}

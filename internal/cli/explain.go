@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+type explainFlags struct {
+	locationFlags
+	requestFlags
+	at   string
+	json bool
+}
+
+func (c *cli) explainCommand() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain METHOD PATH --rules FILE|dynamodb://TABLE",
+		Short: "Say which rules limit a request, and why",
+		Long: `Explain says what every rule makes of one request, as you describe it: whether the rule covers it and if not
+why, the key that it counts by, the plan and the override that change its limits, the counter, and what the
+request would get. It charges nothing.
+
+With --store it reads the counters; without, it takes them to be empty. Rules in a table are explained with
+the overrides set by command, as the table has them now.`,
+		Example: `  slidegate explain GET /v1/items --ip 203.0.113.9 --rules rules.yaml
+  slidegate explain POST /v1/chat --claim sub=7 --claim plan=pro -H 'X-Tokens: 900' --rules rules.yaml
+  slidegate explain POST '/v1/chat?debug=1' --claims '{"sub": "7", "org": {"id": 3}}' --rules rules.yaml --json
+  slidegate explain GET /users/7 --route '/users/{id}' --apikey k-17 \
+      --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
+		Args:              positional(2, 2, "a method and a path"),
+		ValidArgsFunction: inTurn(oneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.explain(cmd, &f, args[0], args[1]) },
+	}
+	f.locationFlags.add(cmd, "")
+	f.requestFlags.add(cmd)
+	cmd.Flags().StringVar(&f.at, "at", "", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (c *cli) explain(cmd *cobra.Command, f *explainFlags, method, target string) (err error) {
+	var o operator.ExplainOptions
+	if o.Request, err = f.request(cmd, method, target); err != nil {
+		return err
+	}
+	if o.At, err = parseAt(cmd, f.at); err != nil {
+		return err
+	}
+	if o.Locations, err = f.optionalLocations(cmd); err != nil {
+		return err
+	}
+	r, err := operator.Explain(cmd.Context(), &o)
+	if err != nil {
+		return err
+	}
+	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) { printExplanation(p, r, colours) })
+}
+
+// parseAt reads --at; the zero Time if it was not given.
+func parseAt(cmd *cobra.Command, given string) (time.Time, error) {
+	if given == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+		return at, usagef(cmd, "--at %s: want a time such as 2026-12-31T23:59:00Z, from 1970 to 2200", given)
+	}
+	return at, nil
+}
+
+func printExplanation(p *term.Printer, r *operator.ExplainReport, colours term.Colours) {
+	p.Line("%s %s: %s", r.Method, text.Printable(r.Path), outcomeText(&r.Outcome, colours))
+	p.Line("")
+	p.Table("ll", requestRows(r))
+	apart := true
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		if apart || rule.Covers {
+			p.Line("")
+		}
+		apart = rule.Covers
+		printRuleVerdict(p, rule)
+	}
+}
+
+func outcomeText(o *operator.OutcomeReport, colours term.Colours) string {
+	verdict := colours.Green("allowed")
+	if !o.Allowed {
+		verdict = colours.Red("denied")
+	}
+	switch {
+	case o.By != "" && o.RetryAfter < 0:
+		return verdict + " by " + o.By + ", which can never allow what it costs"
+	case o.By != "":
+		return fmt.Sprintf("%s by %s, again allowed in %s", verdict, o.By, waitText(o.RetryAfter))
+	case o.Why != "":
+		return verdict + ": " + o.Why
+	case o.Delay > 0:
+		return fmt.Sprintf("%s, its turn is in %s", verdict, waitText(o.Delay))
+	}
+	return verdict
+}
+
+func waitText(seconds float64) string { return term.Wait(operator.Seconds(seconds)) }
+
+// labelled are rows of a label and a text each.
+type labelled [][]string
+
+func (l *labelled) add(label, text string) { *l = append(*l, []string{label, text}) }
+
+// requestRows say what is known of the request.
+func requestRows(r *operator.ExplainReport) (rows labelled) {
+	client := r.Client
+	if client == "" {
+		client = "not known; give --ip"
+	}
+	if r.Peer != "" {
+		client += ", behind " + r.Peer
+	}
+	rows.add("client", client)
+	rows.add("caller", r.Caller)
+	if r.Plan != nil {
+		rows.add("plan", planText(r.Plan))
+		for _, line := range overrideLines(r.Plan.Override) {
+			rows.add("", "override of "+r.Plan.Key+": "+line)
+		}
+		if r.Plan.Error != "" {
+			rows.add("", text.Printable(r.Plan.Error))
+			rows.add("", "limiters go on without this override")
+		}
+		if r.Plan.Misfit {
+			rows.add("stale", "part of the override does not fit the rules as they are now, and is left out")
+		}
+	}
+	switch {
+	case len(r.Rules) == 0:
+	case r.Counters == "":
+		rows.add("counters", "taken to be empty; give --store to read them")
+	default:
+		rows.add("counters", r.Counters)
+	}
+	if r.Remark != "" {
+		rows.add("remark", r.Remark)
+	}
+	return rows
+}
+
+func planText(p *operator.PlanReport) string {
+	name := p.Name
+	if name == "" {
+		name = "none"
+	}
+	switch {
+	case p.Override != nil && p.Override.InForce && (p.Override.Deny || p.Override.Plan != ""):
+		return name + ", by an override"
+	case p.Why == "":
+		return name + ": no override of " + p.Key
+	}
+	return name + ": " + p.Why
+}
+
+// printRuleVerdict prints what a rule makes of the request.
+func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
+	name := r.Rule
+	if r.Mode == rules.Shadow.String() {
+		name += " (shadow)"
+	}
+	if !r.Covers {
+		p.Line("rule %s does not cover it: %s", name, r.Why)
+		return
+	}
+	p.Line("rule %s counts it by %s", name, r.Key)
+	var rows labelled
+	if r.Why != "" {
+		rows.add("  remark", r.Why)
+	}
+	if r.Plan != "" {
+		rows.add("  plan", r.Plan)
+	}
+	for _, line := range overrideLines(r.Override) {
+		rows.add("  override", line)
+	}
+	if r.Override == nil && r.OverrideKey != "" && r.Error == "" {
+		rows.add("  override", "none for "+r.OverrideKey)
+	}
+	if r.Error != "" {
+		rows.add("  override", text.Printable(r.Error))
+		rows.add("  on_error", r.OnError+", "+withoutOverride[r.OnError])
+	}
+	if r.Misfit {
+		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
+	}
+	if r.Counter != "" {
+		rows.add("  counter", r.Counter)
+	}
+	rows.add("  verdict", r.Verdict)
+	p.Table("ll", rows)
+	p.Table("lrrrrrl", limitRows(r))
+}
+
+// withoutOverride says what limiters do, by on_error, if an override cannot be
+// read.
+var withoutOverride = map[string]string{
+	rules.OnErrorAllow.String(): "which allows it and counts nothing",
+	rules.OnErrorDeny.String():  "which denies it and counts nothing",
+	rules.OnErrorLocal.String(): "which goes on without this override",
+}
+
+func limitRows(r *operator.RuleVerdict) (rows [][]string) {
+	if len(r.Limits) > 0 {
+		rows = append(rows, []string{"  limit", "maximum", "window", "cost", "remaining", "retry after", "algorithm"})
+	}
+	for i := range r.Limits {
+		l := &r.Limits[i]
+		algorithm := l.Algorithm
+		if l.Candidate > 0 {
+			algorithm += ", candidate " + text.Thousands(l.Candidate)
+		}
+		rows = append(rows, []string{
+			"  " + strings.TrimSuffix(r.Rule+"."+l.Name, "."), text.Thousands(l.Used + l.Remaining), l.WindowText(), text.Thousands(l.Cost),
+			text.Thousands(l.Remaining), retryText(l.RetryAfter), algorithm,
+		})
+	}
+	return rows
+}
+
+// retryText says when the next request would be allowed.
+func retryText(seconds float64) string {
+	switch {
+	case seconds == 0:
+		return "now"
+	case seconds < 0:
+		return "never"
+	}
+	return waitText(seconds)
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md print into it")
+
+const guide = "../../docs/guide.md"
+
+// TestGuide does what docs/guide.md does: it saves the files that the guide shows, runs each of its commands in a shell,
+// and compares what they print. An ellipsis in the guide stands for anything within a line.
+func TestGuide(t *testing.T) {
+	dynamotest.Connect(t) // says how to get an engine
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := startShell(t)
+	var out strings.Builder
+	for _, part := range splitGuide(string(text)) {
+		switch {
+		case part.file != "":
+			sh.save(part.file, part.body)
+		case part.console:
+			part.body = sh.session(part.body)
+		}
+		out.WriteString(part.head + part.body + part.tail)
+	}
+	if *updateGuide {
+		if err := os.WriteFile(guide, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// guidePart is a stretch of the guide: a fenced block with what comes before it.
+type guidePart struct {
+	head, body, tail string
+	file             string // to save the body as
+	console          bool   // the body is commands and what they print
+}
+
+var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl))`:\n+$")
+
+func splitGuide(text string) (parts []guidePart) {
+	for {
+		start := strings.Index(text, "```")
+		if start < 0 {
+			return append(parts, guidePart{head: text})
+		}
+		line := start + strings.IndexByte(text[start:], '\n') + 1
+		end := line + strings.Index(text[line:], "```")
+		p := guidePart{head: text[:line], body: text[line:end], tail: "```", console: text[start:line] == "```console\n"}
+		if m := saves.FindStringSubmatch(text[:start]); m != nil && !p.console {
+			p.file = m[1]
+		}
+		parts, text = append(parts, p), text[end+3:]
+	}
+}
+
+// shell is a bash that keeps its variables and background jobs from command to command.
+type shell struct {
+	t      *testing.T
+	dir    string
+	in     io.Writer
+	out    *bufio.Reader
+	apart  *strings.Replacer // what the guide says, as this run has it: tables and ports that no other test uses
+	common *strings.Replacer // and back
+}
+
+func startShell(t *testing.T) *shell {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "--norc", "-s")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// What the guide leaves running in the background holds the pipe open, so that all of the group has to go.
+	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	stuck := time.AfterFunc(3*time.Minute, end)
+	t.Cleanup(func() {
+		stuck.Stop()
+		end()
+		_ = cmd.Wait()
+	})
+	id := dynamotest.Name()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{
+		"slidegate-rules", id + "-rules", "slidegate-counters", id + "-counters", "127.0.0.1:8080", freeAddress(t), "ada", me.Username,
+	}
+	var back []string
+	for i := 0; i < len(names); i += 2 {
+		back = append(back, names[i+1], names[i])
+	}
+	return &shell{t, cmd.Dir, in, bufio.NewReader(pipe), strings.NewReplacer(names...), strings.NewReplacer(back...)}
+}
+
+// freeAddress returns a loopback address at which nothing listens now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (s *shell) save(name, body string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.apart.Replace(body)), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// session runs the commands of a block, each with what it is to print, and returns the block as it came out.
+func (s *shell) session(body string) string {
+	s.t.Helper()
+	var out strings.Builder
+	for _, step := range strings.Split("\n"+strings.TrimSuffix(body, "\n"), "\n$ ")[1:] {
+		command, want := step, ""
+		for end := 0; ; {
+			i := strings.IndexByte(step[end:], '\n')
+			if i < 0 {
+				break
+			}
+			if end += i; !strings.HasSuffix(step[:end], "\\") {
+				command, want = step[:end], step[end+1:]
+				break
+			}
+			end++
+		}
+		got := s.common.Replace(s.run(s.apart.Replace(command)))
+		if !alike(got, want) {
+			if !*updateGuide {
+				s.t.Errorf("$ %s\nprinted\n%s\nwant\n%s", command, got, want)
+			}
+			want = got
+		}
+		out.WriteString("$ " + command + "\n")
+		if want != "" {
+			out.WriteString(want + "\n")
+		}
+	}
+	return out.String()
+}
+
+// run runs one command and returns what it prints, without the last line's end.
+func (s *shell) run(command string) string {
+	s.t.Helper()
+	const mark = "\x04end"
+	if _, err := fmt.Fprintf(s.in, "%s\nprintf '\\004end\\n'\n", command); err != nil {
+		s.t.Fatal(err)
+	}
+	var printed strings.Builder
+	for {
+		line, err := s.out.ReadString('\n')
+		if err != nil {
+			s.t.Fatalf("$ %s\n%s%s: the shell has ended: %v", command, printed.String(), line, err)
+		}
+		if before, ended := strings.CutSuffix(line, mark+"\n"); ended {
+			return strings.TrimSuffix(printed.String()+before, "\n")
+		}
+		printed.WriteString(line)
+	}
+}
+
+var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+
+// alike reports whether what was printed is what the guide says. Moments are those of the day, and columns as wide as what
+// is in them.
+func alike(got, want string) bool {
+	plain := func(text string) []string {
+		lines := strings.Split(moments.ReplaceAllString(text, "MOMENT"), "\n")
+		for i := range lines {
+			lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+		}
+		return lines
+	}
+	lines, wanted := plain(got), plain(want)
+	if len(lines) != len(wanted) {
+		return false
+	}
+	for i := range lines {
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(wanted[i]), "…", ".*") + "$"
+		if !regexp.MustCompile(pattern).MatchString(lines[i]) {
+			return false
+		}
+	}
+	return true
+}

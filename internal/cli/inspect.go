@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+type inspectFlags struct {
+	locationFlags
+	callerFlags
+	rule string
+	json bool
+}
+
+func (c *cli) inspectCommand() *cobra.Command {
+	var f inspectFlags
+	cmd := &cobra.Command{
+		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
+		Short: "Show a key's counters",
+		Long: `Inspect shows what a key has used of each limit that counts it, when it is empty again, and how long the next
+request would have to wait. It charges nothing. KEY is written as replays and logs print it, or with its
+values as they are.
+
+The override of the key applies. If limits depend on the caller's plan, or months begin on a day that the
+caller's token names, give the claims.`,
+		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
+  slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
+		Args:              positional(1, 1, "one key"),
+		ValidArgsFunction: inTurn(f.counterKeys(func([]string) string { return f.rule })),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
+	}
+	f.locationFlags.add(cmd, "")
+	f.callerFlags.add(cmd)
+	cmd.Flags().StringVar(&f.rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
+	jsonFlag(cmd, &f.json)
+	complete(cmd, "rule", f.ruleNames())
+	return cmd
+}
+
+// keyOptions reads the flags of a command that looks at the counters of a key.
+func keyOptions(cmd *cobra.Command, where *locationFlags, caller *callerFlags, rule, key string) (*operator.KeyOptions, error) {
+	o := &operator.KeyOptions{Rule: rule, Key: key, Request: &rules.Request{}}
+	err := caller.fill(cmd, o.Request)
+	if err == nil {
+		o.Locations, err = where.sharedLocations(cmd)
+	}
+	return o, err
+}
+
+func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
+	o, err := keyOptions(cmd, &f.locationFlags, &f.callerFlags, f.rule, key)
+	if err != nil {
+		return err
+	}
+	r, err := operator.Inspect(cmd.Context(), o, c)
+	if err != nil {
+		return err
+	}
+	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) {
+		rows := [][]string{{"limit", "maximum", "window", "used", "remaining", "empty in", "retry after", ""}}
+		var remarks []string
+		for i := range r.Rules {
+			rows = append(rows, counterRows(&r.Rules[i], colours)...)
+			remarks = append(remarks, counterRemarks(&r.Rules[i])...)
+		}
+		p.Table("lrrrrrrl", rows)
+		for _, remark := range remarks {
+			p.Line("%s", remark)
+		}
+	})
+}
+
+func counterRows(r *operator.CounterReport, colours term.Colours) (rows [][]string) {
+	if r.Lifted != "" {
+		return [][]string{{r.Rule, r.Lifted, "", "", "", "", "", ""}}
+	}
+	for i := range r.Limits {
+		l := &r.Limits[i]
+		all := l.Used + l.Remaining
+		bar := colours.Green(term.Bar(l.Used, all))
+		if l.RetryAfter != 0 {
+			bar = colours.Red(term.Bar(l.Used, all))
+		}
+		rows = append(rows, []string{
+			engine.PolicyName(r.Rule, l.Name), text.Thousands(all), l.WindowText(), text.Thousands(l.Used), text.Thousands(l.Remaining),
+			waitText(l.Reset), retryText(l.RetryAfter), bar,
+		})
+	}
+	return rows
+}
+
+// counterRemarks say which overrides the numbers come from.
+func counterRemarks(r *operator.CounterReport) (remarks []string) {
+	for _, line := range overrideLines(r.PlanOverride) {
+		remarks = append(remarks, "override of plan: "+line)
+	}
+	for _, line := range overrideLines(r.Override) {
+		remarks = append(remarks, "override of "+r.Rule+": "+line)
+	}
+	return append(append(remarks, notKnown(rules.PlanOverrides, r.PlanOverrideUnknown)...), notKnown(r.Rule, r.OverrideUnknown)...)
+}
+
+// notKnown remarks on an override whose key is not known; nothing if no source
+// of the key is missing.
+func notKnown(rule string, missing []string) []string {
+	if len(missing) == 0 {
+		return nil
+	}
+	remark := fmt.Sprintf("override of %s: not known, for its key holds %s", rule, strings.Join(missing, ", "))
+	if flags := operator.FlagsFor(missing); flags != "" {
+		remark += "; give " + flags
+	}
+	return []string{remark}
+}

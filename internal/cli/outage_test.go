@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+)
+
+// patience is how long a command may take to say that DynamoDB does not answer.
+const patience = 5 * time.Second
+
+// needsDynamoDB is a command of each kind that calls DynamoDB. OUT is a file that must not appear.
+var needsDynamoDB = []string{
+	"serve --listen 127.0.0.1:0 --rules testdata/rules.yaml --store dynamodb://TABLE",
+	"serve --listen 127.0.0.1:0 --rules dynamodb://TABLE",
+	"replay testdata/day.log --rules testdata/rules.yaml --store dynamodb://TABLE --decisions OUT",
+	"replay testdata/day.log --rules dynamodb://TABLE --decisions OUT",
+	"rules apply testdata/rules.yaml --rules dynamodb://TABLE",
+	"rules list --rules dynamodb://TABLE",
+	"rules get --rules dynamodb://TABLE --output OUT",
+	"rules rollback 1 --why x --rules dynamodb://TABLE",
+	"rules history --rules dynamodb://TABLE",
+	"overrides get api k --rules dynamodb://TABLE",
+	"overrides set api k --deny --why x --rules dynamodb://TABLE",
+	"overrides delete api k --why x --rules dynamodb://TABLE",
+	"overrides list api --rules dynamodb://TABLE",
+	"overrides import api testdata/usage-plans.json --why x --rules dynamodb://TABLE",
+	"grant api k +5 --for 1h --why x --rules dynamodb://TABLE",
+	"explain GET / --rules dynamodb://TABLE",
+	"explain GET / --rules testdata/rules.yaml --store dynamodb://TABLE",
+	"inspect ip:203.0.113.9 --rules testdata/rules.yaml --store dynamodb://TABLE",
+	"reset per-ip ip:203.0.113.9 --rules testdata/rules.yaml --store dynamodb://TABLE",
+}
+
+// wantRefusal runs every command at once: each must fail in time with one message that holds a part, and change nothing.
+func wantRefusal(t *testing.T, part string, commands ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for _, command := range commands {
+		wg.Go(func() {
+			words := strings.NewReplacer("TABLE", "slidegate-test-missing", "OUT", filepath.Join(dir, "out.tsv"))
+			started := time.Now()
+			wantFailure(t, words.Replace(command), part)
+			if took := time.Since(started); took > patience {
+				t.Errorf("%s: took %v", command, took)
+			}
+		})
+	}
+	wg.Wait()
+	wantEmpty(t, dir)
+}
+
+func TestMissingTable(t *testing.T) {
+	dynamotest.Connect(t)
+	wantRefusal(t, "table slidegate-test-missing: table does not exist; `slidegate tables create` makes it", needsDynamoDB...)
+}
+
+// signedOut sets an environment in which nothing says who calls AWS, or where.
+func signedOut(t *testing.T) {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+		"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// signedIn sets an environment with made-up credentials and an address.
+func signedIn(t *testing.T, address string) {
+	signedOut(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Setenv("AWS_ENDPOINT_URL", address)
+}
+
+const createTables = "tables create --counters TABLE-c --rules TABLE-r"
+
+func TestNoRegion(t *testing.T) {
+	signedOut(t)
+	wantRefusal(t, "no AWS region; set AWS_REGION", append(needsDynamoDB, createTables)...)
+}
+
+func TestNoCredentials(t *testing.T) {
+	signedOut(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	wantRefusal(t, "no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID", append(needsDynamoDB, createTables)...)
+}
+
+func TestUnreachableEndpoint(t *testing.T) {
+	l := listen(t)
+	l.Close() // nobody listens there now
+	signedIn(t, "http://"+l.Addr().String())
+	wantRefusal(t, "DynamoDB cannot be reached", append(needsDynamoDB, createTables)...)
+}
+
+func TestSilentEndpoint(t *testing.T) {
+	l := listen(t) // takes connections and never answers
+	defer l.Close()
+	signedIn(t, "http://"+l.Addr().String())
+	wantRefusal(t, "DynamoDB did not answer in time", append(needsDynamoDB, createTables)...)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// failing is a DynamoDB that forgets every charge but the latest, one unit at 10:05:00, and cannot write from a certain write
+// on.
+type failing struct {
+	mu     sync.Mutex
+	writes int
+	from   int
+}
+
+func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	status, body := http.StatusOK, "{}"
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
+		status, body = f.update()
+	}
+	w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(body))))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func (f *failing) update() (status int, body string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.writes++; f.writes >= f.from {
+		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`
+	}
+	return http.StatusOK, `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"},"aC":{"N":"1"},"aH":{"N":"1431857100"},` +
+		`"aF":{"N":"1"},"aN":{"N":"2"},"a` + strconv.FormatInt(1431857100, 36) + `":{"N":"1"}}}`
+}
+
+// A replay that on_error helped along is no answer, however nice its totals look.
+func TestReplayWithAStoreThatFails(t *testing.T) {
+	for _, tc := range []struct {
+		name, log string
+		from      int
+		degraded  string
+		said      string
+	}{
+		{
+			name: "at the end", log: strings.Repeat("1431857100,203.0.113.9\n", 3), from: 3, degraded: "1",
+			said: "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: ",
+		},
+		{
+			name: "for good", log: strings.Repeat("1431857100,203.0.113.9\n", 30), from: 2, degraded: "10",
+			said: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: ",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := httptest.NewServer(&failing{from: tc.from})
+			defer server.Close()
+			signedIn(t, server.URL)
+			dir := t.TempDir()
+			out := filepath.Join(dir, "out.tsv")
+			r := slidegate(t.Context(), "time,ip\n"+tc.log, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml",
+				"--store", "dynamodb://counters", "--json", "--decisions", out)
+			if r.code != 1 || !strings.HasPrefix(r.stderr, tc.said) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
+				t.Errorf("exit %d, said %q, want %q…", r.code, r.stderr, tc.said)
+			}
+			if !strings.Contains(r.stdout, `"degraded": `+tc.degraded+`,`) {
+				t.Errorf("printed %q, want %s degraded", r.stdout, tc.degraded)
+			}
+			wantEmpty(t, dir)
+		})
+	}
+}

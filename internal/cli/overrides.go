@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+func (c *cli) overridesCommand() *cobra.Command {
+	cmd := group("overrides", "Change the limits of single keys, without publishing rules",
+		c.overridesGetCommand(), c.overridesSetCommand(), c.overridesDeleteCommand(), c.overridesListCommand(), c.overridesImportCommand())
+	cmd.Long = `An override changes the limits of one key: another capacity, other limits, none, or a denial. Those set here
+are items of the rules table, and come before those that the rules themselves hold. They take effect within
+ten seconds, and publishing rules never touches them.
+
+If RULE is plan, the override says which plan a caller has. KEY has the form of the rule's override keys,
+such as tenant:acme; special characters in a value are escaped for you.`
+	return cmd
+}
+
+// storedFlags are those of commands on overrides that the table has already.
+// Such an override may have outlived its rule, or the form of its keys.
+type storedFlags struct {
+	tableFlags
+	asListed bool
+}
+
+func (f *storedFlags) add(cmd *cobra.Command) {
+	f.tableFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.asListed, "as-listed", false, "KEY is one of the table, just as overrides list prints it")
+}
+
+// target finds the override of a key that the table has.
+func (f *storedFlags) target(c *cli, cmd *cobra.Command, rule, key string) (*operator.OverrideTarget, error) {
+	table, err := f.table(cmd)
+	if err != nil {
+		return nil, err
+	}
+	o := operator.OverrideOptions{Table: table, Rule: rule, Key: key, AsListed: f.asListed}
+	return operator.FindStored(cmd.Context(), &o, c)
+}
+
+// target finds the key by which requests look up overrides.
+func (f *tableFlags) target(cmd *cobra.Command, rule, key string) (*operator.OverrideTarget, error) {
+	table, err := f.table(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return operator.FindKey(cmd.Context(), &operator.OverrideOptions{Table: table, Rule: rule, Key: key})
+}
+
+// untilFlags say when something ends.
+type untilFlags struct{ until, span string }
+
+func (f *untilFlags) add(cmd *cobra.Command, forUsage, untilUsage string) {
+	cmd.Flags().StringVar(&f.span, "for", "", forUsage)
+	cmd.Flags().StringVar(&f.until, "until", "", untilUsage)
+}
+
+// end returns when it ends; the zero Time for never.
+func (f *untilFlags) end(cmd *cobra.Command, now time.Time) (end time.Time, err error) {
+	switch {
+	case f.until != "" && f.span != "":
+		return end, usagef(cmd, "--until and --for both say when it ends: give one")
+	case f.until != "":
+		if end, err = time.Parse(time.RFC3339, f.until); err != nil {
+			return end, usagef(cmd, "--until %s: want a time such as 2026-12-31T23:59:00Z", f.until)
+		}
+	case f.span != "":
+		d, err := parseSpan(f.span)
+		if err != nil {
+			return end, usagef(cmd, "--for %s: want a time such as 90m, 12h or 7d", f.span)
+		}
+		end = now.Add(d)
+	default:
+		return end, nil
+	}
+	if !end.After(now) {
+		return end, usagef(cmd, "it would end at %s, which is past", text.Stamp(end))
+	}
+	if end = wholeSecond(end); end.Year() > 9999 {
+		return end, usagef(cmd, "it would end after the year 9999, the last that can be written: give an earlier time")
+	}
+	return end, nil
+}
+
+// wholeSecond returns the first whole second that is not before t, in UTC: a
+// span of less than a second must not end before it begins.
+func wholeSecond(t time.Time) time.Time {
+	second := t.UTC().Truncate(time.Second)
+	if second.Before(t) {
+		second = second.Add(time.Second)
+	}
+	return second
+}
+
+// overrideLines describes an override: what it says, then each grant.
+func overrideLines(r *operator.OverrideReport) (lines []string) {
+	if r == nil {
+		return nil
+	}
+	if says := r.Summary(); says != "" {
+		if r.Until != nil {
+			says += ending(*r.Until, r.InForce)
+		}
+		lines = append(lines, says+operator.Because(r.Why)+author(r.Who, r.When, r.InRules()))
+	}
+	for _, g := range r.Grants {
+		line := "+" + text.Thousands(g.Add)
+		if g.Limit != "" {
+			line += " " + g.Limit
+		}
+		lines = append(lines, line+ending(g.Until, g.Left > 0)+operator.Because(g.Why)+author(g.Who, g.When, false))
+	}
+	return lines
+}
+
+func ending(until time.Time, inForce bool) string {
+	if inForce {
+		return " until " + text.Stamp(until)
+	}
+	return ", ended " + text.Stamp(until)
+}
+
+// author says who set something, and when or where.
+func author(who string, when *time.Time, inRules bool) string {
+	switch {
+	case when != nil && who != "":
+		return fmt.Sprintf(" (%s, %s)", text.Printable(who), text.Stamp(*when))
+	case inRules:
+		return " (in the rules)"
+	}
+	return ""
+}
+
+// overrideRows are the lines of an override under a name.
+func overrideRows(name string, r *operator.OverrideReport) (rows [][]string) {
+	if r == nil {
+		return [][]string{{name, "none"}}
+	}
+	for _, line := range overrideLines(r) {
+		rows = append(rows, []string{name, line})
+		name = ""
+	}
+	return rows
+}
+
+// printChange prints a change of an override.
+func (c *cli) printChange(asJSON bool, r *operator.KeyChangeReport) error {
+	return c.report(asJSON, r, func(p *term.Printer, _ term.Colours) {
+		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
+		before := overrideRows("  before", r.Before)
+		if r.Before == nil && r.BeforeDocument != "" {
+			before = [][]string{{"  before", "a document that cannot be read: " + text.Printable(r.BeforeDocument)}}
+		}
+		p.Table("ll", append(before, overrideRows("  now", r.After)...))
+	})
+}

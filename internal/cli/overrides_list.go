@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+type listFlags struct {
+	tableFlags
+	prefix string
+	limit  int
+}
+
+func (c *cli) overridesListCommand() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list RULE --rules dynamodb://TABLE",
+		Short: "List the overrides of a rule",
+		Long: `List shows the keys of a rule that have an override in the table, in the order of their bytes, each on a line as
+soon as it is read. It marks overrides that have ended, and those that no request looks up: they were set when
+the rule had keys of another form, or other rules were in force. Overrides in the rules themselves are
+counted, not listed.
+
+With --json each line is an object. Such lines can be imported again.`,
+		Example: `  slidegate overrides list api --rules dynamodb://slidegate-rules
+  slidegate overrides list api --prefix tenant:a --limit 100 --rules dynamodb://slidegate-rules
+  slidegate overrides list plan --json --rules dynamodb://slidegate-rules > plans.jsonl`,
+		Args:              positional(1, 1, "a rule, or plan"),
+		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.listOverrides(cmd, &f, args[0]) },
+	}
+	f.tableFlags.add(cmd)
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
+	limitFlag(cmd, &f.limit, "keys", 0)
+	return cmd
+}
+
+func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error {
+	if err := checkLimit(cmd, f.limit); err != nil {
+		return err
+	}
+	table, err := f.table(cmd)
+	if err != nil {
+		return err
+	}
+	o := operator.ListOptions{Table: table, Rule: rule, Prefix: f.prefix, Limit: f.limit}
+	show := c.printListed
+	if f.json {
+		e := json.NewEncoder(c.stdout)
+		e.SetEscapeHTML(false)
+		show = func(r *operator.ListedOverride) error { return e.Encode(r) }
+	}
+	return operator.ListOverrides(cmd.Context(), &o, c, show)
+}
+
+func (c *cli) printListed(r *operator.ListedOverride) error {
+	mark := ""
+	if r.Ended {
+		mark = "ended: "
+	}
+	if r.Unused != "" {
+		mark = "not looked up: " + mark
+	}
+	p, _ := c.printer()
+	p.Line("%s  %s%s%s", text.Printable(r.Key), mark, strings.Join(overrideLines(r.Override), "; "), text.Printable(r.Error))
+	return p.Err
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+type setFlags struct {
+	tableFlags
+	noteFlags
+	untilFlags
+	capacity        []string
+	limits, plan    string
+	unlimited, deny bool
+}
+
+func (c *cli) overridesSetCommand() *cobra.Command {
+	var f setFlags
+	cmd := &cobra.Command{
+		Use:   "set RULE KEY (--capacity [LIMIT=]N… | --limits JSON | --unlimited | --deny | --plan NAME) --why TEXT --rules dynamodb://TABLE",
+		Short: "Set the override of a key",
+		Long: `Set changes the limits of one key, and shows its override before and now. It replaces the override that the
+key has; grants stay. It checks the override against the rules in force.
+
+--capacity keeps everything else of a limit, its counter too. --limits replaces all limits of the rule, and
+the key gets a new counter.`,
+		Example: `  slidegate overrides set api tenant:acme --capacity 20000 --why "contract 31" --rules dynamodb://slidegate-rules
+  slidegate overrides set chat user:7 --capacity requests=60 --capacity tokens=200000 --for 7d --why trial --rules dynamodb://slidegate-rules
+  slidegate overrides set chat user:8 --limits '[{"capacity": 5, "window": "1s"}]' --why "ticket 82" --rules dynamodb://slidegate-rules
+  slidegate overrides set chat user:9 --deny --why "ticket 81" --rules dynamodb://slidegate-rules
+  slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
+		Args:              positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides), f.overrideKeys()),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.setOverride(cmd, &f, args[0], args[1]) },
+	}
+	f.tableFlags.add(cmd)
+	f.noteFlags.add(cmd)
+	cmd.Flags().StringArrayVar(&f.capacity, "capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
+	cmd.Flags().StringVar(&f.limits, "limits", "", "limits that replace the rule's, a `JSON` list as in rules")
+	cmd.Flags().BoolVar(&f.unlimited, "unlimited", false, "the rule does not limit the key")
+	cmd.Flags().BoolVar(&f.deny, "deny", false, "every request of the key is refused")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
+	f.untilFlags.add(cmd, "how long it lasts, a `TIME` such as 90m, 12h or 7d", "when it ends by itself, a `TIME` such as 2026-12-31T23:59:00Z")
+	complete(cmd, "plan", f.planNames())
+	return cmd
+}
+
+// overrideDocument is an override as documents write it.
+type overrideDocument struct {
+	Capacity  any             `json:"capacity,omitempty"`
+	Limits    json.RawMessage `json:"limits,omitempty"`
+	Unlimited bool            `json:"unlimited,omitempty"`
+	Deny      bool            `json:"deny,omitempty"`
+	Plan      string          `json:"plan,omitempty"`
+	Until     *time.Time      `json:"until,omitempty"`
+	Why       string          `json:"why,omitempty"`
+}
+
+// document returns the override that the flags describe.
+func (f *setFlags) document(cmd *cobra.Command, now time.Time) (text []byte, err error) {
+	given := 0
+	for _, one := range []bool{len(f.capacity) > 0, f.limits != "", f.unlimited, f.deny, f.plan != ""} {
+		if one {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", given)
+	}
+	d := overrideDocument{Unlimited: f.unlimited, Deny: f.deny, Plan: f.plan, Why: f.why}
+	if len(f.capacity) > 0 {
+		if d.Capacity, err = parseCapacities(f.capacity); err != nil {
+			return nil, usagef(cmd, "%w", err)
+		}
+	}
+	if f.limits != "" {
+		if d.Limits = json.RawMessage(f.limits); !json.Valid(d.Limits) {
+			return nil, usagef(cmd, `--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
+		}
+	}
+	until, err := f.end(cmd, now)
+	if err != nil {
+		return nil, err
+	}
+	if !until.IsZero() {
+		d.Until = &until
+	}
+	return json.Marshal(d)
+}
+
+// parseCapacities reads one number for a rule's only limit, or several by the
+// limits' names.
+func parseCapacities(texts []string) (any, error) {
+	byName := map[string]int64{}
+	for _, text := range texts {
+		name, digits, named := strings.Cut(text, "=")
+		if !named {
+			name, digits = "", text
+		}
+		n, err := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
+		_, twice := byName[name]
+		switch {
+		case err != nil || named && name == "":
+			return nil, fmt.Errorf("--capacity %s: want a number, or LIMIT=NUMBER", text)
+		case twice:
+			return nil, fmt.Errorf("--capacity %s: the same limit twice", text)
+		case len(byName) > 0 && !named || len(byName) > 0 && hasOnly(byName):
+			return nil, fmt.Errorf("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
+		}
+		byName[name] = n
+	}
+	if hasOnly(byName) {
+		return byName[""], nil
+	}
+	return byName, nil
+}
+
+func hasOnly(byName map[string]int64) bool {
+	_, ok := byName[""]
+	return ok
+}
+
+func (c *cli) setOverride(cmd *cobra.Command, f *setFlags, rule, key string) error {
+	note, err := f.note(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	document, err := f.document(cmd, note.When)
+	if err != nil {
+		return err
+	}
+	target, err := f.target(cmd, rule, key)
+	if err != nil {
+		return err
+	}
+	r, err := target.Set(cmd.Context(), string(document), note)
+	if err != nil {
+		return err
+	}
+	return c.printChange(f.json, r)
+}
+
+// parseSpan reads how long something lasts: as Go writes it, or whole days such
+// as 7d, up to ten years.
+func parseSpan(given string) (time.Duration, error) {
+	const longest = 10 * 365 * 24 * time.Hour
+	days, isDays := strings.CutSuffix(given, "d")
+	d, err := time.ParseDuration(given)
+	if isDays {
+		var n int64
+		n, err = strconv.ParseInt(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err == nil && (d <= 0 || d > longest) {
+		err = errors.New("out of range")
+	}
+	return d, err
+}

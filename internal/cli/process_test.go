@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A replay that waits for its input ends on SIGINT, and prints what it has.
+func TestReplayInterrupted(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "decisions.tsv")
+	cmd := program(t, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml", "--decisions", out)
+	stdin, stdout, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(stdin, "time,status\n1431857100,200\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line := readLine(t, stderr); line != "slidegate: warning: standard input: columns not used: status\n" { // it reads
+		t.Fatalf("%q", line)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	report, _ := io.ReadAll(stdout)
+	rest, _ := io.ReadAll(stderr)
+	wantExit(t, cmd.Wait(), 1)
+	if want := "slidegate: interrupted: the totals are of what was replayed so far\n"; string(rest) != want {
+		t.Errorf("said %q, want %q", rest, want)
+	}
+	if !strings.HasPrefix(string(report), "requests  ") {
+		t.Errorf("printed %q", report)
+	}
+	wantEmpty(t, filepath.Dir(out))
+}
+
+func TestReplayInterruptedBeforeItStarts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := slidegate(ctx, "", "replay", "testdata/day.log", "--rules", "testdata/rules.yaml", "--json")
+	if r.code != 1 || !strings.Contains(r.stdout, `"requests": 0`) || !strings.Contains(r.stderr, "interrupted") {
+		t.Errorf("%+v", r)
+	}
+}
+
+var listening = regexp.MustCompile(`^slidegate: listening on (http://127\.0\.0\.1:\d+), 2 rules, counters in memory\n$`)
+
+// The whole way of a client that is limited: the engine, the authorizer, the gateway and the command around them.
+func TestServe(t *testing.T) {
+	cmd := program(t, "serve", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := readLine(t, stderr)
+	match := listening.FindStringSubmatch(line)
+	if match == nil {
+		t.Fatalf("%q", line)
+	}
+	for i, want := range []int{200, 200, 429, 200} {
+		path := "/"
+		if i == 3 {
+			path = "/health" // is skipped
+		}
+		response, err := http.Get(match[1] + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("request %d: status %d, want %d", i, response.StatusCode, want)
+		}
+		if retry := response.Header.Get("Retry-After"); (retry != "") != (want == 429) {
+			t.Errorf("request %d: Retry-After %q", i, retry)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(stderr)
+	wantExit(t, cmd.Wait(), 0)
+	if len(rest) > 0 {
+		t.Errorf("said %q", rest)
+	}
+}
+
+func pipes(t *testing.T, cmd *exec.Cmd) (stdin io.WriteCloser, stdout, stderr *bufio.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil && cmd.Process != nil { // the test has failed on its way
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return in, bufio.NewReader(out), bufio.NewReader(messages)
+}
+
+func readLine(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	line, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q, then %v", line, err)
+	}
+	return line
+}
+
+func wantExit(t *testing.T, err error, code int) {
+	t.Helper()
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	if got != code {
+		t.Errorf("exit %d, want %d", got, code)
+	}
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s was left behind", e.Name())
+	}
+}

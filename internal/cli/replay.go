@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+type replayFlags struct {
+	locationFlags
+	format, decisions, speed string
+	json                     bool
+}
+
+func (c *cli) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
+		Short: "Send recorded traffic through the rules",
+		Long: `Replay decides recorded requests in the order of the files, each at its own time: the log is the clock. Logs
+may be gzipped; - is standard input. A line that cannot be read is counted and skipped, and the first is
+shown.
+
+Formats, guessed by the suffix (also before .gz), else clf:
+  clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
+  jsonl  objects with time (RFC 3339 or Unix seconds), method, path, ip, headers, route, apikey (a key's id),
+         jwt (the claims of a token, an object)
+  csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
+Only time is required. Credentials count as verified.
+
+Overrides are those of the rules document and, if the rules are in a table, those set by command, as they
+are now: each key that has requests is looked up once. They hold until they end by the log's clock; a grant
+holds from when it was given. If an override cannot be read, the replay fails.
+
+A candidate capacity is evaluated by what the capacity in force has counted, so a lower one is shown to deny
+rather more than it would.
+
+Counters in a table or in Redis are charged for good, beside those of real requests: use a table
+or a database of their own.
+
+With --decisions a line is written for each request and rule that covers it (for a denied request, for the
+denying rule alone), with tabs between Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in
+nanoseconds (0 if allowed, -1 for never). A shadow rule (mode: shadow) has lines of its own verdicts.
+The file appears when the replay has succeeded. With --decisions - they go to standard output and the
+totals to standard error.`,
+		Example: `  slidegate replay access.log.gz --rules rules.yaml
+  slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
+  slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
+  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1`,
+		Args: positional(1, -1, "at least one log, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd, &f, args) },
+	}
+	f.add(cmd, memoryStore)
+	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
+	cmd.Flags().StringVar(&f.speed, "speed", "", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)")
+	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
+	where, err := f.locations(cmd)
+	if err != nil {
+		return err
+	}
+	o := operator.ReplayOptions{}
+	if o.Speed, err = parseSpeed(cmd, f.speed); err != nil {
+		return err
+	}
+	if o.Logs, err = c.logs(cmd, f.format, paths); err != nil {
+		return err
+	}
+	session, err := operator.OpenReplay(cmd.Context(), where, c)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	out, err := outfile.Create(f.decisions, c.stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Abandon()
+	o.Decisions = out.W
+	report, err := session.Replay(cmd.Context(), &o, c)
+	// The totals are of use even if the replay did not get to its end.
+	if printed := c.printReplay(f, report); err == nil {
+		err = printed
+	}
+	if err == nil {
+		err = out.Commit()
+	}
+	return err
+}
+
+// parseSpeed reads --speed; 0 if it was not given.
+func parseSpeed(cmd *cobra.Command, given string) (float64, error) {
+	if given == "" {
+		return 0, nil
+	}
+	speed, err := strconv.ParseFloat(given, 64)
+	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
+		return 0, usagef(cmd, "--speed %s: want a number above 0", given)
+	}
+	return speed, nil
+}
+
+// logs fails for a file that does not exist, but opens nothing yet.
+func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.Log, error) {
+	given, ok := replay.ParseFormat(format)
+	if format != "" && !ok {
+		return nil, usagef(cmd, "--format %s: want clf, jsonl or csv", format)
+	}
+	logs := make([]replay.Log, 0, len(paths))
+	for _, path := range paths {
+		f := given
+		if format == "" {
+			f = replay.FormatOf(path)
+		}
+		if path == "-" {
+			logs = append(logs, replay.Stream("standard input", c.stdin, f))
+			continue
+		}
+		log, err := replay.File(path, f)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+func (c *cli) printReplay(f *replayFlags, r *operator.ReplayReport) error {
+	w := c.stdout
+	if f.decisions == "-" {
+		w = c.stderr
+	}
+	if f.json {
+		return printJSON(w, r)
+	}
+	colours := term.ColoursFor(w)
+	p := &term.Printer{W: w}
+	p.Table("lrrl", replayTotals(r, colours))
+	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, colours))
+	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, colours))
+	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, replayCandidates(r))
+	var keys [][]string
+	for _, k := range r.TopDenied {
+		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, k.Key})
+	}
+	p.Section("rll", []string{"denied", "rule", "key"}, keys)
+	if r.Writes != nil {
+		p.Line("")
+		p.Line("DynamoDB: %s, %s (%s and %s per request)", text.Plural(*r.Writes, "write"), text.Plural(*r.Reads, "read"),
+			term.Per(*r.Writes, r.Requests), term.Per(*r.Reads, r.Requests))
+	}
+	return p.Err
+}
+
+func replayTotals(r *operator.ReplayReport, colours term.Colours) [][]string {
+	row := func(name string, n int64, meaning string) []string {
+		return []string{name, text.Thousands(n), term.Percent(n, r.Requests), meaning}
+	}
+	span := fmt.Sprintf("%s of traffic in %s", term.Brief(r.Span), term.Brief(operator.Seconds(r.Elapsed)))
+	rows := [][]string{
+		{"requests", text.Thousands(r.Requests), "", span},
+		row("allowed", r.Allowed, colours.Green(term.Bar(r.Allowed, r.Requests))),
+		row("denied", r.Denied, colours.Red(term.Bar(r.Denied, r.Requests))),
+	}
+	for _, one := range []struct {
+		name    string
+		n       int64
+		meaning string
+	}{
+		{"exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits"},
+		{"banned", r.Banned, "denied by deny or an override, whatever the limits say"},
+		{"would deny", r.WouldDeny, "allowed: a shadow rule would have denied them"},
+		{"delayed", r.Delayed, "allowed after a wait for their turn"},
+		{"degraded", r.Degraded, "decided by on_error: the store failed"},
+	} {
+		if one.n > 0 {
+			rows = append(rows, row(one.name, one.n, one.meaning))
+		}
+	}
+	if r.Skipped > 0 {
+		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})
+	}
+	return rows
+}
+
+func replayRules(r *operator.ReplayReport, mode rules.Mode, colours term.Colours) (rows [][]string) {
+	for _, rule := range r.RulesInOrder {
+		if rule.Mode != mode {
+			continue
+		}
+		denied := rule.Denied + rule.WouldDeny // one of them is 0
+		all := rule.Allowed + denied
+		rows = append(rows, []string{
+			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), term.Percent(denied, all), colours.Red(term.Bar(denied, all)),
+		})
+	}
+	return rows
+}
+
+func replayCandidates(r *operator.ReplayReport) (rows [][]string) {
+	for _, c := range r.CandidatesInOrder {
+		rows = append(rows, []string{c.Limit, text.Thousands(c.WouldDeny), text.Thousands(c.WouldAllow), ""})
+	}
+	return rows
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+type resetFlags struct {
+	locationFlags
+	callerFlags
+	noteFlags
+	json bool
+}
+
+func (c *cli) resetCommand() *cobra.Command {
+	var f resetFlags
+	cmd := &cobra.Command{
+		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
+		Short: "Empty a key's counter",
+		Long: `Reset deletes what a rule has counted for a key: its next request finds an empty counter, in every process
+within ten seconds, or with Redis at once. A window that was full is empty after it.
+
+A key whose override has limits of its own has a counter of its own: Reset empties that one. If months begin
+on a day that the caller's token names, give the claim.
+
+If the rules are in a table, its history records the reset.`,
+		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
+		Args:              positional(2, 2, "a rule and a key"),
+		ValidArgsFunction: inTurn(f.ruleNames(), f.counterKeys(func(args []string) string { return args[0] })),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.reset(cmd, &f, args[0], args[1]) },
+	}
+	f.locationFlags.add(cmd, "")
+	f.callerFlags.add(cmd)
+	cmd.Flags().StringVar(&f.why, "why", "", "why: a `TEXT` for the history")
+	cmd.Flags().StringVar(&f.who, "who", "", "the `NAME` of who resets it (default: the user of this system)")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+// resetNote returns what the history is to say. Only rules in a table have one.
+func (f *resetFlags) resetNote(cmd *cobra.Command) (note ruletable.Note, err error) {
+	where, err := f.rulesLocation(cmd)
+	switch {
+	case err != nil:
+		return note, err
+	case where.RulesTable != "":
+		return f.optionalNote(cmd, time.Now())
+	case f.who != "" || f.why != "":
+		err = usagef(cmd, "--who and --why are for the history of a table, and --rules is a file: leave them out")
+	}
+	return note, err
+}
+
+func (c *cli) reset(cmd *cobra.Command, f *resetFlags, rule, key string) error {
+	note, err := f.resetNote(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := keyOptions(cmd, &f.locationFlags, &f.callerFlags, rule, key)
+	if err != nil {
+		return err
+	}
+	r, err := operator.Reset(cmd.Context(), o, note, c)
+	if err != nil {
+		return err
+	}
+	return c.report(f.json, r, func(p *term.Printer, _ term.Colours) {
+		p.Line("reset counter %s of rule %s", r.Key, r.Rule)
+	})
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+type applyFlags struct {
+	locationFlags
+	trafficFlags
+	noteFlags
+	dry, json bool
+}
+
+func (c *cli) applyCommand() *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply FILE --rules dynamodb://TABLE",
+		Short: "Publish a rules file",
+		Long: `Apply checks a rules file, shows what it changes as diff does, and publishes it to the rules table as a new
+version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
+If somebody else publishes after the changes were worked out, nothing changes and apply says so.
+
+Overrides set by command stay as they are; those that do not fit the new rules are listed. With --against it
+also says how recorded requests would have fared, as diff does.`,
+		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
+  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
+		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.apply(cmd, &f, args[0]) },
+	}
+	f.addRules(cmd)
+	f.trafficFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
+	cmd.Flags().StringVar(&f.why, "why", "", "why the rules change: a `TEXT` for the history")
+	cmd.Flags().StringVar(&f.who, "who", "", "the `NAME` of who changes them (default: the user of this system)")
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
+	table, err := f.rulesTable(cmd, "rules are published to a dynamodb://TABLE")
+	if err != nil {
+		return err
+	}
+	note, err := f.optionalNote(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	traffic, err := f.traffic(c, cmd)
+	if err != nil {
+		return err
+	}
+	p, err := operator.PrepareApply(cmd.Context(), file, table, traffic)
+	if err != nil {
+		return err
+	}
+	return c.publish(cmd.Context(), p, note, publishing{name: file, dry: f.dry, json: f.json, print: func(out *term.Printer) {
+		if f.dry {
+			out.Line("nothing was published: --dry-run")
+		} else {
+			out.Line("%s is version %d of table %s and in force", file, p.Report.Version, table)
+		}
+	}})
+}
+
+// publishing says how to show a change of the version in force.
+type publishing struct {
+	name      string // of the new rules
+	dry, json bool
+	print     func(*term.Printer) // what was done
+}
+
+// publish shows what changes, puts the version in force, and says so.
+func (c *cli) publish(ctx context.Context, p *operator.Publication, note ruletable.Note, how publishing) error {
+	out, colours := c.printer()
+	if !how.json {
+		printChanges(out, &p.Report.ChangeReport, how.name, colours)
+		if out.Err != nil {
+			return out.Err // nothing is published that could not be shown
+		}
+	}
+	if !how.dry {
+		note.When = time.Now()
+		if err := p.Publish(ctx, note); err != nil {
+			return err
+		}
+	}
+	if how.json {
+		return printJSON(c.stdout, p.Report)
+	}
+	out.Line("")
+	how.print(out)
+	return out.Err
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+type diffFlags struct {
+	locationFlags
+	trafficFlags
+	json bool
+}
+
+func (c *cli) diffCommand() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
+		Short: "Say what a rules file would change",
+		Long: `Diff says what a rules file changes about the rules in force, or about another file: what they mean, not how they
+are written. It says whether the counters of each changed rule keep their windows or are reset and, for a
+table, which overrides set by command do not fit the new rules.
+
+With --against it also sends a recorded log through both, each on its own counters, and says how many
+requests would have fared otherwise. Windows follow the log's clock. Overrides apply as a publish would find
+them now, those set by command too: one in force, or a grant, for the whole log; one that has ended not at
+all. Each key that has requests is looked up once. If an override cannot be read, there is no comparison.`,
+		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
+  slidegate rules diff new.yaml --rules old.yaml
+  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
+		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.diff(cmd, &f, args[0]) },
+	}
+	f.addRules(cmd)
+	f.trafficFlags.add(cmd)
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+// trafficFlags name recorded traffic that shows what new rules would change.
+type trafficFlags struct {
+	logs   []string
+	format string
+}
+
+func (f *trafficFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
+	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
+}
+
+// traffic returns the logs to compare by; none if there is no such flag.
+func (f *trafficFlags) traffic(c *cli, cmd *cobra.Command) (*operator.Traffic, error) {
+	if f.format != "" && len(f.logs) == 0 {
+		return nil, usagef(cmd, "--format says what the logs of --against hold: name one, or leave it out")
+	}
+	logs, err := c.logs(cmd, f.format, f.logs)
+	return &operator.Traffic{Logs: logs, Listener: c}, err
+}
+
+func (c *cli) diff(cmd *cobra.Command, f *diffFlags, file string) error {
+	where, err := f.rulesLocation(cmd)
+	if err != nil {
+		return err
+	}
+	traffic, err := f.traffic(c, cmd)
+	if err != nil {
+		return err
+	}
+	r, err := operator.Diff(cmd.Context(), file, where, traffic)
+	if err != nil {
+		return err
+	}
+	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) { printChanges(p, r, file, colours) })
+}
+
+// printChanges prints what new rules change. name is that of the new rules.
+func printChanges(p *term.Printer, r *operator.ChangeReport, name string, colours term.Colours) {
+	switch {
+	case r.Invalid != nil:
+		p.Line("%s is not valid here, so what %s changes is not known: %v", r.Baseline, name, r.Invalid)
+	case len(r.Changes) == 0:
+		p.Line("%s means the same as %s", name, r.Baseline)
+	default:
+		p.Line("%s changes %s:", name, r.Baseline)
+	}
+	for _, change := range r.Changes {
+		line := change.String()
+		switch {
+		case change.Kind == rules.Added:
+			line = colours.Green(line)
+		case change.Kind == rules.Removed, change.Afresh:
+			line = colours.Red(line)
+		}
+		p.Line("  %s", line)
+	}
+	if r.Misfits != nil {
+		printStale(p, r.Misfits)
+	}
+	if r.Against != nil {
+		printComparison(p, r.Against, colours)
+	}
+}
+
+func printStale(p *term.Printer, r *operator.StaleReport) {
+	var rows [][]string
+	for _, one := range r.Overrides {
+		rows = append(rows, []string{one.Rule, text.Printable(one.Key), one.Reason})
+	}
+	if more := r.Count - len(r.Overrides); more > 0 {
+		rows = append(rows, []string{"", "and " + text.Thousands(more) + " more", ""})
+	}
+	p.Section("lll", []string{"rule", "override that does not fit", "because"}, rows)
+	for _, rule := range r.Unread {
+		p.Line("rule %s has more than %s overrides: the others were not checked", rule, text.Thousands(operator.StaleRead))
+	}
+}
+
+func printComparison(p *term.Printer, r *operator.ComparisonReport, colours term.Colours) {
+	p.Line("")
+	p.Line("of %s in %s of traffic:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span))
+	p.Table("lrrl", [][]string{
+		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), colours.Red(term.Bar(r.ToDenied, r.Requests))},
+		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), colours.Green(term.Bar(r.ToAllowed, r.Requests))},
+	})
+	var ruleRows, keyRows [][]string
+	for _, one := range r.Rules {
+		ruleRows = append(ruleRows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule})
+	}
+	for _, one := range r.Keys {
+		keyRows = append(keyRows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule, one.Key})
+	}
+	p.Section("rrl", []string{"now denied", "now allowed", "rule"}, ruleRows)
+	p.Section("rrll", []string{"now denied", "now allowed", "rule", "key"}, keyRows)
+}

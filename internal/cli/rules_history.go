@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+func (c *cli) historyCommand() *cobra.Command {
+	var f tableFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "history --rules dynamodb://TABLE",
+		Short: "Show who changed what, and why",
+		Long: `History shows every change of a rules table, the newest first: versions published and rolled back, overrides set,
+deleted and imported, grants, and counters reset.`,
+		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
+  slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
+		Args:              noArguments,
+		ValidArgsFunction: nothing,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return c.history(cmd, &f, limit) },
+	}
+	f.add(cmd)
+	limitFlag(cmd, &limit, "changes", 20)
+	return cmd
+}
+
+func (c *cli) history(cmd *cobra.Command, f *tableFlags, limit int) error {
+	if err := checkLimit(cmd, limit); err != nil {
+		return err
+	}
+	table, err := f.open(cmd)
+	if err != nil {
+		return err
+	}
+	events, err := table.Events(cmd.Context(), limit)
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 && !f.json {
+		c.Note("nothing has been changed in %s", f.rules)
+		return nil
+	}
+	report := struct {
+		Events []operator.EventReport `json:"events"`
+	}{events}
+	return c.report(f.json, report, func(p *term.Printer, _ term.Colours) {
+		rows := [][]string{{"when", "who", "what", "why"}}
+		for i := range events {
+			e := &events[i]
+			rows = append(rows, []string{text.Stamp(e.When), text.Printable(e.Who), text.Printable(eventText(e)), text.Printable(e.Why)})
+		}
+		p.Table("llll", rows)
+	})
+}
+
+// eventText says what was changed.
+func eventText(e *operator.EventReport) string {
+	switch e.Kind {
+	case ruletable.Published:
+		return fmt.Sprintf("version %d published%s", e.To, after(e.From))
+	case ruletable.RolledBack:
+		return fmt.Sprintf("version %d in force again%s", e.To, after(e.From))
+	case ruletable.OverrideSet:
+		return fmt.Sprintf("%s %s: %s%s", e.Rule, e.Key, e.After, beforeText(e))
+	case ruletable.OverrideDeleted:
+		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, beforeText(e))
+	case ruletable.Granted:
+		if e.Grant != nil {
+			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key, grantText(&operator.GrantedUnits{Add: e.Grant.Add, Until: e.Grant.Until}))
+		}
+	case ruletable.CounterReset:
+		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
+	case ruletable.OverridesImported:
+		if e.Failure != "" {
+			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total), e.Failure)
+		}
+		return fmt.Sprintf("%s: %s imported", e.Rule, text.Plural(e.Written, "override"))
+	}
+	return string(e.Kind)
+}
+
+func after(version int64) string {
+	if version == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %d", version)
+}
+
+// beforeText says what the change has replaced.
+func beforeText(e *operator.EventReport) string {
+	var before []string
+	if e.Before != "" {
+		before = append(before, e.Before)
+	}
+	for i := range e.Grants {
+		before = append(before, grantText(&e.Grants[i]))
+	}
+	if before == nil {
+		return ""
+	}
+	return ", before: " + strings.Join(before, ", ")
+}
+
+func grantText(g *operator.GrantedUnits) string {
+	return strings.TrimSpace("+"+text.Thousands(g.Add)+" "+g.Limit) + " until " + text.Stamp(g.Until)
+}

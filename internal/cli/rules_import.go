@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/operator/convert"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+const (
+	envoyFormat      = "envoy"
+	usagePlansFormat = "usage-plans"
+)
+
+type rulesImportFlags struct {
+	format, output, overrides string
+	sources, keys             []string
+	json                      bool
+}
+
+func (c *cli) rulesImportCommand() *cobra.Command {
+	var f rulesImportFlags
+	cmd := &cobra.Command{
+		Use:   "import --format envoy|usage-plans FILE...",
+		Short: "Make rules of another limiter's configuration",
+		Long: `Import prints a rules file that says what another limiter's files say. What rules cannot say, or say with
+another meaning, is listed on standard error: read it, and look at the rules, before you publish them.
+
+Formats:
+  envoy        descriptor files of envoyproxy/ratelimit. What a descriptor's key stands for is in the proxy's
+               configuration: --map says it, as a source of keys (jwt.sub, header.x-user, path, any)
+  usage-plans  what aws apigateway get-usage-plans prints, and by --keys, for each plan, what
+               aws apigateway get-usage-plan-keys prints: those become overrides of plan`,
+		Example: `  slidegate rules import --format envoy limits.yaml --map user_id=jwt.sub --output rules.yaml
+  slidegate rules import --format envoy a.yaml b.yaml --map generic_key:login=path:/v1/login
+  slidegate rules import --format usage-plans plans.json --keys pro=pro-keys.json --overrides plans.jsonl --output rules.yaml`,
+		Args:              positional(1, -1, "at least one file"),
+		ValidArgsFunction: filesOf("yaml", "yml", "json"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.importRules(cmd, &f, args) },
+	}
+	cmd.Flags().StringVar(&f.format, "format", "", "the `FORMAT` of the files: envoy or usage-plans (required)")
+	cmd.Flags().StringArrayVar(&f.sources, "map", nil, "what a descriptor's key stands for, `KEY=SOURCE`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
+	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")
+	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides of plan to a `FILE`, for slidegate overrides import plan")
+	jsonFlag(cmd, &f.json)
+	complete(cmd, "format", oneOf(envoyFormat, usagePlansFormat))
+	return cmd
+}
+
+func (c *cli) importRules(cmd *cobra.Command, f *rulesImportFlags, paths []string) error {
+	r, err := f.convert(cmd, paths)
+	if err != nil {
+		return err
+	}
+	for _, l := range r.Lost {
+		c.Note("lost: %s", text.Printable(l.String()))
+	}
+	if n := len(r.Overrides); n > 0 && f.overrides == "" && !f.json {
+		return usagef(cmd, "--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
+	}
+	if f.overrides != "" {
+		lines, err := r.OverrideLines()
+		if err != nil {
+			return err
+		}
+		if err := outfile.Write(f.overrides, c.stdout, lines); err != nil {
+			return err
+		}
+	}
+	if !f.json || f.output != "" {
+		if err := outfile.Write(f.output, c.stdout, []byte(r.Document)); err != nil || !f.json {
+			return err
+		}
+	}
+	return printJSON(c.stdout, r)
+}
+
+func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert.Report, error) {
+	switch {
+	case f.format == "":
+		return nil, usagef(cmd, "--format is missing: envoy or usage-plans")
+	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
+		return nil, usagef(cmd, "--keys and --overrides are for usage plans")
+	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
+		return nil, usagef(cmd, "usage plans are one file, and --map is for envoy")
+	case f.format != envoyFormat && f.format != usagePlansFormat:
+		return nil, usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
+	}
+	if f.format == envoyFormat {
+		sources, err := imports.ParseSources(f.sources)
+		if err != nil {
+			return nil, usagef(cmd, "--map: %w", err)
+		}
+		return convert.Envoy(sources, paths)
+	}
+	var plans []convert.PlanFile
+	for _, pair := range f.keys {
+		plan, path, ok := strings.Cut(pair, "=")
+		if !ok || plan == "" || path == "" {
+			return nil, usagef(cmd, "--keys %s: want PLAN=FILE, the plan by its id or name", pair)
+		}
+		plans = append(plans, convert.PlanFile{Plan: plan, File: path})
+	}
+	return convert.UsagePlans(paths[0], plans)
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+type rollbackFlags struct {
+	tableFlags
+	noteFlags
+	trafficFlags
+	dry bool
+}
+
+func (c *cli) rollbackCommand() *cobra.Command {
+	var f rollbackFlags
+	cmd := &cobra.Command{
+		Use:   "rollback VERSION --why TEXT --rules dynamodb://TABLE",
+		Short: "Put an earlier version in force again",
+		Long: `Rollback shows what a published version changes, as diff does, and puts it in force again, within ten seconds
+everywhere. Nothing is lost: the version that was in force stays listed, and can be put in force again the same
+way. If somebody else publishes after the changes were worked out, nothing changes and rollback says so.
+
+Overrides set by command stay as they are; those that do not fit are listed. With --against it also says how
+recorded requests would have fared, as diff does.`,
+		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
+  slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
+		Args: positional(1, 1, "one version"), ValidArgsFunction: inTurn(f.versions()),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.rollback(cmd, &f, args[0]) },
+	}
+	f.tableFlags.add(cmd)
+	f.noteFlags.add(cmd)
+	f.trafficFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and put nothing in force")
+	return cmd
+}
+
+func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) error {
+	to, err := parseVersion(cmd, version)
+	if err != nil {
+		return err
+	}
+	var note ruletable.Note
+	if !f.dry { // a dry run needs no reason
+		if note, err = f.note(cmd, time.Now()); err != nil {
+			return err
+		}
+	}
+	traffic, err := f.traffic(c, cmd)
+	if err != nil {
+		return err
+	}
+	table, err := f.open(cmd)
+	if err != nil {
+		return err
+	}
+	p, err := operator.PrepareRollback(cmd.Context(), table, to, traffic)
+	if err != nil {
+		return err
+	}
+	return c.publish(cmd.Context(), p, note, publishing{name: fmt.Sprintf("version %d", to), dry: f.dry, json: f.json, print: func(out *term.Printer) {
+		if f.dry {
+			out.Line("nothing was put in force: --dry-run")
+		} else {
+			out.Line("version %d is in force again%s", to, after(p.Report.From))
+		}
+	}})
+}
+
+func parseVersion(cmd *cobra.Command, given string) (int64, error) {
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < 1 {
+		return 0, usagef(cmd, "%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
+	}
+	return n, nil
+}

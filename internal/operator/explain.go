@@ -1,0 +1,257 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// ExplainReport says what the rules make of one request.
+type ExplainReport struct {
+	Method   string        `json:"method"`
+	Path     string        `json:"path"`
+	Route    string        `json:"route,omitempty"`
+	Stage    string        `json:"stage,omitempty"`
+	Client   string        `json:"client"`         // the address that keys hold; empty if it is not known
+	Peer     string        `json:"peer,omitempty"` // who calls the gateway, if that is a proxy
+	Caller   string        `json:"caller"`         // anonymous, known or rejected
+	Plan     *PlanReport   `json:"plan"`           // null if the rules have no plans
+	At       time.Time     `json:"at"`
+	Counters string        `json:"counters"` // the store; empty if they were taken to be empty
+	Outcome  OutcomeReport `json:"outcome"`
+	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request
+	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before they are asked
+}
+
+// PlanReport describes the caller's plan.
+type PlanReport struct {
+	Name     string          `json:"name"` // empty for none
+	Why      string          `json:"why"`
+	Key      string          `json:"override_key,omitempty"`
+	Override *OverrideReport `json:"override,omitempty"`
+	Error    string          `json:"error,omitempty"`  // the override in the table cannot be read; limiters go on without it
+	Misfit   bool            `json:"misfit,omitempty"` // part of the override was left out
+}
+
+// OutcomeReport is the decision about the request.
+type OutcomeReport struct {
+	Allowed    bool    `json:"allowed"`
+	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched or exempt
+	Why        string  `json:"why,omitempty"`
+	By         string  `json:"by,omitempty"`  // the limit that denies it, as clients know it
+	RetryAfter float64 `json:"retry_after_s"` // 0 if allowed, -1 for never
+	Delay      float64 `json:"delay_s"`       // until its turn in a leaky bucket
+}
+
+// RuleVerdict is what one rule makes of the request.
+type RuleVerdict struct {
+	Rule        string            `json:"rule"`
+	Mode        string            `json:"mode"`
+	Covers      bool              `json:"covers"`
+	Why         string            `json:"why,omitempty"` // it does not
+	Key         string            `json:"key,omitempty"`
+	OverrideKey string            `json:"override_key,omitempty"`
+	Override    *OverrideReport   `json:"override,omitempty"`
+	Error       string            `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
+	OnError     string            `json:"on_error,omitempty"` // only with Error
+	Plan        string            `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
+	Misfit      bool              `json:"misfit,omitempty"`   // part of the override was left out
+	Verdict     string            `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
+	Counter     string            `json:"counter,omitempty"`
+	Limits      []LimitEvaluation `json:"limits,omitempty"`
+}
+
+// LimitEvaluation is a limit and what it says of the request.
+type LimitEvaluation struct {
+	UsageReport
+	Candidate int64 `json:"candidate_capacity,omitempty"`
+}
+
+// ExplainOptions describe a request to explain.
+type ExplainOptions struct {
+	Locations Locations
+	Request   *rules.Request
+	At        time.Time // the moment to decide at; the zero value for now
+}
+
+// Explain says what every rule makes of a request. It charges nothing.
+func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
+	s, err := openQuietly(ctx, o.Locations, app.ParseRules)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	store, now := s.countersAt(o.At)
+	lookup := s.lookup(now)
+	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{peeker: store, found: map[string]limit.Verdict{}}}
+	report, err := x.explain(ctx, o.Request)
+	if err == nil && !s.InMemory() {
+		report.Counters = s.StoreName()
+	}
+	return report, err
+}
+
+// explainer explains requests by rules, overrides and counters.
+type explainer struct {
+	set      *rules.Set
+	lookup   *overrideLookup
+	resolver *engine.Resolver
+	store    *peekStore
+}
+
+func (x *explainer) explain(ctx context.Context, req *rules.Request) (*ExplainReport, error) {
+	asked := *req // the engine reads the client's address itself
+	report := x.request(req)
+	plan := x.resolver.Plan(ctx, req)
+	var err error
+	if report.Plan, err = x.plan(req, &plan); err != nil {
+		return nil, err
+	}
+	why, decided := x.set.WhyBanned(req)
+	if !decided {
+		why, decided = x.set.WhySkipped(req)
+	}
+	if !decided {
+		report.Remark, why = why, ""
+	}
+	if !decided && !plan.Denied {
+		for _, r := range x.set.Rules {
+			one, err := x.rule(ctx, r, req, plan.Name)
+			if err != nil {
+				return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+			}
+			report.Rules = append(report.Rules, one)
+		}
+	}
+	d, err := x.decide(ctx, &asked)
+	if err != nil {
+		return nil, err
+	}
+	report.conclude(d, x.set, plan.Denied, why)
+	return report, nil
+}
+
+// request says who asks, and reads the client's address as the rules say.
+func (x *explainer) request(req *rules.Request) *ExplainReport {
+	report := &ExplainReport{
+		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller(), At: x.lookup.now.UTC(), Rules: []RuleVerdict{},
+	}
+	peer := req.IP
+	if x.set.Locate(req); req.IP.IsValid() {
+		report.Client = req.IP.String()
+	}
+	if peer != req.IP {
+		report.Peer = peer.String()
+	}
+	return report
+}
+
+// plan describes the caller's plan; nil if the rules have none.
+func (x *explainer) plan(req *rules.Request, plan *engine.Plan) (report *PlanReport, err error) {
+	why := x.set.WhyPlan(req)
+	if why == "" && plan.Key == "" {
+		return nil, nil
+	}
+	report = &PlanReport{
+		Name: plan.Name, Why: why, Key: plan.Key, Misfit: plan.Stale, Override: x.lookup.report(rules.PlanOverrides, plan.Key, plan.Override),
+	}
+	report.Error, err = unreadable(plan.Err)
+	return report, err
+}
+
+// rule says what a rule makes of the request.
+func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request, plan string) (report RuleVerdict, err error) {
+	report = RuleVerdict{Rule: r.Name, Mode: r.Mode.String()}
+	if report.Why, report.Covers = r.Why(req); !report.Covers {
+		return report, nil
+	}
+	res := x.resolver.Resolve(ctx, r, req, plan)
+	if report.Error, err = unreadable(res.Err); err != nil {
+		return report, err
+	}
+	if report.Error != "" {
+		report.OnError = r.OnError.String()
+	}
+	report.Key, report.OverrideKey, report.Misfit = res.Key, res.OverrideKey, res.Terms.Misfit
+	report.Override = x.lookup.report(r.Name, res.OverrideKey, res.Override)
+	if _, ok := r.PlanLimits(plan); ok {
+		report.Plan = plan
+	}
+	if report.Verdict = bypassNames[res.Bypass()]; report.Verdict != "" {
+		return report, nil
+	}
+	return report, x.peek(ctx, &res, &report)
+}
+
+// unreadable returns what to report of an override that cannot be read, and any
+// other error as it is.
+func unreadable(err error) (report string, other error) {
+	if errors.Is(err, ruletable.ErrUnreadable) {
+		return strings.ReplaceAll(err.Error(), "\n", "; "), nil
+	}
+	return "", err
+}
+
+// peek asks the rule's counter what the request would get.
+func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *RuleVerdict) error {
+	var v limit.Verdict
+	report.Counter = res.Charge.Key
+	if err := x.store.Charge(ctx, x.lookup.now, &res.Charge, &v); err != nil {
+		return err
+	}
+	report.Verdict = "denied"
+	if v.Allowed {
+		report.Verdict = "allowed"
+	}
+	for i := range res.Terms.Limits {
+		candidate, _ := res.Terms.Candidate(i)
+		usage := reportUsage(&res.Terms.Limits[i], res.Charge.Costs[i], &v.Limits[i])
+		report.Limits = append(report.Limits, LimitEvaluation{usage, candidate})
+	}
+	return nil
+}
+
+// conclude adds the decision. why is the reason of a ban or a skip.
+func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies bool, why string) {
+	r.Outcome = OutcomeReport{Allowed: d.Allowed, Reason: d.Reason.String(), Delay: d.Delay.Seconds()}
+	o := &r.Outcome
+	switch {
+	case why != "":
+		o.Why = why
+	case d.Reason == engine.Banned:
+		o.Why = r.refusal(planDenies)
+	case d.Reason == engine.Unmatched:
+		o.Why = fmt.Sprintf("no rule covers it, and unmatched is %s", set.Unmatched)
+	case d.Reason == engine.Exempt:
+		o.Why = "every rule that covers it is lifted by a plan or an override"
+	case !d.Allowed:
+		v := &d.Verdicts[0]
+		o.By, o.RetryAfter = v.Rule.Name, retrySeconds(v.RetryAfter)
+		if tight, i := d.Tightest(); tight != nil {
+			o.By = tight.PolicyName(i)
+		}
+	}
+}
+
+// refusal says which override denies the request.
+func (r *ExplainReport) refusal(planDenies bool) string {
+	if planDenies {
+		return fmt.Sprintf("the override of the plan for %s denies it%s", r.Plan.Key, Because(r.Plan.Override.Why))
+	}
+	for _, one := range r.Rules {
+		if one.Verdict == bypassNames[engine.Refused] && one.Mode == rules.Enforce.String() {
+			return fmt.Sprintf("the override of rule %s for %s denies it%s", one.Rule, one.OverrideKey, Because(one.Override.Why))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// TestExplainAgreesWithTheEngine has the words of explain, for requests and counters of all kinds, say what the engine then
+// does.
+func TestExplainAgreesWithTheEngine(t *testing.T) {
+	document, err := os.ReadFile("../cli/testdata/business.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		set, err := rules.Parse("business.yaml", document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, store := time.Unix(1_800_000_000, 0), memory.New(0)
+		decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: store, Recorder: discard{}})
+		for range rapid.SampledFrom([]int{0, 1, 3, 12}).Draw(t, "earlier") {
+			req := drawRequest(t)
+			if _, err := decide.Decide(context.Background(), now, &req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := drawRequest(t)
+		report := explained(t, set, store, asked, now)
+		d, err := decide.Decide(context.Background(), now, &asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Outcome; got.Allowed != d.Allowed || got.Reason != d.Reason.String() || (got.Why == "") != (d.Reason == engine.Limited) {
+			t.Errorf("explained as %+v, and decided %+v", got, d)
+		}
+		if report.Client != asked.IP.String() { // which the engine has read
+			t.Errorf("the client is %v; explained as %s", asked.IP, report.Client)
+		}
+		wantVerdicts(t, report, d)
+	})
+}
+
+func explained(t *rapid.T, set *rules.Set, store peeker, req rules.Request, now time.Time) *ExplainReport {
+	lookup := newLookup(set, nil, now)
+	x := explainer{set, lookup, lookup.resolver(), &peekStore{peeker: store, found: map[string]limit.Verdict{}}}
+	report, err := x.explain(context.Background(), &req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// wantVerdicts compares what was said of each rule with what it did.
+func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
+	for _, v := range append(d.Verdicts, d.Shadows...) {
+		var found *RuleVerdict
+		for i := range report.Rules {
+			if report.Rules[i].Rule == v.Rule.Name {
+				found = &report.Rules[i]
+			}
+		}
+		if found == nil || !found.Covers || found.Key != v.Key {
+			t.Errorf("rule %s counted it by %s; explained as %+v", v.Rule.Name, v.Key, found)
+			continue
+		}
+		if d.Reason == engine.Limited && (found.Verdict == "allowed") != v.Allowed {
+			t.Errorf("rule %s allowed it: %t; explained as %s", v.Rule.Name, v.Allowed, found.Verdict)
+		}
+		if v.Terms.Denied {
+			continue
+		}
+		if want := v.Rule.Item(v.Key, &v.Terms); found.Counter != want || len(found.Limits) != len(v.Terms.Limits) {
+			t.Errorf("rule %s counted it in %s by %d limits; explained as %+v", v.Rule.Name, want, len(v.Terms.Limits), found)
+			continue
+		}
+		for i, l := range found.Limits {
+			candidate, _ := v.Terms.Candidate(i)
+			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.Candidate != candidate {
+				t.Errorf("rule %s: limit %+v, cost %d; explained as %+v", v.Rule.Name, v.Terms.Limits[i], v.Terms.Costs[i], l)
+			}
+			if !v.Allowed && l.Remaining != v.Limits[i].Remaining {
+				t.Errorf("rule %s has %d left; explained as %d", v.Rule.Name, v.Limits[i].Remaining, l.Remaining)
+			}
+		}
+	}
+	if !d.Allowed && d.Reason == engine.Limited && report.Outcome.By == "" {
+		t.Errorf("denied, and nobody is named: %+v", report.Outcome)
+	}
+}
+
+func drawRequest(t *rapid.T) rules.Request {
+	pick := func(what string, values ...string) string { return rapid.SampledFrom(values).Draw(t, what) }
+	r := rules.Request{
+		Method: pick("method", "GET", "POST", "OPTIONS"),
+		Path:   pick("path", "/v1/chat", "/v1/export", "/v1/hooks/x", "/v1/search", "/health", "/v2"),
+		IP:     netip.MustParseAddr(pick("ip", "203.0.113.9", "198.51.100.7")),
+		APIKey: pick("apikey", "", "k"),
+	}
+	r.Headers = map[string][]string{}
+	if tokens := pick("tokens", "", "700", "9000", "lots"); tokens != "" {
+		r.Headers["x-tokens"] = []string{tokens}
+	}
+	if forwarded := pick("forwarded", "", "192.0.2.1", "198.51.100.7, 192.0.2.1", "192.0.2.1, 203.0.113.9"); forwarded != "" {
+		r.Headers["X-Forwarded-For"] = []string{forwarded}
+	}
+	if sub := pick("sub", "", "7", "777", "778", "auth0|666", "241531"); sub != "" {
+		r.Claims = map[string]any{"sub": sub, "plan": pick("plan", "", "pro", "enterprise"), "tenant": pick("tenant", "acme", "probe", "slow", "t")}
+	}
+	r.Rejected = rapid.IntRange(0, 9).Draw(t, "rejected") == 0
+	return r
+}

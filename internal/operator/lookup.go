@@ -1,0 +1,112 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// overrideLookup reads the overrides that operators have set by command, each
+// key once, by a consistent read. It is an engine.OverrideSource for commands
+// that show the table as it is; limiters use a cache instead.
+type overrideLookup struct {
+	set   *rules.Set
+	table *ruletable.Table // nil if the rules are in a file: then there are none
+	now   time.Time
+	found map[[2]string]storedOverride
+}
+
+// storedOverride is what the table has for one key; the zero value for nothing.
+type storedOverride struct {
+	item   *ruletable.Override
+	parsed *rules.Override
+	err    error // ErrUnreadable: the item cannot be read
+}
+
+func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideLookup {
+	return &overrideLookup{set: set, table: table, now: now, found: map[[2]string]storedOverride{}}
+}
+
+// lookup returns the overrides of the session's rules at a moment.
+func (s *Session) lookup(now time.Time) *overrideLookup {
+	var table *ruletable.Table
+	if s.RulesTable != "" {
+		table = ruletable.New(s.client, s.RulesTable)
+	}
+	return newLookup(s.Rules, table, now)
+}
+
+// resolver returns the engine's resolver over these overrides.
+func (l *overrideLookup) resolver() *engine.Resolver {
+	return &engine.Resolver{Set: l.set, Overrides: l, Now: l.now}
+}
+
+// stored returns what the table has for a key. If that cannot be read, the
+// error is ErrUnreadable and the item is returned all the same.
+func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOverride, error) {
+	at := [2]string{rule, key}
+	if found, ok := l.found[at]; ok || l.table == nil {
+		return found, found.err
+	}
+	item, err := l.table.Override(ctx, rule, key)
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+		return storedOverride{}, err
+	}
+	found := storedOverride{item: item, err: err}
+	if item != nil {
+		if found.parsed, err = parseStored(item); err != nil {
+			found.err = fmt.Errorf("%w: %w", ruletable.ErrUnreadable, err)
+		}
+	}
+	l.found[at] = found
+	return found, found.err
+}
+
+// Override implements engine.OverrideSource.
+func (l *overrideLookup) Override(ctx context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
+	found, err := l.stored(ctx, rule, key)
+	return found.parsed, err
+}
+
+// report describes the override that a resolution found for a key; nil for
+// none. One that cannot be read has left the document's to decide.
+func (l *overrideLookup) report(rule, key string, o *rules.Override) *OverrideReport {
+	if o == nil {
+		return nil
+	}
+	found := l.found[[2]string{rule, key}]
+	if found.err != nil {
+		found = storedOverride{}
+	}
+	report := &OverrideReport{From: fromRules}
+	if o == found.parsed {
+		report.From = fromTable
+		report.addNote(&found.item.Note)
+	}
+	report.addTerms(o, l.now)
+	if found.item != nil {
+		report.addGrants(found.item.Grants, l.now)
+	}
+	return report
+}
+
+// overlay returns the override that decides about a key, the table's or the
+// document's, and its report; both nil for none.
+func (l *overrideLookup) overlay(ctx context.Context, rule, key string) (*rules.Override, *OverrideReport, error) {
+	found, err := l.stored(ctx, rule, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := l.set.Overlay(rule, key, found.parsed, l.now)
+	return o, l.report(rule, key, o), nil
+}
+
+// parseStored reads the document of a stored override.
+func parseStored(item *ruletable.Override) (*rules.Override, error) {
+	return item.Parse(fmt.Sprintf("override of rule %s for key %s", item.Rule, item.Key))
+}

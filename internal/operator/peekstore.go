@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// decide has the engine decide the request without charging it.
+func (x *explainer) decide(ctx context.Context, req *rules.Request) (*engine.Decision, error) {
+	return engine.New(engine.Options{
+		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store, Recorder: discard{},
+	}).Decide(ctx, x.lookup.now, req)
+}
+
+// discard records nothing: explain reports failures before it asks the engine.
+type discard struct{}
+
+func (discard) StoreFailed(context.Context, string, string, string, error) {}
+func (discard) Decided(context.Context, time.Time, *engine.Decision)       {}
+func (discard) StaleOverride(context.Context, time.Time, string, string)   {}
+
+// peekStore is a store that charges nothing. Equal charges get equal verdicts.
+type peekStore struct {
+	peeker
+	found map[string]limit.Verdict
+}
+
+// Charge returns what the charge would get.
+func (p *peekStore) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	charge := fmt.Sprint(c.Costs) + c.Key
+	if found, ok := p.found[charge]; ok {
+		*v = found
+		return nil
+	}
+	if err := p.Peek(ctx, now, c, v); err != nil {
+		return err
+	}
+	p.found[charge] = *v
+	return nil
+}
+
+// ChargeAll returns what each charge would get.
+func (p *peekStore) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	for i, c := range cs {
+		if err := p.Charge(ctx, now, c, vs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Denies proves nothing beforehand.
+func (*peekStore) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+
+// Settle has nothing to correct.
+func (*peekStore) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
+	return nil
+}

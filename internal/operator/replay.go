@@ -1,0 +1,155 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+const (
+	// replayDeadline bounds the store's part of a decision. It is generous: no
+	// client waits for the answer.
+	replayDeadline = 3 * time.Second
+	// replayKeys bounds the keys in memory at once: about 1 GB with one limit of a
+	// few slots in use.
+	replayKeys = 4_000_000
+	// replayOverrides bounds the keys whose overrides are kept in memory: about
+	// 200 MB if most have none.
+	replayOverrides = 1_000_000
+)
+
+// OpenReplay opens a session for Replay.
+func OpenReplay(ctx context.Context, where Locations, listener Listener) (*Session, error) {
+	s, err := openQuietly(ctx, where, rules.Parse)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.checkAtomic(); err == nil {
+		WarnAll(listener, s.Rules.Warnings)
+		err = loadSecrets(s.Rules, s.client != nil || s.redis != nil, listener)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	if where.RulesTable != "" {
+		source := recordedOverrides(ruletable.New(s.client, where.RulesTable), listener)
+		s.overrides = replay.Overrides{Source: source, At: time.Now()}
+	}
+	return s, nil
+}
+
+// recordedOverrides returns the overrides set by command for recorded traffic,
+// which needs all of them at one moment: each key is looked up once.
+func recordedOverrides(table *ruletable.Table, listener Listener) engine.OverrideSource {
+	return ruletable.NewOverrideCache(table, ruletable.OverrideCacheOptions{
+		Report: func(err error) { listener.Note("%v", err) }, MaxEntries: replayOverrides,
+	})
+}
+
+// loadSecrets loads the rules' secrets from the environment. The secret of
+// hashed keys must be there if keys are shared or written as hashes: no counter
+// or override would be found without it. The secret by which a proxy is known
+// may be missing, as a log's addresses are mostly those of clients.
+func loadSecrets(set *rules.Set, shared bool, listener Listener) error {
+	if err := set.UnlockAddress(os.LookupEnv); err != nil {
+		listener.Warn("%v; until then clients have the addresses that the log says", err)
+	}
+	err := set.UnlockKeys(os.LookupEnv)
+	if err != nil && !shared && !set.WritesHashes() {
+		listener.Warn("%v; until then keys have hashes of this run alone", err)
+		return nil
+	}
+	return err
+}
+
+// WarnAll passes on several warnings.
+func WarnAll(listener Listener, warnings []string) {
+	for _, w := range warnings {
+		listener.Warn("%s", w)
+	}
+}
+
+// ReplayOptions say what to replay.
+type ReplayOptions struct {
+	Logs      []replay.Log
+	Speed     float64   // seconds of the log in a second; 0 for as fast as it goes
+	Decisions io.Writer // a line for each decision; nil for none
+}
+
+// Replay sends recorded traffic through the session's rules. It returns a report
+// also with an error, of what was replayed so far.
+func (s *Session) Replay(ctx context.Context, o *ReplayOptions, listener Listener) (*ReplayReport, error) {
+	var store engine.Store = memory.New(replayKeys)
+	var calls func() (reads, writes int64)
+	if !s.InMemory() {
+		store, calls = s.recorded()
+	}
+	var failures replay.Failures
+	progress := listener.Progress()
+	defer progress.Clear()
+	result, err := replay.Run(ctx, o.Logs, replay.Options{
+		Engine: engine.New(engine.Options{
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.overrides, Store: store, Local: memory.New(0), Recorder: &failures,
+			Deadline: replayDeadline,
+		}),
+		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: showing(progress), Warn: warning(listener),
+	})
+	progress.Clear()
+	noteSkipped(&result.Extent, listener)
+	report := reportReplay(result, calls)
+	if errors.Is(err, context.Canceled) {
+		return report, errors.New("interrupted: the totals are of what was replayed so far")
+	}
+	return report, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
+}
+
+func showing(p Progress) func(replay.Progress) {
+	return func(at replay.Progress) { p.Log(at.Requests, at.Read, at.Size, at.At) }
+}
+
+func warning(listener Listener) func(string) { return func(text string) { listener.Warn("%s", text) } }
+
+func noteSkipped(x *replay.Extent, listener Listener) {
+	if x.FirstSkipped != nil {
+		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
+	}
+}
+
+// inOneLine joins the lines of an error. The problems of an invalid override
+// would otherwise be printed alone, without what they prevented.
+func inOneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
+}
+
+// replayError says why a replay is no success: decisions by on_error are not
+// those of the rules.
+func replayError(requests, degraded int64, err, store error) error {
+	switch {
+	case errors.Is(err, replay.ErrUnreadable):
+		return fmt.Errorf("%w: does --format say what the logs hold?", err)
+	case err != nil && store != nil:
+		return fmt.Errorf("%w; the store failed first with: %w", err, store)
+	case err != nil:
+		return err
+	case degraded > 0:
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", degraded, requests, store)
+	case store != nil:
+		return fmt.Errorf("the store failed; first: %w", store)
+	}
+	return nil
+}

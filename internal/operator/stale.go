@@ -1,0 +1,100 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+const (
+	// StaleRead is how many overrides of each rule are checked: there may be
+	// billions.
+	StaleRead = 1000
+	// StaleShown is how many stale overrides are named.
+	StaleShown = 20
+)
+
+// StaleReport lists overrides set by command that do not fit new rules. They
+// stay in the table, and decisions leave out what does not fit.
+type StaleReport struct {
+	Count     int             `json:"count"`
+	Overrides []StaleOverride `json:"overrides"` // the first of them
+	// Unread are rules with so many overrides that not all were checked.
+	Unread []string `json:"unread"`
+}
+
+// StaleOverride is an override that does not fit, and why.
+type StaleOverride struct {
+	Rule   string `json:"rule"`
+	Key    string `json:"key"`
+	Reason string `json:"reason"`
+}
+
+// changedRules are the rules whose overrides may no longer fit.
+func changedRules(changes []rules.Change) (names []string) {
+	for _, change := range changes {
+		name := change.Rule
+		if name == "" { // plans may have changed
+			name = rules.PlanOverrides
+		}
+		if change.Kind != rules.Moved && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// findStale checks the first overrides of each of some rules against the next
+// rules. old are the rules in force; nil if they are not valid.
+func findStale(ctx context.Context, table *ruletable.Table, old, next *rules.Set, names []string) (*StaleReport, error) {
+	found := &StaleReport{Overrides: []StaleOverride{}, Unread: []string{}}
+	for _, name := range names {
+		read := 0
+		for stored, err := range table.Overrides(ctx, name, "") {
+			if read++; read > StaleRead {
+				found.Unread = append(found.Unread, name)
+				break
+			}
+			if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+				return nil, err
+			}
+			if err == nil {
+				err = fits(old, next, stored)
+			}
+			found.add(name, stored, err)
+		}
+	}
+	return found, nil
+}
+
+// add adds an override that does not fit, or that cannot be read.
+func (r *StaleReport) add(rule string, stored *ruletable.Override, err error) {
+	if err == nil {
+		return
+	}
+	one := StaleOverride{Rule: rule, Reason: text.Printable(strings.ReplaceAll(err.Error(), "\n", "; "))}
+	if stored != nil {
+		one.Key = stored.Key
+	}
+	if r.Count++; r.Count <= StaleShown {
+		r.Overrides = append(r.Overrides, one)
+	}
+}
+
+func fits(old, next *rules.Set, stored *ruletable.Override) error {
+	o, err := parseStored(stored)
+	if err != nil {
+		return err
+	}
+	if next.Rehashed(old, stored.Rule, stored.Key) {
+		return errRehashed
+	}
+	return next.CheckOverride(stored.Rule, stored.Key, o)
+}
+
+var errRehashed = errors.New("its key is a hash, and found only if these rules have made it: by their secret, of a key of their form")

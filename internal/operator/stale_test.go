@@ -1,0 +1,52 @@
+package operator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// Of a rule with very many overrides, only the first are looked at, and the others are not passed over in silence.
+func TestOverridesAreReadWithinABound(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
+	stored := ruletable.New(client, table)
+	all := func(yield func(ruletable.Override) bool) {
+		for i := range StaleRead + 1 {
+			if !yield(ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%d", i), Document: "{capacity: 9}"}) {
+				return
+			}
+		}
+	}
+	if err := stored.ImportOverrides(t.Context(), "api", all, ruletable.Note{Who: "jo", When: time.Now()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	set, err := rules.Parse("rules.yaml", []byte("rules: []"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := findStale(t.Context(), stored, set, set, []string{"other", "api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Count != StaleRead || len(found.Overrides) != StaleShown || !cmp.Equal(found.Unread, []string{"api"}) {
+		t.Errorf("found %d, showed %d, did not read all of %q", found.Count, len(found.Overrides), found.Unread)
+	}
+}
+
+func TestChangedRules(t *testing.T) {
+	got := changedRules([]rules.Change{
+		{Kind: rules.Changed, Field: "plans"}, {Kind: rules.Changed, Field: "unmatched"}, {Kind: rules.Moved, Rule: "moved"},
+		{Kind: rules.Changed, Rule: "api", Field: "capacity"}, {Kind: rules.Counters, Rule: "api"}, {Kind: rules.Removed, Rule: "old"},
+		{Kind: rules.Added, Rule: rules.PlanOverrides, Field: "overrides", Key: "user:7"},
+	})
+	if want := []string{"plan", "api", "old"}; !cmp.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

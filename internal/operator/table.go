@@ -1,0 +1,108 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// Table is a rules table that has answered.
+type Table struct {
+	*ruletable.Table
+	Name string
+}
+
+// OpenTable returns a rules table once it has answered.
+func OpenTable(ctx context.Context, name string) (*Table, error) {
+	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
+	if err != nil {
+		return nil, err
+	}
+	return &Table{ruletable.New(client, name), name}, nil
+}
+
+// GlanceAtTable returns a rules table that may not exist or answer, for
+// completion at a prompt.
+func GlanceAtTable(ctx context.Context, name string) (*Table, error) {
+	client, err := dynamo.Connect(ctx, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{ruletable.New(client, name), name}, nil
+}
+
+// OpenRules returns a rules table and the rules in force.
+func OpenRules(ctx context.Context, name string) (*Table, *rules.Set, error) {
+	table, err := OpenTable(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	set, _, err := table.InForce(ctx)
+	return table, set, err
+}
+
+// InForce returns the rules in force and the number of their version.
+func (t *Table) InForce(ctx context.Context) (*rules.Set, int64, error) {
+	version, err := t.Current(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	set, err := t.readVersion(ctx, version)
+	return set, version, err
+}
+
+// readVersion returns the rules of a published version.
+func (t *Table) readVersion(ctx context.Context, version int64) (*rules.Set, error) {
+	v, err := t.Get(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return parseRules(t.versionName(version), v.Document)
+}
+
+// versionName is how errors name a version.
+func (t *Table) versionName(version int64) string {
+	return fmt.Sprintf("%s%s version %d", DynamoScheme, t.Name, version)
+}
+
+// probeRules reads the number of the version in force. It fails unless the
+// table is one of rules, and answers. The table may be empty.
+func probeRules(ctx context.Context, client *dynamo.Client, table string) error {
+	if _, err := ruletable.New(client, table).Current(ctx); !errors.Is(err, ruletable.ErrNone) {
+		return err
+	}
+	return nil
+}
+
+// ruleNamed returns a rule, or an error that names those there are.
+func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
+	if rule, ok := set.Rule(name); ok {
+		return rule, nil
+	}
+	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(ruleNames(set), ", "))
+}
+
+func ruleNames(set *rules.Set) []string {
+	names := make([]string, len(set.Rules))
+	for i, r := range set.Rules {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
+func checkOverrideRule(set *rules.Set, name string) error {
+	if name == rules.PlanOverrides {
+		return nil
+	}
+	_, err := ruleNamed(set, name)
+	return err
+}
