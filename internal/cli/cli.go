@@ -144,18 +144,17 @@ func (c *cli) Warn(format string, args ...any) { c.Note("warning: "+format, args
 // Progress returns a line of progress on standard error.
 func (c *cli) Progress() operator.Progress { return term.NewProgress(c.stderr, time.Now) }
 
-// printer prints a report on standard output.
-func (c *cli) printer() (*term.Printer, term.Colours) {
-	return &term.Printer{W: c.stdout}, term.ColoursFor(c.stdout)
-}
-
-// report prints a report: as JSON, or else for people.
-func (c *cli) report(asJSON bool, report any, print func(*term.Printer, term.Colours)) error {
+// report prints what a command has done, unless it failed: as JSON, or else for
+// people.
+func (c *cli) report(asJSON bool, report any, err error, print func(*term.Printer)) error {
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return printJSON(c.stdout, report)
 	}
-	p, colours := c.printer()
-	print(p, colours)
+	p := term.NewPrinter(c.stdout)
+	print(p)
 	return p.Err
 }
 
@@ -181,7 +180,7 @@ func (c *cli) versionCommand() *cobra.Command {
 		Args:    positional(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
-			return c.report(asJSON, b, func(p *term.Printer, _ term.Colours) {
+			return c.report(asJSON, b, nil, func(p *term.Printer) {
 				p.Line("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
 			})
 		},

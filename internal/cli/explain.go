@@ -59,10 +59,7 @@ func (c *cli) explain(cmd *cobra.Command, f *explainFlags, method, target string
 		return err
 	}
 	r, err := operator.Explain(cmd.Context(), &o)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) { printExplanation(p, r, colours) })
+	return c.report(f.json, r, err, func(p *term.Printer) { printExplanation(p, r) })
 }
 
 // parseAt reads --at; the zero Time if it was not given.
@@ -77,8 +74,8 @@ func parseAt(cmd *cobra.Command, given string) (time.Time, error) {
 	return at, nil
 }
 
-func printExplanation(p *term.Printer, r *operator.ExplainReport, colours term.Colours) {
-	p.Line("%s %s: %s", r.Method, text.Printable(r.Path), outcomeText(&r.Outcome, colours))
+func printExplanation(p *term.Printer, r *operator.ExplainReport) {
+	p.Line("%s %s: %s", r.Method, text.Printable(r.Path), outcomeText(&r.Outcome, p.Colours))
 	p.Line("")
 	p.Table("ll", requestRows(r))
 	apart := true
@@ -92,10 +89,10 @@ func printExplanation(p *term.Printer, r *operator.ExplainReport, colours term.C
 	}
 }
 
-func outcomeText(o *operator.OutcomeReport, colours term.Colours) string {
-	verdict := colours.Green("allowed")
+func outcomeText(o *operator.OutcomeReport, on term.Colours) string {
+	verdict := on.Green("allowed")
 	if !o.Allowed {
-		verdict = colours.Red("denied")
+		verdict = on.Red("denied")
 	}
 	switch {
 	case o.By != "" && o.RetryAfter < 0:

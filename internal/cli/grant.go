@@ -55,10 +55,7 @@ func (c *cli) grant(cmd *cobra.Command, f *grantFlags, policy, key, units string
 		return err
 	}
 	r, err := target.Grant(cmd.Context(), g)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, r, err, func(p *term.Printer) {
 		p.Line("%s of %s goes from %s to %s until %s", engine.PolicyName(r.Rule, r.Limit), r.Key, text.Thousands(r.From), text.Thousands(r.To), text.Stamp(r.Until))
 		if r.ByPlan {
 			p.Line("for callers with a plan it is %s above their plan's capacity", text.Thousands(r.Add))

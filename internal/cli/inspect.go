@@ -62,14 +62,11 @@ func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
 		return err
 	}
 	r, err := operator.Inspect(cmd.Context(), o, c)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) {
+	return c.report(f.json, r, err, func(p *term.Printer) {
 		rows := [][]string{{"limit", "maximum", "window", "used", "remaining", "empty in", "retry after", ""}}
 		var remarks []string
 		for i := range r.Rules {
-			rows = append(rows, counterRows(&r.Rules[i], colours)...)
+			rows = append(rows, counterRows(&r.Rules[i], p.Colours)...)
 			remarks = append(remarks, counterRemarks(&r.Rules[i])...)
 		}
 		p.Table("lrrrrrrl", rows)
@@ -79,16 +76,16 @@ func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
 	})
 }
 
-func counterRows(r *operator.CounterReport, colours term.Colours) (rows [][]string) {
+func counterRows(r *operator.CounterReport, on term.Colours) (rows [][]string) {
 	if r.Lifted != "" {
 		return [][]string{{r.Rule, r.Lifted, "", "", "", "", "", ""}}
 	}
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		all := l.Used + l.Remaining
-		bar := colours.Green(term.Bar(l.Used, all))
+		bar := on.Green(term.Bar(l.Used, all))
 		if l.RetryAfter != 0 {
-			bar = colours.Red(term.Bar(l.Used, all))
+			bar = on.Red(term.Bar(l.Used, all))
 		}
 		rows = append(rows, []string{
 			engine.PolicyName(r.Rule, l.Name), text.Thousands(all), l.WindowText(), text.Thousands(l.Used), text.Thousands(l.Remaining),

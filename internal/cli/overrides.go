@@ -151,8 +151,8 @@ func overrideRows(name string, r *operator.OverrideReport) (rows [][]string) {
 }
 
 // printChange prints a change of an override.
-func (c *cli) printChange(asJSON bool, r *operator.KeyChangeReport) error {
-	return c.report(asJSON, r, func(p *term.Printer, _ term.Colours) {
+func (c *cli) printChange(asJSON bool, r *operator.KeyChangeReport, err error) error {
+	return c.report(asJSON, r, err, func(p *term.Printer) {
 		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
 		before := overrideRows("  before", r.Before)
 		if r.Before == nil && r.BeforeDocument != "" {

@@ -43,8 +43,5 @@ func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, key strin
 		return err
 	}
 	r, err := target.Delete(cmd.Context(), note)
-	if err != nil {
-		return err
-	}
-	return c.printChange(f.json, r)
+	return c.printChange(f.json, r, err)
 }

@@ -35,10 +35,7 @@ func (c *cli) getOverride(cmd *cobra.Command, f *storedFlags, rule, key string) 
 		return err
 	}
 	r, err := target.Get(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, r, err, func(p *term.Printer) {
 		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
 		rows := overrideRows("  says", r.Override)
 		if r.Document != "" {

@@ -63,10 +63,7 @@ func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path str
 		return err
 	}
 	r, err := operator.ImportOverrides(cmd.Context(), &o, c)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, r, err, func(p *term.Printer) {
 		if f.dryRun {
 			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
 		} else {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
@@ -67,7 +68,7 @@ func (c *cli) printListed(r *operator.ListedOverride) error {
 	if r.Unused != "" {
 		mark = "not looked up: " + mark
 	}
-	p, _ := c.printer()
+	p := term.NewPrinter(c.stdout)
 	p.Line("%s  %s%s%s", text.Printable(r.Key), mark, strings.Join(overrideLines(r.Override), "; "), text.Printable(r.Error))
 	return p.Err
 }

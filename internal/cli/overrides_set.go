@@ -142,10 +142,7 @@ func (c *cli) setOverride(cmd *cobra.Command, f *setFlags, rule, key string) err
 		return err
 	}
 	r, err := target.Set(cmd.Context(), string(document), note)
-	if err != nil {
-		return err
-	}
-	return c.printChange(f.json, r)
+	return c.printChange(f.json, r, err)
 }
 
 // parseSpan reads how long something lasts: as Go writes it, or whole days such

@@ -146,11 +146,10 @@ func (c *cli) printReplay(f *replayFlags, r *operator.ReplayReport) error {
 	if f.json {
 		return printJSON(w, r)
 	}
-	colours := term.ColoursFor(w)
-	p := &term.Printer{W: w}
-	p.Table("lrrl", replayTotals(r, colours))
-	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, colours))
-	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, colours))
+	p := term.NewPrinter(w)
+	p.Table("lrrl", replayTotals(r, p.Colours))
+	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, p.Colours))
+	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, p.Colours))
 	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, replayCandidates(r))
 	var keys [][]string
 	for _, k := range r.TopDenied {
@@ -165,15 +164,15 @@ func (c *cli) printReplay(f *replayFlags, r *operator.ReplayReport) error {
 	return p.Err
 }
 
-func replayTotals(r *operator.ReplayReport, colours term.Colours) [][]string {
+func replayTotals(r *operator.ReplayReport, on term.Colours) [][]string {
 	row := func(name string, n int64, meaning string) []string {
 		return []string{name, text.Thousands(n), term.Percent(n, r.Requests), meaning}
 	}
 	span := fmt.Sprintf("%s of traffic in %s", term.Brief(r.Span), term.Brief(operator.Seconds(r.Elapsed)))
 	rows := [][]string{
 		{"requests", text.Thousands(r.Requests), "", span},
-		row("allowed", r.Allowed, colours.Green(term.Bar(r.Allowed, r.Requests))),
-		row("denied", r.Denied, colours.Red(term.Bar(r.Denied, r.Requests))),
+		row("allowed", r.Allowed, on.Green(term.Bar(r.Allowed, r.Requests))),
+		row("denied", r.Denied, on.Red(term.Bar(r.Denied, r.Requests))),
 	}
 	for _, one := range []struct {
 		name    string
@@ -196,7 +195,7 @@ func replayTotals(r *operator.ReplayReport, colours term.Colours) [][]string {
 	return rows
 }
 
-func replayRules(r *operator.ReplayReport, mode rules.Mode, colours term.Colours) (rows [][]string) {
+func replayRules(r *operator.ReplayReport, mode rules.Mode, on term.Colours) (rows [][]string) {
 	for _, rule := range r.RulesInOrder {
 		if rule.Mode != mode {
 			continue
@@ -204,7 +203,7 @@ func replayRules(r *operator.ReplayReport, mode rules.Mode, colours term.Colours
 		denied := rule.Denied + rule.WouldDeny // one of them is 0
 		all := rule.Allowed + denied
 		rows = append(rows, []string{
-			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), term.Percent(denied, all), colours.Red(term.Bar(denied, all)),
+			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), term.Percent(denied, all), on.Red(term.Bar(denied, all)),
 		})
 	}
 	return rows

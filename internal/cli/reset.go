@@ -67,10 +67,7 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, rule, key string) error {
 		return err
 	}
 	r, err := operator.Reset(cmd.Context(), o, note, c)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, r, err, func(p *term.Printer) {
 		p.Line("reset counter %s of rule %s", r.Key, r.Rule)
 	})
 }

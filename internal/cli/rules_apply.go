@@ -78,9 +78,9 @@ type publishing struct {
 
 // publish shows what changes, puts the version in force, and says so.
 func (c *cli) publish(ctx context.Context, p *operator.Publication, note ruletable.Note, how publishing) error {
-	out, colours := c.printer()
+	out := term.NewPrinter(c.stdout)
 	if !how.json {
-		printChanges(out, &p.Report.ChangeReport, how.name, colours)
+		printChanges(out, &p.Report.ChangeReport, how.name)
 		if out.Err != nil {
 			return out.Err // nothing is published that could not be shown
 		}

@@ -70,14 +70,11 @@ func (c *cli) diff(cmd *cobra.Command, f *diffFlags, file string) error {
 		return err
 	}
 	r, err := operator.Diff(cmd.Context(), file, where, traffic)
-	if err != nil {
-		return err
-	}
-	return c.report(f.json, r, func(p *term.Printer, colours term.Colours) { printChanges(p, r, file, colours) })
+	return c.report(f.json, r, err, func(p *term.Printer) { printChanges(p, r, file) })
 }
 
 // printChanges prints what new rules change. name is that of the new rules.
-func printChanges(p *term.Printer, r *operator.ChangeReport, name string, colours term.Colours) {
+func printChanges(p *term.Printer, r *operator.ChangeReport, name string) {
 	switch {
 	case r.Invalid != nil:
 		p.Line("%s is not valid here, so what %s changes is not known: %v", r.Baseline, name, r.Invalid)
@@ -90,9 +87,9 @@ func printChanges(p *term.Printer, r *operator.ChangeReport, name string, colour
 		line := change.String()
 		switch {
 		case change.Kind == rules.Added:
-			line = colours.Green(line)
+			line = p.Green(line)
 		case change.Kind == rules.Removed, change.Afresh:
-			line = colours.Red(line)
+			line = p.Red(line)
 		}
 		p.Line("  %s", line)
 	}
@@ -100,7 +97,7 @@ func printChanges(p *term.Printer, r *operator.ChangeReport, name string, colour
 		printStale(p, r.Misfits)
 	}
 	if r.Against != nil {
-		printComparison(p, r.Against, colours)
+		printComparison(p, r.Against)
 	}
 }
 
@@ -118,12 +115,12 @@ func printStale(p *term.Printer, r *operator.StaleReport) {
 	}
 }
 
-func printComparison(p *term.Printer, r *operator.ComparisonReport, colours term.Colours) {
+func printComparison(p *term.Printer, r *operator.ComparisonReport) {
 	p.Line("")
 	p.Line("of %s in %s of traffic:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span))
 	p.Table("lrrl", [][]string{
-		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), colours.Red(term.Bar(r.ToDenied, r.Requests))},
-		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), colours.Green(term.Bar(r.ToAllowed, r.Requests))},
+		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), p.Red(term.Bar(r.ToDenied, r.Requests))},
+		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), p.Green(term.Bar(r.ToAllowed, r.Requests))},
 	})
 	var ruleRows, keyRows [][]string
 	for _, one := range r.Rules {

@@ -11,7 +11,7 @@ import (
 // Rules whose overrides were not all checked are named.
 func TestStaleOverridesThatWereNotChecked(t *testing.T) {
 	var printed strings.Builder
-	printStale(&term.Printer{W: &printed}, &operator.StaleReport{Unread: []string{"api"}})
+	printStale(term.NewPrinter(&printed), &operator.StaleReport{Unread: []string{"api"}})
 	if want := "rule api has more than 1,000 overrides: the others were not checked\n"; printed.String() != want {
 		t.Errorf("printed %q, want %q", printed.String(), want)
 	}

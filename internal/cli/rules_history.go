@@ -51,7 +51,7 @@ func (c *cli) history(cmd *cobra.Command, f *tableFlags, limit int) error {
 	report := struct {
 		Events []operator.EventReport `json:"events"`
 	}{events}
-	return c.report(f.json, report, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, report, nil, func(p *term.Printer) {
 		rows := [][]string{{"when", "who", "what", "why"}}
 		for i := range events {
 			e := &events[i]

@@ -45,7 +45,7 @@ func (c *cli) listVersions(cmd *cobra.Command, f *tableFlags, limit int) error {
 	report := struct {
 		Versions []operator.VersionReport `json:"versions"`
 	}{versions}
-	return c.report(f.json, report, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, report, nil, func(p *term.Printer) {
 		rows := [][]string{{"version", "", "published", "by", "why"}}
 		for _, v := range versions {
 			mark := ""

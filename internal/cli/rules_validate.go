@@ -49,7 +49,7 @@ func (c *cli) validate(file string, asJSON bool) error {
 		return r.Problems
 	}
 	operator.WarnAll(c, r.Warnings)
-	p, _ := c.printer()
+	p := term.NewPrinter(c.stdout)
 	printRules(p, file, r)
 	return p.Err
 }

@@ -48,7 +48,7 @@ func (c *cli) createTables(cmd *cobra.Command, f *tablesFlags) error {
 	report := struct {
 		Tables []operator.TableReport `json:"tables"`
 	}{tables}
-	return c.report(f.json, report, func(p *term.Printer, _ term.Colours) {
+	return c.report(f.json, report, nil, func(p *term.Printer) {
 		for _, t := range tables {
 			if t.Created {
 				p.Line("created table %s for %s", t.Table, t.Role)

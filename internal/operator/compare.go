@@ -14,29 +14,14 @@ import (
 
 // ComparisonReport says how recorded requests fare under two sets of rules.
 type ComparisonReport struct {
-	Requests  int64        `json:"requests"` // read, and decided under both
-	Skipped   int64        `json:"skipped"`  // lines that could not be read
-	ToDenied  int64        `json:"to_denied"`
-	ToAllowed int64        `json:"to_allowed"`
-	Rules     []RuleChange `json:"rules"`
-	Keys      []KeyChange  `json:"keys"` // the ten most changed
+	Requests  int64               `json:"requests"` // read, and decided under both
+	Skipped   int64               `json:"skipped"`  // lines that could not be read
+	ToDenied  int64               `json:"to_denied"`
+	ToAllowed int64               `json:"to_allowed"`
+	Rules     []replay.RuleChange `json:"rules"`
+	Keys      []replay.KeyChange  `json:"keys"` // the ten most changed
 
 	Span time.Duration `json:"-"` // from the first request to the last
-}
-
-// RuleChange counts the requests that fare otherwise because of a rule.
-type RuleChange struct {
-	Rule      string `json:"rule"`
-	ToDenied  int64  `json:"to_denied"`
-	ToAllowed int64  `json:"to_allowed"`
-}
-
-// KeyChange counts the requests that fare otherwise because of a key.
-type KeyChange struct {
-	Rule      string `json:"rule"`
-	Key       string `json:"key"`
-	ToDenied  int64  `json:"to_denied"`
-	ToAllowed int64  `json:"to_allowed"`
 }
 
 // compare sends recorded traffic through two sets of rules, with counters in
@@ -72,17 +57,10 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 }
 
 func reportComparison(c *replay.Comparison) *ComparisonReport {
-	report := &ComparisonReport{
+	return &ComparisonReport{
 		Requests: c.Requests, Skipped: c.Skipped, ToDenied: c.ToDenied, ToAllowed: c.ToAllowed, Span: c.Last.Sub(c.First),
-		Rules: []RuleChange{}, Keys: []KeyChange{},
+		Rules: append([]replay.RuleChange{}, c.Rules...), Keys: append([]replay.KeyChange{}, c.Keys...),
 	}
-	for _, r := range c.Rules {
-		report.Rules = append(report.Rules, RuleChange(r))
-	}
-	for _, k := range c.Keys {
-		report.Keys = append(report.Keys, KeyChange(k))
-	}
-	return report
 }
 
 // loadBothSecrets loads the secrets of both sets from the environment. It must

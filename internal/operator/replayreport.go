@@ -20,7 +20,7 @@ type ReplayReport struct {
 	Delayed    int64                      `json:"delayed"`    // allowed requests that a leaky bucket would hold for a while
 	Rules      map[string]RuleTotals      `json:"rules"`
 	Candidates map[string]CandidateTotals `json:"candidates,omitempty"` // by "rule" or "rule.limit"
-	TopDenied  []KeyTotals                `json:"top_denied"`
+	TopDenied  []replay.KeyTotal          `json:"top_denied"`
 	Elapsed    float64                    `json:"elapsed_s"`
 	Reads      *int64                     `json:"reads,omitempty"` // of DynamoDB
 	Writes     *int64                     `json:"writes,omitempty"`
@@ -44,19 +44,12 @@ type CandidateTotals struct {
 	WouldAllow int64 `json:"would_allow"`
 }
 
-// KeyTotals counts the denials of a key.
-type KeyTotals struct {
-	Rule   string `json:"rule"`
-	Key    string `json:"key"`
-	Denied int64  `json:"denied"`
-}
-
 // reportReplay returns the totals. calls is nil unless DynamoDB counted them.
 func reportReplay(r *replay.Report, calls func() (reads, writes int64)) *ReplayReport {
 	report := &ReplayReport{
 		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Exempt: r.Exempt, Banned: r.Banned, WouldDeny: r.WouldDeny,
 		Skipped: r.Skipped, Degraded: r.Degraded, Delayed: r.Delayed,
-		Rules: map[string]RuleTotals{}, Candidates: map[string]CandidateTotals{}, TopDenied: []KeyTotals{}, Elapsed: r.Elapsed.Seconds(),
+		Rules: map[string]RuleTotals{}, Candidates: map[string]CandidateTotals{}, TopDenied: append([]replay.KeyTotal{}, r.TopDenied...), Elapsed: r.Elapsed.Seconds(),
 		Span: r.Last.Sub(r.First), RulesInOrder: r.Rules, CandidatesInOrder: r.Candidates,
 	}
 	for i := range r.Rules {
@@ -72,9 +65,6 @@ func reportReplay(r *replay.Report, calls func() (reads, writes int64)) *ReplayR
 	}
 	for _, candidate := range r.Candidates {
 		report.Candidates[candidate.Limit] = CandidateTotals{candidate.WouldDeny, candidate.WouldAllow}
-	}
-	for _, k := range r.TopDenied {
-		report.TopDenied = append(report.TopDenied, KeyTotals(k))
 	}
 	if calls != nil {
 		reads, writes := calls()

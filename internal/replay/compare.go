@@ -33,14 +33,17 @@ type Comparison struct {
 // RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that
 // no longer does. What deny shuts out, and what no rule covers, stand under "deny" and "unmatched", which no rule is named.
 type RuleChange struct {
-	Rule                string
-	ToDenied, ToAllowed int64
+	Rule      string `json:"rule"`
+	ToDenied  int64  `json:"to_denied"`
+	ToAllowed int64  `json:"to_allowed"`
 }
 
 // KeyChange is how many requests of one key a rule has changed.
 type KeyChange struct {
-	Rule, Key           string
-	ToDenied, ToAllowed int64
+	Rule      string `json:"rule"`
+	Key       string `json:"key"`
+	ToDenied  int64  `json:"to_denied"`
+	ToAllowed int64  `json:"to_allowed"`
 }
 
 // Compare sends recorded requests through two engines, each with counters of its own, and says which fare otherwise. The

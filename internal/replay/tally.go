@@ -45,8 +45,9 @@ type CandidateTotal struct {
 
 // KeyTotal is how often a key was denied.
 type KeyTotal struct {
-	Rule, Key string
-	Denied    int64
+	Rule   string `json:"rule"`
+	Key    string `json:"key"`
+	Denied int64  `json:"denied"`
 }
 
 // tally adds up decisions. It holds a number for every key that was ever denied.

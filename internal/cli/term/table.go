@@ -10,14 +10,18 @@ import (
 // Printer prints lines and aligned tables. It keeps the first error in Err and
 // prints nothing after it.
 type Printer struct {
-	W   io.Writer
+	Colours
 	Err error
+	w   io.Writer
 }
+
+// NewPrinter returns a printer with the colours that suit w.
+func NewPrinter(w io.Writer) *Printer { return &Printer{Colours: ColoursFor(w), w: w} }
 
 // Line prints one line.
 func (p *Printer) Line(format string, args ...any) {
 	if p.Err == nil {
-		_, p.Err = fmt.Fprintf(p.W, format+"\n", args...)
+		_, p.Err = fmt.Fprintf(p.w, format+"\n", args...)
 	}
 }
 

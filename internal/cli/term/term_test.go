@@ -55,7 +55,7 @@ func TestBar(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	p := Printer{W: &b}
+	p := NewPrinter(&b)
 	p.Table("lrl", [][]string{{"é", "1", "\x1b[31m█\x1b[0m"}, {"long", "1,000", ""}, {"", "", "x"}})
 	p.Section("l", []string{"header"}, nil)
 	if want := "é         1  \x1b[31m█\x1b[0m\nlong  1,000\n             x\n"; b.String() != want || p.Err != nil {
