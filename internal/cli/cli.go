@@ -16,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/text"
 )
 
 // cli is what all commands share. It is an operator.Listener.
@@ -56,7 +56,7 @@ its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.started = true },
 		DisableAutoGenTag: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.Usagef(cmd, "%w", err) })
 	root.AddCommand(c.serveCommand(), c.replayCommand(), c.rulesCommand(), c.overridesCommand(), c.grantCommand(),
 		c.explainCommand(), c.inspectCommand(), c.resetCommand(),
 		c.tablesCommand(), c.versionCommand())
@@ -69,7 +69,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef(cmd, "unknown command %q for %q", args[0], cmd.CommandPath())
+				return flags.Usagef(cmd, "unknown command %q for %q", args[0], cmd.CommandPath())
 			}
 			return nil
 		},
@@ -79,30 +79,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct {
-	error
-	cmd *cobra.Command
-}
-
-func usagef(cmd *cobra.Command, format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...), cmd}
-}
-
-// positional checks the number of arguments. want names them as the usage line
-// does; most is -1 for any number.
-func positional(least, most int, want string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || most >= 0 && len(args) > most {
-			return usagef(cmd, "want %s, got %s", want, text.Plural(len(args), "argument"))
-		}
-		return nil
-	}
-}
-
-// noArguments refuses arguments besides flags.
-var noArguments = positional(0, 0, "no arguments besides flags")
-
 // exitCode prints an error, once, and returns the exit code.
 func (c *cli) exitCode(err error) int {
 	if err == nil {
@@ -110,7 +86,7 @@ func (c *cli) exitCode(err error) int {
 	}
 	var several operator.Errors
 	var invalid rules.Errors
-	var usage usageError
+	var usage flags.UsageError
 	switch {
 	case errors.As(err, &several):
 		for line := range strings.SplitSeq(several.Error(), "\n") {
@@ -122,7 +98,7 @@ func (c *cli) exitCode(err error) int {
 		}
 	case errors.As(err, &usage):
 		c.Note("%v", err)
-		fmt.Fprintf(c.stderr, "see: %s --help\n", usage.cmd.CommandPath())
+		fmt.Fprintf(c.stderr, "see: %s --help\n", usage.Cmd.CommandPath())
 		return 2
 	default:
 		c.Note("%s", strings.TrimSpace(err.Error()))
@@ -166,18 +142,13 @@ func printJSON(w io.Writer, report any) error {
 	return e.Encode(report)
 }
 
-// jsonFlag adds --json.
-func jsonFlag(cmd *cobra.Command, on *bool) {
-	cmd.Flags().BoolVar(on, "json", false, "print the result as JSON")
-}
-
 func (c *cli) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: `  slidegate version`,
-		Args:    positional(0, 0, "no arguments"),
+		Args:    flags.Positional(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			return c.report(asJSON, b, nil, func(p *term.Printer) {
@@ -185,7 +156,7 @@ func (c *cli) versionCommand() *cobra.Command {
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	flags.JSON(cmd, &asJSON)
 	return cmd
 }
 

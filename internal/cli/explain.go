@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -14,8 +15,8 @@ import (
 )
 
 type explainFlags struct {
-	locationFlags
-	requestFlags
+	flags.Locations
+	flags.Request
 	at   string
 	json bool
 }
@@ -36,26 +37,26 @@ the overrides set by command, as the table has them now.`,
   slidegate explain POST '/v1/chat?debug=1' --claims '{"sub": "7", "org": {"id": 3}}' --rules rules.yaml --json
   slidegate explain GET /users/7 --route '/users/{id}' --apikey k-17 \
       --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
-		Args:              positional(2, 2, "a method and a path"),
-		ValidArgsFunction: inTurn(oneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
+		Args:              flags.Positional(2, 2, "a method and a path"),
+		ValidArgsFunction: flags.InTurn(flags.OneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.explain(cmd, &f, args[0], args[1]) },
 	}
-	f.locationFlags.add(cmd, "")
-	f.requestFlags.add(cmd)
+	f.Locations.Add(cmd, "")
+	f.Request.Add(cmd)
 	cmd.Flags().StringVar(&f.at, "at", "", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)")
-	jsonFlag(cmd, &f.json)
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
 func (c *cli) explain(cmd *cobra.Command, f *explainFlags, method, target string) (err error) {
 	var o operator.ExplainOptions
-	if o.Request, err = f.request(cmd, method, target); err != nil {
+	if o.Request, err = f.Request.Read(cmd, method, target); err != nil {
 		return err
 	}
 	if o.At, err = parseAt(cmd, f.at); err != nil {
 		return err
 	}
-	if o.Locations, err = f.optionalLocations(cmd); err != nil {
+	if o.Locations, err = f.ReadOptional(cmd); err != nil {
 		return err
 	}
 	r, err := operator.Explain(cmd.Context(), &o)
@@ -69,7 +70,7 @@ func parseAt(cmd *cobra.Command, given string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		return at, usagef(cmd, "--at %s: want a time such as 2026-12-31T23:59:00Z, from 1970 to 2200", given)
+		return at, flags.Usagef(cmd, "--at %s: want a time such as 2026-12-31T23:59:00Z, from 1970 to 2200", given)
 	}
 	return at, nil
 }

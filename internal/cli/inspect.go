@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
@@ -14,8 +15,8 @@ import (
 )
 
 type inspectFlags struct {
-	locationFlags
-	callerFlags
+	flags.Locations
+	flags.Caller
 	rule string
 	json bool
 }
@@ -34,30 +35,30 @@ caller's token names, give the claims.`,
 		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
-		Args:              positional(1, 1, "one key"),
-		ValidArgsFunction: inTurn(f.counterKeys(func([]string) string { return f.rule })),
+		Args:              flags.Positional(1, 1, "one key"),
+		ValidArgsFunction: flags.InTurn(f.CounterKeys(func([]string) string { return f.rule })),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.inspect(cmd, &f, args[0]) },
 	}
-	f.locationFlags.add(cmd, "")
-	f.callerFlags.add(cmd)
+	f.Locations.Add(cmd, "")
+	f.Caller.Add(cmd)
 	cmd.Flags().StringVar(&f.rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
-	jsonFlag(cmd, &f.json)
-	complete(cmd, "rule", f.ruleNames())
+	flags.JSON(cmd, &f.json)
+	flags.Complete(cmd, "rule", f.RuleNames())
 	return cmd
 }
 
 // keyOptions reads the flags of a command that looks at the counters of a key.
-func keyOptions(cmd *cobra.Command, where *locationFlags, caller *callerFlags, rule, key string) (*operator.KeyOptions, error) {
+func keyOptions(cmd *cobra.Command, where *flags.Locations, caller *flags.Caller, rule, key string) (*operator.KeyOptions, error) {
 	o := &operator.KeyOptions{Rule: rule, Key: key, Request: &rules.Request{}}
-	err := caller.fill(cmd, o.Request)
+	err := caller.Fill(cmd, o.Request)
 	if err == nil {
-		o.Locations, err = where.sharedLocations(cmd)
+		o.Locations, err = where.ReadShared(cmd)
 	}
 	return o, err
 }
 
 func (c *cli) inspect(cmd *cobra.Command, f *inspectFlags, key string) error {
-	o, err := keyOptions(cmd, &f.locationFlags, &f.callerFlags, f.rule, key)
+	o, err := keyOptions(cmd, &f.Locations, &f.Caller, f.rule, key)
 	if err != nil {
 		return err
 	}

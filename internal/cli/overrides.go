@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/text"
@@ -26,18 +27,18 @@ such as tenant:acme; special characters in a value are escaped for you.`
 // storedFlags are those of commands on overrides that the table has already.
 // Such an override may have outlived its rule, or the form of its keys.
 type storedFlags struct {
-	tableFlags
+	flags.Table
 	asListed bool
 }
 
 func (f *storedFlags) add(cmd *cobra.Command) {
-	f.tableFlags.add(cmd)
+	f.Table.Add(cmd)
 	cmd.Flags().BoolVar(&f.asListed, "as-listed", false, "KEY is one of the table, just as overrides list prints it")
 }
 
 // target finds the override of a key that the table has.
 func (f *storedFlags) target(c *cli, cmd *cobra.Command, rule, key string) (*operator.OverrideTarget, error) {
-	table, err := f.table(cmd)
+	table, err := f.Table.Read(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -45,58 +46,13 @@ func (f *storedFlags) target(c *cli, cmd *cobra.Command, rule, key string) (*ope
 	return operator.FindStored(cmd.Context(), &o, c)
 }
 
-// target finds the key by which requests look up overrides.
-func (f *tableFlags) target(cmd *cobra.Command, rule, key string) (*operator.OverrideTarget, error) {
-	table, err := f.table(cmd)
+// findKey finds the key by which requests look up overrides.
+func findKey(cmd *cobra.Command, f *flags.Table, rule, key string) (*operator.OverrideTarget, error) {
+	table, err := f.Read(cmd)
 	if err != nil {
 		return nil, err
 	}
 	return operator.FindKey(cmd.Context(), &operator.OverrideOptions{Table: table, Rule: rule, Key: key})
-}
-
-// untilFlags say when something ends.
-type untilFlags struct{ until, span string }
-
-func (f *untilFlags) add(cmd *cobra.Command, forUsage, untilUsage string) {
-	cmd.Flags().StringVar(&f.span, "for", "", forUsage)
-	cmd.Flags().StringVar(&f.until, "until", "", untilUsage)
-}
-
-// end returns when it ends; the zero Time for never.
-func (f *untilFlags) end(cmd *cobra.Command, now time.Time) (end time.Time, err error) {
-	switch {
-	case f.until != "" && f.span != "":
-		return end, usagef(cmd, "--until and --for both say when it ends: give one")
-	case f.until != "":
-		if end, err = time.Parse(time.RFC3339, f.until); err != nil {
-			return end, usagef(cmd, "--until %s: want a time such as 2026-12-31T23:59:00Z", f.until)
-		}
-	case f.span != "":
-		d, err := parseSpan(f.span)
-		if err != nil {
-			return end, usagef(cmd, "--for %s: want a time such as 90m, 12h or 7d", f.span)
-		}
-		end = now.Add(d)
-	default:
-		return end, nil
-	}
-	if !end.After(now) {
-		return end, usagef(cmd, "it would end at %s, which is past", text.Stamp(end))
-	}
-	if end = wholeSecond(end); end.Year() > 9999 {
-		return end, usagef(cmd, "it would end after the year 9999, the last that can be written: give an earlier time")
-	}
-	return end, nil
-}
-
-// wholeSecond returns the first whole second that is not before t, in UTC: a
-// span of less than a second must not end before it begins.
-func wholeSecond(t time.Time) time.Time {
-	second := t.UTC().Truncate(time.Second)
-	if second.Before(t) {
-		second = second.Add(time.Second)
-	}
-	return second
 }
 
 // overrideLines describes an override: what it says, then each grant.

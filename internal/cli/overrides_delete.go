@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 type deleteFlags struct {
 	storedFlags
-	noteFlags
+	flags.Note
 }
 
 func (c *cli) overridesDeleteCommand() *cobra.Command {
@@ -24,17 +25,17 @@ ten seconds. To change an override in the rules themselves, publish other rules.
 An override that no request looks up any more is deleted by its key as overrides list prints it, with
 --as-listed if KEY could be another.`,
 		Example:           `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
-		Args:              positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides), f.overrideKeys()),
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.deleteOverride(cmd, &f, args[0], args[1]) },
 	}
 	f.storedFlags.add(cmd)
-	f.noteFlags.add(cmd)
+	f.Note.Add(cmd)
 	return cmd
 }
 
 func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, key string) error {
-	note, err := f.note(cmd, time.Now())
+	note, err := f.Note.Read(cmd, time.Now())
 	if err != nil {
 		return err
 	}
@@ -43,5 +44,5 @@ func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, key strin
 		return err
 	}
 	r, err := target.Delete(cmd.Context(), note)
-	return c.printChange(f.json, r, err)
+	return c.printChange(f.JSON, r, err)
 }

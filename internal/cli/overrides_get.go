@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
@@ -21,8 +22,8 @@ though no request looks it up: name it by its key as overrides list prints it. I
 shows the one that requests look up, unless --as-listed says otherwise.`,
 		Example: `  slidegate overrides get api tenant:acme --rules dynamodb://slidegate-rules
   slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
-		Args:              positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides), f.overrideKeys()),
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.getOverride(cmd, &f, args[0], args[1]) },
 	}
 	f.add(cmd)
@@ -35,7 +36,7 @@ func (c *cli) getOverride(cmd *cobra.Command, f *storedFlags, rule, key string) 
 		return err
 	}
 	r, err := target.Get(cmd.Context())
-	return c.report(f.json, r, err, func(p *term.Printer) {
+	return c.report(f.JSON, r, err, func(p *term.Printer) {
 		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
 		rows := overrideRows("  says", r.Override)
 		if r.Document != "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -13,8 +14,8 @@ import (
 )
 
 type importFlags struct {
-	tableFlags
-	noteFlags
+	flags.Table
+	flags.Note
 	format string
 	dryRun bool
 }
@@ -37,15 +38,15 @@ Formats:
 Keys have the form of the rule's override keys; special characters in a value are escaped for you.`,
 		Example: `  slidegate overrides import api limits.json --why "from the old limiter" --rules dynamodb://slidegate-rules
   slidegate overrides import plan plans.jsonl --dry-run --rules dynamodb://slidegate-rules`,
-		Args:              positional(2, 2, "a rule, or plan, and a file"),
-		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides), filesOf("json", "jsonl")),
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a file"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), flags.FilesOf("json", "jsonl")),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.importOverrides(cmd, &f, args[0], args[1]) },
 	}
-	f.tableFlags.add(cmd)
-	f.noteFlags.add(cmd)
+	f.Table.Add(cmd)
+	f.Note.Add(cmd)
 	cmd.Flags().StringVar(&f.format, "format", "", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the file and write nothing")
-	complete(cmd, "format", oneOf(string(operator.PlainOverrides), string(operator.OverrideLines)))
+	flags.Complete(cmd, "format", flags.OneOf(string(operator.PlainOverrides), string(operator.OverrideLines)))
 	return cmd
 }
 
@@ -55,15 +56,15 @@ func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path str
 		return err
 	}
 	if !f.dryRun {
-		if o.Note, err = f.note(cmd, time.Now()); err != nil {
+		if o.Note, err = f.Note.Read(cmd, time.Now()); err != nil {
 			return err
 		}
 	}
-	if o.Table, err = f.table(cmd); err != nil {
+	if o.Table, err = f.Table.Read(cmd); err != nil {
 		return err
 	}
 	r, err := operator.ImportOverrides(cmd.Context(), &o, c)
-	return c.report(f.json, r, err, func(p *term.Printer) {
+	return c.report(f.JSON, r, err, func(p *term.Printer) {
 		if f.dryRun {
 			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
 		} else {
@@ -78,7 +79,7 @@ func (f *importFlags) formatOf(cmd *cobra.Command, path string) (operator.Import
 	case format == operator.PlainOverrides, format == operator.OverrideLines:
 		return format, nil
 	case format != "":
-		return "", usagef(cmd, "--format %s: want plain or jsonl", f.format)
+		return "", flags.Usagef(cmd, "--format %s: want plain or jsonl", f.format)
 	case strings.HasSuffix(path, ".jsonl"):
 		return operator.OverrideLines, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -13,7 +14,7 @@ import (
 )
 
 type listFlags struct {
-	tableFlags
+	flags.Table
 	prefix string
 	limit  int
 }
@@ -32,27 +33,27 @@ With --json each line is an object. Such lines can be imported again.`,
 		Example: `  slidegate overrides list api --rules dynamodb://slidegate-rules
   slidegate overrides list api --prefix tenant:a --limit 100 --rules dynamodb://slidegate-rules
   slidegate overrides list plan --json --rules dynamodb://slidegate-rules > plans.jsonl`,
-		Args:              positional(1, 1, "a rule, or plan"),
-		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides)),
+		Args:              flags.Positional(1, 1, "a rule, or plan"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.listOverrides(cmd, &f, args[0]) },
 	}
-	f.tableFlags.add(cmd)
+	f.Table.Add(cmd)
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
-	limitFlag(cmd, &f.limit, "keys", 0)
+	flags.Limit(cmd, &f.limit, "keys", 0)
 	return cmd
 }
 
 func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error {
-	if err := checkLimit(cmd, f.limit); err != nil {
+	if err := flags.CheckLimit(cmd, f.limit); err != nil {
 		return err
 	}
-	table, err := f.table(cmd)
+	table, err := f.Table.Read(cmd)
 	if err != nil {
 		return err
 	}
 	o := operator.ListOptions{Table: table, Rule: rule, Prefix: f.prefix, Limit: f.limit}
 	show := c.printListed
-	if f.json {
+	if f.JSON {
 		e := json.NewEncoder(c.stdout)
 		e.SetEscapeHTML(false)
 		show = func(r *operator.ListedOverride) error { return e.Encode(r) }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 type setFlags struct {
-	tableFlags
-	noteFlags
-	untilFlags
+	flags.Table
+	flags.Note
+	flags.Until
 	capacity        []string
 	limits, plan    string
 	unlimited, deny bool
@@ -37,19 +37,19 @@ the key gets a new counter.`,
   slidegate overrides set chat user:8 --limits '[{"capacity": 5, "window": "1s"}]' --why "ticket 82" --rules dynamodb://slidegate-rules
   slidegate overrides set chat user:9 --deny --why "ticket 81" --rules dynamodb://slidegate-rules
   slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
-		Args:              positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: inTurn(f.ruleNames(rules.PlanOverrides), f.overrideKeys()),
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.setOverride(cmd, &f, args[0], args[1]) },
 	}
-	f.tableFlags.add(cmd)
-	f.noteFlags.add(cmd)
+	f.Table.Add(cmd)
+	f.Note.Add(cmd)
 	cmd.Flags().StringArrayVar(&f.capacity, "capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
 	cmd.Flags().StringVar(&f.limits, "limits", "", "limits that replace the rule's, a `JSON` list as in rules")
 	cmd.Flags().BoolVar(&f.unlimited, "unlimited", false, "the rule does not limit the key")
 	cmd.Flags().BoolVar(&f.deny, "deny", false, "every request of the key is refused")
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
-	f.untilFlags.add(cmd, "how long it lasts, a `TIME` such as 90m, 12h or 7d", "when it ends by itself, a `TIME` such as 2026-12-31T23:59:00Z")
-	complete(cmd, "plan", f.planNames())
+	f.Until.Add(cmd, "how long it lasts, a `TIME` such as 90m, 12h or 7d", "when it ends by itself, a `TIME` such as 2026-12-31T23:59:00Z")
+	flags.Complete(cmd, "plan", f.PlanNames())
 	return cmd
 }
 
@@ -73,20 +73,20 @@ func (f *setFlags) document(cmd *cobra.Command, now time.Time) (text []byte, err
 		}
 	}
 	if given != 1 {
-		return nil, usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", given)
+		return nil, flags.Usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", given)
 	}
-	d := overrideDocument{Unlimited: f.unlimited, Deny: f.deny, Plan: f.plan, Why: f.why}
+	d := overrideDocument{Unlimited: f.unlimited, Deny: f.deny, Plan: f.plan, Why: f.Why}
 	if len(f.capacity) > 0 {
 		if d.Capacity, err = parseCapacities(f.capacity); err != nil {
-			return nil, usagef(cmd, "%w", err)
+			return nil, flags.Usagef(cmd, "%w", err)
 		}
 	}
 	if f.limits != "" {
 		if d.Limits = json.RawMessage(f.limits); !json.Valid(d.Limits) {
-			return nil, usagef(cmd, `--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
+			return nil, flags.Usagef(cmd, `--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
 		}
 	}
-	until, err := f.end(cmd, now)
+	until, err := f.Until.Read(cmd, now)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func hasOnly(byName map[string]int64) bool {
 }
 
 func (c *cli) setOverride(cmd *cobra.Command, f *setFlags, rule, key string) error {
-	note, err := f.note(cmd, time.Now())
+	note, err := f.Note.Read(cmd, time.Now())
 	if err != nil {
 		return err
 	}
@@ -137,27 +137,10 @@ func (c *cli) setOverride(cmd *cobra.Command, f *setFlags, rule, key string) err
 	if err != nil {
 		return err
 	}
-	target, err := f.target(cmd, rule, key)
+	target, err := findKey(cmd, &f.Table, rule, key)
 	if err != nil {
 		return err
 	}
 	r, err := target.Set(cmd.Context(), string(document), note)
-	return c.printChange(f.json, r, err)
-}
-
-// parseSpan reads how long something lasts: as Go writes it, or whole days such
-// as 7d, up to ten years.
-func parseSpan(given string) (time.Duration, error) {
-	const longest = 10 * 365 * 24 * time.Hour
-	days, isDays := strings.CutSuffix(given, "d")
-	d, err := time.ParseDuration(given)
-	if isDays {
-		var n int64
-		n, err = strconv.ParseInt(days, 10, 16)
-		d = time.Duration(n) * 24 * time.Hour
-	}
-	if err == nil && (d <= 0 || d > longest) {
-		err = errors.New("out of range")
-	}
-	return d, err
+	return c.printChange(f.JSON, r, err)
 }

@@ -143,27 +143,6 @@ func TestGrant(t *testing.T) {
 	))
 }
 
-// What ends within a second ends with that second, not before it begins.
-func TestWholeSecond(t *testing.T) {
-	for text, want := range map[string]string{
-		"2026-01-01T00:00:00Z":           "2026-01-01T00:00:00Z",
-		"2026-01-01T00:00:00.000000001Z": "2026-01-01T00:00:01Z",
-		"2026-01-01T00:59:59.3+01:00":    "2026-01-01T00:00:00Z",
-	} {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := wholeSecond(at).Format(time.RFC3339Nano); got != want {
-			t.Errorf("%s is rounded to %s, want %s", text, got, want)
-		}
-	}
-	now := time.Date(2026, 1, 1, 0, 0, 0, 100e6, time.UTC)
-	if end, err := (&untilFlags{span: "300ms"}).end(nil, now); err != nil || !end.After(now) {
-		t.Errorf("300ms after %v is over at %v, error %v", now, end, err)
-	}
-}
-
 // Keys that clients fill in are never raised.
 func TestGrantToAClientsKey(t *testing.T) {
 	table, _ := published(t, dynamotest.Connect(t), "testdata/partners.yaml")

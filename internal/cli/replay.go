@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
@@ -16,7 +17,7 @@ import (
 )
 
 type replayFlags struct {
-	locationFlags
+	flags.Locations
 	format, decisions, speed string
 	json                     bool
 }
@@ -56,19 +57,19 @@ totals to standard error.`,
   slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --speed 1`,
-		Args: positional(1, -1, "at least one log, or - for standard input"),
+		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd, &f, args) },
 	}
-	f.add(cmd, memoryStore)
+	f.Add(cmd, flags.Memory)
 	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
 	cmd.Flags().StringVar(&f.speed, "speed", "", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)")
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
-	jsonFlag(cmd, &f.json)
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
 func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
-	where, err := f.locations(cmd)
+	where, err := f.Locations.Read(cmd)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func parseSpeed(cmd *cobra.Command, given string) (float64, error) {
 	}
 	speed, err := strconv.ParseFloat(given, 64)
 	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
-		return 0, usagef(cmd, "--speed %s: want a number above 0", given)
+		return 0, flags.Usagef(cmd, "--speed %s: want a number above 0", given)
 	}
 	return speed, nil
 }
@@ -117,7 +118,7 @@ func parseSpeed(cmd *cobra.Command, given string) (float64, error) {
 func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.Log, error) {
 	given, ok := replay.ParseFormat(format)
 	if format != "" && !ok {
-		return nil, usagef(cmd, "--format %s: want clf, jsonl or csv", format)
+		return nil, flags.Usagef(cmd, "--format %s: want clf, jsonl or csv", format)
 	}
 	logs := make([]replay.Log, 0, len(paths))
 	for _, path := range paths {

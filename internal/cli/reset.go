@@ -5,15 +5,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 type resetFlags struct {
-	locationFlags
-	callerFlags
-	noteFlags
+	flags.Locations
+	flags.Caller
+	flags.Note
 	json bool
 }
 
@@ -31,28 +32,28 @@ on a day that the caller's token names, give the claim.
 If the rules are in a table, its history records the reset.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
-		Args:              positional(2, 2, "a rule and a key"),
-		ValidArgsFunction: inTurn(f.ruleNames(), f.counterKeys(func(args []string) string { return args[0] })),
+		Args:              flags.Positional(2, 2, "a rule and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(), f.CounterKeys(func(args []string) string { return args[0] })),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.reset(cmd, &f, args[0], args[1]) },
 	}
-	f.locationFlags.add(cmd, "")
-	f.callerFlags.add(cmd)
-	cmd.Flags().StringVar(&f.why, "why", "", "why: a `TEXT` for the history")
-	cmd.Flags().StringVar(&f.who, "who", "", "the `NAME` of who resets it (default: the user of this system)")
-	jsonFlag(cmd, &f.json)
+	f.Locations.Add(cmd, "")
+	f.Caller.Add(cmd)
+	cmd.Flags().StringVar(&f.Why, "why", "", "why: a `TEXT` for the history")
+	cmd.Flags().StringVar(&f.Who, "who", "", "the `NAME` of who resets it (default: the user of this system)")
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
 // resetNote returns what the history is to say. Only rules in a table have one.
 func (f *resetFlags) resetNote(cmd *cobra.Command) (note ruletable.Note, err error) {
-	where, err := f.rulesLocation(cmd)
+	where, err := f.ReadRules(cmd)
 	switch {
 	case err != nil:
 		return note, err
 	case where.RulesTable != "":
-		return f.optionalNote(cmd, time.Now())
-	case f.who != "" || f.why != "":
-		err = usagef(cmd, "--who and --why are for the history of a table, and --rules is a file: leave them out")
+		return f.Note.ReadOptional(cmd, time.Now())
+	case f.Who != "" || f.Why != "":
+		err = flags.Usagef(cmd, "--who and --why are for the history of a table, and --rules is a file: leave them out")
 	}
 	return note, err
 }
@@ -62,7 +63,7 @@ func (c *cli) reset(cmd *cobra.Command, f *resetFlags, rule, key string) error {
 	if err != nil {
 		return err
 	}
-	o, err := keyOptions(cmd, &f.locationFlags, &f.callerFlags, rule, key)
+	o, err := keyOptions(cmd, &f.Locations, &f.Caller, rule, key)
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 type applyFlags struct {
-	locationFlags
+	flags.Locations
 	trafficFlags
-	noteFlags
+	flags.Note
 	dry, json bool
 }
 
@@ -31,24 +32,24 @@ Overrides set by command stay as they are; those that do not fit the new rules a
 also says how recorded requests would have fared, as diff does.`,
 		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
   slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
-		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),
+		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.apply(cmd, &f, args[0]) },
 	}
-	f.addRules(cmd)
+	f.AddRules(cmd)
 	f.trafficFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
-	cmd.Flags().StringVar(&f.why, "why", "", "why the rules change: a `TEXT` for the history")
-	cmd.Flags().StringVar(&f.who, "who", "", "the `NAME` of who changes them (default: the user of this system)")
-	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVar(&f.Why, "why", "", "why the rules change: a `TEXT` for the history")
+	cmd.Flags().StringVar(&f.Who, "who", "", "the `NAME` of who changes them (default: the user of this system)")
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
 func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
-	table, err := f.rulesTable(cmd, "rules are published to a dynamodb://TABLE")
+	table, err := f.ReadTable(cmd, "rules are published to a dynamodb://TABLE")
 	if err != nil {
 		return err
 	}
-	note, err := f.optionalNote(cmd, time.Now())
+	note, err := f.Note.ReadOptional(cmd, time.Now())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -10,7 +11,7 @@ import (
 )
 
 type diffFlags struct {
-	locationFlags
+	flags.Locations
 	trafficFlags
 	json bool
 }
@@ -31,12 +32,12 @@ all. Each key that has requests is looked up once. If an override cannot be read
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
-		Args: positional(1, 1, "one rules file"), ValidArgsFunction: inTurn(filesOf("yaml", "yml", "json")),
+		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.diff(cmd, &f, args[0]) },
 	}
-	f.addRules(cmd)
+	f.AddRules(cmd)
 	f.trafficFlags.add(cmd)
-	jsonFlag(cmd, &f.json)
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
@@ -54,14 +55,14 @@ func (f *trafficFlags) add(cmd *cobra.Command) {
 // traffic returns the logs to compare by; none if there is no such flag.
 func (f *trafficFlags) traffic(c *cli, cmd *cobra.Command) (*operator.Traffic, error) {
 	if f.format != "" && len(f.logs) == 0 {
-		return nil, usagef(cmd, "--format says what the logs of --against hold: name one, or leave it out")
+		return nil, flags.Usagef(cmd, "--format says what the logs of --against hold: name one, or leave it out")
 	}
 	logs, err := c.logs(cmd, f.format, f.logs)
 	return &operator.Traffic{Logs: logs, Listener: c}, err
 }
 
 func (c *cli) diff(cmd *cobra.Command, f *diffFlags, file string) error {
-	where, err := f.rulesLocation(cmd)
+	where, err := f.ReadRules(cmd)
 	if err != nil {
 		return err
 	}

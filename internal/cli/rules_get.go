@@ -3,11 +3,12 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
 )
 
 type getFlags struct {
-	tableFlags
+	flags.Table
 	output string
 }
 
@@ -19,11 +20,11 @@ func (c *cli) getCommand() *cobra.Command {
 		Long:  `Get prints the rules of a version as they were published, by default of the one in force.`,
 		Example: `  slidegate rules get --rules dynamodb://slidegate-rules --output rules.yaml
   slidegate rules get 12 --rules dynamodb://slidegate-rules`,
-		Args:              positional(0, 1, "one version at most"),
-		ValidArgsFunction: inTurn(f.versions()),
+		Args:              flags.Positional(0, 1, "one version at most"),
+		ValidArgsFunction: flags.InTurn(f.Versions()),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.getVersion(cmd, &f, args) },
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE`")
 	return cmd
 }
@@ -35,7 +36,7 @@ func (c *cli) getVersion(cmd *cobra.Command, f *getFlags, args []string) (err er
 			return err
 		}
 	}
-	table, err := f.open(cmd)
+	table, err := f.Open(cmd)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (c *cli) getVersion(cmd *cobra.Command, f *getFlags, args []string) (err er
 	if err != nil {
 		return err
 	}
-	if f.json {
+	if f.JSON {
 		return printJSON(c.stdout, r)
 	}
 	return outfile.Write(f.output, c.stdout, []byte(r.Document))

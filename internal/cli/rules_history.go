@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
@@ -14,7 +15,7 @@ import (
 )
 
 func (c *cli) historyCommand() *cobra.Command {
-	var f tableFlags
+	var f flags.Table
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history --rules dynamodb://TABLE",
@@ -23,20 +24,20 @@ func (c *cli) historyCommand() *cobra.Command {
 deleted and imported, grants, and counters reset.`,
 		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
   slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
-		Args:              noArguments,
-		ValidArgsFunction: nothing,
+		Args:              flags.NoArguments,
+		ValidArgsFunction: flags.NoWords,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.history(cmd, &f, limit) },
 	}
-	f.add(cmd)
-	limitFlag(cmd, &limit, "changes", 20)
+	f.Add(cmd)
+	flags.Limit(cmd, &limit, "changes", 20)
 	return cmd
 }
 
-func (c *cli) history(cmd *cobra.Command, f *tableFlags, limit int) error {
-	if err := checkLimit(cmd, limit); err != nil {
+func (c *cli) history(cmd *cobra.Command, f *flags.Table, limit int) error {
+	if err := flags.CheckLimit(cmd, limit); err != nil {
 		return err
 	}
-	table, err := f.open(cmd)
+	table, err := f.Open(cmd)
 	if err != nil {
 		return err
 	}
@@ -44,14 +45,14 @@ func (c *cli) history(cmd *cobra.Command, f *tableFlags, limit int) error {
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 && !f.json {
-		c.Note("nothing has been changed in %s", f.rules)
+	if len(events) == 0 && !f.JSON {
+		c.Note("nothing has been changed in %s", f.Rules)
 		return nil
 	}
 	report := struct {
 		Events []operator.EventReport `json:"events"`
 	}{events}
-	return c.report(f.json, report, nil, func(p *term.Printer) {
+	return c.report(f.JSON, report, nil, func(p *term.Printer) {
 		rows := [][]string{{"when", "who", "what", "why"}}
 		for i := range events {
 			e := &events[i]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/operator/convert"
@@ -38,8 +39,8 @@ Formats:
 		Example: `  slidegate rules import --format envoy limits.yaml --map user_id=jwt.sub --output rules.yaml
   slidegate rules import --format envoy a.yaml b.yaml --map generic_key:login=path:/v1/login
   slidegate rules import --format usage-plans plans.json --keys pro=pro-keys.json --overrides plans.jsonl --output rules.yaml`,
-		Args:              positional(1, -1, "at least one file"),
-		ValidArgsFunction: filesOf("yaml", "yml", "json"),
+		Args:              flags.Positional(1, -1, "at least one file"),
+		ValidArgsFunction: flags.FilesOf("yaml", "yml", "json"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.importRules(cmd, &f, args) },
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "the `FORMAT` of the files: envoy or usage-plans (required)")
@@ -47,8 +48,8 @@ Formats:
 	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")
 	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides of plan to a `FILE`, for slidegate overrides import plan")
-	jsonFlag(cmd, &f.json)
-	complete(cmd, "format", oneOf(envoyFormat, usagePlansFormat))
+	flags.JSON(cmd, &f.json)
+	flags.Complete(cmd, "format", flags.OneOf(envoyFormat, usagePlansFormat))
 	return cmd
 }
 
@@ -61,7 +62,7 @@ func (c *cli) importRules(cmd *cobra.Command, f *rulesImportFlags, paths []strin
 		c.Note("lost: %s", text.Printable(l.String()))
 	}
 	if n := len(r.Overrides); n > 0 && f.overrides == "" && !f.json {
-		return usagef(cmd, "--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
+		return flags.Usagef(cmd, "--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
 	}
 	if f.overrides != "" {
 		lines, err := r.OverrideLines()
@@ -83,18 +84,18 @@ func (c *cli) importRules(cmd *cobra.Command, f *rulesImportFlags, paths []strin
 func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert.Report, error) {
 	switch {
 	case f.format == "":
-		return nil, usagef(cmd, "--format is missing: envoy or usage-plans")
+		return nil, flags.Usagef(cmd, "--format is missing: envoy or usage-plans")
 	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
-		return nil, usagef(cmd, "--keys and --overrides are for usage plans")
+		return nil, flags.Usagef(cmd, "--keys and --overrides are for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
-		return nil, usagef(cmd, "usage plans are one file, and --map is for envoy")
+		return nil, flags.Usagef(cmd, "usage plans are one file, and --map is for envoy")
 	case f.format != envoyFormat && f.format != usagePlansFormat:
-		return nil, usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
+		return nil, flags.Usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
 	}
 	if f.format == envoyFormat {
 		sources, err := imports.ParseSources(f.sources)
 		if err != nil {
-			return nil, usagef(cmd, "--map: %w", err)
+			return nil, flags.Usagef(cmd, "--map: %w", err)
 		}
 		return convert.Envoy(sources, paths)
 	}
@@ -102,7 +103,7 @@ func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert
 	for _, pair := range f.keys {
 		plan, path, ok := strings.Cut(pair, "=")
 		if !ok || plan == "" || path == "" {
-			return nil, usagef(cmd, "--keys %s: want PLAN=FILE, the plan by its id or name", pair)
+			return nil, flags.Usagef(cmd, "--keys %s: want PLAN=FILE, the plan by its id or name", pair)
 		}
 		plans = append(plans, convert.PlanFile{Plan: plan, File: path})
 	}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 type rollbackFlags struct {
-	tableFlags
-	noteFlags
+	flags.Table
+	flags.Note
 	trafficFlags
 	dry bool
 }
@@ -32,11 +33,11 @@ Overrides set by command stay as they are; those that do not fit are listed. Wit
 recorded requests would have fared, as diff does.`,
 		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
   slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
-		Args: positional(1, 1, "one version"), ValidArgsFunction: inTurn(f.versions()),
+		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.InTurn(f.Versions()),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.rollback(cmd, &f, args[0]) },
 	}
-	f.tableFlags.add(cmd)
-	f.noteFlags.add(cmd)
+	f.Table.Add(cmd)
+	f.Note.Add(cmd)
 	f.trafficFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and put nothing in force")
 	return cmd
@@ -49,7 +50,7 @@ func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) err
 	}
 	var note ruletable.Note
 	if !f.dry { // a dry run needs no reason
-		if note, err = f.note(cmd, time.Now()); err != nil {
+		if note, err = f.Note.Read(cmd, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) err
 	if err != nil {
 		return err
 	}
-	table, err := f.open(cmd)
+	table, err := f.Open(cmd)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) err
 	if err != nil {
 		return err
 	}
-	return c.publish(cmd.Context(), p, note, publishing{name: fmt.Sprintf("version %d", to), dry: f.dry, json: f.json, print: func(out *term.Printer) {
+	return c.publish(cmd.Context(), p, note, publishing{name: fmt.Sprintf("version %d", to), dry: f.dry, json: f.JSON, print: func(out *term.Printer) {
 		if f.dry {
 			out.Line("nothing was put in force: --dry-run")
 		} else {
@@ -77,7 +78,7 @@ func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) err
 func parseVersion(cmd *cobra.Command, given string) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	if err != nil || n < 1 {
-		return 0, usagef(cmd, "%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
+		return 0, flags.Usagef(cmd, "%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
 	}
 	return n, nil
 }

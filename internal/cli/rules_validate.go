@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
@@ -27,11 +28,11 @@ func (c *cli) validateCommand() *cobra.Command {
 its column and what to write instead. It warns about what is allowed but likely to let too much through.`,
 		Example: `  slidegate rules validate rules.yaml
   slidegate rules validate rules.yaml --json`,
-		Args:              positional(1, 1, "one rules file"),
-		ValidArgsFunction: inTurn(filesOf("yaml", "yml")),
+		Args:              flags.Positional(1, 1, "one rules file"),
+		ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml")),
 		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args[0], asJSON) },
 	}
-	jsonFlag(cmd, &asJSON)
+	flags.JSON(cmd, &asJSON)
 	return cmd
 }
 

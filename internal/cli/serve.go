@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
 type serveFlags struct {
-	locationFlags
+	flags.Locations
 	listen, backend string
 }
 
@@ -32,17 +33,17 @@ Rules in a table are read again every ten seconds; a file is read once.`,
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
-		Args: noArguments,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, &f) },
 	}
-	f.add(cmd, memoryStore)
+	f.Add(cmd, flags.Memory)
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
 	cmd.Flags().StringVar(&f.backend, "backend", "", "the `URL` to pass allowed requests on to (default: echo them)")
 	return cmd
 }
 
 func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
-	where, err := f.locations(cmd)
+	where, err := f.Locations.Read(cmd)
 	if err != nil {
 		return err
 	}
@@ -72,10 +73,10 @@ func backendURL(cmd *cobra.Command, given string) (*url.URL, error) {
 	}
 	u, err := url.Parse(given)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usagef(cmd, "--backend %s: want a URL such as http://127.0.0.1:3000", given)
+		return nil, flags.Usagef(cmd, "--backend %s: want a URL such as http://127.0.0.1:3000", given)
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, usagef(cmd, "--backend %s: want only scheme, host and port: rules would not see what is joined to a path", given)
+		return nil, flags.Usagef(cmd, "--backend %s: want only scheme, host and port: rules would not see what is joined to a path", given)
 	}
 	return u, nil
 }

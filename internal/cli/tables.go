@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 )
@@ -27,13 +28,13 @@ func (c *cli) tablesCreateCommand() *cobra.Command {
 exists stays as it is, but for its expiry, which counters need. Deployments by infra make their own.`,
 		Example: `  slidegate tables create --counters slidegate-counters --rules slidegate-rules
   slidegate tables create --store dynamodb://slidegate-counters`,
-		Args: noArguments,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.createTables(cmd, &f) },
 	}
 	cmd.Flags().StringVar(&f.counters, "counters", "", "the `TABLE` of counters")
 	cmd.Flags().StringVar(&f.rules, "rules", "", "the `TABLE` of rules")
 	cmd.Flags().StringVar(&f.store, "store", "", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE")
-	jsonFlag(cmd, &f.json)
+	flags.JSON(cmd, &f.json)
 	return cmd
 }
 
@@ -65,22 +66,22 @@ func (f *tablesFlags) check(cmd *cobra.Command) error {
 		table, ok := strings.CutPrefix(f.store, operator.DynamoScheme)
 		switch {
 		case !ok:
-			return usagef(cmd, "--store: want dynamodb://TABLE") // what was given may hold a password
+			return flags.Usagef(cmd, "--store: want dynamodb://TABLE") // what was given may hold a password
 		case f.counters != "":
-			return usagef(cmd, "--store and --counters both name the table of counters: give one")
+			return flags.Usagef(cmd, "--store and --counters both name the table of counters: give one")
 		}
 		f.counters = table
 	}
 	f.rules = strings.TrimPrefix(f.rules, operator.DynamoScheme)
 	switch {
 	case f.counters == "" && f.rules == "":
-		return usagef(cmd, "name at least one table: --counters TABLE, --rules TABLE")
+		return flags.Usagef(cmd, "name at least one table: --counters TABLE, --rules TABLE")
 	case f.counters == f.rules:
-		return usagef(cmd, "counters and rules cannot share table %s", f.rules)
+		return flags.Usagef(cmd, "counters and rules cannot share table %s", f.rules)
 	}
 	for _, t := range []struct{ flag, name string }{{"counters", f.counters}, {"rules", f.rules}} {
 		if t.name != "" {
-			if err := checkTable(cmd, t.flag, t.name); err != nil {
+			if err := flags.CheckTable(cmd, t.flag, t.name); err != nil {
 				return err
 			}
 		}

@@ -47,8 +47,9 @@ var allowed = map[string]string{
 	"internal/operator": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/redis internal/replay internal/rules internal/ruletable internal/text",
 	"internal/operator/convert": "internal/imports internal/text",
-	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/redis internal/replay internal/rules " +
+	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/rules " +
 		"internal/ruletable internal/text github.com/redis/go-redis github.com/spf13/cobra",
+	"internal/cli/flags":   "internal/engine internal/operator internal/redis internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",

@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"encoding/json"
@@ -15,25 +15,26 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// callerFlags say who makes a request.
-type callerFlags struct {
+// Caller say who makes a request.
+type Caller struct {
 	claims        []string
 	token, apiKey string
 }
 
-func (f *callerFlags) add(cmd *cobra.Command) {
+// Add adds --claim, --claims and --apikey.
+func (f *Caller) Add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.claims, "claim", nil, "a claim of the caller's token, `NAME=VALUE`; may be repeated")
 	cmd.Flags().StringVar(&f.token, "claims", "", "all claims of the caller's token, a `JSON` object")
 	cmd.Flags().StringVar(&f.apiKey, "apikey", "", "the `ID` of the caller's API key, never the key itself")
 }
 
-// fill adds the caller to a request.
-func (f *callerFlags) fill(cmd *cobra.Command, r *rules.Request) error {
+// Fill adds the caller to a request.
+func (f *Caller) Fill(cmd *cobra.Command, r *rules.Request) error {
 	r.APIKey = f.apiKey
 	if f.token != "" {
 		claims, err := parseClaims(f.token)
 		if err != nil {
-			return usagef(cmd, "--claims: %w", err)
+			return Usagef(cmd, "--claims: %w", err)
 		}
 		r.Claims = claims
 	}
@@ -41,9 +42,9 @@ func (f *callerFlags) fill(cmd *cobra.Command, r *rules.Request) error {
 		name, value, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || name == "":
-			return usagef(cmd, "--claim %s: want NAME=VALUE, such as plan=pro", text)
+			return Usagef(cmd, "--claim %s: want NAME=VALUE, such as plan=pro", text)
 		case strings.HasPrefix(name, "/"):
-			return usagef(cmd, "--claim %s: a claim within another is given by --claims, such as --claims '{\"org\": {\"id\": 7}}'", text)
+			return Usagef(cmd, "--claim %s: a claim within another is given by --claims, such as --claims '{\"org\": {\"id\": 7}}'", text)
 		}
 		if r.Claims == nil {
 			r.Claims = map[string]any{}
@@ -67,16 +68,17 @@ func parseClaims(text string) (claims map[string]any, err error) {
 	return claims, nil
 }
 
-// requestFlags describe a request.
-type requestFlags struct {
-	callerFlags
+// Request describe a request.
+type Request struct {
+	Caller
 	headers          []string
 	ip, route, stage string
 	rejected         bool
 }
 
-func (f *requestFlags) add(cmd *cobra.Command) {
-	f.callerFlags.add(cmd)
+// Add adds the flags of a request, its caller's included.
+func (f *Request) Add(cmd *cobra.Command) {
+	f.Caller.Add(cmd)
 	cmd.Flags().BoolVar(&f.rejected, "rejected", false, "the caller's credentials are not valid")
 	cmd.Flags().StringArrayVarP(&f.headers, "header", "H", nil, "a header, `'NAME: VALUE'`; may be repeated")
 	cmd.Flags().StringVar(&f.ip, "ip", "", "the `ADDRESS` that calls the gateway: the client's, or the last proxy's")
@@ -84,32 +86,32 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.stage, "stage", "", "the gateway's `STAGE`")
 }
 
-// request returns the request that the flags and the arguments METHOD and PATH
+// Read returns the request that the flags and the arguments METHOD and PATH
 // describe.
-func (f *requestFlags) request(cmd *cobra.Command, method, target string) (*rules.Request, error) {
+func (f *Request) Read(cmd *cobra.Command, method, target string) (*rules.Request, error) {
 	path, query, err := splitTarget(target)
 	if err != nil {
-		return nil, usagef(cmd, "%w", err)
+		return nil, Usagef(cmd, "%w", err)
 	}
 	if _, err := http.NewRequest(method, "/", nil); err != nil {
-		return nil, usagef(cmd, "%q is no method: want one such as GET", method)
+		return nil, Usagef(cmd, "%q is no method: want one such as GET", method)
 	}
 	r := &rules.Request{Method: method, Path: path, Query: query, Route: f.route, Stage: f.stage, Rejected: f.rejected}
 	if r.Headers, err = parseHeaders(f.headers); err != nil {
-		return nil, usagef(cmd, "%w", err)
+		return nil, Usagef(cmd, "%w", err)
 	}
 	if r.PathParams, err = pathParams(f.route, path); err != nil {
-		return nil, usagef(cmd, "--route %s: %w", f.route, err)
+		return nil, Usagef(cmd, "--route %s: %w", f.route, err)
 	}
 	if f.ip != "" {
 		if r.IP, err = netip.ParseAddr(f.ip); err != nil {
-			return nil, usagef(cmd, "--ip %s: want an IPv4 or IPv6 address", f.ip)
+			return nil, Usagef(cmd, "--ip %s: want an IPv4 or IPv6 address", f.ip)
 		}
 	}
 	if f.rejected && (f.token != "" || f.apiKey != "" || len(f.claims) > 0) {
-		return nil, usagef(cmd, "--rejected: credentials that are not valid say nothing: leave out --claim, --claims and --apikey")
+		return nil, Usagef(cmd, "--rejected: credentials that are not valid say nothing: leave out --claim, --claims and --apikey")
 	}
-	return r, f.fill(cmd, r)
+	return r, f.Fill(cmd, r)
 }
 
 // splitTarget returns a target's path, as sent, and its decoded query.

@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"context"
@@ -25,37 +25,37 @@ const (
 	completeKeys = 100
 )
 
-// completer offers words for what is at the cursor; none if it fails.
-type completer = cobra.CompletionFunc
+// Completer offers words for what is at the cursor; none if it fails.
+type Completer = cobra.CompletionFunc
 
-// complete completes a flag. It fails only for a flag that does not exist.
-func complete(cmd *cobra.Command, flag string, by completer) {
+// Complete completes a flag. It fails only for a flag that does not exist.
+func Complete(cmd *cobra.Command, flag string, by Completer) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, by)
 }
 
-// nothing offers neither words nor files.
-func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// NoWords offers neither words nor files.
+func NoWords(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// inTurn offers words for each argument by its own completer, and nothing after
+// InTurn offers words for each argument by its own Completer, and nothing after
 // the last one.
-func inTurn(each ...completer) completer {
+func InTurn(each ...Completer) Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(each) {
-			return nothing(cmd, args, typed)
+			return NoWords(cmd, args, typed)
 		}
 		return each[len(args)](cmd, args, typed)
 	}
 }
 
-// oneOf offers fixed words.
-func oneOf(words ...string) completer {
+// OneOf offers fixed words.
+func OneOf(words ...string) Completer {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// filesOf offers files by their extensions, or all files without any.
-func filesOf(extensions ...string) completer {
+// FilesOf offers files by their extensions, or all files without any.
+func FilesOf(extensions ...string) Completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		if len(extensions) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -64,9 +64,9 @@ func filesOf(extensions ...string) completer {
 	}
 }
 
-// ruleNames offers the names of rules with their keys, and more words.
-func (p *locationFlags) ruleNames(more ...string) completer {
-	return p.fromRules(func(set *rules.Set) (words []string) {
+// RuleNames offers the names of rules with their keys, and more words.
+func (f *Locations) RuleNames(more ...string) Completer {
+	return f.fromRules(func(set *rules.Set) (words []string) {
 		for _, r := range set.Rules {
 			words = append(words, cobra.CompletionWithDesc(r.Name, r.Key))
 		}
@@ -74,9 +74,9 @@ func (p *locationFlags) ruleNames(more ...string) completer {
 	})
 }
 
-// limitNames offers RULE and RULE.LIMIT.
-func (p *locationFlags) limitNames() completer {
-	return p.fromRules(func(set *rules.Set) (words []string) {
+// LimitNames offers RULE and RULE.LIMIT.
+func (f *Locations) LimitNames() Completer {
+	return f.fromRules(func(set *rules.Set) (words []string) {
 		for _, r := range set.Rules {
 			for i := range r.Limits {
 				words = append(words, cobra.CompletionWithDesc(engine.PolicyName(r.Name, r.Limits[i].Name), r.Key))
@@ -86,11 +86,11 @@ func (p *locationFlags) limitNames() completer {
 	})
 }
 
-func (p *locationFlags) fromRules(words func(*rules.Set) []string) completer {
+func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
-		set := p.glance(ctx, cmd)
+		set := f.glance(ctx, cmd)
 		if set == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -99,8 +99,8 @@ func (p *locationFlags) fromRules(words func(*rules.Set) []string) completer {
 }
 
 // glance reads the rules; nil if they cannot be read.
-func (p *locationFlags) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
-	where, err := p.rulesLocation(cmd)
+func (f *Locations) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
+	where, err := f.ReadRules(cmd)
 	if err != nil {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (p *locationFlags) glance(ctx context.Context, cmd *cobra.Command) *rules.S
 	return set
 }
 
-// versions offers the newest versions of the table, and why they were published.
-func (f *tableFlags) versions() completer {
+// Versions offers the newest versions of the table, and why they were published.
+func (f *Table) Versions() Completer {
 	return f.fromTable(func(ctx context.Context, table *operator.Table, _ []string, _ string) (words []string) {
 		for v, err := range table.Versions(ctx) {
 			if err != nil || len(words) == completeKeys {
@@ -129,20 +129,20 @@ func (f *tableFlags) versions() completer {
 	})
 }
 
-// overrideKeys offers keys that continue what is typed and have an override of
+// OverrideKeys offers keys that continue what is typed and have an override of
 // the first argument's rule.
-func (p *locationFlags) overrideKeys() completer {
-	return p.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+func (f *Locations) OverrideKeys() Completer {
+	return f.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
 		rule, _, _ := strings.Cut(args[0], ".")
 		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
 	})
 }
 
-// counterKeys offers keys that may have counters. Counters cannot be listed, so
+// CounterKeys offers keys that may have counters. Counters cannot be listed, so
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
-func (p *locationFlags) counterKeys(rule func(args []string) string) completer {
-	return p.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
+	return f.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
 		set, _, err := table.InForce(ctx)
 		if err != nil {
 			return nil
@@ -179,18 +179,18 @@ func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error],
 	return words
 }
 
-// planNames offers the names of plans.
-func (p *locationFlags) planNames() completer {
-	return p.fromRules(func(set *rules.Set) []string { return set.Plans() })
+// PlanNames offers the names of plans.
+func (f *Locations) PlanNames() Completer {
+	return f.fromRules(func(set *rules.Set) []string { return set.Plans() })
 }
 
 // fromTable offers words from a table, by the arguments before and what is
 // typed.
-func (p *locationFlags) fromTable(words func(ctx context.Context, table *operator.Table, args []string, typed string) []string) completer {
+func (f *Locations) fromTable(words func(ctx context.Context, table *operator.Table, args []string, typed string) []string) Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
-		where, err := p.rulesLocation(cmd)
+		where, err := f.ReadRules(cmd)
 		if err != nil || where.RulesTable == "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
