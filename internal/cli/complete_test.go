@@ -40,7 +40,7 @@ func TestCompleteFromATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const at = " --rules dynamodb://TABLE "
-	golden(t, "complete-table", session(t, table,
+	golden(t, "complete-table", tableSession(t, table,
 		"__complete overrides get"+at+"a", "__complete overrides get"+at+"api ''", "__complete overrides delete"+at+"api tenant:a",
 		"__complete overrides get"+at+"export ''", "__complete grant"+at+"api.x ''", "__complete rules get"+at+"''", "__complete rules rollback"+at+"1",
 		"__complete overrides set"+at+"plan user:7 --plan e", "__complete reset"+at+"chat ''", "__complete reset"+at+"chat user:a",

@@ -18,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/redistest"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -65,11 +66,11 @@ func TestTablesCreate(t *testing.T) {
 	if got := mustRun(t, command...); got != want {
 		t.Errorf("the second time printed %q, want %q", got, want)
 	}
-	var told struct{ Tables []operator.TableReport }
+	var told struct{ Tables []session.TableReport }
 	if err := json.Unmarshal([]byte(mustRun(t, "tables", "create", "--store", "dynamodb://"+other, "--json")), &told); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]operator.TableReport{{Table: other, Role: "counters", Created: true}}, told.Tables); diff != "" {
+	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, told.Tables); diff != "" {
 		t.Error(diff)
 	}
 	mustRun(t, "rules", "apply", "testdata/rules.yaml", "--rules", "dynamodb://"+rules) // and they are of use

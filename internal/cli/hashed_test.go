@@ -20,7 +20,7 @@ func TestHashedKeys(t *testing.T) {
 	counters := dynamotest.Counters(t, client)
 	const note = " --rules dynamodb://TABLE --who jo --why 'ticket 7'"
 	at := " --rules dynamodb://TABLE --store dynamodb://" + counters
-	text := session(t, rules,
+	text := tableSession(t, rules,
 		"rules validate testdata/hashed.yaml",
 		"overrides set by-mail mail:ann@example.com --capacity 20000"+note,
 		"overrides set by-tenant tenant:acme --capacity 30000"+note,
@@ -39,7 +39,7 @@ func TestHashedKeys(t *testing.T) {
 		"reset by-mail mail:ann@example.com"+at,
 	)
 	t.Setenv("KEY_SECRET", "another secret, of another stage")
-	text += session(t, rules,
+	text += tableSession(t, rules,
 		"rules validate testdata/hashed.yaml",
 		"inspect mail:ann@example.com"+at,
 		"overrides set by-mail mail:ann@example.com --capacity 1"+note,
@@ -48,7 +48,7 @@ func TestHashedKeys(t *testing.T) {
 		"serve"+at,
 	)
 	os.Unsetenv("KEY_SECRET")
-	text += session(t, rules,
+	text += tableSession(t, rules,
 		"rules validate testdata/hashed.yaml",
 		"inspect mail:ann@example.com"+at,
 		"inspect %hmac-9d3e7a78a46f7b7b5e2a1e0d8a1d8f57"+at,
@@ -87,7 +87,7 @@ func TestUnknownOverride(t *testing.T) {
 	counters := dynamotest.Counters(t, client)
 	const note = " --rules dynamodb://TABLE --who jo --why 'ticket 7'"
 	at := " --rules dynamodb://TABLE --store dynamodb://" + counters
-	text := session(t, rules,
+	text := tableSession(t, rules,
 		"overrides set tenant 'tenant:acme|user:7' --limits '[{\"capacity\": 5, \"window\": \"10s\"}]'"+note,
 		"overrides set plan user:666 --deny"+note,
 		"overrides set plan user:- --deny"+note,

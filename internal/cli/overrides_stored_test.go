@@ -34,7 +34,7 @@ func TestLeftByHashing(t *testing.T) {
 	mustRun(t, "rules", "apply", "testdata/hashed.yaml", "--rules", place)
 	const at = " --rules dynamodb://TABLE"
 	const said = at + " --who jo --why 'ticket 87'"
-	text := session(t, table,
+	text := tableSession(t, table,
 		"overrides get by-mail mail:ann@example.com"+at,
 		"overrides get by-mail mail:ann@example.com --json"+at,
 		"overrides set by-mail mail:ann@example.com --capacity 20000"+said,
@@ -59,7 +59,7 @@ func TestLeftByHashing(t *testing.T) {
 		"overrides get by-mail %hmac-49089c9db944259ecf9ee8f475060259"+at,
 	)
 	os.Unsetenv("KEY_SECRET") // what a hash is of is not known now
-	text += session(t, table,
+	text += tableSession(t, table,
 		"overrides get by-mail mail:bob@example.com"+at,
 		"overrides get by-mail mail:bob@example.com --as-listed"+at,
 		"overrides get by-mail %hmac-49089c9db944259ecf9ee8f475060259"+at,
@@ -75,7 +75,7 @@ func TestLeftByARename(t *testing.T) {
 	mustRun(t, "rules", "apply", rewritten(t, "testdata/business.yaml", "chat", "chats"), "--rules", place)
 	const at = " --rules dynamodb://TABLE"
 	const said = at + " --who jo --why 'ticket 88'"
-	golden(t, "left-by-a-rename", session(t, table,
+	golden(t, "left-by-a-rename", tableSession(t, table,
 		"overrides get chat 'user:auth0|7'"+at,
 		"overrides delete chat 'user:auth0|7'"+said,
 		"overrides delete chats 'user:auth0|7'"+said,

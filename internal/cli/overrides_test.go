@@ -31,8 +31,8 @@ var (
 	leftFor = regexp.MustCompile(`("left_s":) [1-9][0-9.e+]*`)
 )
 
-// session runs commands on a table and spells what they print, without what differs from run to run.
-func session(t *testing.T, table string, commands ...string) string {
+// tableSession runs commands on a table and returns what they print, without what differs from run to run.
+func tableSession(t *testing.T, table string, commands ...string) string {
 	t.Helper()
 	for i := range commands {
 		commands[i] = strings.ReplaceAll(commands[i], "TABLE", table)
@@ -45,7 +45,7 @@ func TestOverrides(t *testing.T) {
 	table, _ := published(t, dynamotest.Connect(t), "testdata/business.yaml")
 	const at = " --rules dynamodb://TABLE"
 	const set = at + " --who jo --why 'ticket 7'"
-	golden(t, "overrides", session(t, table,
+	golden(t, "overrides", tableSession(t, table,
 		"overrides get api tenant:acme"+at,
 		"overrides get api tenant:zeta"+at,
 		"overrides set api tenant:zeta --capacity 20000"+set,
@@ -116,7 +116,7 @@ func TestGrant(t *testing.T) {
 	table, _ := published(t, client, "testdata/business.yaml")
 	const at = " --rules dynamodb://TABLE"
 	const given = " --for 1h --who jo --why 'ticket 83'" + at
-	golden(t, "grant", session(t, table,
+	golden(t, "grant", tableSession(t, table,
 		"grant api tenant:zeta +500"+given,
 		"grant api tenant:zeta +1,000 --json"+given,
 		"grant api tenant:acme +1"+given,
@@ -147,7 +147,7 @@ func TestGrant(t *testing.T) {
 func TestGrantToAClientsKey(t *testing.T) {
 	table, _ := published(t, dynamotest.Connect(t), "testdata/partners.yaml")
 	const at = " --why x --who jo --rules dynamodb://TABLE"
-	golden(t, "grant-client", session(t, table,
+	golden(t, "grant-client", tableSession(t, table,
 		"grant partners partner:acme +5 --for 1h"+at,
 		"overrides set partners partner:acme --capacity 500"+at,
 		"overrides set partners partner:acme --unlimited"+at,
@@ -165,7 +165,7 @@ func TestOrphans(t *testing.T) {
 	if err := stored.SetOverride(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "orphans", session(t, table,
+	golden(t, "orphans", tableSession(t, table,
 		"overrides list api --rules dynamodb://TABLE",
 		"overrides get api tenant:broken --rules dynamodb://TABLE",
 		"overrides delete api tenant:broken --why typo --rules dynamodb://TABLE",
@@ -205,7 +205,7 @@ func TestOverridesImport(t *testing.T) {
 `+strings.Repeat(`{"key": "user:10", "document": 7}`+"\n", operator.ErrorsShown))
 	names := strings.NewReplacer(dir+string(filepath.Separator), "")
 	const at = " --rules dynamodb://TABLE"
-	golden(t, "overrides-import", names.Replace(session(t, table,
+	golden(t, "overrides-import", names.Replace(tableSession(t, table,
 		"overrides import api "+plain+" --dry-run"+at,
 		"overrides list api"+at,
 		"overrides import api "+plain+" --who jo --why 'old limiter'"+at,

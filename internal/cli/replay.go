@@ -80,18 +80,18 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 	if o.Logs, err = c.logs(cmd, f.format, paths); err != nil {
 		return err
 	}
-	session, err := operator.OpenReplay(cmd.Context(), where, c)
+	s, err := operator.OpenReplay(cmd.Context(), where, c)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
+	defer s.Close()
 	out, err := outfile.Create(f.decisions, c.stdout)
 	if err != nil {
 		return err
 	}
 	defer out.Abandon()
 	o.Decisions = out.W
-	report, err := session.Replay(cmd.Context(), &o, c)
+	report, err := operator.Replay(cmd.Context(), s, &o, c)
 	// The totals are of use even if the replay did not get to its end.
 	if printed := c.printReplay(f, report); err == nil {
 		err = printed

@@ -15,7 +15,7 @@ func TestResetIsKept(t *testing.T) {
 	table, _ := published(t, client, "testdata/business.yaml")
 	counters := dynamotest.Counters(t, client)
 	const at = " --rules dynamodb://TABLE"
-	text := session(t, table,
+	text := tableSession(t, table,
 		"reset chat 'user:auth0|7' --who jo --why 'ticket 86' --store dynamodb://"+counters+at,
 		"reset search partner:acme --who ann --json --store dynamodb://"+counters+at,
 		"reset chat tenant:7 --who jo --store dynamodb://"+counters+at,
@@ -37,7 +37,7 @@ func TestResetThatTheHistoryLacks(t *testing.T) {
 	l := tap(t)
 	l.proxy = refusing{l.proxy, "TransactWriteItems"}
 	const at = " --rules dynamodb://TABLE --store dynamodb://"
-	text := session(t, table,
+	text := tableSession(t, table,
 		"inspect partner:-"+at+counters,
 		"reset search partner:- --who jo"+at+counters,
 		"inspect partner:-"+at+counters,

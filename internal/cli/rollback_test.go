@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -42,8 +43,8 @@ func TestRollbackIsConditional(t *testing.T) {
 	table := newOperated(t)
 	files := ruleFiles(t, "capacity: 1, window: 60s", "capacity: 2, window: 60s", "capacity: 3, window: 60s")
 	table.apply(t, files[0], files[1])
-	name := strings.TrimPrefix(table.place, operator.DynamoScheme)
-	p, err := operator.PrepareRollback(t.Context(), &operator.Table{Table: table.Table, Name: name}, 1, &operator.Traffic{})
+	name := strings.TrimPrefix(table.place, session.DynamoScheme)
+	p, err := operator.PrepareRollback(t.Context(), &session.Table{Table: table.Table, Name: name}, 1, &operator.Traffic{})
 	if err != nil {
 		t.Fatal(err)
 	}

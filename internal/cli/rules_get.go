@@ -5,6 +5,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/internal/operator"
 )
 
 type getFlags struct {
@@ -40,7 +41,7 @@ func (c *cli) getVersion(cmd *cobra.Command, f *getFlags, args []string) (err er
 	if err != nil {
 		return err
 	}
-	r, err := table.Document(cmd.Context(), version)
+	r, err := operator.Document(cmd.Context(), table, version)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *cli) history(cmd *cobra.Command, f *flags.Table, limit int) error {
 	if err != nil {
 		return err
 	}
-	events, err := table.Events(cmd.Context(), limit)
+	events, err := operator.Events(cmd.Context(), table, limit)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c *cli) listVersions(cmd *cobra.Command, f *flags.Table, limit int) error 
 	if err != nil {
 		return err
 	}
-	versions, err := table.VersionReports(cmd.Context(), limit)
+	versions, err := operator.Versions(cmd.Context(), table, limit)
 	if err != nil {
 		return err
 	}

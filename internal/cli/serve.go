@@ -52,18 +52,18 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, nil))
-	session, err := operator.OpenGateway(cmd.Context(), where, log)
+	s, err := operator.OpenGateway(cmd.Context(), where, log)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
-	operator.WarnAll(c, session.Rules.Warnings)
+	defer s.Close()
+	operator.WarnAll(c, s.Rules.Warnings)
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
-	c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(session.Rules.Rules), "rule"), where.StoreName())
-	return session.Serve(cmd.Context(), listener, backend, log)
+	c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
+	return operator.Serve(cmd.Context(), s, listener, backend, log)
 }
 
 // backendURL reads --backend; nil if it was not given.

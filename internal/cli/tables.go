@@ -7,7 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
-	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 )
 
 func (c *cli) tablesCommand() *cobra.Command {
@@ -42,12 +42,12 @@ func (c *cli) createTables(cmd *cobra.Command, f *tablesFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	tables, err := operator.CreateTables(cmd.Context(), f.counters, f.rules)
+	tables, err := session.CreateTables(cmd.Context(), f.counters, f.rules)
 	if err != nil {
 		return err
 	}
 	report := struct {
-		Tables []operator.TableReport `json:"tables"`
+		Tables []session.TableReport `json:"tables"`
 	}{tables}
 	return c.report(f.json, report, nil, func(p *term.Printer) {
 		for _, t := range tables {
@@ -63,7 +63,7 @@ func (c *cli) createTables(cmd *cobra.Command, f *tablesFlags) error {
 // check reads --store, and checks the names of the tables.
 func (f *tablesFlags) check(cmd *cobra.Command) error {
 	if f.store != "" {
-		table, ok := strings.CutPrefix(f.store, operator.DynamoScheme)
+		table, ok := strings.CutPrefix(f.store, session.DynamoScheme)
 		switch {
 		case !ok:
 			return flags.Usagef(cmd, "--store: want dynamodb://TABLE") // what was given may hold a password
@@ -72,7 +72,7 @@ func (f *tablesFlags) check(cmd *cobra.Command) error {
 		}
 		f.counters = table
 	}
-	f.rules = strings.TrimPrefix(f.rules, operator.DynamoScheme)
+	f.rules = strings.TrimPrefix(f.rules, session.DynamoScheme)
 	switch {
 	case f.counters == "" && f.rules == "":
 		return flags.Usagef(cmd, "name at least one table: --counters TABLE, --rules TABLE")

@@ -18,14 +18,14 @@ func TestVersions(t *testing.T) {
 	client := dynamotest.Connect(t)
 	empty := rulesTable(t, client)
 	const at = " --rules dynamodb://TABLE"
-	golden(t, "versions-empty", session(t, empty,
+	golden(t, "versions-empty", tableSession(t, empty,
 		"rules list"+at, "rules list --json"+at, "rules history"+at, "rules history --json"+at, "rules get"+at, "rules rollback 1 --why x"+at,
 		"overrides list api"+at,
 	))
 	table, place := published(t, client, "testdata/rules.yaml")
 	const say = at + " --who jo --why "
 	file := filepath.Join(t.TempDir(), "rules.yaml")
-	golden(t, "versions", strings.ReplaceAll(session(t, table,
+	golden(t, "versions", strings.ReplaceAll(tableSession(t, table,
 		"rules apply testdata/hourly.yaml"+say+"'launch week'",
 		"rules list"+at,
 		"rules list --limit 1 --json"+at,
@@ -78,7 +78,7 @@ func TestExplainAndInspectATable(t *testing.T) {
 	for i := range commands {
 		commands[i] = names.Replace(commands[i])
 	}
-	text := strings.NewReplacer(counters, "COUNTERS", log, "LOG").Replace(session(t, table, commands...))
+	text := strings.NewReplacer(counters, "COUNTERS", log, "LOG").Replace(tableSession(t, table, commands...))
 	golden(t, "explain-table", gaps.ReplaceAllString(waits.ReplaceAllString(seconds.ReplaceAllString(text, "$1: 60"), "60s"), "  "))
 }
 
@@ -113,7 +113,7 @@ func TestExplainAnUnreadableOverride(t *testing.T) {
 		t.Fatal(err)
 	}
 	const who = " --claim tenant=t --claim plan=pro --rules dynamodb://TABLE --claim sub="
-	golden(t, "explain-unreadable", session(t, table,
+	golden(t, "explain-unreadable", tableSession(t, table,
 		"explain GET /local"+who+"7", "explain GET /allow"+who+"9", "explain GET /deny"+who+"9", "explain GET /deny --json"+who+"9", "explain GET /allow"+who+"8",
 	))
 }

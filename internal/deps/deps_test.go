@@ -44,8 +44,9 @@ var allowed = map[string]string{
 	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/rules github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":        "",
-	"internal/operator": "internal/apigw internal/app internal/dynamo internal/engine internal/gateway internal/imports internal/limit internal/memory " +
-		"internal/operator internal/redis internal/replay internal/rules internal/ruletable internal/text",
+	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+		"internal/operator internal/replay internal/rules internal/ruletable internal/text",
+	"internal/operator/session": "internal/app internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/text",
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/rules " +
 		"internal/ruletable internal/text github.com/redis/go-redis github.com/spf13/cobra",

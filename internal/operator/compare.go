@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -28,7 +29,7 @@ type ComparisonReport struct {
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *Table, listener Listener) (*ComparisonReport, error) {
+func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *session.Table, listener Listener) (*ComparisonReport, error) {
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}

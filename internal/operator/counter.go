@@ -8,12 +8,13 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // KeyOptions name a key whose counters a command looks at.
 type KeyOptions struct {
-	Locations Locations
+	Locations session.Locations
 	Rule      string // empty for every rule that could have made the key
 	Key       string // with values as they are, or as replays and logs print it
 	// Request has what is known of the caller besides the key: plans, and the
@@ -23,7 +24,7 @@ type KeyOptions struct {
 
 // keySession resolves the counters of keys.
 type keySession struct {
-	*Session
+	*session.Session
 	lookup   *overrideLookup
 	resolver *engine.Resolver
 	req      *rules.Request
@@ -31,12 +32,12 @@ type keySession struct {
 
 // openKeys opens the rules and the counters. The caller closes the session.
 func openKeys(ctx context.Context, o *KeyOptions) (*keySession, error) {
-	s, err := openQuietly(ctx, o.Locations, parseRules)
+	s, err := session.OpenQuietly(ctx, o.Locations, session.ParseRules)
 	if err != nil {
 		return nil, err
 	}
-	_, now := s.shared()
-	lookup := s.lookup(now())
+	_, now := s.Shared()
+	lookup := lookupOf(s, now())
 	return &keySession{s, lookup, lookup.resolver(), o.Request}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -77,23 +78,23 @@ type LimitEvaluation struct {
 
 // ExplainOptions describe a request to explain.
 type ExplainOptions struct {
-	Locations Locations
+	Locations session.Locations
 	Request   *rules.Request
 	At        time.Time // the moment to decide at; the zero value for now
 }
 
 // Explain says what every rule makes of a request. It charges nothing.
 func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
-	s, err := openQuietly(ctx, o.Locations, app.ParseRules)
+	s, err := session.OpenQuietly(ctx, o.Locations, app.ParseRules)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	store, now := s.countersAt(o.At)
-	lookup := s.lookup(now)
-	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{peeker: store, found: map[string]limit.Verdict{}}}
+	store, now := s.CountersAt(o.At)
+	lookup := lookupOf(s, now)
+	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {
 		report.Counters = s.StoreName()

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -51,9 +52,9 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	})
 }
 
-func explained(t *rapid.T, set *rules.Set, store peeker, req rules.Request, now time.Time) *ExplainReport {
+func explained(t *rapid.T, set *rules.Set, store session.Peeker, req rules.Request, now time.Time) *ExplainReport {
 	lookup := newLookup(set, nil, now)
-	x := explainer{set, lookup, lookup.resolver(), &peekStore{peeker: store, found: map[string]limit.Verdict{}}}
+	x := explainer{set, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
 	report, err := x.explain(context.Background(), &req)
 	if err != nil {
 		t.Fatal(err)

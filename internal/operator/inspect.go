@@ -58,7 +58,7 @@ func (s *keySession) peek(ctx context.Context, c *counter) error {
 	if c.lifted() != "" {
 		return nil
 	}
-	store, now := s.shared()
+	store, now := s.Shared()
 	if err := store.Peek(ctx, now(), &c.Charge, &c.verdict); err != nil {
 		return fmt.Errorf("rule %s: %w", c.Rule.Name, err)
 	}

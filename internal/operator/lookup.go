@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -32,13 +33,9 @@ func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideL
 	return &overrideLookup{set: set, table: table, now: now, found: map[[2]string]storedOverride{}}
 }
 
-// lookup returns the overrides of the session's rules at a moment.
-func (s *Session) lookup(now time.Time) *overrideLookup {
-	var table *ruletable.Table
-	if s.RulesTable != "" {
-		table = ruletable.New(s.client, s.RulesTable)
-	}
-	return newLookup(s.Rules, table, now)
+// lookupOf returns the overrides of the session's rules at a moment.
+func lookupOf(s *session.Session, now time.Time) *overrideLookup {
+	return newLookup(s.Rules, s.Table(), now)
 }
 
 // resolver returns the engine's resolver over these overrides.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/operator/convert"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -50,7 +51,7 @@ const (
 // ImportOverrides sets many overrides of a rule. It checks the whole file first,
 // and writes nothing if anything in it is wrong.
 func ImportOverrides(ctx context.Context, o *ImportOptions, listener Listener) (*ImportReport, error) {
-	table, set, err := OpenRules(ctx, o.Table)
+	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -48,7 +49,7 @@ type overrideList struct {
 // ListOverrides passes the overrides of a rule to show, in the order of their
 // keys, each as soon as it is read. The listener hears what the list leaves out.
 func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show func(*ListedOverride) error) error {
-	table, set, err := OpenRules(ctx, o.Table)
+	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -35,7 +36,7 @@ type OverrideOptions struct {
 
 // openTarget opens the table, and checks that the rule exists.
 func openTarget(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
-	table, set, err := OpenRules(ctx, o.Table)
+	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
 		return nil, err
 	}

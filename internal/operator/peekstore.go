@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -26,7 +27,7 @@ func (discard) StaleOverride(context.Context, time.Time, string, string)   {}
 
 // peekStore is a store that charges nothing. Equal charges get equal verdicts.
 type peekStore struct {
-	peeker
+	session.Peeker
 	found map[string]limit.Verdict
 }
 

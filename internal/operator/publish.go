@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -44,7 +45,7 @@ type baseline struct {
 
 // report says what next changes about the baseline. table is nil if the rules
 // are in files.
-func (b *baseline) report(ctx context.Context, table *Table, next *rules.Set, traffic *Traffic) (r ChangeReport, err error) {
+func (b *baseline) report(ctx context.Context, table *session.Table, next *rules.Set, traffic *Traffic) (r ChangeReport, err error) {
 	r = ChangeReport{From: b.version, Changes: []rules.Change{}, Baseline: b.name, Invalid: b.invalid}
 	if b.set != nil {
 		r.Changes = append(r.Changes, rules.Diff(b.set, next)...)
@@ -67,9 +68,9 @@ func (b *baseline) report(ctx context.Context, table *Table, next *rules.Set, tr
 	return r, err
 }
 
-// baseline returns the version in force. A table without a version, or with one
+// baselineOf returns the version in force. A table without a version, or with one
 // that is not valid, is no error: a better version must be able to replace it.
-func (t *Table) baseline(ctx context.Context) (*baseline, error) {
+func baselineOf(ctx context.Context, t *session.Table) (*baseline, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	set, version, err := t.InForce(ctx)
@@ -87,18 +88,18 @@ func (t *Table) baseline(ctx context.Context) (*baseline, error) {
 
 // Diff says what a rules file changes about another file, or about the version
 // in force of a table.
-func Diff(ctx context.Context, file string, where Locations, traffic *Traffic) (*ChangeReport, error) {
-	next, _, err := ReadRules(file)
+func Diff(ctx context.Context, file string, where session.Locations, traffic *Traffic) (*ChangeReport, error) {
+	next, _, err := session.ReadRules(file)
 	if err != nil {
 		return nil, err
 	}
 	WarnAll(traffic.Listener, warnings(next))
-	var table *Table
+	var table *session.Table
 	old := &baseline{name: where.RulesFile}
 	if where.RulesTable == "" {
-		old.set, _, err = ReadRules(where.RulesFile)
-	} else if table, err = OpenTable(ctx, where.RulesTable); err == nil {
-		old, err = table.baseline(ctx)
+		old.set, _, err = session.ReadRules(where.RulesFile)
+	} else if table, err = session.OpenTable(ctx, where.RulesTable); err == nil {
+		old, err = baselineOf(ctx, table)
 	}
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func Diff(ctx context.Context, file string, where Locations, traffic *Traffic) (
 // changes.
 type Publication struct {
 	Report PublishReport
-	table  *Table
+	table  *session.Table
 	from   int64 // the version in force that Report compares with
 	to     int64 // a version to put in force again; 0 for a new one
 	text   []byte
@@ -122,7 +123,7 @@ type Publication struct {
 
 // PrepareApply prepares to publish a rules file.
 func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic) (*Publication, error) {
-	set, document, err := ReadRules(file)
+	set, document, err := session.ReadRules(file)
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +131,11 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	if err := checkSecret(file, set, "write the check of their secret, or "); err != nil {
 		return nil, err
 	}
-	table, err := OpenTable(ctx, tableName)
+	table, err := session.OpenTable(ctx, tableName)
 	if err != nil {
 		return nil, err
 	}
-	old, err := table.baseline(ctx)
+	old, err := baselineOf(ctx, table)
 	if err != nil {
 		return nil, err
 	}
@@ -145,21 +146,21 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 
 // PrepareRollback prepares to put an earlier version in force again. A version
 // that is not valid here is refused: limiters would refuse it too.
-func PrepareRollback(ctx context.Context, table *Table, to int64, traffic *Traffic) (*Publication, error) {
+func PrepareRollback(ctx context.Context, table *session.Table, to int64, traffic *Traffic) (*Publication, error) {
 	reading, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	next, err := table.readVersion(reading, to)
+	next, err := table.ReadVersion(reading, to)
 	if err != nil {
 		return nil, err
 	}
-	old, err := table.baseline(ctx)
+	old, err := baselineOf(ctx, table)
 	if err != nil {
 		return nil, err
 	}
 	if old.version == to {
 		return nil, fmt.Errorf("table %s: version %d: %w", table.Name, to, ruletable.ErrInForce)
 	}
-	if err := checkSecret(table.versionName(to), next, ""); err != nil {
+	if err := checkSecret(table.VersionName(to), next, ""); err != nil {
 		return nil, err
 	}
 	p := &Publication{table: table, from: old.version, to: to}

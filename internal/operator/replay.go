@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -30,22 +31,22 @@ const (
 )
 
 // OpenReplay opens a session for Replay.
-func OpenReplay(ctx context.Context, where Locations, listener Listener) (*Session, error) {
-	s, err := openQuietly(ctx, where, rules.Parse)
+func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
+	s, err := session.OpenQuietly(ctx, where, rules.Parse)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.checkAtomic(); err == nil {
+	if err = s.CheckAtomic(); err == nil {
 		WarnAll(listener, s.Rules.Warnings)
-		err = loadSecrets(s.Rules, s.client != nil || s.redis != nil, listener)
+		err = loadSecrets(s.Rules, s.Remote(), listener)
 	}
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	if where.RulesTable != "" {
-		source := recordedOverrides(ruletable.New(s.client, where.RulesTable), listener)
-		s.overrides = replay.Overrides{Source: source, At: time.Now()}
+		source := recordedOverrides(s.Table(), listener)
+		s.Overrides = replay.Overrides{Source: source, At: time.Now()}
 	}
 	return s, nil
 }
@@ -90,18 +91,18 @@ type ReplayOptions struct {
 
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
-func (s *Session) Replay(ctx context.Context, o *ReplayOptions, listener Listener) (*ReplayReport, error) {
+func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*ReplayReport, error) {
 	var store engine.Store = memory.New(replayKeys)
 	var calls func() (reads, writes int64)
 	if !s.InMemory() {
-		store, calls = s.recorded()
+		store, calls = s.Recorded()
 	}
 	var failures replay.Failures
 	progress := listener.Progress()
 	defer progress.Clear()
 	result, err := replay.Run(ctx, o.Logs, replay.Options{
 		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.overrides, Store: store, Local: memory.New(0), Recorder: &failures,
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
 			Deadline: replayDeadline,
 		}),
 		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: showing(progress), Warn: warning(listener),

@@ -49,7 +49,7 @@ func (s *keySession) reset(ctx context.Context, o *KeyOptions, listener Listener
 	if err := c.checkOverrideKey(listener); err != nil {
 		return nil, err
 	}
-	store, _ := s.shared()
+	store, _ := s.Shared()
 	if err := store.Reset(ctx, c.Charge.Key); err != nil {
 		return nil, err
 	}

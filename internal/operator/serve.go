@@ -11,15 +11,16 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/operator/session"
 )
 
 // OpenGateway opens a session for Serve.
-func OpenGateway(ctx context.Context, where Locations, log *slog.Logger) (*Session, error) {
-	s, err := Open(ctx, where, app.NewParser(log), log)
+func OpenGateway(ctx context.Context, where session.Locations, log *slog.Logger) (*session.Session, error) {
+	s, err := session.Open(ctx, where, app.NewParser(log), log)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkAtomic(); err != nil {
+	if err := s.CheckAtomic(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -28,23 +29,23 @@ func OpenGateway(ctx context.Context, where Locations, log *slog.Logger) (*Sessi
 
 // Serve runs the local gateway until the context ends. A backend of nil echoes
 // the requests.
-func (s *Session) Serve(ctx context.Context, listener net.Listener, backend *url.URL, log *slog.Logger) error {
+func Serve(ctx context.Context, s *session.Session, listener net.Listener, backend *url.URL, log *slog.Logger) error {
 	recorder := app.NewRecorder(log, true)
 	defer recorder.Flush(context.WithoutCancel(ctx))
-	handler := gateway.New(gateway.Options{Authorizer: s.authorizer(recorder), Backend: backend, Log: log})
+	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(s, recorder), Backend: backend, Log: log})
 	return gateway.Serve(ctx, listener, handler)
 }
 
-// authorizer returns the Lambda's own handler. Without a store or a table it
+// newAuthorizer returns the Lambda's own handler. Without a store or a table it
 // has no deadline, as it never waits.
-func (s *Session) authorizer(recorder *app.Recorder) *apigw.Authorizer {
-	config, now := app.Config{Rules: s.source, Overrides: s.overrides, Recorder: recorder}, time.Now
+func newAuthorizer(s *session.Session, recorder *app.Recorder) *apigw.Authorizer {
+	config, now := app.Config{Rules: s.Source, Overrides: s.Overrides, Recorder: recorder}, time.Now
 	if s.InMemory() {
 		config.Store = memory.New(0)
 	} else {
-		config.Store, now = s.shared()
+		config.Store, now = s.Shared()
 	}
-	if !s.InMemory() || s.overrides != nil {
+	if !s.InMemory() || s.Overrides != nil {
 		config.Deadline = app.DefaultDeadline
 	}
 	return apigw.NewAuthorizer(app.NewEngine(config), now)

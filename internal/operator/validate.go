@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -34,7 +35,7 @@ type ProblemReport struct {
 
 // Validate reads a rules file. It fails only if the file cannot be read.
 func Validate(file string) (*ValidateReport, error) {
-	set, _, err := ReadRules(file)
+	set, _, err := session.ReadRules(file)
 	report := &ValidateReport{Errors: []ProblemReport{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
 	if errors.As(err, &report.Problems) {
 		for _, e := range report.Problems {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -22,8 +23,8 @@ type DocumentReport struct {
 	Document string `json:"document"`
 }
 
-// VersionReports returns the newest versions of a table; a limit of 0 is none.
-func (t *Table) VersionReports(ctx context.Context, limit int) ([]VersionReport, error) {
+// Versions returns the newest versions of a table; a limit of 0 is none.
+func Versions(ctx context.Context, t *session.Table, limit int) ([]VersionReport, error) {
 	versions := []VersionReport{}
 	for v, err := range t.Versions(ctx) {
 		if err != nil {
@@ -38,7 +39,7 @@ func (t *Table) VersionReports(ctx context.Context, limit int) ([]VersionReport,
 }
 
 // Document returns a published version; 0 is the one in force.
-func (t *Table) Document(ctx context.Context, version int64) (*DocumentReport, error) {
+func Document(ctx context.Context, t *session.Table, version int64) (*DocumentReport, error) {
 	current, err := t.Current(ctx)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ type GrantedUnits struct {
 }
 
 // Events returns the latest changes of a table; a limit of 0 is none.
-func (t *Table) Events(ctx context.Context, limit int) ([]EventReport, error) {
+func Events(ctx context.Context, t *session.Table, limit int) ([]EventReport, error) {
 	events := []EventReport{}
 	for e, err := range t.History(ctx) {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -105,10 +106,10 @@ func (f *Locations) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
 		return nil
 	}
 	if where.RulesFile != "" {
-		set, _, _ := operator.ReadRules(where.RulesFile)
+		set, _, _ := session.ReadRules(where.RulesFile)
 		return set
 	}
-	table, err := operator.GlanceAtTable(ctx, where.RulesTable)
+	table, err := session.GlanceAtTable(ctx, where.RulesTable)
 	if err != nil {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (f *Locations) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
 
 // Versions offers the newest versions of the table, and why they were published.
 func (f *Table) Versions() Completer {
-	return f.fromTable(func(ctx context.Context, table *operator.Table, _ []string, _ string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *session.Table, _ []string, _ string) (words []string) {
 		for v, err := range table.Versions(ctx) {
 			if err != nil || len(words) == completeKeys {
 				return words
@@ -132,7 +133,7 @@ func (f *Table) Versions() Completer {
 // OverrideKeys offers keys that continue what is typed and have an override of
 // the first argument's rule.
 func (f *Locations) OverrideKeys() Completer {
-	return f.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
 		rule, _, _ := strings.Cut(args[0], ".")
 		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
 	})
@@ -142,7 +143,7 @@ func (f *Locations) OverrideKeys() Completer {
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
 func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
-	return f.fromTable(func(ctx context.Context, table *operator.Table, args []string, typed string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
 		set, _, err := table.InForce(ctx)
 		if err != nil {
 			return nil
@@ -186,7 +187,7 @@ func (f *Locations) PlanNames() Completer {
 
 // fromTable offers words from a table, by the arguments before and what is
 // typed.
-func (f *Locations) fromTable(words func(ctx context.Context, table *operator.Table, args []string, typed string) []string) Completer {
+func (f *Locations) fromTable(words func(ctx context.Context, table *session.Table, args []string, typed string) []string) Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
@@ -194,7 +195,7 @@ func (f *Locations) fromTable(words func(ctx context.Context, table *operator.Ta
 		if err != nil || where.RulesTable == "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		table, err := operator.GlanceAtTable(ctx, where.RulesTable)
+		table, err := session.GlanceAtTable(ctx, where.RulesTable)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/redis"
 )
 
@@ -30,7 +30,7 @@ func (f *Locations) AddRules(cmd *cobra.Command) {
 }
 
 // Read reads both flags.
-func (f *Locations) Read(cmd *cobra.Command) (where operator.Locations, err error) {
+func (f *Locations) Read(cmd *cobra.Command) (where session.Locations, err error) {
 	if where, err = f.ReadRules(cmd); err != nil {
 		return where, err
 	}
@@ -40,7 +40,7 @@ func (f *Locations) Read(cmd *cobra.Command) (where operator.Locations, err erro
 
 // ReadShared is Read for commands that look at what other processes
 // count.
-func (f *Locations) ReadShared(cmd *cobra.Command) (where operator.Locations, err error) {
+func (f *Locations) ReadShared(cmd *cobra.Command) (where session.Locations, err error) {
 	where, err = f.Read(cmd)
 	if err == nil && where.InMemory() {
 		err = Usagef(cmd, "--store memory: those counters are inside the process that counts; name a dynamodb://TABLE or "+redisForm)
@@ -49,7 +49,7 @@ func (f *Locations) ReadShared(cmd *cobra.Command) (where operator.Locations, er
 }
 
 // ReadOptional is ReadShared for commands that need no store.
-func (f *Locations) ReadOptional(cmd *cobra.Command) (operator.Locations, error) {
+func (f *Locations) ReadOptional(cmd *cobra.Command) (session.Locations, error) {
 	if f.Store != "" {
 		return f.ReadShared(cmd)
 	}
@@ -57,7 +57,7 @@ func (f *Locations) ReadOptional(cmd *cobra.Command) (operator.Locations, error)
 }
 
 // ReadRules reads --rules.
-func (f *Locations) ReadRules(cmd *cobra.Command) (where operator.Locations, err error) {
+func (f *Locations) ReadRules(cmd *cobra.Command) (where session.Locations, err error) {
 	table, ok, err := tableOf(cmd, "rules", f.Rules)
 	scheme, _, isURL := strings.Cut(f.Rules, "://")
 	switch {
@@ -105,7 +105,7 @@ var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // tableOf reads a flag's dynamodb://TABLE; ok is false for something else.
 func tableOf(cmd *cobra.Command, flag, value string) (table string, ok bool, err error) {
-	table, ok = strings.CutPrefix(value, operator.DynamoScheme)
+	table, ok = strings.CutPrefix(value, session.DynamoScheme)
 	if !ok {
 		return "", false, nil
 	}
@@ -139,10 +139,10 @@ func (f *Table) Read(cmd *cobra.Command) (string, error) {
 }
 
 // Open returns the table once it has answered.
-func (f *Table) Open(cmd *cobra.Command) (*operator.Table, error) {
+func (f *Table) Open(cmd *cobra.Command) (*session.Table, error) {
 	name, err := f.Read(cmd)
 	if err != nil {
 		return nil, err
 	}
-	return operator.OpenTable(cmd.Context(), name)
+	return session.OpenTable(cmd.Context(), name)
 }

@@ -1,10 +1,9 @@
-package operator
+package session
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
@@ -43,7 +42,7 @@ func OpenRules(ctx context.Context, name string) (*Table, *rules.Set, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, LookTime)
 	defer cancel()
 	set, _, err := table.InForce(ctx)
 	return table, set, err
@@ -55,21 +54,21 @@ func (t *Table) InForce(ctx context.Context) (*rules.Set, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	set, err := t.readVersion(ctx, version)
+	set, err := t.ReadVersion(ctx, version)
 	return set, version, err
 }
 
-// readVersion returns the rules of a published version.
-func (t *Table) readVersion(ctx context.Context, version int64) (*rules.Set, error) {
+// ReadVersion returns the rules of a published version.
+func (t *Table) ReadVersion(ctx context.Context, version int64) (*rules.Set, error) {
 	v, err := t.Get(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	return parseRules(t.versionName(version), v.Document)
+	return ParseRules(t.VersionName(version), v.Document)
 }
 
-// versionName is how errors name a version.
-func (t *Table) versionName(version int64) string {
+// VersionName is how errors name a version.
+func (t *Table) VersionName(version int64) string {
 	return fmt.Sprintf("%s%s version %d", DynamoScheme, t.Name, version)
 }
 
@@ -80,29 +79,4 @@ func probeRules(ctx context.Context, client *dynamo.Client, table string) error 
 		return err
 	}
 	return nil
-}
-
-// ruleNamed returns a rule, or an error that names those there are.
-func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
-	if rule, ok := set.Rule(name); ok {
-		return rule, nil
-	}
-	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(ruleNames(set), ", "))
-}
-
-func ruleNames(set *rules.Set) []string {
-	names := make([]string, len(set.Rules))
-	for i, r := range set.Rules {
-		names[i] = r.Name
-	}
-	return names
-}
-
-// checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
-func checkOverrideRule(set *rules.Set, name string) error {
-	if name == rules.PlanOverrides {
-		return nil
-	}
-	_, err := ruleNamed(set, name)
-	return err
 }

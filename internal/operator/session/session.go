@@ -1,11 +1,8 @@
-// Package operator does what Slidegate's commands do: it publishes and compares
-// rules, changes overrides, and looks into counters. Its functions take options
-// and return reports, whose JSON is what --json prints. They print nothing.
-package operator
+// Package session opens what commands work on: rules, rules tables and counters.
+package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,17 +16,15 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 const (
 	// startTime bounds what a command asks of DynamoDB or Redis before its work
 	// begins: a wrong address or a missing table must show within seconds.
 	startTime = 4 * time.Second
-	// lookTime bounds what a command reads once the tables have answered.
-	lookTime = 15 * time.Second
-	// publishTime bounds a change of a table: a document may be large and a line
-	// slow.
-	publishTime = 30 * time.Second
+	// LookTime bounds what a command reads once the tables have answered.
+	LookTime = 15 * time.Second
 )
 
 // DynamoScheme begins the address of a table: dynamodb://TABLE.
@@ -58,27 +53,12 @@ func (l *Locations) StoreName() string {
 	return "memory"
 }
 
-// Listener receives messages and progress while a command runs.
-type Listener interface {
-	Note(format string, args ...any)
-	Warn(format string, args ...any)
-	Progress() Progress
-}
-
-// Progress shows how much of a long task is done. A size or total of 0 is not
-// known.
-type Progress interface {
-	Log(requests, read, size int64, at time.Time)
-	Count(done, total int, things string)
-	Clear()
-}
-
 // Session is a command's access to valid rules and to counters that answer.
 type Session struct {
 	Locations
 	Rules     *rules.Set            // at the start
-	source    engine.RuleSource     // the rules as they change
-	overrides engine.OverrideSource // set by command; nil unless the rules are in a table
+	Source    engine.RuleSource     // the rules as they change
+	Overrides engine.OverrideSource // set by command; nil unless the rules are in a table
 	client    *dynamo.Client        // nil without DynamoDB
 	redis     *redis.Connection     // nil without Redis
 }
@@ -96,7 +76,7 @@ func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logg
 		if err != nil {
 			return nil, err
 		}
-		s.Rules, s.source = set, engine.Fixed{Set: set}
+		s.Rules, s.Source = set, engine.Fixed{Set: set}
 	}
 	var err error
 	if where.Redis != nil {
@@ -114,7 +94,7 @@ func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logg
 			if err != nil {
 				return err
 			}
-			s.Rules, s.source, s.overrides = set, table.Rules, table.Overrides
+			s.Rules, s.Source, s.Overrides = set, table.Rules, table.Overrides
 		}
 		if where.CountersTable == "" {
 			return nil
@@ -128,8 +108,8 @@ func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logg
 	return s, nil
 }
 
-// openQuietly opens a session for a command that shows what limiters see.
-func openQuietly(ctx context.Context, where Locations, parse app.Parser) (*Session, error) {
+// OpenQuietly opens a session for a command that shows what limiters see.
+func OpenQuietly(ctx context.Context, where Locations, parse app.Parser) (*Session, error) {
 	return Open(ctx, where, parse, slog.New(slog.DiscardHandler))
 }
 
@@ -139,6 +119,17 @@ func (s *Session) Close() {
 		_ = s.redis.Close()
 	}
 }
+
+// Table returns the table of the rules; nil if they are in a file.
+func (s *Session) Table() *ruletable.Table {
+	if s.RulesTable == "" {
+		return nil
+	}
+	return ruletable.New(s.client, s.RulesTable)
+}
+
+// Remote reports whether rules or counters are outside this machine's files.
+func (s *Session) Remote() bool { return s.client != nil || s.redis != nil }
 
 // connectRedis returns a connection once Redis has answered, within startTime.
 func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connection, error) {
@@ -167,10 +158,10 @@ func connect(ctx context.Context, ask func(context.Context, *dynamo.Client) erro
 	return client, ask(ctx, client)
 }
 
-// checkAtomic refuses atomic rules whose counters are on different nodes: every
+// CheckAtomic refuses atomic rules whose counters are on different nodes: every
 // request that several of them cover would fail. If the rules in a table become
 // so later, the store refuses the requests.
-func (s *Session) checkAtomic() error {
+func (s *Session) CheckAtomic() error {
 	if s.redis == nil || !s.redis.Clustered() {
 		return nil
 	}
@@ -187,9 +178,9 @@ func (s *Session) checkAtomic() error {
 		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
 }
 
-// parseRules reads a rules document for a command that is no limiter. If keys
+// ParseRules reads a rules document for a command that is no limiter. If keys
 // are hashed and the environment lacks the secret, looking up a key fails.
-func parseRules(file string, document []byte) (*rules.Set, error) {
+func ParseRules(file string, document []byte) (*rules.Set, error) {
 	set, err := rules.Parse(file, document)
 	if err == nil {
 		_ = set.UnlockKeys(os.LookupEnv)
@@ -203,25 +194,25 @@ func ReadRules(file string) (*rules.Set, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := parseRules(file, document)
+	set, err := ParseRules(file, document)
 	return set, document, err
 }
 
-// peeker says what a charge would get.
-type peeker interface {
+// Peeker says what a charge would get.
+type Peeker interface {
 	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
 }
 
-// sharedStore is a store whose counters other processes share.
-type sharedStore interface {
+// SharedStore is a store whose counters other processes share.
+type SharedStore interface {
 	engine.Store
-	peeker
+	Peeker
 	Reset(ctx context.Context, key string) error
 }
 
-// shared returns the shared store and the clock to ask it by. The session must
+// Shared returns the shared store and the clock to ask it by. The session must
 // not have its counters in memory.
-func (s *Session) shared() (store sharedStore, now func() time.Time) {
+func (s *Session) Shared() (store SharedStore, now func() time.Time) {
 	if s.redis != nil {
 		return redis.New(s.redis, redis.Options{}), time.Now // Redis decides by its own clock
 	}
@@ -229,9 +220,9 @@ func (s *Session) shared() (store sharedStore, now func() time.Time) {
 	return app.NewDynamoStore(s.client, s.CountersTable, now), now
 }
 
-// countersAt returns the counters to look at, empty ones without a shared
+// CountersAt returns the counters to look at, empty ones without a shared
 // store, and the moment to look at them: at, or now by the store's clock.
-func (s *Session) countersAt(at time.Time) (store peeker, now time.Time) {
+func (s *Session) CountersAt(at time.Time) (store Peeker, now time.Time) {
 	clock := time.Now
 	if s.client != nil {
 		clock = s.client.Clock.Now
@@ -243,16 +234,16 @@ func (s *Session) countersAt(at time.Time) (store peeker, now time.Time) {
 	case s.InMemory():
 		return memory.New(0), now
 	case at.IsZero():
-		shared, _ := s.shared()
+		shared, _ := s.Shared()
 		return shared, now
 	}
-	store, _ = s.recorded()
+	store, _ = s.Recorded()
 	return store, now
 }
 
-// recorded returns the store for requests with times of their own. The table
+// Recorded returns the store for requests with times of their own. The table
 // still expires items by real time. calls is nil unless DynamoDB counts them.
-func (s *Session) recorded() (store sharedStore, calls func() (reads, writes int64)) {
+func (s *Session) Recorded() (store SharedStore, calls func() (reads, writes int64)) {
 	if s.redis != nil {
 		return redis.New(s.redis, redis.Options{CallerClock: true}), nil
 	}
@@ -266,30 +257,8 @@ func probeCounters(ctx context.Context, client *dynamo.Client, table string) err
 }
 
 // probe reads a counter that does not exist.
-func probe(ctx context.Context, store peeker) error {
+func probe(ctx context.Context, store Peeker) error {
 	var v limit.Verdict
 	anything := limit.Limit{Capacity: 1, Window: time.Second, Granularity: time.Second}
 	return store.Peek(ctx, time.Now(), &limit.Charge{Key: "|probe|", Limits: []limit.Limit{anything}, Costs: []int64{1}}, &v)
-}
-
-// Errors are several things that are wrong, each to be printed on a line.
-type Errors []error
-
-func (e Errors) Error() string { return errors.Join(e...).Error() }
-
-// withPrefix puts a prefix before an error, or before each of several that were
-// joined.
-func withPrefix(prefix string, err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	switch {
-	case err == nil:
-		return nil
-	case !ok:
-		return fmt.Errorf("%s%w", prefix, err)
-	}
-	var several Errors
-	for _, e := range joined.Unwrap() {
-		several = append(several, fmt.Errorf("%s%w", prefix, e))
-	}
-	return several
 }
