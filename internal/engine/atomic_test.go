@@ -47,11 +47,11 @@ func TestAtomic(t *testing.T) {
 	b := newBench(t, atomicRules)
 	b.store.blind = true
 	first := b.decide(t, "/")
-	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(b.store.together, []int{2}) || b.store.charges != 3 {
-		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.together, b.store.charges)
+	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(b.store.groups, []int{2}) || b.store.charges != 3 {
+		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.groups, b.store.charges)
 	}
-	if d := b.decide(t, "/both"); !d.Allowed || !slices.Equal(b.store.together, []int{2, 3}) {
-		t.Fatalf("rules %s, together %v", names(d), b.store.together)
+	if d := b.decide(t, "/both"); !d.Allowed || !slices.Equal(b.store.groups, []int{2, 3}) {
+		t.Fatalf("rules %s, together %v", names(d), b.store.groups)
 	}
 	charges := b.store.charges
 	d := b.decide(t, "/")
@@ -85,8 +85,8 @@ func TestAtomicMany(t *testing.T) {
 		document += "  - {name: " + name + ", key: all, atomic: true, limits: [{capacity: 9, window: 60s}]}\n"
 	}
 	b := newBench(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || d.Degraded || !slices.Equal(b.store.together, []int{8, 2}) {
-		t.Errorf("got %+v, together %v", d, b.store.together)
+	if d := b.decide(t, "/"); !d.Allowed || d.Degraded || !slices.Equal(b.store.groups, []int{8, 2}) {
+		t.Errorf("got %+v, together %v", d, b.store.groups)
 	}
 }
 

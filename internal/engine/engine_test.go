@@ -25,7 +25,7 @@ type faulty struct {
 	down     []string // rules
 	blind    bool     // knows nothing without a round trip
 	charges  int
-	together []int // how many rules were charged at once, each time
+	groups   []int // how many rules were charged at once, each time
 }
 
 func (f *faulty) fails(c *limit.Charge) bool {
@@ -43,7 +43,7 @@ func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *
 
 func (f *faulty) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	f.charges++
-	f.together = append(f.together, len(cs))
+	f.groups = append(f.groups, len(cs))
 	for i, c := range cs {
 		if f.fails(c) {
 			vs[i].Allowed = true
@@ -69,7 +69,7 @@ func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ er
 }
 
 func (r *recorder) StaleOverride(_ context.Context, _ time.Time, rule, key string) {
-	r.failures = append(r.failures, failure{"misfit", rule, key})
+	r.failures = append(r.failures, failure{"stale override", rule, key})
 }
 
 func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {

@@ -83,8 +83,8 @@ func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	return b
 }
 
-// TestStanding counts how many requests a caller gets in a minute: by the rule, its plan, and what operators say of it.
-func TestStanding(t *testing.T) {
+// TestPlansAndOverrides counts the requests of a caller in a minute: by the rule, its plan, and overrides.
+func TestPlansAndOverrides(t *testing.T) {
 	hour := epoch.Add(time.Hour)
 	set := map[string]*rules.Override{
 		"plan user:moved":   {Plan: "pro"},
@@ -290,26 +290,26 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 	}
 }
 
-// TestPlanMisfit meets an override of a plan that is gone: the caller has none, not the one that the token says, and it is
+// TestStalePlanOverride meets an override of a plan that is gone: the caller has none, not the one that the token says, and it is
 // recorded.
-func TestPlanMisfit(t *testing.T) {
+func TestStalePlanOverride(t *testing.T) {
 	b := newBusiness(t, &operators{overrides: map[string]*rules.Override{"plan user:7": {Plan: "free-2024"}}})
 	if d := b.ask(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
 		t.Errorf("%+v: want the rule's own capacity", d)
 	}
-	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"misfit", "plan", "user:7"}) {
+	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"stale override", "plan", "user:7"}) {
 		t.Errorf("recorded %v", got)
 	}
 }
 
-// TestMisfit meets an override for a limit that the rule has no more: the rest of it holds, and it is recorded.
-func TestMisfit(t *testing.T) {
+// TestStaleOverride meets an override for a limit that the rule has no more: the rest of it holds, and it is recorded.
+func TestStaleOverride(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
 	b := newBusiness(t, o)
 	if first, second := b.ask(t, "7", "", 0), b.ask(t, "7", "", 0); !first.Allowed || second.Allowed {
 		t.Errorf("%+v, %+v: want a capacity of 1", first, second)
 	}
-	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"misfit", "api", "user:7"}) {
+	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"stale override", "api", "user:7"}) {
 		t.Errorf("recorded %v", got)
 	}
 }
