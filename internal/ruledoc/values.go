@@ -42,8 +42,15 @@ func (w *Words) UnmarshalJSON(data []byte) error {
 // A document may write a single one without a list, and statuses as numbers.
 type Statuses []string
 
-// MarshalJSON writes a single status alone.
-func (s Statuses) MarshalJSON() ([]byte, error) { return marshalSome(s) }
+// MarshalJSON writes a single status alone, and statuses such as 404 as
+// numbers, which is how documents have them.
+func (s Statuses) MarshalJSON() ([]byte, error) {
+	statuses := make([]status, len(s))
+	for i, text := range s {
+		statuses[i] = status(text)
+	}
+	return marshalSome(statuses)
+}
 
 // UnmarshalJSON reads a status, a class, or a list of them.
 func (s *Statuses) UnmarshalJSON(data []byte) error {
@@ -156,11 +163,11 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	percent, found := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseInt(percent, 10, 64)
-	if !found || err != nil {
-		return fmt.Errorf("candidate %q is not a percentage such as 80%%", text)
+	n, err := strconv.ParseUint(percent, 10, 31)
+	if !found || err != nil || n == 0 || percent[0] == '0' || percent[0] == '+' {
+		return fmt.Errorf("%q is no capacity to try: write a number, or a percentage such as 80%%", text)
 	}
-	c.Percent = n
+	c.Percent = int64(n)
 	return nil
 }
 
@@ -216,7 +223,7 @@ func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if text != unlimited {
-		return fmt.Errorf("%q is no capacity: a plan has a number, a map by limit name, or unlimited", text)
+		return fmt.Errorf("%q is no capacity: write a number, numbers by limit name, or unlimited", text)
 	}
 	p.Unlimited = true
 	return nil
@@ -246,11 +253,11 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-func marshalSome[T ~[]string](values T) ([]byte, error) {
+func marshalSome[E ~string](values []E) ([]byte, error) {
 	if len(values) == 1 {
 		return marshal(values[0])
 	}
-	return marshal([]string(values))
+	return marshal(values)
 }
 
 func unmarshalSome(data []byte, to *[]string, one func(json.RawMessage) (string, error)) error {
