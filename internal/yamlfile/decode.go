@@ -18,7 +18,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/slidegate/slidegate/internal/suggest"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Decode decodes text into a pointer to a struct, or to any other type that
@@ -218,8 +218,8 @@ func (d *decoder) byName(n node, m *ast.MappingNode, fields []Field) map[string]
 		}
 	}
 	for _, e := range unknown {
-		d.fail(e.key, "unknown field: %s", suggest.Instead(e.name, names, "there are", "and"))
-		meant := suggest.Closest(e.name, names)
+		d.fail(e.key, "unknown field: %s", ruledoc.Suggest(e.name, names, "there are", "and"))
+		meant := ruledoc.Closest(e.name, names)
 		if _, stated := found[meant]; meant == "" || stated {
 			d.undecoded[e.path], d.incomplete[n.path] = true, true
 			continue

@@ -8,7 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/slidegate/slidegate/internal/suggest"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // union decodes a value into the form that fits it, and has the type read that.
@@ -23,7 +23,7 @@ func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags Tag
 		d.value(n, v, tags.With(form.Tag))
 	}
 	if word := v.String(); form.Tag.Get("enum") != "" && !slices.Contains(form.Tags.Enum, word) && len(d.errors) == before {
-		d.refuse(n, "unknown value %q: %s", word, suggest.Instead(word, form.Tags.Enum, "write", "or"))
+		d.refuse(n, "unknown value %q: %s", word, ruledoc.Suggest(word, form.Tags.Enum, "write", "or"))
 		return
 	}
 	text, err := json.Marshal(v.Interface())

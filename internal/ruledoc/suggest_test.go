@@ -1,4 +1,4 @@
-package suggest
+package ruledoc
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-func TestInstead(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	for _, tt := range []struct {
 		word  string
 		known []string
@@ -28,8 +28,8 @@ func TestInstead(t *testing.T) {
 		{"retries", []string{"limits"}, "there are limits"},
 		{"retries", nil, "there are "},
 	} {
-		if got := Instead(tt.word, tt.known, "there are", "and"); got != tt.want {
-			t.Errorf("Instead(%q, %q) = %q, want %q", tt.word, tt.known, got, tt.want)
+		if got := Suggest(tt.word, tt.known, "there are", "and"); got != tt.want {
+			t.Errorf("Suggest(%q, %q) = %q, want %q", tt.word, tt.known, got, tt.want)
 		}
 	}
 }

@@ -1,24 +1,22 @@
-// Package suggest finds the word that a misspelled one was probably meant to
-// be, for messages.
-package suggest
+package ruledoc
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Instead says what to write for an unknown word: the one that was probably
-// meant, as in "did you mean limits?", or else lead and all known words, as in
-// "there are a, b and c". Last joins the last two words: "and" or "or".
-func Instead(word string, known []string, lead, last string) string {
+// Suggest says what to write for an unknown word: the known word that was
+// probably meant, else all of them, such as "write a, b or c" for the lead
+// "write" and the last separator "or".
+func Suggest(word string, known []string, lead, last string) string {
 	if meant := Closest(word, known); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	return lead + " " + List(known, last)
+	return lead + " " + Enumerate(known, last)
 }
 
-// List writes words as "a, b and c", if last is "and".
-func List(words []string, last string) string {
+// Enumerate writes words as "a, b and c", for the last separator "and".
+func Enumerate(words []string, last string) string {
 	n := len(words) - 1
 	if n < 1 {
 		return strings.Join(words, "")
@@ -26,13 +24,12 @@ func List(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
 }
 
-// Closest returns the known word that differs from word in at most two letters
-// and in the fewest; "" if there is none. A word shorter than its difference
-// says nothing about what was meant.
+// Closest returns the known word that a misspelled one was probably meant to
+// be, at most two letters away; "" for none.
 func Closest(word string, known []string) string {
 	best, found := 3, ""
 	for _, k := range known {
-		if len(word) > len(k)+2 { // keeps long words cheap
+		if len(word) > len(k)+2 { // keeps words of any length cheap
 			continue
 		}
 		if d := distance(word, k); d < best && d < len(word) {
