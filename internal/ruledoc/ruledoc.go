@@ -11,7 +11,9 @@
 // Tags: json and yaml name a field; doc describes it to people who write
 // rules; example is a value that messages quote; range and enum bound a
 // value; need is what to write when a required field is missing; items
-// bounds the length of a list; only says that a boolean may only be true.
+// bounds the length of a list or map, where 0 as the most is no bound; only says
+// that a boolean may only be true; pattern is that of a text, for editors; names
+// has the patterns of a map's names, and of those of the maps inside it.
 package ruledoc
 
 import "time"
@@ -30,9 +32,9 @@ type Document struct {
 	Skip           []Selector                     `json:"skip,omitempty" yaml:"skip,omitempty" example:"[{methods: [GET], route: /health}]" doc:"Requests that no rule limits; one matching entry is enough."`
 	HashSecret     *HashSecret                    `json:"hash_secret,omitempty" yaml:"hash_secret,omitempty" doc:"The secret for rules and plans with hash: true."`
 	Plan           *PlanSource                    `json:"plan,omitempty" yaml:"plan,omitempty" doc:"How to find the caller's plan."`
-	Rules          []Rule                         `json:"rules" yaml:"rules" need:"write rules: [] if the document should limit nothing" example:"[{name: per-ip, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]" doc:"The rules. All that match a request apply, and are charged in this order."`
-	Plans          map[string]Plan                `json:"plans,omitempty" yaml:"plans,omitempty" example:"{pro: {api: 6000}}" doc:"Capacities by plan, rule and limit, which replace the rules' own."`
-	Overrides      map[string]map[string]Override `json:"overrides,omitempty" yaml:"overrides,omitempty" example:"{api: {\"user:241531\": {capacity: 100}}}" doc:"Overrides for single keys: by rule, or under plan for the plans of callers."`
+	Rules          []Rule                         `json:"rules" yaml:"rules" need:"write rules: [] if the document should limit nothing" example:"[{name: per-ip, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]" doc:"The rules: all that match a request apply, and are charged in this order."`
+	Plans          map[string]Plan                `json:"plans,omitempty" yaml:"plans,omitempty" example:"{pro: {api: 6000}}" names:"^[!-~]([\\x20-~]{0,61}[!-~])?$ ^[a-z0-9][a-z0-9-]{0,62}$" doc:"Capacities by plan, rule and limit, which replace the rules' own."`
+	Overrides      map[string]map[string]Override `json:"overrides,omitempty" yaml:"overrides,omitempty" example:"{api: {\"user:241531\": {capacity: 100}}}" names:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"Overrides for single keys: by rule, or under plan for the plans of callers."`
 }
 
 // Defaults are used by rules that do not state their own.
@@ -53,14 +55,14 @@ type ClientIP struct {
 // which the limiter reads from its environment.
 type ProxySecret struct {
 	Header string `json:"header,omitempty" yaml:"header,omitempty" example:"x-origin-secret" need:"write the header that carries the secret, such as header: x-origin-secret" doc:"The header in which the proxy sends the secret."`
-	Env    string `json:"env,omitempty" yaml:"env,omitempty" example:"ORIGIN_SECRET" need:"write the environment variable that holds the secret, such as env: ORIGIN_SECRET" doc:"The environment variable that holds the secret."`
+	Env    string `json:"env,omitempty" yaml:"env,omitempty" example:"ORIGIN_SECRET" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" need:"write the environment variable that holds the secret, such as env: ORIGIN_SECRET" doc:"The environment variable that holds the secret."`
 }
 
 // HashSecret names the secret for hashed keys. Check is the start of its
 // SHA-256, so that no process counts with another secret.
 type HashSecret struct {
-	Env   string `json:"env,omitempty" yaml:"env,omitempty" example:"KEY_SECRET" need:"write the environment variable that holds the secret, such as env: KEY_SECRET" doc:"The environment variable that holds the secret."`
-	Check string `json:"check,omitempty" yaml:"check,omitempty" example:"1a2b3c4d" need:"write the first 8 digits that printf %s \"$KEY_SECRET\" | sha256sum prints, in quotes, so that no process counts under another secret" doc:"The first 8 hex digits of the secret's SHA-256: a process with another secret refuses the rules."`
+	Env   string `json:"env,omitempty" yaml:"env,omitempty" example:"KEY_SECRET" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" need:"write the environment variable that holds the secret, such as env: KEY_SECRET" doc:"The environment variable that holds the secret."`
+	Check string `json:"check,omitempty" yaml:"check,omitempty" example:"1a2b3c4d" pattern:"^[0-9a-f]{8}$" need:"write the first 8 digits that printf %s \"$KEY_SECRET\" | sha256sum prints, in quotes, so that no process counts under another secret" doc:"The first 8 hex digits of the secret's SHA-256: a process with another secret refuses the rules."`
 }
 
 // PlanSource says how to find the plan of a caller.
@@ -83,14 +85,14 @@ type Selector struct {
 
 // Rule counts requests by a key and limits each key.
 type Rule struct {
-	Name      string        `json:"name,omitempty" yaml:"name,omitempty" example:"per-ip" need:"write one that no other rule has, such as name: per-ip" doc:"The rule's name, which its counters carry."`
+	Name      string        `json:"name,omitempty" yaml:"name,omitempty" example:"per-ip" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" need:"write one that no other rule has, such as name: per-ip" doc:"The rule's name, which its counters carry."`
 	When      *Selector     `json:"when,omitempty" yaml:"when,omitempty" doc:"Which requests the rule covers; all by default."`
 	Unless    *Selector     `json:"unless,omitempty" yaml:"unless,omitempty" doc:"Which of those requests the rule leaves out; matched exactly."`
 	Key       string        `json:"key,omitempty" yaml:"key,omitempty" example:"\"ip:{ip}\"" need:"write what to count by, such as key: \"ip:{ip}\"" doc:"What the rule counts by: text and sources in braces, such as ip:{ip} or user:{jwt.sub}."`
 	Hash      bool          `json:"hash,omitempty" yaml:"hash,omitempty" doc:"true: tables and logs hold hashes of the rule's keys."`
 	Trusted   Texts         `json:"trusted,omitempty" yaml:"trusted,omitempty" example:"path.partner" doc:"Client-supplied sources of the key that the backend verifies, such as path.partner."`
 	Overrides *OverrideKeys `json:"overrides,omitempty" yaml:"overrides,omitempty" doc:"true, or a key template: single keys may have other limits."`
-	Counter   string        `json:"counter,omitempty" yaml:"counter,omitempty" example:"api" doc:"The name that the counters carry instead of the rule's; rules with the same one share them."`
+	Counter   string        `json:"counter,omitempty" yaml:"counter,omitempty" example:"api" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"The name that the counters carry instead of the rule's; rules with the same one share them."`
 	Cost      *Cost         `json:"cost,omitempty" yaml:"cost,omitempty" doc:"Units that a request takes, 1 by default; a limit's own cost takes precedence."`
 	Limits    []Limit       `json:"limits,omitempty" yaml:"limits,omitempty" items:"1 8" example:"[{capacity: 10, window: 60s}]" need:"write limits: [{capacity: 10, window: 60s}]" doc:"The limits, charged all or none."`
 	RefundOn  Statuses      `json:"refund_on,omitempty" yaml:"refund_on,omitempty" example:"5xx" doc:"Statuses of the backend's answer, such as 404 or 5xx, that refund the request."`
@@ -103,7 +105,7 @@ type Rule struct {
 // Limit is one limit of a rule, or of an override, where Candidate and an
 // Anchor with a source are not allowed.
 type Limit struct {
-	Name        string     `json:"name,omitempty" yaml:"name,omitempty" example:"requests" doc:"The limit's name; required if a rule has several limits."`
+	Name        string     `json:"name,omitempty" yaml:"name,omitempty" example:"requests" pattern:"^[a-z0-9][a-z0-9-]{0,30}$" doc:"The limit's name; required if a rule has several limits."`
 	Algorithm   string     `json:"algorithm,omitempty" yaml:"algorithm,omitempty" enum:"sliding_window fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket" doc:"The algorithm: sliding_window by default, fixed_window if the window follows the calendar."`
 	Capacity    int64      `json:"capacity,omitempty" yaml:"capacity,omitempty" range:"1 4294967295" need:"write how many units a window allows, such as capacity: 100" doc:"How many units a window allows."`
 	Burst       int64      `json:"burst,omitempty" yaml:"burst,omitempty" range:"1 4294967295" doc:"The size of a token_bucket; its capacity by default."`
@@ -126,7 +128,7 @@ type Override struct {
 	Capacity  Capacities `json:"capacity,omitempty" yaml:"capacity,omitempty" doc:"Another capacity, or several by limit name; everything else about the limits stays."`
 	Limits    []Limit    `json:"limits,omitempty" yaml:"limits,omitempty" items:"1 8" example:"[{capacity: 10, window: 60s}]" doc:"Limits that replace all of the rule's; a cost that is not stated is that of the rule's limit of the same name."`
 	Unlimited bool       `json:"unlimited,omitempty" yaml:"unlimited,omitempty" only:"true" doc:"true: the rule does not limit the key."`
-	Plan      string     `json:"plan,omitempty" yaml:"plan,omitempty" example:"pro" doc:"The caller's plan, whatever the token says."`
+	Plan      string     `json:"plan,omitempty" yaml:"plan,omitempty" example:"pro" pattern:"^[!-~]([ -~]{0,61}[!-~])?$" doc:"The caller's plan, whatever the token says."`
 	Deny      bool       `json:"deny,omitempty" yaml:"deny,omitempty" only:"true" doc:"true: refuse every request of the key."`
 	Until     time.Time  `json:"until,omitzero" yaml:"until,omitempty" example:"2026-12-31T00:00:00Z" doc:"When the override ends, such as 2026-12-31T00:00:00Z."`
 	Why       string     `json:"why,omitempty" yaml:"why,omitempty" example:"ticket 81" doc:"The reason, for people."`
