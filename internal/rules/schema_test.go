@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,8 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
-
-const schemaFile = "../../docs/rules.schema.json"
 
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
@@ -86,23 +83,6 @@ func asJSON(node ast.Node) any {
 		return n.Value.Value
 	}
 	return node.GetToken().Value
-}
-
-// The schema that is checked in is the one of this parser.
-func TestSchema(t *testing.T) {
-	got := string(Schema())
-	if *update {
-		if err := os.WriteFile(schemaFile, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("run go test -update in internal/rules (-want +got):\n%s", diff)
-	}
 }
 
 // Places where a document may have fields, each as a document around one field that is unknown everywhere.
