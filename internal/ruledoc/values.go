@@ -3,7 +3,9 @@ package ruledoc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -185,6 +187,7 @@ func (c Capacities) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a number or an object by limit name.
 func (c *Capacities) UnmarshalJSON(data []byte) error {
+	*c = nil
 	if isObject(data) {
 		return json.Unmarshal(data, (*map[string]int64)(c))
 	}
@@ -292,7 +295,13 @@ func scalarText(raw json.RawMessage) (text string, err error) {
 func decodeStrict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return d.Decode(to)
+	if err := d.Decode(to); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("text after the end of the document")
+	}
+	return nil
 }
 
 func isText(data []byte) bool   { return bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) }
