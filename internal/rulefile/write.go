@@ -34,7 +34,7 @@ func Write(d *ruledoc.Document, comments map[string]string) ([]byte, error) {
 	w := &writer{comments: comments}
 	if head := comments[""]; head != "" {
 		for line := range strings.SplitSeq(head, "\n") {
-			fmt.Fprintf(w, "# %s\n", oneLine(line))
+			w.line(strings.TrimRight("# "+oneLine(line), " "), "")
 		}
 	}
 	w.fields(root, "", "", 0)

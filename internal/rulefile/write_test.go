@@ -141,6 +141,20 @@ func TestExamplesAreWrittenAndRead(t *testing.T) {
 	}
 }
 
+func FuzzWrite(f *testing.F) {
+	for _, text := range texts {
+		f.Add("rules: [{name: " + quote(text) + ", when: {match: {" + quote(text) + ": " + quote(text) + "}}}]")
+	}
+	f.Add("plans: {p: {r: unlimited, s: {a: 5}}}\nrules:\n- {limits: [{anchor: 3, candidate: 80%, cost: {from: x, max: 2}}], refund_on: [404, 5xx]}\noverrides: {r: {k: {until: 2030-01-01T00:00:00Z}}}")
+	f.Fuzz(func(t *testing.T, text string) {
+		var d ruledoc.Document
+		if _, err := yamlfile.Decode("f", []byte(text), &d); err != nil || d.Rules == nil {
+			return
+		}
+		checkRoundTrip(t, &d, map[string]string{"": text, "rules[0]": text, "rules[0].name": text})
+	})
+}
+
 func TestLayout(t *testing.T) {
 	long := ruledoc.Limit{Name: "a-name-of-thirty-one-characters", Algorithm: "sliding_window_counter", Capacity: 4294967295, Window: "1m30s"}
 	d := &ruledoc.Document{

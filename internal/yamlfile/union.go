@@ -22,7 +22,10 @@ func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags Tag
 	} else {
 		d.value(n, v, tags.With(form.Tag))
 	}
-	if word := v.String(); form.Tag.Get("enum") != "" && !slices.Contains(form.Tags.Enum, word) && len(d.errors) == before {
+	if d.undecoded[n.path] {
+		return
+	}
+	if word := v.String(); form.Tag.Get("enum") != "" && !slices.Contains(form.Tags.Enum, word) {
 		d.refuse(n, "unknown value %q: %s", word, ruledoc.Suggest(word, form.Tags.Enum, "write", "or"))
 		return
 	}
