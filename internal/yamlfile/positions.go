@@ -48,9 +48,9 @@ func (p *Positions) KeyAt(path string) Place {
 // that follow from an error of Decode: those of values that it could not
 // decode, and those of maps that lack one, for maps may seem empty without it.
 //
-// A problem whose path the file does not state, such as one with a missing
-// field, has the place and the path of the nearest value around it. Its reason
-// then begins with the name of what is missing.
+// A problem whose path the file does not state has the place and the path of
+// the nearest value around it. A reason such as "is missing: write it" then
+// begins with the name of the field.
 func (p *Positions) Locate(problems []ruledoc.Problem) Errors {
 	all := slices.Clone(p.errors)
 	for _, problem := range problems {
@@ -64,7 +64,7 @@ func (p *Positions) Locate(problems []ruledoc.Problem) Errors {
 func (p *Positions) locate(problem ruledoc.Problem) *Error {
 	path, reason := p.nearest(problem.Path), problem.Reason
 	missing := strings.TrimPrefix(strings.TrimPrefix(problem.Path, path), ".")
-	if missing != "" && missing[0] != '[' {
+	if missing != "" && strings.HasPrefix(reason, "is missing") {
 		reason = missing + " " + reason
 	}
 	place := p.places[path].value
