@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +22,11 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// Decode decodes text into a pointer to a struct, or to any other type that
-// documents can hold. Tags describes the struct tags that it heeds. It checks
-// forms and ranges alone; what values mean, and whether required fields are
-// there, is for the caller to check, with Locate to report it.
+// Decode decodes text into what into points to: a struct, or a map with text for
+// keys, a slice, a text, a boolean, a signed integer, a time.Time, a Union, an
+// any, or a pointer to one of these. Tags describes the struct tags that it
+// heeds. It checks forms and ranges alone; what values mean, and whether required
+// fields are there, is for the caller to check, with Locate to report it.
 //
 // The error is of type Errors. If it is not nil, into still holds all that could
 // be decoded: a misspelled field counts as the one that was probably meant, and
@@ -59,9 +61,17 @@ func toWrite(t reflect.Type) string {
 				return f.Tags.Need
 			}
 		}
-		return fmt.Sprintf("write fields such as %q", Fields(t)[0].Name+":")
+		return "write fields such as " + someField(t)
 	}
 	return "there is nothing to read"
+}
+
+// someField names the first field of a struct, as messages have it.
+func someField(t reflect.Type) string {
+	for _, f := range Fields(t) {
+		return strconv.Quote(f.Name + ":")
+	}
+	return `"name:"`
 }
 
 // decoder decodes the tree of a document and collects everything that is wrong.
@@ -189,7 +199,7 @@ func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
 	fields := Fields(into.Type())
 	m, ok := n.Node.(*ast.MappingNode)
 	if !ok {
-		d.refuse(n, "must be a map with fields such as %q, and is %s", fields[0].Name+":", n.is())
+		d.refuse(n, "must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
 		return nil
 	}
 	found = d.byName(n, m, fields)
