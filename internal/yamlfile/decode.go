@@ -180,6 +180,11 @@ func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
 		at := pair.Key.GetToken()
 		path := join(n.path, at.Value)
 		key := node{pair.Key, path, n.path, at}
+		if len(at.Value) > maxName {
+			key.path = n.path
+			d.fail(key, "a name of %d bytes, where %d is the most: shorten it", len(at.Value), maxName)
+			continue
+		}
 		if line, ok := lines[at.Value]; ok {
 			d.fail(key, "is there twice, first in line %d: remove one of them", line)
 			continue

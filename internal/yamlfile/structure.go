@@ -10,6 +10,7 @@ const (
 	maxDepth   = 32      // maps and lists within each other
 	maxEntries = 1 << 14 // of one map or list
 	maxEmpty   = 1000    // entries without a value, in the whole document
+	maxName    = 2048    // bytes of a name, which is a part of many paths
 
 	// maxKeyWork bounds the sum of the squares of the numbers of keys, over all
 	// maps in block style: for every key the library copies those before it.
