@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // cli is what all commands share.
@@ -109,7 +109,7 @@ func (c *cli) exitCode(err error) int {
 		return 0
 	}
 	var several faults
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	var usage usageError
 	switch {
 	case errors.As(err, &several):

@@ -77,7 +77,7 @@ func (h *holder) plan(ctx context.Context, key string) (plan string, banned *ove
 	if err != nil {
 		return "", nil, err
 	}
-	plan, denied, _ := h.said.set.Standing(h.req, o, o.InForce(h.said.now))
+	plan, denied, _ := h.said.set.ResolvePlan(h.req, o, o.InForce(h.said.now))
 	if denied {
 		banned = told
 	}

@@ -105,7 +105,7 @@ func (x *explainer) plan(ctx context.Context, req *rules.Request) (*planTold, er
 			return nil, err
 		}
 	}
-	told.Name, _, told.Misfit = x.set.Standing(req, o, o.InForce(x.said.now))
+	told.Name, _, told.Misfit = x.set.ResolvePlan(req, o, o.InForce(x.said.now))
 	return told, nil
 }
 
@@ -124,11 +124,11 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request,
 			return told, err
 		}
 	}
-	if _, ok := r.PlanLimits(plan); ok {
+	if _, ok := x.set.Document().Plans[plan][r.Name]; ok {
 		told.Plan = plan
 	}
 	ct := newCounter(r, told.Key, r.Terms(req, plan, o, x.said.now))
-	told.Misfit = ct.terms.Misfit
+	told.Misfit = ct.terms.Stale
 	if told.Error != "" {
 		told.OnError = r.OnError.String()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -131,9 +132,9 @@ func (g *ground) checkAtomic(where *places) error {
 // parseRules reads a rules document for a command that is no limiter. Where keys are hashed and the environment does not have
 // the secret, reading a key that somebody typed fails.
 func parseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rules.Parse(file, document)
+	set, err := rulefile.Parse(file, document)
 	if err == nil {
-		_ = set.UnlockKeys(os.LookupEnv)
+		_ = set.LoadHashSecret(os.LookupEnv)
 	}
 	return set, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -34,13 +35,13 @@ type misfit struct {
 }
 
 // suspects are the rules whose overrides may no longer fit: those that have changed, come or gone.
-func suspects(changes []rules.Change) (names []string) {
+func suspects(changes []ruledoc.Change) (names []string) {
 	for _, change := range changes {
 		name := change.Rule
 		if name == "" { // plans may have changed
 			name = rules.PlanOverrides
 		}
-		if change.Kind != rules.Moved && !slices.Contains(names, name) {
+		if change.Kind != ruledoc.Moved && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

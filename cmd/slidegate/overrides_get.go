@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 func (c *cli) overridesGetCommand() *cobra.Command {
@@ -104,7 +105,7 @@ func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, text stri
 	ctx, cancel := context.WithTimeout(cmd.Context(), publishTime)
 	defer cancel()
 	before, err := target.look(ctx, now)
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) && !errors.As(err, &invalid) {
 		return err // what cannot be read can be deleted
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 const (
@@ -228,8 +230,8 @@ func (ic *importCheck) parse(at, document string) (*rules.Override, error) {
 
 // parseOverride reads a document that has no lines worth telling. What is wrong in it is told after a prefix.
 func parseOverride(prefix, document string) (*rules.Override, error) {
-	o, err := rules.ParseOverride("", []byte(document))
-	var invalid rules.Errors
+	o, err := rulefile.ParseOverride("", []byte(document))
+	var invalid yamlfile.Errors
 	if !errors.As(err, &invalid) {
 		return o, err
 	}

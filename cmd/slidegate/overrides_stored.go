@@ -70,7 +70,7 @@ func (t *overrideTarget) find(ctx context.Context, text string) error {
 	case misfit == nil && key == text:
 		t.key = key
 		return nil
-	case errors.Is(misfit, rules.ErrLocked) && unused(t.set, t.rule, text) != "":
+	case errors.Is(misfit, rules.ErrHashSecret) && unused(t.set, t.rule, text) != "":
 		return misfit // requests look up a hash of it, and whether the table has that is not known
 	}
 	typed, err := t.has(ctx, text)

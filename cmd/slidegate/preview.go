@@ -8,8 +8,11 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // edition is what new rules are compared with.
@@ -24,7 +27,7 @@ type edition struct {
 type preview struct {
 	old        edition
 	table      *ruletable.Table // nil where the old rules are in a file
-	changes    []rules.Change
+	changes    []ruledoc.Change
 	misfits    *misfits           // nil where the old rules are in a file
 	comparison *replay.Comparison // nil without a log
 }
@@ -33,7 +36,7 @@ type preview struct {
 func (c *cli) preview(ctx context.Context, old edition, table *ruletable.Table, next *rules.Set, logs []replay.Log) (p *preview, err error) {
 	p = &preview{old: old, table: table}
 	if old.set != nil {
-		p.changes = rules.Diff(old.set, next)
+		p.changes = ruledoc.Diff(old.set.Document(), next.Document())
 	}
 	if table != nil {
 		names := suspects(p.changes)
@@ -74,11 +77,11 @@ func editionInForce(ctx context.Context, table *ruletable.Table, name string) (e
 	defer cancel()
 	set, version, err := inForce(ctx, table, dynamoScheme+name)
 	old := edition{name: fmt.Sprintf("version %d", version), version: version, set: set}
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		old.name = "a table without rules"
-		old.set, err = rules.Parse("", []byte("rules: []"))
+		old.set, err = rulefile.Parse("", []byte("rules: []"))
 	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
 		old.set, old.invalid, err = nil, err, nil
 	}
@@ -87,14 +90,14 @@ func editionInForce(ctx context.Context, table *ruletable.Table, name string) (e
 
 // previewTold is a preview for programs.
 type previewTold struct {
-	From    int64           `json:"from_version"` // the version in force; 0 for none, and for a file
-	Changes []rules.Change  `json:"changes"`
-	Misfits *misfits        `json:"misfits,omitempty"` // left out where the old rules are in a file
-	Against *comparisonTold `json:"against,omitempty"`
+	From    int64            `json:"from_version"` // the version in force; 0 for none, and for a file
+	Changes []ruledoc.Change `json:"changes"`
+	Misfits *misfits         `json:"misfits,omitempty"` // left out where the old rules are in a file
+	Against *comparisonTold  `json:"against,omitempty"`
 }
 
 func (p *preview) told() previewTold {
-	told := previewTold{From: p.old.version, Changes: []rules.Change{}, Misfits: p.misfits}
+	told := previewTold{From: p.old.version, Changes: []ruledoc.Change{}, Misfits: p.misfits}
 	told.Changes = append(told.Changes, p.changes...)
 	if p.comparison != nil {
 		told.Against = tellComparison(p.comparison)
@@ -126,11 +129,11 @@ func (p *preview) print(w io.Writer, file string, paint colours) error {
 }
 
 // change paints what is new green, and red what is lost.
-func (on colours) change(c rules.Change) string {
+func (on colours) change(c ruledoc.Change) string {
 	switch {
-	case c.Kind == rules.Added:
+	case c.Kind == ruledoc.Added:
 		return on.green(c.String())
-	case c.Kind == rules.Removed, c.Afresh:
+	case c.Kind == ruledoc.Removed, c.CountersReset:
 		return on.red(c.String())
 	}
 	return c.String()

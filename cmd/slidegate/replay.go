@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -119,7 +120,7 @@ func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
 
 // openReplay opens the ground of a replay: rules that it can judge by, and what operators have set beside them.
 func (c *cli) openReplay(ctx context.Context, where places) (*ground, error) {
-	g, err := open(ctx, where, rules.Parse, slog.New(slog.DiscardHandler))
+	g, err := open(ctx, where, rulefile.Parse, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +150,10 @@ func (c *cli) tableOverrides(table *ruletable.Table) engine.OverrideSource {
 // the one by which they are hashed must be there, or nothing would be found. A replay can do without the one by which a proxy is known: a log's
 // addresses are mostly those of clients.
 func (c *cli) unlock(set *rules.Set, shared bool) error {
-	if err := set.UnlockAddress(os.LookupEnv); err != nil {
+	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
 		c.say("warning: %v; until then clients have the addresses that the log says", err)
 	}
-	err := set.UnlockKeys(os.LookupEnv)
+	err := set.LoadHashSecret(os.LookupEnv)
 	if err != nil && !shared && !set.WritesHashes() {
 		c.say("warning: %v; until then keys have hashes of this run alone", err)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 func (c *cli) validateCommand() *cobra.Command {
@@ -30,7 +31,7 @@ its column and what to write instead. What is allowed but likely to let too much
 
 func (c *cli) validate(file string, asJSON bool) error {
 	set, _, err := readRules(file)
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	if err != nil && !errors.As(err, &invalid) {
 		return err
 	}
@@ -71,7 +72,7 @@ type faultTold struct {
 	Reason string `json:"reason"`
 }
 
-func validated(set *rules.Set, invalid rules.Errors) validation {
+func validated(set *rules.Set, invalid yamlfile.Errors) validation {
 	v := validation{
 		Valid: set != nil && len(invalid) == 0, Errors: []faultTold{}, Warnings: []string{}, Plans: []string{}, Rules: []ruleShown{},
 	}
@@ -101,7 +102,7 @@ func warnings(set *rules.Set) []string {
 // contradicted returns what the environment has against the rules: a secret that is not theirs. One that is not there says
 // nothing, because it has to be where the limiters are.
 func contradicted(set *rules.Set) error {
-	if err := set.Locked(); !errors.Is(err, rules.ErrSecret) {
+	if err := set.HashSecretError(); !errors.Is(err, rules.ErrMissingSecret) {
 		return err
 	}
 	return nil
@@ -129,11 +130,19 @@ func (c *cli) summarise(file string, set *rules.Set) error {
 	p.section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, limits)
 	p.section("lll", []string{"plan", "limit", "capacity"}, plans)
 	p.section("ll", []string{"rule", "also"}, more)
-	if source, overrides := set.PlanSource(), overridden(set, rules.PlanOverrides); source != "" || overrides != "" {
+	if source, overrides := planSource(set), overridden(set, rules.PlanOverrides); source != "" || overrides != "" {
 		p.line("")
 		p.line("plan of a caller: %s", strings.TrimPrefix(source+overrides, "; "))
 	}
 	return p.err
+}
+
+// planSource names where requests say which plan their caller has; "" if they do not.
+func planSource(set *rules.Set) string {
+	if plan := set.Document().Plan; plan != nil {
+		return plan.From
+	}
+	return ""
 }
 
 // overridden says how overrides of a rule, or of plans, are found; empty where there are none.
@@ -148,12 +157,14 @@ func overridden(set *rules.Set, rule string) string {
 // planRows are what a plan makes of the rules.
 func planRows(set *rules.Set, plan string) (rows [][]string) {
 	for _, r := range set.Rules {
-		limits, ok := r.PlanLimits(plan)
-		if ok && limits == nil {
+		of, ok := set.Document().Plans[plan][r.Name]
+		if ok && of.Unlimited {
 			rows = append(rows, []string{plan, r.Name, "unlimited"})
 		}
-		for i := range limits {
-			rows = append(rows, []string{plan, policyName(r.Name, &limits[i]), thousands(limits[i].Capacity)})
+		for i := range r.Limits {
+			if ok && !of.Unlimited {
+				rows = append(rows, []string{plan, policyName(r.Name, &r.Limits[i]), thousands(of.Capacity[r.Limits[i].Name])})
+			}
 		}
 	}
 	return rows
@@ -179,10 +190,12 @@ func alsoSays(set *rules.Set, r *rules.Rule) string {
 		if r.Candidates != nil {
 			say(r.Candidates[i].String() != "", "%s has %s on trial", name, r.Candidates[i])
 		}
-		say(r.AnchorFrom(i) != "", "%s starts on the day that %s says", name, r.AnchorFrom(i))
+		from := anchorFrom(set, r, i)
+		say(from != "", "%s starts on the day that %s says", name, from)
 	}
 	overrides := strings.TrimPrefix(overridden(set, r.Name), "; ")
 	say(overrides != "", "%s", overrides)
-	say(len(r.RefundsOn()) > 0, "gives back on %s", strings.Join(r.RefundsOn(), ", "))
+	refundOn := set.Document().Rule(r.Name).RefundOn
+	say(len(refundOn) > 0, "gives back on %s", strings.Join(refundOn, ", "))
 	return strings.Join(words, "; ")
 }

@@ -60,36 +60,33 @@ type limitForm struct {
 func showRule(set *rules.Set, r *rules.Rule) ruleShown {
 	shown := ruleShown{
 		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
-		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: r.RefundsOn(),
+		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: set.Document().Rule(r.Name).RefundOn,
 	}
 	for i := range r.Limits {
 		one := showLimit(&r.Limits[i], &r.Costs[i])
 		if r.Candidates != nil {
 			one.Candidate = r.Candidates[i].String()
 		}
-		one.AnchorFrom = r.AnchorFrom(i)
+		one.AnchorFrom = anchorFrom(set, r, i)
 		shown.Limits = append(shown.Limits, one)
 	}
-	for _, plan := range set.Plans() {
-		if limits, ok := r.PlanLimits(plan); ok {
-			shown.plan(plan, limits)
+	for plan, of := range set.Document().Plans {
+		if capacity, ok := of[r.Name]; ok {
+			if shown.Plans == nil {
+				shown.Plans = map[string]planShown{}
+			}
+			shown.Plans[plan] = planShown{capacity.Unlimited, capacity.Capacity}
 		}
 	}
 	return shown
 }
 
-func (s *ruleShown) plan(name string, limits []limit.Limit) {
-	if s.Plans == nil {
-		s.Plans = map[string]planShown{}
+// anchorFrom names where a request says on which day the months of limit i begin; "" if the rule says so.
+func anchorFrom(set *rules.Set, r *rules.Rule, i int) string {
+	if anchor := set.Document().Rule(r.Name).Limits[i].Anchor; anchor != nil {
+		return anchor.From
 	}
-	shown := planShown{Unlimited: limits == nil}
-	for i := range limits {
-		if shown.Capacity == nil {
-			shown.Capacity = map[string]int64{}
-		}
-		shown.Capacity[limits[i].Name] = limits[i].Capacity
-	}
-	s.Plans[name] = shown
+	return ""
 }
 
 func showLimit(l *limit.Limit, cost *rules.Cost) limitShown {

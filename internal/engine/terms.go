@@ -24,7 +24,7 @@ func (e *Engine) standing(ctx context.Context, now time.Time, set *rules.Set, re
 		d.Degraded = true
 	}
 	var misfit bool
-	if d.Plan, denied, misfit = set.Standing(req, o, o.InForce(today)); denied {
+	if d.Plan, denied, misfit = set.ResolvePlan(req, o, o.InForce(today)); denied {
 		d.Why = o.Why
 	}
 	if misfit {
@@ -71,7 +71,7 @@ func (e *Engine) newVerdict(ctx context.Context, now time.Time, set *rules.Set, 
 		e.opts.Recorder.StoreFailed(ctx, "read override: "+rule.OnError.String(), rule.Name, v.Key, failed)
 		v.Degraded = true
 		v.goBlind()
-	case v.Terms.Misfit:
+	case v.Terms.Stale:
 		e.opts.Recorder.Misfit(ctx, now, rule.Name, v.Key)
 	}
 	return v

@@ -33,7 +33,7 @@ type Document struct {
 	HashSecret     *HashSecret                    `json:"hash_secret,omitempty" yaml:"hash_secret,omitempty" doc:"The secret for rules and plans with hash: true."`
 	Plan           *PlanSource                    `json:"plan,omitempty" yaml:"plan,omitempty" doc:"How to find the caller's plan."`
 	Rules          []Rule                         `json:"rules" yaml:"rules" need:"write rules: [] if the document should limit nothing" example:"[{name: per-ip, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]" doc:"The rules: all that match a request apply, and are charged in this order."`
-	Plans          map[string]Plan                `json:"plans,omitempty" yaml:"plans,omitempty" example:"{pro: {api: 6000}}" names:"^[!-~]([\\x20-~]{0,61}[!-~])?$ ^[a-z0-9][a-z0-9-]{0,62}$" doc:"Capacities by plan, rule and limit, which replace the rules' own."`
+	Plans          map[string]Plan                `json:"plans,omitzero" yaml:"plans,omitempty" example:"{pro: {api: 6000}}" names:"^[!-~]([\\x20-~]{0,61}[!-~])?$ ^[a-z0-9][a-z0-9-]{0,62}$" doc:"Capacities by plan, rule and limit, which replace the rules' own."`
 	Overrides      map[string]map[string]Override `json:"overrides,omitempty" yaml:"overrides,omitempty" example:"{api: {\"user:241531\": {capacity: 100}}}" names:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"Overrides for single keys: by rule, or under plan for the plans of callers."`
 }
 

@@ -17,18 +17,21 @@ type clientAddress struct {
 	secretHeader, env, secret string
 }
 
-// ErrSecret is wrapped by the error about a secret that the environment does not have.
-var ErrSecret = errors.New("a secret that the rules name is not set")
+// ErrMissingSecret is wrapped by the error about a secret that the environment
+// does not have.
+var ErrMissingSecret = errors.New("a secret that the rules name is not set")
 
-// Unlock takes the secrets that the document names from the environment, as os.LookupEnv does. A set without secrets needs
-// none; one with them must not be used before. The error is ErrSecret for one that is not there.
-func (s *Set) Unlock(lookup func(name string) (string, bool)) error {
-	return errors.Join(s.UnlockAddress(lookup), s.UnlockKeys(lookup))
+// LoadSecrets takes the secrets that the document names from the environment,
+// by a function such as os.LookupEnv. A set that names secrets must not be used
+// before. The error is ErrMissingSecret for a secret that is not there.
+func (s *Set) LoadSecrets(lookup func(name string) (string, bool)) error {
+	return errors.Join(s.LoadProxySecret(lookup), s.LoadHashSecret(lookup))
 }
 
-// UnlockAddress is Unlock for the secret of the proxy that says the client's address alone. Without it, the address is the one
-// that the gateway saw.
-func (s *Set) UnlockAddress(lookup func(name string) (string, bool)) error {
+// LoadProxySecret does what LoadSecrets does for the secret of the proxy that
+// sends the client's address alone. Without it, the address is the one that the
+// gateway saw.
+func (s *Set) LoadProxySecret(lookup func(name string) (string, bool)) error {
 	a := &s.address
 	if a.env == "" {
 		return nil
@@ -51,7 +54,7 @@ func secretOf(lookup func(name string) (string, bool), env string) (secret strin
 }
 
 func noSecret(env string) error {
-	return fmt.Errorf("%w: set the environment variable %s", ErrSecret, env)
+	return fmt.Errorf("%w: set the environment variable %s", ErrMissingSecret, env)
 }
 
 // Locate puts the client's address in the place of the gateway's peer, where the document says that there are proxies

@@ -130,8 +130,8 @@ func TestAlgorithmErrors(t *testing.T) {
 		{"capacity: 1, window: 99ms, algorithm: sliding_window_counter", "window: 99ms is out of range: write 100ms to 3650d"},
 		{"capacity: 9, window: 60s, algorithm: token_bucket, burst: 0", "burst: 0 is out of range: write a number from 1 to 4294967295"},
 		{"capacity: 9, window: 60s, algorithm: leaky_bucket, queue: many", "queue: must be a whole number in plain digits without quotes, such as 10"},
-		{"capacity: 1, window: 1d, algorithm: token_bucket, burst: 3661", "burst: at 1 in 24h, 3661 take more than ten years: write at most 3660"},
-		{"capacity: 7, window: 3650d, algorithm: leaky_bucket, queue: 4294967295", "queue: at 7 in 87600h, 4294967295 take more than ten years: write at most 7"},
+		{"capacity: 1, window: 1d, algorithm: token_bucket, burst: 3661", "burst: at 1 in 1d, 3661 take more than ten years: write at most 3660"},
+		{"capacity: 7, window: 3650d, algorithm: leaky_bucket, queue: 4294967295", "queue: at 7 in 3650d, 4294967295 take more than ten years: write at most 7"},
 		{"capacity: 100000001, window: 100ms, algorithm: token_bucket", "capacity: 100000001 in 100ms is more than one unit in a nanosecond, faster than a bucket counts: write at most 100000000"},
 
 		{"capacity: 5, window: 60s, cost: 6", "cost: 6 is above the capacity 5 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},

@@ -59,3 +59,19 @@ func (c *Cost) stated(req *Request) int64 {
 	}
 	return max(c.min, min(c.max, int64(n)))
 }
+
+// Stated says where a request states its cost, such as "header.x-tokens", and
+// the least and the most that it can pay; ok is false for a fixed cost.
+func (c *Cost) Stated() (source string, least, most int64, ok bool) {
+	if c.from.source == literal {
+		return "", 0, 0, false
+	}
+	return c.from.spell(), c.min, c.max, true
+}
+
+// Bounds returns the least and the most that a request can pay, before the
+// limit clamps it.
+func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
+
+// ClientStated reports whether the client states the cost.
+func (c *Cost) ClientStated() bool { return c.from.source.isClient() }

@@ -25,7 +25,7 @@ rules:
 
 func TestPlans(t *testing.T) {
 	s := parse(t, threePlans)
-	if diff := cmp.Diff([]string{"pro", "enterprise", "price_1Hx free"}, s.plans); diff != "" {
+	if diff := cmp.Diff([]string{"enterprise", "price_1Hx free", "pro"}, s.plans); diff != "" {
 		t.Errorf("plans (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct{ rule, plan, want string }{
@@ -97,7 +97,7 @@ func TestPlanErrors(t *testing.T) {
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: 10}}" + rules, "plans.pro.journal: rule journal has several limits: write a capacity for each by name, such as {a: 10}"},
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: {a: 1001}}}" + rules, "plans.pro.journal.a: a sliding_window_log keeps every request, and 1000 is the most: lower it, or write algorithm: sliding_window"},
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: {c: 1}}}" + rules, `plans.pro.journal.c: rule journal has no limit "c": there are a and b`},
-		{"{plan: {from: jwt.p}, plans: {pro: {journal: {b: unlimited}}}" + rules, "plans.pro.journal.b: one limit of a rule cannot be unlimited by itself: write a capacity that nobody reaches"},
+		{"{plan: {from: jwt.p}, plans: {pro: {journal: {b: unlimited}}}" + rules, "plans.pro.journal.b: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: 10, api: 20}}" + rules, "plans.pro.api: is there twice, first in line 1: remove one of them"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: 10}, pro: {}}" + rules, "plans.pro: is there twice, first in line 1: remove one of them"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: limited}}" + rules, `plans.pro.api: unknown value "limited": did you mean unlimited?`},

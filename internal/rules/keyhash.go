@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 const (
 	// hmacPrefix begins every hashed key. No other key can: in them two hex digits follow a %.
-	hmacPrefix = "%hmac-"
+	hmacPrefix = ruledoc.HashedKey
 	hmacDigits = 32
 	// leastSecret is the length of the shortest secret, in bytes. Keys such as user names are few enough to be tried one by
 	// one by whoever can guess the secret too.
@@ -23,19 +25,21 @@ const (
 	checkDigits = 8
 )
 
-// ErrLocked is wrapped by the error about a key that is to be hashed where the secret is not at hand, or another.
-var ErrLocked = errors.New("its keys are hashed")
+// ErrHashSecret is wrapped by the error about a key that must be hashed while
+// the secret for that is not loaded.
+var ErrHashSecret = errors.New("its keys are hashed")
 
 // keyHash keeps keys out of tables and logs: in their place stands their HMAC-SHA-256 (RFC 2104), cut to 128 bits, under a
 // secret that the environment holds. All processes must have the same secret, or each would count for itself; check, the
 // first digits of its SHA-256, is how they know.
 type keyHash struct {
 	env, check string
-	secret     []byte // anySecret until unlocked
-	locked     error  // why it is not unlocked; nil if it is
+	secret     []byte // anySecret until the right one is loaded
+	missing    error  // why it is not loaded; nil if it is
 }
 
-// anySecret is one that nobody knows, the same for all that this process hashes without the right one.
+// anySecret is a random secret, the same for all that this process hashes
+// without the right one.
 var anySecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 
 // find returns the secret of the environment. It fails with ErrSecret if there is none.
@@ -78,19 +82,20 @@ func fitsHash(key string) error {
 	return nil
 }
 
-// UnlockKeys is Unlock for the secret by which keys are hashed alone: enough to find counters and overrides.
-func (s *Set) UnlockKeys(lookup func(name string) (string, bool)) error {
+// LoadHashSecret does what LoadSecrets does for the secret of hashed keys
+// alone: enough to find counters and overrides.
+func (s *Set) LoadHashSecret(lookup func(name string) (string, bool)) error {
 	if s.hash == nil {
 		return nil
 	}
-	err := s.unlockKeys(lookup)
-	if s.hash.locked = err; err != nil {
-		s.lockKeys()
+	err := s.loadHashSecret(lookup)
+	if s.hash.missing = err; err != nil {
+		s.hashByChance()
 	}
 	return err
 }
 
-func (s *Set) unlockKeys(lookup func(name string) (string, bool)) error {
+func (s *Set) loadHashSecret(lookup func(name string) (string, bool)) error {
 	secret, err := s.hash.find(lookup)
 	if err != nil {
 		return err
@@ -101,24 +106,26 @@ func (s *Set) unlockKeys(lookup func(name string) (string, bool)) error {
 	return err
 }
 
-// lockKeys has the set hash by a secret that nobody knows. Most sets are unlocked before they are asked for an override, so
-// nothing is hashed until then.
-func (s *Set) lockKeys() {
+// hashByChance has the set hash by a random secret of this process. Most sets
+// load their secret before they look up an override, so nothing is hashed
+// until then.
+func (s *Set) hashByChance() {
 	s.hash.secret = anySecret()
 	s.hashed = sync.OnceValue(func() map[string]map[string]*Override {
-		hashed, _ := s.hashOverrides() // nobody can have spelled a hash by that secret
+		hashed, _ := s.hashOverrides() // no document can hold a hash by that secret
 		return hashed
 	})
 }
 
-// Locked returns why the keys that the set hashes are not those of tables: it was not unlocked, or the environment has another
-// secret. Until then it hashes by a secret of its own process, and is at one with itself alone. It is nil for a set that
-// hashes no keys.
-func (s *Set) Locked() error {
+// HashSecretError returns why the keys that the set hashes are not those of
+// tables: LoadSecrets was not called or failed. Until then the set uses a
+// random per-process secret, so hashes match only within this process. It is
+// nil for a set that hashes no keys.
+func (s *Set) HashSecretError() error {
 	if s.hash == nil {
 		return nil
 	}
-	return s.hash.locked
+	return s.hash.missing
 }
 
 // hashOverrides returns the overrides that the document itself holds and whose keys are hashed, by rule and hash. It fails if
@@ -173,4 +180,33 @@ func (h *keyHash) of(key string) string {
 		return key
 	}
 	return string(h.append(nil, []byte(key)))
+}
+
+// Rehashed reports whether a key under which a table holds an override, of a rule or of PlanOverrides, is a hash that
+// another set may have made, and this one makes others: by another secret, or of keys that look otherwise.
+func (s *Set) Rehashed(from *Set, rule, key string) bool {
+	if from == nil || !from.OverridesHashed(rule) || !s.OverridesHashed(rule) || !isHashed(key) {
+		return false
+	}
+	was, is := from.overrideKeys(rule), s.overrideKeys(rule)
+	return was.hash.check != is.hash.check || was.outline() != is.outline()
+}
+
+// outline writes what all keys of the template have in common: where their values stand, whatever these come from.
+func (t *template) outline() string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.source == literal {
+			b.WriteString(p.text)
+		} else {
+			b.WriteString("{}")
+		}
+	}
+	return b.String()
+}
+
+// Collides reports whether two sets hash keys by different secrets that are to be in the same environment variable: no
+// process has both.
+func (s *Set) Collides(with *Set) bool {
+	return s.hash != nil && with.hash != nil && s.hash.env == with.hash.env && s.hash.check != with.hash.check
 }

@@ -22,7 +22,7 @@ type OverrideKey struct {
 }
 
 // KeysFor returns the keys that a person means who typed one of a rule's own: with values as they are, such as user:auth0|666,
-// or as replays and logs print it, such as user:auth0%7C666. req is what is known of the caller besides. The error is ErrLocked
+// or as replays and logs print it, such as user:auth0%7C666. req is what is known of the caller besides. The error is ErrHashSecret
 // where a key is to be hashed and cannot be.
 func (s *Set) KeysFor(r *Rule, text string, req *Request) (keys Keys, err error) {
 	whole, err := r.template.read(text)

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// PlanOverrides is the name under which overrides of callers' plans stand, where those of a rule stand under its own.
-const PlanOverrides = "plan"
+// PlanOverrides is the name for overrides of callers' plans, where overrides of
+// a rule have the name of the rule.
+const PlanOverrides = ruledoc.PlanOverrides
 
 // Override is what an operator has said of one exact key: of a rule, or of the plan that a caller has. The zero value
 // changes nothing. It is read-only.
@@ -41,3 +43,74 @@ func (o *Override) InForce(now time.Time) bool {
 	}
 	return o.Deny || o.Unlimited || o.Plan != "" || len(o.Capacity) > 0 || o.Limits != nil
 }
+
+// AppendPlanKey appends the key by which overrides of plans are found; ok is false where there are none.
+func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if s.plan.overrides == nil {
+		return dst, false
+	}
+	return s.plan.overrides.key(dst, req, &selector{}), true
+}
+
+// AppendOverrideKey appends the key by which the rule's overrides are found; ok is false where it has none. The request
+// must be one that the rule matches.
+func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if r.overridable == nil {
+		return dst, false
+	}
+	return r.overridable.key(dst, req, &r.when), true
+}
+
+// TakesOverrides reports whether the rule says that it has overrides besides those of the document: only then is there
+// anything to look up elsewhere.
+func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documentOnly }
+
+// Override returns what the document itself says of a key; nil for nothing. rule may be PlanOverrides.
+func (s *Set) Override(rule, key string) *Override {
+	if s.hashed != nil {
+		if hashed, ok := s.hashed()[rule]; ok {
+			return hashed[key]
+		}
+	}
+	return s.overrides[rule][key]
+}
+
+// Overlay returns what decides of a key: said, an operator's word by command (nil for none), before the document's. What is
+// left of a word that has ended are its grants.
+func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override {
+	written := s.Override(rule, key)
+	switch {
+	case said == nil:
+		return written
+	case written != nil && !said.InForce(now):
+		both := *written
+		both.Grants = said.Grants
+		return &both
+	}
+	return said
+}
+
+// OverrideKeys returns the template of the keys of a rule's overrides, or of PlanOverrides; "" where there are none.
+func (s *Set) OverrideKeys(rule string) string {
+	return s.overrideKeys(rule).text()
+}
+
+// OverridesHashed reports whether the overrides of a rule, or of PlanOverrides, are found by hashes of their keys.
+func (s *Set) OverridesHashed(rule string) bool {
+	t := s.overrideKeys(rule)
+	return t != nil && t.hash != nil
+}
+
+// overrideKeys returns the template of the keys of overrides; nil where there are none.
+func (s *Set) overrideKeys(rule string) *template {
+	if rule == PlanOverrides {
+		return s.plan.overrides
+	}
+	if r, ok := s.Rule(rule); ok {
+		return r.overridable
+	}
+	return nil
+}
+
+// Overrides returns how many overrides of a rule, or of PlanOverrides, the document itself holds.
+func (s *Set) Overrides(rule string) int { return len(s.overrides[rule]) }

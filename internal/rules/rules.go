@@ -1,15 +1,22 @@
-// Package rules holds the rules document: its model, parsing and validation, which requests a rule covers, and the key
-// that it counts a request by.
+// Package rules evaluates requests by a rules document: which rules cover a
+// request, by which keys they count it, and which limits apply to it.
 //
-// A document is read once, by Parse. What comes out never changes and is safe for concurrent use; to change the rules,
-// parse another document and swap the Set.
+// Compile checks a document once. The Set never changes and is safe for
+// concurrent use; to change the rules, compile another document and swap the
+// Set.
 package rules
 
 import (
 	"slices"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
+
+// LongestHold is how long the local gateway holds a request until its turn in a
+// leaky bucket.
+const LongestHold = 10 * time.Second
 
 // Policy is what happens to a request that no rule speaks of.
 type Policy uint8
@@ -49,16 +56,14 @@ func nameOf(names []string, i int) string {
 	return "unknown"
 }
 
-// defaultInstances is the number of processes that are taken to share the load where the document does not say.
-const defaultInstances = 20
-
 // Set is a whole rules document. It is read-only.
 type Set struct {
-	Rules     []*Rule // in file order, which is the order of charging
-	Unmatched Policy  // for requests that no rule matches
-	Instances int     // how many processes share the load; what OnErrorLocal divides by
-	Warnings  []string
+	Rules     []*Rule  // in file order, which is the order of charging
+	Unmatched Policy   // for requests that no rule matches
+	Instances int      // how many processes share the load; what OnErrorLocal divides by
+	Warnings  []string // of the file that the set was loaded from
 
+	document       *ruledoc.Document // normalized; no request looks at it
 	deny, skip     []selector
 	banned, spared *lookup // what they come to
 	index          *index  // of Rules
@@ -70,11 +75,19 @@ type Set struct {
 	hashed         func() map[string]map[string]*Override // the overrides whose keys are hashed, by rule and hash; nil where no keys are
 }
 
-// prepare makes what requests are looked up in. Parse does so once all else is as it stays.
-func (s *Set) prepare() {
+// Document returns the normalized document that the set was compiled from. It
+// must not be changed.
+func (s *Set) Document() *ruledoc.Document { return s.document }
+
+// precompute makes what requests are looked up in, and what no request can
+// change, once all else is final.
+func (s *Set) precompute() {
+	for _, r := range s.Rules {
+		r.precompute()
+	}
 	s.banned, s.spared, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
 	if s.hash != nil {
-		s.lockKeys()
+		s.hashByChance()
 	}
 }
 
@@ -128,8 +141,8 @@ type Rule struct {
 	anchors        []anchor
 	refunds        []statuses
 	overridable    *template // of the keys of its overrides; nil where it has none
-	lowersOnly     bool      // its overrides must not loosen: the client fills in their keys
-	writtenOnly    bool      // its overrides are those of the document: it does not say that there are others
+	restrictOnly   bool      // its overrides must not loosen it: the client fills in their keys
+	documentOnly   bool      // its overrides are those of the document alone
 }
 
 // Mode is how far a rule goes.
@@ -154,6 +167,10 @@ func (m Mode) String() string { return nameOf(modes, int(m)) }
 func (r *Rule) Matches(req *Request) bool {
 	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
 }
+
+// ClientSources returns the sources of the rule's key that the client fills in,
+// such as "{header.x-user}".
+func (r *Rule) ClientSources() []string { return r.template.client }
 
 // Hashed reports whether tables and logs hold hashes of the rule's keys.
 func (r *Rule) Hashed() bool { return r.template.hash != nil }

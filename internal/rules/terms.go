@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -16,15 +17,27 @@ type Terms struct {
 	// Unlimited and Denied are an override's or a plan's word: no counter is asked then.
 	Unlimited, Denied bool
 	Why               string // as the override that decides says; for people
-	// Misfit says that something of the override does not fit the rule and was left out: the rule has changed since, or the
-	// override would loosen what the client's own word must not loosen.
-	Misfit bool
+	// Stale says that something of the override no longer fits the rule and was
+	// ignored: the rule has changed since, or the override would loosen a rule
+	// whose keys the client fills in.
+	Stale bool
 
 	costs      []Cost
 	suffix     string // the shape, as counters carry it
 	candidates []Candidate
 	own        bool // the capacities are the rule's
 	replaced   bool // the limits are an override's
+}
+
+// String writes the candidate as documents do, such as "80%"; "" for none.
+func (c Candidate) String() string {
+	switch {
+	case c.Percent > 0:
+		return fmt.Sprintf("%d%%", c.Percent)
+	case c.Units > 0:
+		return strconv.FormatInt(c.Units, 10)
+	}
+	return ""
 }
 
 // Candidate is a capacity on trial: decisions say what it would have changed, and it changes nothing.
@@ -96,8 +109,8 @@ func (t *Terms) override(r *Rule, o *Override) {
 	case o.Deny:
 		t.Denied, t.Why = true, o.Why
 	case o.Unlimited, o.Limits != nil:
-		if r.lowersOnly {
-			t.Misfit = true
+		if r.restrictOnly {
+			t.Stale = true
 			return
 		}
 		if t.Unlimited = o.Unlimited; o.Limits != nil {
@@ -109,10 +122,10 @@ func (t *Terms) override(r *Rule, o *Override) {
 		for name, capacity := range o.Capacity {
 			i := limitNamed(r.Limits, name)
 			if i < 0 {
-				t.Misfit = true
+				t.Stale = true
 				continue
 			}
-			if r.lowersOnly && !t.Unlimited {
+			if r.restrictOnly && !t.Unlimited {
 				capacity = min(capacity, limits[i].Capacity)
 			}
 			t.raise(limits, i, capacity)
@@ -129,8 +142,8 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 			continue
 		}
 		i := limitNamed(t.Limits, g.Limit)
-		if i < 0 || r.lowersOnly {
-			t.Misfit = true
+		if i < 0 || r.restrictOnly {
+			t.Stale = true
 			continue
 		}
 		if !cloned {
@@ -146,7 +159,7 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 func (t *Terms) raise(limits []limit.Limit, i int, capacity int64) {
 	l := withCapacity(limits[i], capacity)
 	if !l.Valid() {
-		t.Misfit = true
+		t.Stale = true
 		return
 	}
 	limits[i] = l
@@ -226,8 +239,8 @@ func limitNamed(limits []limit.Limit, name string) int {
 	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name })
 }
 
-// seal works out, once the document has been read, what no request can change.
-func (r *Rule) seal() {
+// precompute works out what no request can change.
+func (r *Rule) precompute() {
 	r.suffix = suffix(r.Limits)
 	fixed := make([]int64, len(r.Costs))
 	for i, c := range r.Costs {
