@@ -21,7 +21,7 @@ func (c *cli) diffCommand() *cobra.Command {
 		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
 		Short: "Say what a rules file would change",
 		Long: `Diff says what a rules file changes about the rules in force, or about another file: what they mean, not how they
-are written. Of each rule that changes it says whether its counters keep their windows or start afresh, and
+are written. Of each rule that changes it says whether its counters keep their windows or start at zero, and
 of a table which overrides set by command do not fit the new rules.
 
 With --against it also sends a recorded log through both, each on counters of its own, and says how many

@@ -26,7 +26,7 @@ const (
 // values, but for costs and capacities. Lists keep their order and length, so
 // that a path into one document is a path into the other.
 func WithDefaults(d *Document) *Document {
-	d = clone(d)
+	d = copyOf(d)
 	if d.Defaults == nil {
 		d.Defaults = &Defaults{}
 	}
@@ -60,7 +60,7 @@ func WithDefaults(d *Document) *Document {
 // OverrideWithDefaults does for one override what WithDefaults does for those
 // of a document.
 func OverrideWithDefaults(o *Override) *Override {
-	o = clone(o)
+	o = copyOf(o)
 	limitDefaults(o.Limits)
 	return o
 }

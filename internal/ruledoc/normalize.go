@@ -107,7 +107,7 @@ func (r *Rule) normalizeLimits(overridable bool) {
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		if l.normalize(); l.Cost == nil {
-			l.Cost = clone(r.Cost)
+			l.Cost = copyOf(r.Cost)
 		}
 	}
 	if !overridable {

@@ -131,7 +131,7 @@ type Override struct {
 	Plan      string     `json:"plan,omitempty" yaml:"plan,omitempty" example:"pro" pattern:"^[!-~]([ -~]{0,61}[!-~])?$" doc:"The caller's plan, whatever the token says."`
 	Deny      bool       `json:"deny,omitempty" yaml:"deny,omitempty" only:"true" doc:"true: refuse every request of the key."`
 	Until     time.Time  `json:"until,omitzero" yaml:"until,omitempty" example:"2026-12-31T00:00:00Z" doc:"When the override ends, such as 2026-12-31T00:00:00Z."`
-	Why       string     `json:"why,omitempty" yaml:"why,omitempty" example:"ticket 81" doc:"The reason, for people."`
+	Why       string     `json:"why,omitempty" yaml:"why,omitempty" empty:"ok" example:"ticket 81" doc:"The reason, for people."`
 }
 
 // Problem is one thing that is wrong with a document, or suspicious in it.

@@ -1,4 +1,3 @@
-// Package rulefile reads rules files: YAML, or JSON, into compiled rules.
 package rulefile
 
 import (

@@ -94,7 +94,7 @@ func fill(t *rapid.T, v reflect.Value, tags yamlfile.Tags, depth int) {
 		switch {
 		case len(tags.Enum) == 1:
 			v.SetString(tags.Enum[0])
-		case tags.Need != "" && v.Len() == 0:
+		case tags.Example != "" && !tags.Empty && !tags.Scalar && v.Len() == 0:
 			v.SetString(tags.Example)
 		}
 	case reflect.Bool:

@@ -21,6 +21,9 @@ func (d *decoder) text(n node, tags Tags) string {
 		return text
 	}
 	text, ok := n.string()
+	if ok && text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
+		d.refuse(n, "is empty: write text, such as %s", tags.Example)
+	}
 	switch n.Node.(type) {
 	case *ast.NullNode:
 		d.refuse(n, "is empty: write text, such as %s", tags.Example)

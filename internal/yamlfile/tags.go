@@ -24,6 +24,7 @@ type Tags struct {
 	MaxItems int // 0 for any number
 
 	Only   bool // a boolean may only be true
+	Empty  bool // empty:"ok": a text with an example may be empty all the same
 	Scalar bool // kind:"scalar": text, or a number or boolean as written
 	Null   bool // null:"absent": null is the same as no value
 }
@@ -60,6 +61,7 @@ func (t Tags) With(tag reflect.StructTag) Tags {
 		t.Example = t.Enum[0]
 	}
 	t.Only = t.Only || tag.Get("only") == "true"
+	t.Empty = t.Empty || tag.Get("empty") == "ok"
 	t.Scalar = t.Scalar || tag.Get("kind") == "scalar"
 	t.Null = t.Null || tag.Get("null") == "absent"
 	return t

@@ -2,8 +2,8 @@ package ruledoc
 
 import "reflect"
 
-// clone returns a copy that shares no memory with the original.
-func clone[T any](v *T) *T {
+// copyOf returns a copy that shares no memory with the original.
+func copyOf[T any](v *T) *T {
 	return deepCopy(reflect.ValueOf(v)).Interface().(*T)
 }
 
