@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -15,7 +14,7 @@ import (
 // counts as missing.
 func Check(of any) []Problem {
 	c := &checker{}
-	c.value("", reflect.ValueOf(of), "")
+	c.value("", reflect.ValueOf(of), NoTags)
 	return c.problems
 }
 
@@ -26,7 +25,7 @@ func (c *checker) fail(path, format string, args ...any) {
 }
 
 // value checks a value by the tags of the field that holds it.
-func (c *checker) value(path string, v reflect.Value, tags reflect.StructTag) {
+func (c *checker) value(path string, v reflect.Value, tags Tags) {
 	if c.special(path, v) {
 		return
 	}
@@ -49,71 +48,54 @@ func (c *checker) value(path string, v reflect.Value, tags reflect.StructTag) {
 }
 
 func (c *checker) structure(path string, v reflect.Value) {
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		need := field.Tag.Get("need")
-		switch {
-		case name == "-" || !field.IsExported():
-		case !v.Field(i).IsZero():
-			c.length(Join(path, name), v.Field(i), field.Tag.Get("items"))
-			c.value(Join(path, name), v.Field(i), field.Tag)
-		case need != "":
-			c.fail(Join(path, name), "is missing: %s", need)
+	for _, f := range Fields(v.Type()) {
+		switch field := v.FieldByIndex(f.Index); {
+		case !field.IsZero():
+			c.length(Join(path, f.Name), field, f.Tags)
+			c.value(Join(path, f.Name), field, f.Tags)
+		case f.Tags.Need != "":
+			c.fail(Join(path, f.Name), "is missing: %s", f.Tags.Need)
 		}
 	}
 }
 
-// length checks the number of entries by a tag such as items:"1 8", where 0 as
-// the second number stands for any number.
-func (c *checker) length(path string, v reflect.Value, items string) {
-	least, most, ok := bounds(items)
+// length checks the number of entries.
+func (c *checker) length(path string, v reflect.Value, tags Tags) {
+	least, most := tags.MinItems, tags.MaxItems
 	switch {
-	case !ok:
-	case most == 0 && int64(v.Len()) < least:
+	case most == 0 && least > 0 && v.Len() < least:
 		c.fail(path, "is empty: write a value or remove it")
-	case most != 0 && (int64(v.Len()) < least || int64(v.Len()) > most):
+	case most != 0 && (v.Len() < least || v.Len() > most):
 		c.fail(path, "holds %d %s: write %d to %d", v.Len(), path[strings.LastIndexByte(path, '.')+1:], least, most)
 	}
 }
 
-func (c *checker) list(path string, v reflect.Value, tags reflect.StructTag) {
+func (c *checker) list(path string, v reflect.Value, tags Tags) {
 	switch v.Interface().(type) {
 	case Texts, Words, Statuses:
-		c.length(path, v, "1 0")
+		c.length(path, v, Tags{MinItems: 1})
 	}
 	for i := range v.Len() {
 		c.value(Index(path, i), v.Index(i), tags)
 	}
 }
 
-func (c *checker) entries(path string, v reflect.Value, tags reflect.StructTag) {
+func (c *checker) entries(path string, v reflect.Value, tags Tags) {
 	for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
 		c.value(Join(path, key.String()), v.MapIndex(key), tags)
 	}
 }
 
-func (c *checker) word(path, word string, tags reflect.StructTag) {
-	if known := strings.Fields(tags.Get("enum")); len(known) > 0 && !slices.Contains(known, word) {
-		c.fail(path, "unknown value %q: %s", word, Suggest(word, known, "write", "or"))
+func (c *checker) word(path, word string, tags Tags) {
+	if len(tags.Enum) > 0 && !slices.Contains(tags.Enum, word) {
+		c.fail(path, "unknown value %q: %s", word, Suggest(word, tags.Enum, "write", "or"))
 	}
 }
 
-func (c *checker) number(path string, n int64, tags reflect.StructTag) {
-	if least, most, ok := bounds(tags.Get("range")); ok && (n < least || n > most) {
+func (c *checker) number(path string, n int64, tags Tags) {
+	if least, most := tags.Range[0], tags.Range[1]; n < least || n > most {
 		c.fail(path, "%d is out of range: write a number from %d to %d", n, least, most)
 	}
-}
-
-// bounds reads a tag such as range:"1 28".
-func bounds(tag string) (least, most int64, ok bool) {
-	first, second, ok := strings.Cut(tag, " ")
-	if !ok {
-		return 0, 0, false
-	}
-	least, err := strconv.ParseInt(first, 10, 64)
-	most, err2 := strconv.ParseInt(second, 10, 64)
-	return least, most, err == nil && err2 == nil
 }
 
 // maxPercent is the highest candidate in percent of a capacity.
@@ -170,9 +152,13 @@ func (c *checker) capacities(path string, all Capacities) {
 }
 
 // formTags returns the tags of a form in which documents write a value.
-func formTags(value interface{ Forms() any }, form string) reflect.StructTag {
-	field, _ := reflect.TypeOf(value.Forms()).FieldByName(form)
-	return field.Tag
+func formTags(value Union, form string) Tags {
+	for _, f := range Fields(reflect.TypeOf(value.Forms())) {
+		if f.Name == form {
+			return f.Tags
+		}
+	}
+	return NoTags
 }
 
 // Join returns the path of a field, or of an entry of a map.

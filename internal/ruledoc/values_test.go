@@ -36,7 +36,7 @@ func TestForms(t *testing.T) {
 		into := reflect.New(reflect.TypeOf(tt.value))
 		for _, other := range forms {
 			if reflect.TypeOf(other.value) == reflect.TypeOf(tt.value) {
-				into.Elem().Set(reflect.ValueOf(clone(t, other.value)))
+				into.Elem().Set(reflect.ValueOf(copied(t, other.value)))
 			}
 			if err := json.Unmarshal([]byte(tt.text), into.Interface()); err != nil {
 				t.Errorf("%s as %T: %v", tt.text, tt.value, err)
@@ -48,7 +48,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func clone(t *testing.T, value any) any {
+func copied(t *testing.T, value any) any {
 	t.Helper()
 	text, err := marshal(value)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Schema returns a JSON Schema (draft 2020-12) of rules files, by which editors
@@ -36,14 +35,14 @@ type schema = map[string]any
 type builder map[string]schema
 
 // of returns the schema of values of a type, in a field with these tags.
-func (b builder) of(t reflect.Type, tags yamlfile.Tags) schema {
+func (b builder) of(t reflect.Type, tags ruledoc.Tags) schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() {
 		return b.named(t, tags)
 	}
-	if forms, ok := yamlfile.FormsOf(t); ok {
+	if forms, ok := ruledoc.FormsOf(t); ok {
 		return b.anyOf(forms, tags)
 	}
 	switch t.Kind() {
@@ -64,10 +63,10 @@ func (b builder) of(t reflect.Type, tags yamlfile.Tags) schema {
 }
 
 // named returns a reference to the schema of a struct.
-func (b builder) named(t reflect.Type, tags yamlfile.Tags) schema {
+func (b builder) named(t reflect.Type, tags ruledoc.Tags) schema {
 	name := strings.ToLower(t.Name()[:1]) + t.Name()[1:]
 	if _, ok := b[name]; !ok {
-		if forms, ok := yamlfile.FormsOf(t); ok {
+		if forms, ok := ruledoc.FormsOf(t); ok {
 			b[name] = b.anyOf(forms, tags)
 		} else {
 			b[name] = b.object(t)
@@ -78,9 +77,9 @@ func (b builder) named(t reflect.Type, tags yamlfile.Tags) schema {
 
 func reference(name string) schema { return schema{"$ref": "#/$defs/" + name} }
 
-func (b builder) anyOf(forms reflect.Type, tags yamlfile.Tags) schema {
+func (b builder) anyOf(forms reflect.Type, tags ruledoc.Tags) schema {
 	var all []schema
-	for _, f := range yamlfile.Fields(forms) {
+	for _, f := range ruledoc.Fields(forms) {
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, b.object(f.Type))
 		} else {
@@ -92,7 +91,7 @@ func (b builder) anyOf(forms reflect.Type, tags yamlfile.Tags) schema {
 
 func (b builder) object(t reflect.Type) schema {
 	properties, required := schema{}, []string{}
-	for _, f := range yamlfile.Fields(t) {
+	for _, f := range ruledoc.Fields(t) {
 		property := b.of(f.Type, f.Tags)
 		property["description"] = f.Tags.Doc
 		properties[f.Name] = property
@@ -107,7 +106,7 @@ func (b builder) object(t reflect.Type) schema {
 	return s
 }
 
-func (b builder) mapOf(t reflect.Type, tags yamlfile.Tags) schema {
+func (b builder) mapOf(t reflect.Type, tags ruledoc.Tags) schema {
 	s := schema{"type": "object", "additionalProperties": b.of(t.Elem(), tags.Entry())}
 	if len(tags.Names) > 0 {
 		s["propertyNames"] = schema{"pattern": tags.Names[0]}
@@ -118,7 +117,7 @@ func (b builder) mapOf(t reflect.Type, tags yamlfile.Tags) schema {
 	return s
 }
 
-func text(tags yamlfile.Tags) schema {
+func text(tags ruledoc.Tags) schema {
 	s := schema{"type": "string"}
 	switch {
 	case tags.Scalar:

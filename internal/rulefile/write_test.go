@@ -49,9 +49,9 @@ var texts = []string{"a", "", "true", "No", "null", "~", "12", "1.50", "0x1F", "
 	"2026-12-31T00:00:00Z", "2026-12-31", "ip:{ip}|{header.x}", "a.b[0]", "/v1/**", "**", "y", strings.Repeat("long ", 50)}
 
 // fill sets a value to anything that documents can hold there.
-func fill(t *rapid.T, v reflect.Value, tags yamlfile.Tags, depth int) {
-	if forms, ok := yamlfile.FormsOf(v.Type()); ok {
-		fields := yamlfile.Fields(forms)
+func fill(t *rapid.T, v reflect.Value, tags ruledoc.Tags, depth int) {
+	if forms, ok := ruledoc.FormsOf(v.Type()); ok {
+		fields := ruledoc.Fields(forms)
 		f := fields[rapid.IntRange(0, len(fields)-1).Draw(t, "form")]
 		form := reflect.New(f.Type).Elem()
 		fill(t, form, tags.With(f.Tag), depth)
@@ -70,7 +70,7 @@ func fill(t *rapid.T, v reflect.Value, tags yamlfile.Tags, depth int) {
 			v.Set(reflect.ValueOf(time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "time"), 0).UTC()))
 			return
 		}
-		for _, f := range yamlfile.Fields(v.Type()) {
+		for _, f := range ruledoc.Fields(v.Type()) {
 			if f.Tags.Need != "" || rapid.IntRange(0, depth).Draw(t, "stated") == 0 {
 				fill(t, v.FieldByIndex(f.Index), f.Tags, depth+1)
 			}
@@ -118,7 +118,7 @@ func setForm(t *rapid.T, v, form reflect.Value) {
 func TestWrittenDocumentsReadTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d ruledoc.Document
-		fill(t, reflect.ValueOf(&d).Elem(), yamlfile.Tags{}, 0)
+		fill(t, reflect.ValueOf(&d).Elem(), ruledoc.NoTags, 0)
 		checkRoundTrip(t, &d, map[string]string{"": "one\ntwo \x00", "rules[0]": strings.Repeat("<", 99), "rules[0].limits[0]": "x\ny", "deny[0]": "# z", "plans.a": "p", "overrides.a.a": ": o"})
 	})
 }

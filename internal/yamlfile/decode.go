@@ -46,7 +46,7 @@ func Decode(file string, text []byte, into any) (*Positions, error) {
 	d := &decoder{p}
 	n := newNode(root, "", "")
 	p.places[""] = places{placeOf(n.at), placeOf(n.at)}
-	d.value(n, target, Tags{Range: anyNumber})
+	d.value(n, target, ruledoc.NoTags)
 	if len(p.errors) > 0 {
 		return p, p.errors.in(file)
 	}
@@ -56,7 +56,7 @@ func Decode(file string, text []byte, into any) (*Positions, error) {
 // toWrite says what to write into an empty document.
 func toWrite(t reflect.Type) string {
 	if t.Kind() == reflect.Struct {
-		for _, f := range Fields(t) {
+		for _, f := range ruledoc.Fields(t) {
 			if f.Tags.Need != "" {
 				return f.Tags.Need
 			}
@@ -68,7 +68,7 @@ func toWrite(t reflect.Type) string {
 
 // someField names the first field of a struct, as messages have it.
 func someField(t reflect.Type) string {
-	for _, f := range Fields(t) {
+	for _, f := range ruledoc.Fields(t) {
 		return strconv.Quote(f.Name + ":")
 	}
 	return `"name:"`
@@ -128,7 +128,7 @@ func (n node) is() string {
 }
 
 // value decodes a node into a Go value of any type.
-func (d *decoder) value(n node, into reflect.Value, tags Tags) {
+func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
 	if n.Type() == ast.NullType && tags.Null {
 		return
 	}
@@ -137,7 +137,7 @@ func (d *decoder) value(n node, into reflect.Value, tags Tags) {
 		d.value(n, into.Elem(), tags)
 		return
 	}
-	if forms, ok := FormsOf(into.Type()); ok {
+	if forms, ok := ruledoc.FormsOf(into.Type()); ok {
 		d.union(n, into, forms, tags)
 		return
 	}
@@ -201,7 +201,7 @@ func join(path, name string) string { return strings.TrimPrefix(path+"."+name, "
 
 // object decodes a map into a struct, and returns the fields that it has.
 func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
-	fields := Fields(into.Type())
+	fields := ruledoc.Fields(into.Type())
 	m, ok := n.Node.(*ast.MappingNode)
 	if !ok {
 		d.refuse(n, "must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
@@ -218,7 +218,7 @@ func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
 
 // byName finds the fields of a map by name. A misspelled one counts as the one
 // that was probably meant, so that errors inside it are reported too.
-func (d *decoder) byName(n node, m *ast.MappingNode, fields []Field) map[string]entry {
+func (d *decoder) byName(n node, m *ast.MappingNode, fields []ruledoc.Field) map[string]entry {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.Name
@@ -248,7 +248,7 @@ func (d *decoder) byName(n node, m *ast.MappingNode, fields []Field) map[string]
 }
 
 // entries decodes a map whose names the document chooses.
-func (d *decoder) entries(n node, into reflect.Value, tags Tags) {
+func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
 	t := into.Type()
 	into.Set(reflect.MakeMap(t))
 	m, ok := n.Node.(*ast.MappingNode)
@@ -257,7 +257,7 @@ func (d *decoder) entries(n node, into reflect.Value, tags Tags) {
 		d.refuse(n, "must be a map, such as %s, and is %s", tags.Example, n.is())
 		return
 	case len(m.Values) < tags.MinItems:
-		d.refuse(n, "is empty: %s", tags.insteadOfNone("entries such as "+tags.Example))
+		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
 	}
 	for _, e := range d.pairs(n, m) {
 		v := reflect.New(t.Elem()).Elem()
@@ -266,14 +266,14 @@ func (d *decoder) entries(n node, into reflect.Value, tags Tags) {
 	}
 }
 
-func (d *decoder) list(n node, into reflect.Value, tags Tags) {
+func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
 	s, ok := n.Node.(*ast.SequenceNode)
 	switch {
 	case !ok:
 		d.refuse(n, "must be a list, such as %s, and is %s", tags.Example, n.is())
 		return
 	case len(s.Values) < tags.MinItems:
-		d.refuse(n, "is an empty list: %s", tags.insteadOfNone("a value such as "+tags.Entry().Example))
+		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(s.Values), len(s.Values)))
 	for i, v := range s.Values {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // text decodes a text.
-func (d *decoder) text(n node, tags Tags) string {
+func (d *decoder) text(n node, tags ruledoc.Tags) string {
 	if text, ok := n.asWritten(); ok && tags.Scalar {
 		if n.is() == "a number" && !jsonNumber.MatchString(text) {
 			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", text)
@@ -83,7 +85,7 @@ func (n node) inBraces() string {
 }
 
 // integer decodes a whole number of so many bits within the range of the tags.
-func (d *decoder) integer(n node, bits int, tags Tags) int64 {
+func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
 	text := n.at.Value
 	if word, why, ok := strings.Cut(tags.Not, ": "); ok && text == word {
 		d.refuse(n, "%s", why)
@@ -106,7 +108,7 @@ func (d *decoder) integer(n node, bits int, tags Tags) int64 {
 
 // boolean decodes true or false. A field that may only be true counts as true
 // if it is wrong: it is stated, which is what other checks go by.
-func (d *decoder) boolean(n node, tags Tags) bool {
+func (d *decoder) boolean(n node, tags ruledoc.Tags) bool {
 	v, ok := n.Node.(*ast.BoolNode)
 	switch {
 	case !ok:
@@ -120,7 +122,7 @@ func (d *decoder) boolean(n node, tags Tags) bool {
 }
 
 // time decodes a time with its offset from UTC.
-func (d *decoder) time(n node, tags Tags) time.Time {
+func (d *decoder) time(n node, tags ruledoc.Tags) time.Time {
 	text := d.text(n, tags)
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil && !d.undecoded[n.path] {
@@ -135,11 +137,11 @@ func (d *decoder) free(n node) any {
 	switch v := n.Node.(type) {
 	case *ast.MappingNode:
 		m := map[string]any{}
-		d.entries(n, reflect.ValueOf(&m).Elem(), Tags{})
+		d.entries(n, reflect.ValueOf(&m).Elem(), ruledoc.NoTags)
 		return m
 	case *ast.SequenceNode:
 		var list []any
-		d.list(n, reflect.ValueOf(&list).Elem(), Tags{})
+		d.list(n, reflect.ValueOf(&list).Elem(), ruledoc.NoTags)
 		return list
 	case *ast.BoolNode:
 		return v.Value

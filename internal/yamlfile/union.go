@@ -13,12 +13,12 @@ import (
 
 // union decodes a value into the form that fits it, and has the type read that.
 // Errors in parts leave the rest of the value.
-func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags Tags) {
+func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags ruledoc.Tags) {
 	before := len(d.errors)
-	form := n.choose(Fields(forms))
+	form := n.choose(ruledoc.Fields(forms))
 	v := reflect.New(form.Type).Elem()
 	if form.Type.Kind() == reflect.Struct {
-		d.requireFields(n, d.object(n, v), Fields(form.Type))
+		d.requireFields(n, d.object(n, v), ruledoc.Fields(form.Type))
 	} else {
 		d.value(n, v, tags.With(form.Tag))
 	}
@@ -40,7 +40,7 @@ func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags Tag
 
 // requireFields reports fields that a form needs. Without them the Go value
 // might stand for another form.
-func (d *decoder) requireFields(n node, found map[string]entry, fields []Field) {
+func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc.Field) {
 	for _, f := range fields {
 		if _, ok := found[f.Name]; !ok && f.Tags.Need != "" && !d.undecoded[n.path] {
 			d.fail(n, "%s is missing: %s", f.Name, f.Tags.Need)
@@ -51,7 +51,7 @@ func (d *decoder) requireFields(n node, found map[string]entry, fields []Field) 
 
 // choose returns the form that fits the node, or the first if none does. Digits
 // in quotes were probably meant to be a number.
-func (n node) choose(forms []Field) Field {
+func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
 	var kinds []reflect.Kind
 	switch n.Node.(type) {
 	case *ast.MappingNode:

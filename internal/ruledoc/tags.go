@@ -1,4 +1,4 @@
-package yamlfile
+package ruledoc
 
 import (
 	"math"
@@ -29,7 +29,8 @@ type Tags struct {
 	Null   bool // null:"absent": null is the same as no value
 }
 
-var anyNumber = [2]int64{math.MinInt64, math.MaxInt64}
+// NoTags are those of a value without a field.
+var NoTags = Tags{Range: [2]int64{math.MinInt64, math.MaxInt64}}
 
 // With returns t with what tag states in place of its own.
 func (t Tags) With(tag reflect.StructTag) Tags {
@@ -83,8 +84,8 @@ func (t Tags) Entry() Tags {
 	return t
 }
 
-// insteadOfNone says what to write instead of an empty list or map.
-func (t Tags) insteadOfNone(entries string) string {
+// InsteadOfNone says what to write instead of an empty list or map.
+func (t Tags) InsteadOfNone(entries string) string {
 	if t.Need != "" {
 		return t.Need
 	}
@@ -117,7 +118,7 @@ func Fields(t reflect.Type) []Field {
 		if name == "" {
 			name = f.Name
 		}
-		fields = append(fields, Field{name, f.Type, f.Index, f.Tag, Tags{Range: anyNumber}.With(f.Tag)})
+		fields = append(fields, Field{name, f.Type, f.Index, f.Tag, NoTags.With(f.Tag)})
 	}
 	fieldsOf.Store(t, fields)
 	return fields
