@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -37,13 +36,13 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("rules.schema.json")
 })
 
-// read decodes a document. What it takes, the schema has to take too.
+// read loads a document. What Load takes, the schema has to take too.
 func read(t testing.TB, file, document string) error {
 	t.Helper()
-	_, err := yamlfile.Decode(file, []byte(document), &ruledoc.Document{})
+	_, _, err := Load(file, []byte(document))
 	if err == nil {
 		if err := bySchema(t, document); err != nil {
-			t.Errorf("the schema refuses what the decoder takes: %v\nof:\n%.2000s", err, document)
+			t.Errorf("the schema refuses what Load takes: %v\nof:\n%.2000s", err, document)
 		}
 	}
 	return err
@@ -239,6 +238,9 @@ func TestSchemaValues(t *testing.T) {
 	} {
 		if bySchema(t, document) == nil {
 			t.Errorf("the schema takes %s", document)
+		}
+		if read(t, "f", document) == nil {
+			t.Errorf("Load takes %s", document)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (c *compiler) checkUnused() {
 	case d.Plan != nil && d.Plan.From != "" && d.Plans == nil:
 		c.fail("plan", "names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}")
 	case s.hash != nil && !s.hashesKeys():
-		c.fail("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
+		c.failKey("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:
 		c.fail("plans", "nothing says which plan a caller has: write plan: {from: jwt.plan}")
 	}
