@@ -3,6 +3,8 @@ package ruledoc
 import (
 	"math"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,6 +124,13 @@ func Fields(t reflect.Type) []Field {
 	}
 	fieldsOf.Store(t, fields)
 	return fields
+}
+
+// Pattern returns the pattern that the tags of a field of a struct state.
+func Pattern(of any, field string) *regexp.Regexp {
+	fields := Fields(reflect.TypeOf(of))
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == field })
+	return regexp.MustCompile(fields[i].Tags.Pattern)
 }
 
 // Union is a type whose values have several forms in documents. Forms returns a

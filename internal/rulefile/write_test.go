@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -113,6 +114,28 @@ func setForm(t *rapid.T, v, form reflect.Value) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Normalizing takes any document, valid or not, and leaves it as it was.
+func TestNormalizeTakesAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var d ruledoc.Document
+		fill(t, reflect.ValueOf(&d).Elem(), ruledoc.Tags{}, 0)
+		before, err := ruledoc.Marshal(&d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := ruledoc.Normalize(&d)
+		if diff := cmp.Diff(n, ruledoc.Normalize(n)); diff != "" {
+			t.Fatalf("normalizing again changes it (-before +after):\n%s", diff)
+		}
+		if after, err := ruledoc.Marshal(&d); err != nil || string(after) != string(before) {
+			t.Fatalf("%v: the document was\n%s\nand is\n%s", err, before, after)
+		}
+		rules.Compile(&d)
+		rules.Compile(n)
+		ruledoc.Diff(&d, n)
+	})
 }
 
 func TestWrittenDocumentsReadTheSame(t *testing.T) {

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -10,7 +9,7 @@ import (
 )
 
 // planName is wide enough for what billing systems call their plans.
-var planName = regexp.MustCompile(`^[!-~]([ -~]{0,61}[!-~])?$`)
+var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
 
 // plan compiles how the plan of a caller is found.
 func (c *compiler) plan(d *ruledoc.PlanSource) {

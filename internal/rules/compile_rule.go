@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	ruleName  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	limitName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}$`)
+	ruleName  = ruledoc.Pattern(ruledoc.Rule{}, "name")
+	limitName = ruledoc.Pattern(ruledoc.Limit{}, "name")
 )
 
 const (

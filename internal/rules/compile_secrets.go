@@ -2,14 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 var (
-	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	checkPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
+	envName      = ruledoc.Pattern(ruledoc.HashSecret{}, "env")
+	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
 )
 
 // clientAddress compiles where the client's address is read.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // What is written otherwise and means the same is no change.
@@ -107,6 +109,24 @@ func TestDiffMissesNothing(t *testing.T) {
 			if same, changes := cmp.Equal(a, b, inside, model, sameLimits), changes(a, b); same != (len(changes) == 0) {
 				t.Errorf("documents are the same: %v, changes: %q\nof:\n%s\nand:\n%s", same, lines(changes), documents[i], documents[j])
 			}
+			checkCounterNames(t, a, b)
+		}
+	}
+}
+
+// checkCounterNames holds what changes say of counters to the names that stores
+// know counters by.
+func checkCounterNames(t *testing.T, a, b *Set) {
+	t.Helper()
+	for _, c := range changes(a, b) {
+		if c.Kind != ruledoc.Counters {
+			continue
+		}
+		before, _ := a.Rule(c.Rule)
+		after, _ := b.Rule(c.Rule)
+		same := item(before, "k") == item(after, "k") && before.template.text() == after.template.text() && before.Hashed() == after.Hashed()
+		if c.From == c.To && !same || same && c.From != c.To && !strings.Contains(c.To, "{route}") && !after.Hashed() && len(after.anchors)+len(before.anchors) == 0 {
+			t.Errorf("%v: the counters are %s and %s", c, item(before, "k"), item(after, "k"))
 		}
 	}
 }
