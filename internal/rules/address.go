@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // clientAddress says where the client's address is to be read, where proxies stand before the gateway. The zero value takes
@@ -106,4 +108,43 @@ func (a *clientAddress) takeForwarded(r *Request) {
 func parseAddr(text string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(strings.TrimSpace(text))
 	return addr.Unmap().WithZone(""), err == nil
+}
+
+// clientAddress compiles where the client's address is read.
+func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a clientAddress) {
+	if d == nil {
+		return a
+	}
+	const path = "client_ip"
+	if d.TrustedHops != nil {
+		a.hops = int(*d.TrustedHops)
+	}
+	a.header = c.headerName(path+".header", d.Header, "cf-connecting-ip")
+	if d.Secret != nil {
+		a.secretHeader = c.headerName(path+".secret.header", d.Secret.Header, "x-origin-secret")
+		a.env = c.envName(path+".secret.env", d.Secret.Env, "ORIGIN_SECRET")
+	}
+	switch {
+	case d.TrustedHops != nil && d.Header != "":
+		c.fail(path+".header", "stands beside trusted_hops, and an address is read in one place: remove one of them")
+	case d.Header != "" && d.Secret == nil:
+		c.fail(path+".header", "any client could send it: add a header that your proxy alone sets, "+
+			"such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}")
+	case d.Secret != nil && d.Header == "":
+		c.fail(path+".secret", "proves nothing by itself: write header: NAME, the header that holds the client's address")
+	case a.header == "x-forwarded-for" || a.header == "forwarded":
+		c.fail(path+".header", "%s lists every hop: write trusted_hops: 1 in place of header and secret", a.header)
+	case a.header != "" && a.header == a.secretHeader:
+		c.fail(path+".secret", "is the header of the address itself: write another for the secret")
+	case d.TrustedHops == nil && d.Header == "":
+		c.fail(path, "is empty: write trusted_hops: N, or header and secret, or remove it")
+	}
+	return a
+}
+
+func (c *compiler) headerName(path, name, example string) string {
+	if name != "" && !isToken(name) {
+		c.fail(path, "%q is no header: write a name such as %s", name, example)
+	}
+	return name
 }

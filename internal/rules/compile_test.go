@@ -76,3 +76,17 @@ func TestProblemsOfAProgram(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCompile compiles ten thousand overrides, without a file.
+func BenchmarkCompile(b *testing.B) {
+	_, d, err := compileText("f", []byte(manyOverrides(10_000)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, problems := Compile(d); len(problems) > 0 {
+			b.Fatal(problems)
+		}
+	}
+}

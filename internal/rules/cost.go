@@ -1,6 +1,12 @@
 package rules
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
 
 // Cost says what a request takes from a limit.
 type Cost struct {
@@ -75,3 +81,86 @@ func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
 
 // ClientStated reports whether the client states the cost.
 func (c *Cost) ClientStated() bool { return c.from.source.isClient() }
+
+// cost compiles what a request takes; ok is false if something of it is wrong.
+func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
+	if *d == (ruledoc.Cost{Units: d.Units}) {
+		return Fixed(d.Units), !c.wrong[path]
+	}
+	cost = Cost{Settle: d.Settle, min: d.Min, max: d.Max}
+	if d.From != "" {
+		cost.from = c.costSource(path+".from", d.From)
+	}
+	if c.wrong[path] {
+		return cost, false
+	}
+	switch {
+	case cost.from.source.isClient() && d.Min == 0:
+		c.fail(path+".min", "is missing or 0, and %s is the client's own word: write the least that a client can pay, 1 or more", d.From)
+	case d.Min > d.Max:
+		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
+	}
+	return cost, !c.wrong[path]
+}
+
+func (c *compiler) costSource(path, text string) part {
+	p, problem := parseBare(text)
+	if problem == "" && p.source != fromHeader && p.source != fromQuery && p.source != fromPath && p.source != fromClaim {
+		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
+	}
+	if problem != "" {
+		c.fail(path, "%s", problem)
+	}
+	return p
+}
+
+// price returns what a request takes from the limit: the limit's own cost,
+// else the rule's, else one unit. A limit of an override without a cost
+// inherits one. A cost that no request could ever pay is a problem.
+func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limitContext) Cost {
+	at, price, ok := in.costPath, in.cost, in.cost != nil
+	if d.Cost != nil {
+		at = path + ".cost"
+		var own Cost
+		own, ok = c.cost(at, d.Cost)
+		price = &own
+	}
+	if !ok {
+		return Cost{Units: 1, Clamp: d.Over == "clamp", inherited: in.override}
+	}
+	cost := *price
+	cost.Clamp = d.Over != ""
+	if c.wrong[path+".algorithm"] {
+		return cost
+	}
+	if cost.Settle && !l.Correctable() {
+		c.fail(at, "%s is a %s, which cannot be corrected afterwards: remove settle, or write algorithm: %s there",
+			path, l.Algorithm, limit.SlidingWindow)
+	}
+	if most := l.Most(); most != 0 && cost.unpayable(most) {
+		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
+			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), Holder(l.Algorithm), most, path)
+	}
+	return cost
+}
+
+// Holder names the field with the most that a limit can allow at once.
+func Holder(a limit.Algorithm) string {
+	switch a {
+	case limit.TokenBucket:
+		return "burst"
+	case limit.LeakyBucket:
+		return "queue"
+	}
+	return "capacity"
+}
+
+// tooHigh says of a fixed cost, or the least that a request may state, that
+// the limit could never allow it.
+func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
+	if !c.unpayable(l.Most()) {
+		return ""
+	}
+	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
+		c.least(), Holder(l.Algorithm), l.Most())
+}

@@ -210,3 +210,40 @@ func (t *template) outline() string {
 func (s *Set) Collides(with *Set) bool {
 	return s.hash != nil && with.hash != nil && s.hash.env == with.hash.env && s.hash.check != with.hash.check
 }
+
+var (
+	envName      = ruledoc.Pattern(ruledoc.HashSecret{}, "env")
+	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
+)
+
+func (c *compiler) envName(path, name, example string) string {
+	if name != "" && !envName.MatchString(name) {
+		c.fail(path, "%q is no environment variable: write a name such as %s", name, example)
+	}
+	return name
+}
+
+// keyHash compiles the secret for hashed keys; nil for none.
+func (c *compiler) keyHash(d *ruledoc.HashSecret) *keyHash {
+	if d == nil {
+		return nil
+	}
+	if d.Check != "" && !checkPattern.MatchString(d.Check) {
+		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
+	}
+	h := &keyHash{env: c.envName("hash_secret.env", d.Env, "KEY_SECRET"), check: d.Check}
+	h.missing = fmt.Errorf("hash_secret: %w", noSecret(h.env))
+	return h
+}
+
+// hashed returns by what the keys of a rule or of plans are hashed; nil for
+// not at all.
+func (c *compiler) hashed(path string, hash bool) *keyHash {
+	if !hash {
+		return nil
+	}
+	if c.set.hash == nil {
+		c.fail(path+".hash", `nothing says by which secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
+	}
+	return c.set.hash
+}
