@@ -16,10 +16,9 @@ type fact struct{ field, text string }
 // facts returns the fields of a struct in their order, but for some.
 func facts(of any, but ...string) (all []fact) {
 	v := reflect.ValueOf(of)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if !slices.Contains(but, name) {
-			all = append(all, fact{name, text(v.Field(i).Interface())})
+	for _, f := range Fields(v.Type()) {
+		if !slices.Contains(but, f.Name) {
+			all = append(all, fact{f.Name, text(v.FieldByIndex(f.Index).Interface())})
 		}
 	}
 	return all

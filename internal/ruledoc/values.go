@@ -84,11 +84,11 @@ func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
 // Cost is what a request takes from a limit: Units, or what the request states
 // in From, between Min and Max.
 type Cost struct {
-	Units  int64  `json:"-" yaml:"-"`
-	From   string `json:"from,omitempty" yaml:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
-	Min    int64  `json:"min,omitempty" yaml:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
-	Max    int64  `json:"max,omitempty" yaml:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
-	Settle bool   `json:"settle,omitempty" yaml:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
+	Units  int64  `json:"-"`
+	From   string `json:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
+	Min    int64  `json:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
+	Max    int64  `json:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
+	Settle bool   `json:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
 }
 
 // MarshalJSON writes a number, or an object if requests state the cost.
@@ -114,8 +114,8 @@ func (c *Cost) UnmarshalJSON(data []byte) error {
 // set, the day is the value of that claim, and Day applies to requests whose
 // claim holds no day from 1 to 28; 0 stands for 1.
 type Anchor struct {
-	From string `json:"from,omitempty" yaml:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
-	Day  int64  `json:"default,omitempty" yaml:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
+	From string `json:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
+	Day  int64  `json:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
 }
 
 // MarshalJSON writes a number, or an object if a claim holds the day.

@@ -71,7 +71,7 @@ func TestBounds(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	for _, n := range []int{maxName, maxName + 1} {
 		_, err := Decode("f", []byte("a: {\""+strings.Repeat(".", n)+"\": 1}"), new(any))
-		if want := "f:1:5: a: a name of 2049 bytes, where 2048 is the most: shorten it"; n > maxName && (err == nil || err.Error() != want) || n <= maxName && err != nil {
+		if want := "f:1:5: a: a name in it has 2049 bytes, and 2048 is the most: shorten it"; n > maxName && (err == nil || err.Error() != want) || n <= maxName && err != nil {
 			t.Errorf("%d: error %.200v, want %q", n, err, want)
 		}
 	}

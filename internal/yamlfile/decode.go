@@ -182,7 +182,7 @@ func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
 		key := node{pair.Key, path, n.path, at}
 		if len(at.Value) > maxName {
 			key.path = n.path
-			d.fail(key, "a name of %d bytes, where %d is the most: shorten it", len(at.Value), maxName)
+			d.fail(key, "a name in it has %d bytes, and %d is the most: shorten it", len(at.Value), maxName)
 			continue
 		}
 		if line, ok := lines[at.Value]; ok {
