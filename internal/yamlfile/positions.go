@@ -38,11 +38,6 @@ func (p *Positions) At(path string) Place {
 	return p.places[p.nearest(path)].value
 }
 
-// KeyAt is At for the key before the value.
-func (p *Positions) KeyAt(path string) Place {
-	return p.places[p.nearest(path)].key
-}
-
 // Locate returns the errors that Decode found, and the problems that were found
 // later in the decoded value, in the order of the text. It leaves out problems
 // that follow from an error of Decode: those of values that it could not

@@ -74,7 +74,4 @@ overrides:
 	if got, want := p.At("rules[0].mode"), (Place{5, 11}); got != want {
 		t.Errorf("At: %+v, want %+v", got, want)
 	}
-	if got, want := p.KeyAt("rules[0].mode"), (Place{5, 5}); got != want {
-		t.Errorf("KeyAt: %+v, want %+v", got, want)
-	}
 }
