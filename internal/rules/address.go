@@ -10,12 +10,13 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// clientAddress says where the client's address is to be read, where proxies stand before the gateway. The zero value takes
-// the address that the gateway saw.
+// clientAddress says where to read the client's address behind proxies. The
+// zero value takes the address that the gateway saw.
 type clientAddress struct {
 	hops   int    // how many proxies that add to X-Forwarded-For stand before the gateway
 	header string // in lower case; empty for none
-	// The header is believed only of requests that carry the secret: others did not come by the proxy that sets it.
+	// The header counts only in requests that carry the secret: others did not
+	// come through the proxy that sets it.
 	secretHeader, env, secret string
 }
 
@@ -59,13 +60,14 @@ func noSecret(env string) error {
 	return fmt.Errorf("%w: set the environment variable %s", ErrMissingSecret, env)
 }
 
-// Locate puts the client's address in the place of the gateway's peer, where the document says that there are proxies
-// between them. Call it once, before anything else is asked of the request.
+// Locate replaces the gateway's peer by the client's address if the document
+// says that there are proxies between them. Call it once, before any other use
+// of the request.
 func (s *Set) Locate(r *Request) {
 	a := &s.address
 	switch {
 	case a.header != "":
-		if a.vouched(r) {
+		if a.isVouched(r) {
 			a.takeHeader(r)
 		}
 	case a.hops > 0:
@@ -73,8 +75,8 @@ func (s *Set) Locate(r *Request) {
 	}
 }
 
-// vouched reports whether the request carries the secret that the proxy adds.
-func (a *clientAddress) vouched(r *Request) bool {
+// isVouched reports whether the request carries the secret that the proxy adds.
+func (a *clientAddress) isVouched(r *Request) bool {
 	values := r.header(a.secretHeader)
 	return a.secret != "" && len(values) == 1 && subtle.ConstantTimeCompare([]byte(values[0]), []byte(a.secret)) == 1
 }
@@ -89,9 +91,10 @@ func (a *clientAddress) takeHeader(r *Request) {
 	}
 }
 
-// takeForwarded counts back from the gateway's peer, which is the last proxy: each has added whom it was called by to
-// X-Forwarded-For. API Gateway adds the peer itself. A request with fewer entries has not come through all proxies, and
-// keeps the address that the gateway saw.
+// takeForwarded counts back from the gateway's peer, which is the last proxy:
+// each proxy has added its own caller to X-Forwarded-For. API Gateway adds the
+// peer itself. A request with fewer entries has not come through all proxies,
+// and keeps the address that the gateway saw.
 func (a *clientAddress) takeForwarded(r *Request) {
 	entries := strings.Split(strings.Join(r.header("x-forwarded-for"), ","), ",")
 	if last, ok := parseAddr(entries[len(entries)-1]); ok && last == r.IP.Unmap().WithZone("") {

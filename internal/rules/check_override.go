@@ -79,7 +79,8 @@ func (about *overridden) key(text string) (key string, err error) {
 	return key, nil
 }
 
-// overridden finds what the overrides of this name are about. The problem says why there can be none.
+// overridden finds what the overrides of this name are about. The problem says
+// why there can be none.
 func (s *Set) overridden(rule string) (about overridden, problem string) {
 	if rule == PlanOverrides {
 		if s.plan.overrides == nil {
@@ -207,7 +208,7 @@ func (r *Rule) highest(i int) int64 {
 	return most
 }
 
-// limitProblem judges what a limit of an override has from the rule.
+// limitProblem checks a limit of an override with the rule's refunds and costs.
 func (r *Rule) limitProblem(l *limit.Limit, c *Cost) (reason string) {
 	cost := r.inherit(*c, l.Name)
 	switch {

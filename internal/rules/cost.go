@@ -10,19 +10,19 @@ import (
 
 // Cost says what a request takes from a limit.
 type Cost struct {
-	Units  int64 // where the request does not say
-	Clamp  bool  // a cost above what the limit can ever allow takes all that it holds
-	Settle bool  // the true cost is told afterwards; until then the stated one counts
+	Units  int64 // if the request does not state it
+	Clamp  bool  // a cost above what the limit can ever allow takes all of it
+	Settle bool  // the backend reports the true cost afterwards
 
 	from      part  // where the request states it; a literal for a fixed cost
-	min, max  int64 // what a stated cost is held to
-	inherited bool  // the rule's own counts, for a limit of an override that says nothing of its cost
+	min, max  int64 // bounds of a stated cost
+	inherited bool  // of an override's limit without a cost: the rule's counts
 }
 
 // Fixed returns a cost that is the same for every request.
 func Fixed(units int64) Cost { return Cost{Units: units} }
 
-// most returns the most that a request may cost, before the limit has its say.
+// most returns the most that a request may cost, before the limit clamps it.
 func (c *Cost) most() int64 {
 	if c.from.source != literal {
 		return c.max
@@ -30,7 +30,7 @@ func (c *Cost) most() int64 {
 	return c.Units
 }
 
-// least returns the least that a request may cost, before the limit has its say.
+// least returns the least that a request may cost, before the limit clamps it.
 func (c *Cost) least() int64 {
 	if c.from.source != literal {
 		return c.min
@@ -38,11 +38,13 @@ func (c *Cost) least() int64 {
 	return c.Units
 }
 
-// unpayable reports whether every request costs more than a limit that holds most can ever allow.
+// unpayable reports whether every request costs more than a limit of this size
+// can ever allow.
 func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.least() > most }
 
-// of returns what the request takes from a limit that holds most. A cost that is missing, repeated or unreadable counts
-// as the most that may be stated, so that nobody gains by garbling it.
+// of returns what the request takes from a limit of this size. A stated cost
+// that is missing, repeated or unreadable counts as the largest that may be
+// stated, so that a client gains nothing by garbling it.
 func (c *Cost) of(req *Request, most int64) int64 {
 	units := c.Units
 	if c.from.source != literal {

@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// hmacPrefix begins every hashed key. No other key can: in them two hex digits follow a %.
+	// hmacPrefix begins every hashed key.
 	hmacPrefix = ruledoc.HashedKey
 	hmacDigits = 32
-	// leastSecret is the length of the shortest secret, in bytes. Keys such as user names are few enough to be tried one by
-	// one by whoever can guess the secret too.
+	// leastSecret is the length of the shortest secret, in bytes. Keys such as
+	// user names can be found by trying them all if the secret can be guessed
+	// too.
 	leastSecret = 16
 	checkDigits = 8
 )
@@ -29,9 +30,10 @@ const (
 // the secret for that is not loaded.
 var ErrHashSecret = errors.New("its keys are hashed")
 
-// keyHash keeps keys out of tables and logs: in their place stands their HMAC-SHA-256 (RFC 2104), cut to 128 bits, under a
-// secret that the environment holds. All processes must have the same secret, or each would count for itself; check, the
-// first digits of its SHA-256, is how they know.
+// keyHash keeps keys out of tables and logs. It replaces them by their
+// HMAC-SHA-256 (RFC 2104), cut to 128 bits, under a secret of the environment.
+// All processes must have the same secret, or each would count separately;
+// check, the first digits of its SHA-256, ensures that.
 type keyHash struct {
 	env, check string
 	secret     []byte // anySecret until the right one is loaded
@@ -42,7 +44,8 @@ type keyHash struct {
 // without the right one.
 var anySecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 
-// find returns the secret of the environment. It fails with ErrSecret if there is none.
+// find returns the secret of the environment. It fails with ErrMissingSecret if
+// there is none.
 func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, err error) {
 	switch secret, err = secretOf(lookup, h.env); {
 	case err != nil:
@@ -57,7 +60,7 @@ func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, 
 	return secret, nil
 }
 
-// checkOf returns what tells secrets apart without telling them.
+// checkOf returns digits that distinguish secrets without revealing them.
 func checkOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:checkDigits/2])
@@ -71,10 +74,10 @@ func (h *keyHash) append(dst, key []byte) []byte {
 	return hex.AppendEncode(append(dst, hmacPrefix...), mac.Sum(sum[:0])[:hmacDigits/2])
 }
 
-// isHashed reports whether a key that fits some template is a hashed one.
+// isHashed reports whether a key that fits some template is hashed.
 func isHashed(key string) bool { return strings.HasPrefix(key, hmacPrefix) }
 
-// fitsHash reports why a text that begins as a hashed key does is none.
+// fitsHash reports why a text that begins as a hashed key is none.
 func fitsHash(key string) error {
 	if digits := key[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
 		return fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
@@ -90,7 +93,7 @@ func (s *Set) LoadHashSecret(lookup func(name string) (string, bool)) error {
 	}
 	err := s.loadHashSecret(lookup)
 	if s.hash.missing = err; err != nil {
-		s.hashByChance()
+		s.useRandomSecret()
 	}
 	return err
 }
@@ -106,10 +109,10 @@ func (s *Set) loadHashSecret(lookup func(name string) (string, bool)) error {
 	return err
 }
 
-// hashByChance has the set hash by a random secret of this process. Most sets
+// useRandomSecret has the set hash by a random secret of this process. Most sets
 // load their secret before they look up an override, so nothing is hashed
 // until then.
-func (s *Set) hashByChance() {
+func (s *Set) useRandomSecret() {
 	s.hash.secret = anySecret()
 	s.hashed = sync.OnceValue(func() map[string]map[string]*Override {
 		hashed, _ := s.hashOverrides() // no document can hold a hash by that secret
@@ -128,8 +131,8 @@ func (s *Set) HashSecretError() error {
 	return s.hash.missing
 }
 
-// hashOverrides returns the overrides that the document itself holds and whose keys are hashed, by rule and hash. It fails if
-// one key is there twice, whole and hashed.
+// hashOverrides returns the document's own overrides whose keys are hashed, by
+// rule and hash. It fails if one key is there twice, plain and hashed.
 func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
 	all = map[string]map[string]*Override{}
 	for _, rule := range slices.Sorted(maps.Keys(s.overrides)) {
@@ -143,8 +146,8 @@ func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
 	return all, nil
 }
 
-// WritesHashes reports whether the document holds overrides by the hashes of their keys: only who has the secret can tell
-// whose they are.
+// WritesHashes reports whether the document holds overrides by the hashes of
+// their keys: only with the secret they can be found.
 func (s *Set) WritesHashes() bool {
 	for rule, written := range s.overrides {
 		for key := range written {
@@ -174,7 +177,7 @@ func (h *keyHash) all(written map[string]*Override) (map[string]*Override, error
 	return hashed, nil
 }
 
-// of returns the hash of a key; a hash stands for itself.
+// of returns the hash of a key; a hash is its own.
 func (h *keyHash) of(key string) string {
 	if isHashed(key) {
 		return key
@@ -182,8 +185,9 @@ func (h *keyHash) of(key string) string {
 	return string(h.append(nil, []byte(key)))
 }
 
-// Rehashed reports whether a key under which a table holds an override, of a rule or of PlanOverrides, is a hash that
-// another set may have made, and this one makes others: by another secret, or of keys that look otherwise.
+// Rehashed reports whether a table holds an override by a hash that another set
+// may have made, while this set makes other hashes: by another secret, or of
+// keys of another form. rule may be PlanOverrides.
 func (s *Set) Rehashed(from *Set, rule, key string) bool {
 	if from == nil || !from.OverridesHashed(rule) || !s.OverridesHashed(rule) || !isHashed(key) {
 		return false
@@ -192,7 +196,8 @@ func (s *Set) Rehashed(from *Set, rule, key string) bool {
 	return was.hash.check != is.hash.check || was.outline() != is.outline()
 }
 
-// outline writes what all keys of the template have in common: where their values stand, whatever these come from.
+// outline formats what all keys of the template have in common: the text around
+// their values.
 func (t *template) outline() string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -205,8 +210,8 @@ func (t *template) outline() string {
 	return b.String()
 }
 
-// Collides reports whether two sets hash keys by different secrets that are to be in the same environment variable: no
-// process has both.
+// Collides reports whether two sets expect different secrets in the same
+// environment variable: no process can have both.
 func (s *Set) Collides(with *Set) bool {
 	return s.hash != nil && with.hash != nil && s.hash.env == with.hash.env && s.hash.check != with.hash.check
 }

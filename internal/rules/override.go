@@ -12,21 +12,21 @@ import (
 // a rule have the name of the rule.
 const PlanOverrides = ruledoc.PlanOverrides
 
-// Override is what an operator has said of one exact key: of a rule, or of the plan that a caller has. The zero value
-// changes nothing. It is read-only.
+// Override is what an operator has set for one exact key: of a rule, or of a
+// caller's plan. The zero value changes nothing. It is read-only.
 type Override struct {
 	Deny      bool             // refuse every request of the key
 	Unlimited bool             // the rule does not limit the key
 	Plan      string           // the caller's plan; only among PlanOverrides
-	Capacity  map[string]int64 // by the limit's name, "" for a rule's only limit: the rest of the limit stays as it is
-	Limits    []limit.Limit    // in the place of all of the rule's, in the order of their names; nil to keep them
+	Capacity  map[string]int64 // by limit name, "" for a rule's only limit
+	Limits    []limit.Limit    // replace all of the rule's, sorted by name; nil to keep them
 	Costs     []Cost           // of Limits, one each
-	Until     time.Time        // when all of the above ends by itself; the zero Time for never
+	Until     time.Time        // when all of the above ends; the zero Time for never
 	Why       string           // for people
 
 	suffix string // of counters with Limits
 
-	Grants []Grant // on top of what is said above, or of what the rule or the plan says
+	Grants []Grant // on top of the capacities above, or of those of the rule or plan
 }
 
 // Grant raises a capacity for a time.
@@ -34,10 +34,11 @@ type Grant struct {
 	Limit string    // its name, "" for a rule's only limit
 	Add   int64     // units, above 0
 	Until time.Time // when it ends
-	From  time.Time // when it was given, for replays: limiters, whose clocks may be late, do not wait for it
+	From  time.Time // when it was given; for replays only, because clocks of limiters may be late
 }
 
-// InForce reports whether the override says anything at a moment, its grants aside.
+// InForce reports whether the override changes anything at a moment, its grants
+// aside.
 func (o *Override) InForce(now time.Time) bool {
 	if o == nil || !o.Until.IsZero() && !now.Before(o.Until) {
 		return false
@@ -45,7 +46,8 @@ func (o *Override) InForce(now time.Time) bool {
 	return o.Deny || o.Unlimited || o.Plan != "" || len(o.Capacity) > 0 || o.Limits != nil
 }
 
-// AppendPlanKey appends the key by which overrides of plans are found; ok is false where there are none.
+// AppendPlanKey appends the key of the overrides of plans; ok is false if there
+// are none.
 func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
 	if s.plan.overrides == nil {
 		return dst, false
@@ -53,8 +55,8 @@ func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
 	return s.plan.overrides.key(dst, req, &selector{}), true
 }
 
-// AppendOverrideKey appends the key by which the rule's overrides are found; ok is false where it has none. The request
-// must be one that the rule matches.
+// AppendOverrideKey appends the key of the rule's overrides; ok is false if it
+// has none. The rule must match the request.
 func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool) {
 	if r.overridable == nil {
 		return dst, false
@@ -62,11 +64,12 @@ func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool)
 	return r.overridable.key(dst, req, &r.when), true
 }
 
-// TakesOverrides reports whether the rule says that it has overrides besides those of the document: only then is there
-// anything to look up elsewhere.
+// TakesOverrides reports whether the rule has overrides besides those of the
+// document: only then is there anything to look up elsewhere.
 func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documentOnly }
 
-// Override returns what the document itself says of a key; nil for nothing. rule may be PlanOverrides.
+// Override returns the document's own override of a key; nil for none. rule may
+// be PlanOverrides.
 func (s *Set) Override(rule, key string) *Override {
 	if s.hashed != nil {
 		if hashed, ok := s.hashed()[rule]; ok {
@@ -76,8 +79,9 @@ func (s *Set) Override(rule, key string) *Override {
 	return s.overrides[rule][key]
 }
 
-// Overlay returns what decides of a key: said, an operator's word by command (nil for none), before the document's. What is
-// left of a word that has ended are its grants.
+// Overlay returns the effective override of a key. An override that an operator
+// has set, nil for none, takes precedence over the document's. Of one that has
+// ended, the grants remain.
 func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override {
 	written := s.Override(rule, key)
 	switch {
@@ -91,18 +95,20 @@ func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override
 	return said
 }
 
-// OverrideKeys returns the template of the keys of a rule's overrides, or of PlanOverrides; "" where there are none.
+// OverrideKeys returns the key template of a rule's overrides, or of
+// PlanOverrides; "" for none.
 func (s *Set) OverrideKeys(rule string) string {
 	return s.overrideKeys(rule).text()
 }
 
-// OverridesHashed reports whether the overrides of a rule, or of PlanOverrides, are found by hashes of their keys.
+// OverridesHashed reports whether the overrides of a rule, or of PlanOverrides,
+// are found by hashes of their keys.
 func (s *Set) OverridesHashed(rule string) bool {
 	t := s.overrideKeys(rule)
 	return t != nil && t.hash != nil
 }
 
-// overrideKeys returns the template of the keys of overrides; nil where there are none.
+// overrideKeys returns the key template of overrides; nil for none.
 func (s *Set) overrideKeys(rule string) *template {
 	if rule == PlanOverrides {
 		return s.plan.overrides
@@ -113,10 +119,11 @@ func (s *Set) overrideKeys(rule string) *template {
 	return nil
 }
 
-// Overrides returns how many overrides of a rule, or of PlanOverrides, the document itself holds.
+// Overrides returns how many overrides of a rule, or of PlanOverrides, the
+// document itself holds.
 func (s *Set) Overrides(rule string) int { return len(s.overrides[rule]) }
 
-// planSource says how to find out which plan a caller has.
+// planSource says how to find the plan of a caller.
 type planSource struct {
 	from      part      // trusted; a literal if the document has no plans
 	overrides *template // of the keys of plan overrides; nil for none

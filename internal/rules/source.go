@@ -23,8 +23,9 @@ const (
 	fromAPIKey
 )
 
-// sources are the words that a template knows. What the gateway says and what is signed can be trusted; the rest the client
-// says, and can make up anew for every request.
+// sources are those that a template knows. Sources of the gateway and signed
+// claims can be trusted. The client fills in the others, and can make up a new
+// value for every request.
 var sources = []struct {
 	word   string
 	source source
@@ -50,7 +51,8 @@ type part struct {
 	text   string // the literal, or the name of the header, query or path parameter, or claim
 }
 
-// parseSource reads a source as documents write it, such as "header.x-user". The problem says what to write instead.
+// parseSource reads a source as documents write it, such as "header.x-user".
+// The problem says what to write instead.
 func parseSource(text string) (p part, client bool, problem string) {
 	word, name, dotted := strings.Cut(text, ".")
 	for _, s := range sources {

@@ -11,19 +11,20 @@ import (
 // maxTemplate is the length of the longest key template, in bytes.
 const maxTemplate = 256
 
-// template is how a rule makes a key out of a request. Every source is followed by a separator or the end, and values are
-// escaped, so a key can be read back in one way only.
+// template makes keys out of requests. Every source is followed by a separator
+// or the end, and values are escaped, so a key can be read back in one way
+// only.
 type template struct {
 	parts  []part
 	client []string // the sources that the client fills, as written
-	hash   *keyHash // what stands in the place of the keys; nil for themselves
+	hash   *keyHash // replaces the keys by hashes; nil for plain keys
 	typed  func() *typedForms
 }
 
 func isSeparator(c byte) bool { return c == ':' || c == '|' }
 
-// parseTemplate reads a key template such as "tenant:{header.x-tenant}|{ip}". The problems say what to write instead;
-// there are none for a good template.
+// parseTemplate reads a key template such as "tenant:{header.x-tenant}|{ip}".
+// The problems say what to write instead.
 func parseTemplate(text string) (t template, problems []string) {
 	if len(text) == 0 || len(text) > maxTemplate {
 		return t, []string{fmt.Sprintf("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, "+
@@ -80,7 +81,8 @@ func (t *template) addSource(text string) (problem string) {
 	return ""
 }
 
-// isToken reports whether s is a token of RFC 9110, section 5.6.2: the form of header names and methods.
+// isToken reports whether s is a token of RFC 9110, section 5.6.2: the form of
+// header names and methods.
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -111,7 +113,8 @@ func (t *template) text() string {
 	return b.String()
 }
 
-// fits reports why the template can never have made a key, hashed ones aside; nil if it can have.
+// fits reports why the template can never have made a key, hashed keys aside;
+// nil if it can.
 func (t *template) fits(key string) error {
 	if t.hash == nil && len(key) >= MaxKey {
 		return fitsCut(key)
@@ -151,7 +154,8 @@ func fitsCut(key string) error {
 	return nil
 }
 
-// checkValue reports why a value cannot have been written by appendValue or appendValues.
+// checkValue reports why appendValue and appendValues cannot have written a
+// value.
 func checkValue(v string) error {
 	if v == "" {
 		return fmt.Errorf("a part that a request lacks is written %c", lacking)
