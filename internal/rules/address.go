@@ -134,7 +134,7 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a clientAddress) {
 		c.fail(path+".header", "any client could send it: add a header that your proxy alone sets, "+
 			"such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}")
 	case d.Secret != nil && d.Header == "":
-		c.fail(path+".secret", "proves nothing by itself: write header: NAME, the header that holds the client's address")
+		c.fail(path+".secret", "is of no use alone: write header: NAME, the header that holds the client's address")
 	case a.header == "x-forwarded-for" || a.header == "forwarded":
 		c.fail(path+".header", "%s lists every hop: write trusted_hops: 1 in place of header and secret", a.header)
 	case a.header != "" && a.header == a.secretHeader:

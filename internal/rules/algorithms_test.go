@@ -119,8 +119,8 @@ func TestAlgorithmErrors(t *testing.T) {
 		{"capacity: 1, window: 1mo, algorithm: fixed_window, anchor: 0", "anchor: 0 is out of range: write a number from 1 to 28"},
 		{"capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 29}", "anchor.default: 29 is out of range: write a number from 1 to 28"},
 		{"capacity: 1, window: 1mo, anchor: {default: 3}", "anchor: from is missing: write the claim that holds the day, such as from: jwt.billing_day"},
-		{"capacity: 1, window: 1mo, anchor: {from: header.x-day}", "anchor.from: header.x-day is the client's own word, and any client could write it: use a claim such as jwt.plan, apikey or stage"},
-		{"capacity: 1, window: 1mo, anchor: {from: ip}", "anchor.from: ip does not say it: use a claim such as jwt.plan, apikey or stage"},
+		{"capacity: 1, window: 1mo, anchor: {from: header.x-day}", "anchor.from: header.x-day can be set by any client: use a claim such as jwt.plan, apikey or stage"},
+		{"capacity: 1, window: 1mo, anchor: {from: ip}", "anchor.from: ip does not tell callers apart: use a claim such as jwt.plan, apikey or stage"},
 		{"capacity: 1, window: 1mo, anchor: {from: jwt}", "anchor.from: jwt needs a name: write jwt.NAME"},
 		{"capacity: 1, window: 1mo, anchor: {from: 7}", `anchor.from: must be text, and is a number: write "7"`},
 		{"capacity: 1, window: 1w, anchor: {from: jwt.day}", "anchor: is the day on which months start: write window: 1mo, or remove anchor"},
@@ -213,9 +213,9 @@ func TestAtomic(t *testing.T) {
 // Clients are told these names where no rule decided.
 func TestReservedNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"deny":        `f:1:15: rules[0].name: "deny" stands for the deny list in what clients are told: write another name`,
-		"undisclosed": `f:1:15: rules[0].name: "undisclosed" stands for rules that clients are not told of: write another name`,
-		"unmatched":   `f:1:15: rules[0].name: "unmatched" stands for requests that no rule covers in what clients are told: write another name`,
+		"deny":        `f:1:15: rules[0].name: "deny" stands for the deny list in responses: write another name`,
+		"undisclosed": `f:1:15: rules[0].name: "undisclosed" stands for rules that responses do not name: write another name`,
+		"unmatched":   `f:1:15: rules[0].name: "unmatched" stands for requests that no rule matches in responses: write another name`,
 	} {
 		_, err := read(t, "f", "rules: [{name: "+name+", key: all, limits: [{capacity: 1, window: 1s}]}]")
 		if err == nil || !strings.HasSuffix(err.Error(), want[strings.Index(want, ": rules"):]) {

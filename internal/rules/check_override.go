@@ -63,7 +63,7 @@ func (about *overridden) check(key string) error {
 	case about.keys.hash != nil && !isHashed(key):
 		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", key, about.of)
 	case spelled != key:
-		return fmt.Errorf("%q is not how requests spell a key of the overrides of %s: %s is", key, about.of, spelled)
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", key, about.of, spelled)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (r *Rule) overrideProblems(o *Override) (all []ruledoc.Problem) {
 }
 
 func (r *Rule) whyRestrictOnly() string {
-	return fmt.Sprintf("the client fills in %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
+	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
 		ruledoc.Enumerate(r.overridable.client, "and"), bare.Replace(strings.Join(r.overridable.client, ", ")))
 }
 
@@ -213,7 +213,7 @@ func (r *Rule) limitProblem(l *limit.Limit, c *Cost) (reason string) {
 	cost := r.inherit(*c, l.Name)
 	switch {
 	case len(r.refunds) > 0 && !l.Correctable():
-		return fmt.Sprintf("the rule has refund_on, and a %s cannot give back: write algorithm: %s", l.Algorithm, limit.SlidingWindow)
+		return fmt.Sprintf("the rule has refund_on, and a %s cannot refund: write algorithm: %s", l.Algorithm, limit.SlidingWindow)
 	case cost.Settle && !l.Correctable():
 		return fmt.Sprintf("the rule's cost settles, and a %s cannot be corrected afterwards: write algorithm: %s, or a cost of its own",
 			l.Algorithm, limit.SlidingWindow)

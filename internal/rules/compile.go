@@ -97,7 +97,7 @@ func (c *compiler) checkUnused() {
 	case s.hash != nil && !s.hashesKeys():
 		c.failKey("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:
-		c.fail("plans", "nothing says which plan a caller has: write plan: {from: jwt.plan}")
+		c.fail("plans", "no source names the plan of a caller: write plan: {from: jwt.plan}")
 	}
 }
 

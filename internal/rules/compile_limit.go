@@ -194,7 +194,7 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	tried := *l
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
-		c.fail(at, "what a %s holds cannot be judged by another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
+		c.fail(at, "the state of a %s cannot be evaluated at another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
 	} else if problem := tooManyStamps(&tried); problem != "" {
 		c.fail(at, "%s", problem)
 	}

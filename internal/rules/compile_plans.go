@@ -39,7 +39,7 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 func (c *compiler) planKey(path, text string) *template {
 	t := c.template(path, text)
 	if len(t.client) > 0 {
-		c.fail(path, "the client fills in %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
+		c.fail(path, "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
 			ruledoc.Enumerate(t.client, "and"))
 	}
 	return &t

@@ -21,9 +21,9 @@ const (
 
 // reserved are names that mean something else where names of rules are read.
 var reserved = map[string]string{
-	"deny":        "the deny list in what clients are told",
-	"unmatched":   "requests that no rule covers in what clients are told",
-	"undisclosed": "rules that clients are not told of",
+	"deny":        "the deny list in responses",
+	"unmatched":   "requests that no rule matches in responses",
+	"undisclosed": "rules that responses do not name",
 	PlanOverrides: "the plans of callers among overrides",
 }
 
@@ -47,7 +47,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 		c.fail(path+".name", "%q stands for %s: write another name", d.Name, meaning)
 	}
 	if d.When != nil {
-		r.when = c.selector(path+".when", d.When, "is empty: remove it to cover every request")
+		r.when = c.selector(path+".when", d.When, "is empty: remove it to match every request")
 	}
 	if d.Unless != nil {
 		unless := c.selector(path+".unless", d.Unless, "is empty and would leave out every request: write which ones")
@@ -61,7 +61,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	c.ruleLimits(path, d, r)
 	r.refunds = c.statuses(path+".refund_on", d.RefundOn)
 	if r.Mode == Shadow && r.Atomic {
-		c.fail(path+".atomic", "a rule in shadow is judged by itself, once all others have allowed: remove atomic, or write mode: enforce")
+		c.fail(path+".atomic", "a rule in shadow is evaluated alone, after all others have allowed: remove atomic, or write mode: enforce")
 	}
 	return r
 }
@@ -140,7 +140,7 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 			r.Candidates[i] = charge.candidate
 		}
 		if l := &r.Limits[i]; d.RefundOn != nil && !l.Correctable() {
-			c.fail(path+".refund_on", "%s is a %s, which cannot give back: remove refund_on, or write algorithm: %s there",
+			c.fail(path+".refund_on", "%s is a %s, which cannot refund: remove refund_on, or write algorithm: %s there",
 				charge.path, l.Algorithm, limit.SlidingWindow)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *compiler) checkCounters() {
 		}
 		path := ruledoc.Index("rules", i) + ".counter"
 		if owner, ok := byName[name]; ok && c.doc.Rules[owner].Counter != name {
-			c.fail(path, "%q is the name of rules[%d], which would not know: write counter: %[1]s there too, or another name", name, owner)
+			c.fail(path, "%q is the name of rules[%d], which does not share its counters: write counter: %[1]s there too, or another name", name, owner)
 		}
 		c.checkSharing(path, r, sharing[r.prefix])
 	}
@@ -218,10 +218,10 @@ func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 	case r.Hashed() != other.Hashed():
 		return "only one of the two hashes its keys, so they would share nothing: write hash: true in both"
 	case r.Mode != other.Mode:
-		return "what the one in shadow takes would be missing in the other: write another counter while it is on trial"
+		return "what the one in shadow takes would be missing in the other: write another counter while it is in shadow"
 	}
 	if p, of := c.clientPartOfOne(r, other); of != nil {
-		return "{" + p.spell() + "} in the key of " + of.Name + " is the client's own word, so a client could use up the counters of others: " +
+		return "{" + p.spell() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
 			"count by the same sources in both, or write another counter"
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 func (c *compiler) selectors(path string, entries []ruledoc.Selector) []selector {
 	selectors := make([]selector, len(entries))
 	for i := range entries {
-		selectors[i] = c.selector(ruledoc.Index(path, i), &entries[i], "is empty and would cover every request: write which ones it is for")
+		selectors[i] = c.selector(ruledoc.Index(path, i), &entries[i], "is empty and would match every request: write which ones it is for")
 	}
 	return selectors
 }
@@ -111,7 +111,7 @@ func (c *compiler) conditions(path string, match map[string]ruledoc.Words) (cond
 	for _, name := range sortedKeys(match) {
 		at := ruledoc.Join(path, name)
 		if field := besideMatch[name]; field != "" {
-			c.failKey(at, "%s is no text to compare: write %s beside match", name, field)
+			c.failKey(at, "%s cannot be compared: write %s beside match", name, field)
 			continue
 		}
 		p, problem := parseTrusted(name)

@@ -98,7 +98,7 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 	}
 	switch {
 	case cost.from.source.isClient() && d.Min == 0:
-		c.fail(path+".min", "is missing or 0, and %s is the client's own word: write the least that a client can pay, 1 or more", d.From)
+		c.fail(path+".min", "is missing or 0, and the client sets %s: write the least that a client can pay, 1 or more", d.From)
 	case d.Min > d.Max:
 		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
 	}

@@ -112,11 +112,11 @@ overrides:
 // What an override may say depends on its rule. Overrides in a document go through the same judgement, at their place.
 func TestCheckOverride(t *testing.T) {
 	s := parse(t, kinds)
-	const partner = "the client fills in {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
+	const partner = "the client sets {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
 	for _, tt := range []struct{ rule, key, document, want string }{
 		{"api", "user:1", "capacity: 20000", ""},
 		{"api", "user:auth0%7C1", "capacity: 1", ""},
-		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not how requests spell a key of the overrides of rule api: user:auth0%7C1 is`},
+		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not a key of the overrides of rule api as requests make it: write user:auth0%7C1`},
 		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
 			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"api", "user:1", "unlimited: true", ""},
@@ -153,7 +153,7 @@ func TestCheckOverride(t *testing.T) {
 
 		{"refunding", "all", "limits: [{capacity: 5, window: 1s}]", ""},
 		{"refunding", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s}]",
-			"limits: the rule has refund_on, and a token_bucket cannot give back: write algorithm: sliding_window"},
+			"limits: the rule has refund_on, and a token_bucket cannot refund: write algorithm: sliding_window"},
 		{"settling", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s}]",
 			"limits: the rule's cost settles, and a token_bucket cannot be corrected afterwards: write algorithm: sliding_window, or a cost of its own"},
 		{"settling", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s, cost: 1}]", ""},
@@ -199,7 +199,7 @@ func TestCheckGrants(t *testing.T) {
 		{"chat", "user:1", "tokens", ""},
 		{"chat", "user:1", "", "grants: rule chat has several limits: write a capacity for each by name, such as {requests: 10}"},
 		{"chat", "user:1", "word", `grants: rule chat has no limit "word": there are requests and tokens`},
-		{"partner", "partner:acme", "", "grants: may loosen the rule, and the client fills in {path.partner} of its key: write deny or a lower capacity, " +
+		{"partner", "partner:acme", "", "grants: may loosen the rule, and the client sets {path.partner} of its key: write deny or a lower capacity, " +
 			"or, if the backend verifies it, trusted: [path.partner] in the rule"},
 		{"verified", "partner:acme", "", ""},
 		{PlanOverrides, "user:1", "", "grants: is for the keys of one rule: among the overrides of plan, write plan or deny"},

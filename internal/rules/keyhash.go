@@ -248,7 +248,7 @@ func (c *compiler) hashed(path string, hash bool) *keyHash {
 		return nil
 	}
 	if c.set.hash == nil {
-		c.fail(path+".hash", `nothing says by which secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
+		c.fail(path+".hash", `there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
 	}
 	return c.set.hash
 }

@@ -284,7 +284,7 @@ func TestUnlockKeys(t *testing.T) {
 func TestHashSpelledWrong(t *testing.T) {
 	const rule = "{name: r, key: k, limits: [{capacity: 1, window: 1s}]"
 	for document, want := range map[string]string{
-		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: nothing says by which secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
+		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
 		"{hash_secret: {env: E, check: 1a2b3c4d}, rules: [" + rule + ", hash: false}]}":                                                        "f:1:2: hash_secret: is not used: write hash: true in a rule or in plan, or remove it",
 		"{hash_secret: {env: E, check: 1A2B3C4D}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: "1A2B3C4D" is no check: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints`,
 		"{hash_secret: {env: E, check: 12345678}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: must be text, and is a number: write "12345678"`,

@@ -129,9 +129,9 @@ func parseTrusted(text string) (p part, problem string) {
 	case p.source == fromClaim || p.source == fromAPIKey || p.source == fromStage:
 		return p, ""
 	case p.source.isClient():
-		return part{}, text + " is the client's own word, and any client could write it: use a claim such as jwt.plan, apikey or stage"
+		return part{}, text + " can be set by any client: use a claim such as jwt.plan, apikey or stage"
 	}
-	return part{}, text + " does not say it: use a claim such as jwt.plan, apikey or stage"
+	return part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
 }
 
 // ofCredentials reports whether the source is part of verified credentials.

@@ -43,7 +43,7 @@ func parseTemplate(text string) (t template, problems []string) {
 		}
 		problems = appendProblem(problems, t.addSource(inside))
 		if tail != "" && !isSeparator(tail[0]) {
-			problems = append(problems, fmt.Sprintf("write : or | after {%s}, so that no two requests can spell the same key", inside))
+			problems = append(problems, fmt.Sprintf("write : or | after {%s}, so that no two requests can have the same key", inside))
 		}
 		rest = tail
 	}

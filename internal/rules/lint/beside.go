@@ -15,12 +15,12 @@ func (c *checker) checkBeside(i int) {
 	before := len(c.warnings)
 	if kept := keeps(r); kept != "" && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
 		if denier := c.deniesAfter(i); denier != nil {
-			c.warn(path+".limits", "what a %s takes is not given back where rule %s denies the same request afterwards: "+
+			c.warn(path+".limits", "a %s does not refund a request that rule %s denies afterwards: "+
 				"put this rule below it, or write atomic: true in both", kept, denier.Name)
 		}
 	}
 	if r.Atomic && !c.hasPartner(i) {
-		c.warn(path+".atomic", "means nothing here: no other rule for the same requests is atomic")
+		c.warn(path+".atomic", "has no effect: no other rule for the same requests is atomic")
 	}
 	if c.near.spent() {
 		c.warnings = c.warnings[:before]

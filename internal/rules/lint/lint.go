@@ -100,8 +100,8 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 		return
 	}
 	if cost.ClientStated() && !cost.Settle && !warned {
-		c.warn(path, "%s is the client's own word, so a client that lies pays min, %d: "+
-			"write settle: true and have the backend tell the true cost", source, least)
+		c.warn(path, "the client sets %s, so the least a client can pay is min, %d: "+
+			"write settle: true and have the backend report the true cost", source, least)
 	}
 	if !cost.Clamp && most > l.Most() {
 		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+

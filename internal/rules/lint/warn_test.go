@@ -76,19 +76,19 @@ func TestWarningsNameWhatTheClientSends(t *testing.T) {
 	}
 }
 
-// What a bucket or a log took from a request that another rule denies afterwards is lost.
-func TestWarningsOfWhatIsNotGivenBack(t *testing.T) {
+// A bucket or a log cannot refund a request that another rule denies afterwards.
+func TestWarningsOfMissingRefunds(t *testing.T) {
 	const (
 		window  = "key: all, limits: [{capacity: 1, window: 1s}]}"
 		bucket  = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
 		journal = "key: all, limits: [{name: a, capacity: 1, window: 1s}, {name: b, algorithm: sliding_window_log, capacity: 1, window: 1s}]}"
 	)
 	lost := func(rule, algorithm, denier string) string {
-		return rule + ".limits: what a " + algorithm + " takes is not given back where rule " + denier +
-			" denies the same request afterwards: put this rule below it, or write atomic: true in both"
+		return rule + ".limits: a " + algorithm + " does not refund a request that rule " + denier +
+			" denies afterwards: put this rule below it, or write atomic: true in both"
 	}
 	alone := func(rule string) string {
-		return rule + ".atomic: means nothing here: no other rule for the same requests is atomic"
+		return rule + ".atomic: has no effect: no other rule for the same requests is atomic"
 	}
 	for _, tt := range []struct {
 		name, rules string
@@ -173,7 +173,7 @@ func TestBackstopUnless(t *testing.T) {
 // A cost that the client states is only worth its least, and one that the limit cannot take is worth a word.
 func TestWarningsOfStatedCosts(t *testing.T) {
 	believed := func(place, source string, least int) string {
-		return fmt.Sprintf("rules.yaml:1:%s: %s is the client's own word, so a client that lies pays min, %d: write settle: true and have the backend tell the true cost",
+		return fmt.Sprintf("rules.yaml:1:%s: the client sets %s, so the least a client can pay is min, %d: write settle: true and have the backend report the true cost",
 			place, source, least)
 	}
 	never := func(place, holder string) string {
@@ -246,7 +246,7 @@ func TestWarningPlaces(t *testing.T) {
 	s := load(t, "rules.yaml", "rules:\n- name: b\n  key: all\n  atomic: true\n  limits:\n  - {algorithm: leaky_bucket, capacity: 1, window: 1s}\n"+
 		"- {name: w, key: all, limits: [{capacity: 1, window: 1s}]}\n")
 	if len(s.Warnings) != 2 || !strings.HasPrefix(s.Warnings[0], "rules.yaml:4:11: rules[0].atomic: ") ||
-		!strings.HasPrefix(s.Warnings[1], "rules.yaml:6:3: rules[0].limits: what a leaky_bucket") {
+		!strings.HasPrefix(s.Warnings[1], "rules.yaml:6:3: rules[0].limits: a leaky_bucket") {
 		t.Errorf("got %q", s.Warnings)
 	}
 }
