@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -73,7 +74,7 @@ func thousand(b *testing.B, n int) *rules.Set {
 		fmt.Fprintf(&text, "  - {name: service-%d, when: {methods: [GET], path: /v1/service-%[1]d/**, caller: known}, "+
 			"key: 'user:{jwt.sub}', limits: [{capacity: 1000000000, window: 60s}]}\n", 777+(i+1)%n)
 	}
-	set, err := rules.Parse("rules.yaml", []byte(text.String()))
+	set, err := rulefile.Parse("rules.yaml", []byte(text.String()))
 	if err != nil {
 		b.Fatal(err)
 	}

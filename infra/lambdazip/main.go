@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -70,7 +71,7 @@ func readRules(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
-	_, err = rules.Parse(path, document)
+	_, err = rulefile.Parse(path, document)
 	return document, err
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -55,7 +55,7 @@ var now = time.Unix(1_792_231_503, 250_000_000)
 
 func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func checkContext(t *testing.T, c map[string]any) {
 
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
-		set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
+		set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 const business = `
@@ -33,7 +33,7 @@ overrides:
 // TestBusiness looks at the contexts of decisions by rules on trial, rules that clients are not told of, and overrides: each
 // line is the last answer of so many, its values without those of the problem.
 func TestBusiness(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(business))
+	set, err := rulefile.Parse("rules.yaml", []byte(business))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -59,7 +61,7 @@ type Table struct {
 	Overrides *ruletable.OverrideCache
 }
 
-// Parser reads a rules document: rules.Parse, or that of NewParser for a limiter.
+// Parser reads a rules document: rulefile.Parse, or that of NewParser for a limiter.
 type Parser func(file string, document []byte) (*rules.Set, error)
 
 // NewTable returns what there is to read of a table of rules, and logs every look that fails. fallback are the rules to
@@ -78,11 +80,11 @@ func NewTable(client *dynamo.Client, table string, parse Parser, fallback *rules
 
 // ParseRules reads a rules document for a limiter, with the secrets that it names from the environment.
 func ParseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rules.Parse(file, document)
+	set, err := rulefile.Parse(file, document)
 	if err != nil {
 		return nil, err
 	}
-	if err := set.Unlock(os.LookupEnv); err != nil {
+	if err := set.LoadSecrets(os.LookupEnv); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return set, nil
@@ -96,7 +98,7 @@ func NewParser(log *slog.Logger) Parser {
 		if err != nil {
 			return nil, err
 		}
-		if idle, lumped := set.WithoutCredentials(); len(idle) > 0 || len(lumped) > 0 {
+		if idle, lumped := lint.WithoutCredentials(set); len(idle) > 0 || len(lumped) > 0 {
 			log.Warn("nobody verifies credentials yet: all callers are anonymous",
 				"rules", file, "never_asked", idle, "count_all_callers_as_one", lumped)
 		}

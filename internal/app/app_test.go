@@ -44,7 +44,7 @@ func TestNewParser(t *testing.T) {
 		}
 	}
 	const hashed = "{hash_secret: {env: SLIDEGATE_TEST_SECRET, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"
-	if _, err := parse("f", []byte(hashed)); !errors.Is(err, rules.ErrSecret) {
+	if _, err := parse("f", []byte(hashed)); !errors.Is(err, rules.ErrMissingSecret) {
 		t.Errorf("without a secret: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -102,7 +103,7 @@ func (broken) Override(_ context.Context, _ time.Time, rule, key string) (*rules
 // TestFloodOfFailures sends 1,000 requests a second for half a minute, each with a key of its own, while the store cannot
 // be asked or no override can be read: a line at once and one in ten seconds stand for all of them.
 func TestFloodOfFailures(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(`rules: [{name: api, key: "ip:{ip}", overrides: true, on_error: allow, limits: [{capacity: 4, window: 60s}]}]`))
+	set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: api, key: "ip:{ip}", overrides: true, on_error: allow, limits: [{capacity: 4, window: 60s}]}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -23,7 +24,7 @@ rules:
 
 // TestTrials counts what is on trial, and says it every ten seconds in which a request comes.
 func TestTrials(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(onTrial))
+	set, err := rulefile.Parse("rules.yaml", []byte(onTrial))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // cli is what all commands share. It is an operator.Listener.
@@ -85,7 +85,7 @@ func (c *cli) exitCode(err error) int {
 		return 0
 	}
 	var several operator.Errors
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	var usage flags.UsageError
 	switch {
 	case errors.As(err, &several):

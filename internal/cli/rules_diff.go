@@ -6,7 +6,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -22,8 +22,8 @@ func (c *cli) diffCommand() *cobra.Command {
 		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
 		Short: "Say what a rules file would change",
 		Long: `Diff says what a rules file changes about the rules in force, or about another file: what they mean, not how they
-are written. It says whether the counters of each changed rule keep their windows or are reset and, for a
-table, which overrides set by command do not fit the new rules.
+are written. It says whether the counters of each changed rule keep their windows or start at zero and, for
+a table, which overrides set by command do not fit the new rules.
 
 With --against it also sends a recorded log through both, each on its own counters, and says how many
 requests would have fared otherwise. Windows follow the log's clock. Overrides apply as a publish would find
@@ -87,9 +87,9 @@ func printChanges(p *term.Printer, r *operator.ChangeReport, name string) {
 	for _, change := range r.Changes {
 		line := change.String()
 		switch {
-		case change.Kind == rules.Added:
+		case change.Kind == ruledoc.Added:
 			line = p.Green(line)
-		case change.Kind == rules.Removed, change.Afresh:
+		case change.Kind == ruledoc.Removed, change.CountersReset:
 			line = p.Red(line)
 		}
 		p.Line("  %s", line)

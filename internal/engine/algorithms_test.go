@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -61,7 +62,7 @@ func (stubborn) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt
 
 // TestGiveBackFails tells of units that a store has kept; the denial stands.
 func TestGiveBackFails(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(`rules:
+	set, err := rulefile.Parse("rules.yaml", []byte(`rules:
   - {name: wide, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `))
@@ -87,7 +88,7 @@ func (blindly) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return fa
 
 // TestLocalFull denies where this process has no room to count either.
 func TestLocalFull(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]"))
+	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestHangUp(t *testing.T) {
   - {name: c, key: all, atomic: true, on_error: allow, limits: [{capacity: 5, window: 60s}]}
   - {name: d, key: all, limits: [{capacity: 5, window: 60s}]}
 `
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestHangUp(t *testing.T) {
 
 // TestCallersDeadline is no hanging up: the caller wants an answer, and on_error has one.
 func TestCallersDeadline(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
+	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Byp
 	case v.Err != nil:
 		e.opts.Recorder.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Err)
 		v.Degraded = true
-	case v.Terms.Misfit:
+	case v.Terms.Stale:
 		e.opts.Recorder.StaleOverride(ctx, now, v.Rule.Name, v.Key)
 	}
 	bypass := v.Bypass()

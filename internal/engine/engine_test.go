@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -22,10 +23,10 @@ var (
 // faulty is a memory store that fails for the keys of some rules, and counts its calls.
 type faulty struct {
 	*memory.Store
-	down     []string // rules
-	blind    bool     // knows nothing without a round trip
-	charges  int
-	groups   []int // how many rules were charged at once, each time
+	down    []string // rules
+	blind   bool     // knows nothing without a round trip
+	charges int
+	groups  []int // how many rules were charged at once, each time
 }
 
 func (f *faulty) fails(c *limit.Charge) bool {
@@ -91,7 +92,7 @@ type bench struct {
 
 func newBench(t *testing.T, document string) *bench {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func (slow) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.V
 }
 
 func TestDeadline(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
+	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdic
 // TestUndecidedIsNoOutage denies what a store in good health could not take: counted locally it would come on top.
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
-		set, err := rules.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
+		set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

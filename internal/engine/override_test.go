@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -72,7 +73,7 @@ func newBusiness(t *testing.T, o *operators) *bench { return newBusinessOf(t, o,
 
 func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(business))
+	set, err := rulefile.Parse("rules.yaml", []byte(business))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestBans(t *testing.T) {
 
 // TestWhoIsAsked has a rule whose overrides are those of the document alone, and one without any: nobody is asked for them.
 func TestWhoIsAsked(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(`
+	set, err := rulefile.Parse("rules.yaml", []byte(`
 rules:
   - {name: listed, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}
   - {name: written, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}
@@ -246,7 +247,7 @@ func TestUnreadable(t *testing.T) {
 
 // TestDeniedForFree floods with made-up keys from an address that is at its limit: nobody looks up overrides for them.
 func TestDeniedForFree(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(`
+	set, err := rulefile.Parse("rules.yaml", []byte(`
 rules:
   - {name: user, key: "user:{header.x-user}", overrides: true, limits: [{capacity: 9, window: 60s}]}
   - {name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}`))
@@ -271,7 +272,7 @@ rules:
 // and the answer is marked.
 func TestUnreadableUnlimited(t *testing.T) {
 	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
-		set, err := rules.Parse("rules.yaml", []byte(`
+		set, err := rulefile.Parse("rules.yaml", []byte(`
 plan: {from: jwt.plan}
 plans: {all: {api: unlimited}}
 rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}]`))
@@ -316,7 +317,7 @@ func TestStaleOverride(t *testing.T) {
 
 // TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and goes on where it was when that ends.
 func TestShapesDoNotMeet(t *testing.T) {
-	replaced, err := rules.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
+	replaced, err := rulefile.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (r *Resolver) PlanByKey(ctx context.Context, req *rules.Request, key string
 	}
 	p := Plan{Key: key}
 	p.Override, p.Err = r.override(ctx, rules.PlanOverrides, key, true)
-	p.Name, p.Denied, p.Stale = r.Set.Standing(req, p.Override, p.Override.InForce(r.Now))
+	p.Name, p.Denied, p.Stale = r.Set.ResolvePlan(req, p.Override, p.Override.InForce(r.Now))
 	return p
 }
 

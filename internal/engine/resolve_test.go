@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -21,7 +22,7 @@ overrides: {api: {"user:written": {capacity: 7}}}
 
 func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(layered))
+	set, err := rulefile.Parse("rules.yaml", []byte(layered))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // decided returns a decision by rules with one limit that settles, chat.tokens.
 func decided(t *testing.T) *engine.Decision {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(`
+	set, err := rulefile.Parse("rules.yaml", []byte(`
 rules:
   - name: chat
     key: all

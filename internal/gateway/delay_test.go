@@ -24,7 +24,7 @@ import (
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // pipes is a network in memory: in a bubble of fake time nothing may wait for a real one.
@@ -69,7 +69,7 @@ type site struct {
 // startSite serves rules until close, with the echo for a backend.
 func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestMaxDelay(t *testing.T) {
 
 // TestMaxDelayBody is the problem of the rule's quota. What was charged stays so, and the next turn is later.
 func TestMaxDelayBody(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
+	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestStopWhileHeld(t *testing.T) {
 // TestHangUpBeforeTheDecision is no failure of the authorizer: nothing is logged, and nothing is passed on.
 func TestHangUpBeforeTheDecision(t *testing.T) {
 	var log bytes.Buffer
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -41,7 +42,7 @@ func authorizer(t *testing.T, source engine.RuleSource) *apigw.Authorizer {
 
 func fixed(t *testing.T) engine.RuleSource {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 const corrected = `
@@ -53,7 +53,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestHangingUp has clients leave before the answer is whole: that neither refunds what they were charged nor spares them the
 // cost of what they have set going.
 func TestHangingUp(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(corrected))
+	set, err := rulefile.Parse("rules.yaml", []byte(corrected))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestHangingUp(t *testing.T) {
 // TestHangUpWhileHeldIsNoAnswer: one that has stopped sending and still listens must not be told that all is well.
 func TestHangUpWhileHeldIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set, err := rules.Parse("rules.yaml", []byte(leaky))
+		set, err := rulefile.Parse("rules.yaml", []byte(leaky))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // front is a gateway before a backend, and what it logs.
@@ -48,7 +48,7 @@ func (f *front) logged() string {
 // serveBefore starts a gateway before a backend.
 func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}

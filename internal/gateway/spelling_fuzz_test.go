@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // A client can spell a path in many ways, and what answers it may read them in another way than the rules do. These tests
@@ -50,7 +50,7 @@ rules:
 
 func placesAuthorizer(t testing.TB) *apigw.Authorizer {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(placesRules))
+	set, err := rulefile.Parse("rules.yaml", []byte(placesRules))
 	if err != nil {
 		t.Fatal(err)
 	}

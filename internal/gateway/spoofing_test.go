@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -119,7 +120,7 @@ func TestKeysDoNotMeet(t *testing.T) {
 // serveRules starts a gateway with the echo behind it, and returns its address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func sendRaw(t *testing.T, address, request string) int {
 // TestMadeUpKeys floods a rule with a million keys in a minute, as a client may make them up. Whoever was limited stays
 // limited, memory stays in its bound, and once the minute is over there is room for everybody.
 func TestMadeUpKeys(t *testing.T) {
-	set, err := rules.Parse("rules.yaml", []byte(`rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`))
+	set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Envoy turns descriptor files of envoyproxy/ratelimit into one rules document. The schema is that of its README and of
@@ -17,7 +17,7 @@ import (
 // and each limit on it becomes a rule. Where the service takes the most specific descriptor, the more general rule gets an
 // exception: by overrides where the values are those of its key, else by unless. Windows are fixed, as they are there.
 //
-// The error is of type rules.Errors for what is wrong in a file, as the service would refuse it too.
+// The error is of type yamlfile.Errors for what is wrong in a file, as the service would refuse it too.
 func Envoy(sources Sources, files ...File) (*Document, error) {
 	sources.used = map[string]bool{}
 	im := &envoy{sources: sources, names: names{}}
@@ -61,12 +61,12 @@ type domain struct {
 }
 
 func (im *envoy) read(files []File) (domains []*domain, err error) {
-	var errs rules.Errors
+	var errs yamlfile.Errors
 	reader := envoyFile{domain: map[string]map[string]bool{}, losses: &im.losses}
 	for i, f := range files {
 		t, root, err := readTree(f, i)
 		if err != nil {
-			var bad rules.Errors
+			var bad yamlfile.Errors
 			errors.As(err, &bad)
 			errs = append(errs, bad...)
 			continue

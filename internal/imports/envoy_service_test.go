@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -116,7 +117,7 @@ func TestRulesDoAsTheService(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
-		set, err := rules.Parse("imported.yaml", d.YAML)
+		set, err := rulefile.Parse("imported.yaml", d.YAML)
 		if err != nil {
 			t.Fatalf("%v in:\n%s\nof:\n%s", err, d.YAML, text)
 		}

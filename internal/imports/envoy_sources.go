@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Sources say what fills the keys of descriptors. A proxy's rate limit actions do, which descriptor files do not hold.
@@ -76,12 +77,12 @@ func refused(key string, when selector) (problem string) {
 	d := document{rules: []*rule{{name: "x", when: when, key: key, limit: bound{"fixed_window", 1, "1s", 0}}}}
 	text, err := d.write()
 	if err == nil {
-		_, err = rules.Parse("", text)
+		_, err = rulefile.Parse("", text)
 	}
 	if err == nil {
 		return ""
 	}
-	if first := (*rules.Error)(nil); errors.As(err, &first) {
+	if first := (*yamlfile.Error)(nil); errors.As(err, &first) {
 		return first.Reason
 	}
 	return err.Error()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -40,7 +41,7 @@ func TestPathPatternTakesAll(t *testing.T) {
 		if why != "" {
 			continue
 		}
-		set, err := rules.Parse("f", []byte("rules: [{name: r, when: {path: "+quote(pattern)+"}, key: all, limits: [{capacity: 1, window: 1m}]}]"))
+		set, err := rulefile.Parse("f", []byte("rules: [{name: r, when: {path: "+quote(pattern)+"}, key: all, limits: [{capacity: 1, window: 1m}]}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

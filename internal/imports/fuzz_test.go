@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // seeds are the inputs of the golden files.
@@ -59,12 +59,12 @@ func FuzzUsagePlans(f *testing.F) {
 // isRules checks that a document is one, and that what is to be put beside it fits it.
 func isRules(t *testing.T, d *Document) {
 	t.Helper()
-	set, err := rules.Parse("imported", d.YAML)
+	set, err := rulefile.Parse("imported", d.YAML)
 	if err != nil {
 		t.Fatalf("%v\nin:\n%s", err, d.YAML)
 	}
 	for _, o := range d.Overrides {
-		override, err := rules.ParseOverride(o.Key, []byte(o.Document))
+		override, err := rulefile.ParseOverride(o.Key, []byte(o.Document))
 		var key string
 		if err == nil {
 			key, err = set.OverrideKey(o.Rule, o.Key)
@@ -95,7 +95,7 @@ func FuzzPlain(f *testing.F) {
 				continue
 			}
 			good++
-			if _, err := rules.ParseOverride(o.Key, []byte(o.Document)); err != nil || !json.Valid([]byte(o.Document)) {
+			if _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil || !json.Valid([]byte(o.Document)) {
 				t.Fatalf("the override of %s is none: %v: %s", o.Key, err, o.Document)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Plain reads overrides of a rule from JSON of the form
@@ -24,7 +24,7 @@ import (
 //
 // limits are the rule's own. The form has one limit, so a rule with several is an error: the override would drop the others.
 //
-// Every error is a *rules.Error with the line and the key. What is wrong with one entry does not end the reading, and text
+// Every error is a *yamlfile.Error with the line and the key. What is wrong with one entry does not end the reading, and text
 // that is no JSON does. To take all entries or none, read the file twice, and once to see that there are no errors.
 func Plain(file string, r io.Reader, rule string, limits []limit.Limit) iter.Seq2[Override, error] {
 	return func(yield func(Override, error) bool) {
@@ -68,7 +68,7 @@ func newPlain(file string, r io.Reader, rule string) *plainReader {
 // problem returns an error at the token that was read last.
 func (p *plainReader) problem(path, format string, args ...any) error {
 	line, column := p.lines.at(p.json.InputOffset())
-	return &rules.Error{File: p.file, Line: line, Column: column, Path: path, Reason: fmt.Sprintf(format, args...)}
+	return &yamlfile.Error{File: p.file, Line: line, Column: column, Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
 // token returns the next token. An error of it is the end.

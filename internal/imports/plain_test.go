@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // perSecond is a limit of the same window and slots as the example of the form has.
@@ -61,7 +62,7 @@ func TestPlain(t *testing.T) {
 				if o.Rule != "api" {
 					t.Errorf("the rule is %s", o.Rule)
 				}
-				if _, err := rules.ParseOverride(o.Key, []byte(o.Document)); err != nil {
+				if _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil {
 					t.Error(err)
 				}
 				got = append(got, o.Key+" "+o.Document)
@@ -150,7 +151,7 @@ func TestPlainReader(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	var first *rules.Error
+	var first *yamlfile.Error
 	for _, err := range Plain("f.json", strings.NewReader("{\n1"), "api", []limit.Limit{perSecond}) {
 		if !errors.As(err, &first) || first.File != "f.json" || first.Line < 1 {
 			t.Errorf("got %#v", err)

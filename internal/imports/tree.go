@@ -9,14 +9,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // tree reads a YAML or JSON file and collects everything in it that is wrong.
 type tree struct {
 	file   string
 	number int // of the file, among several
-	errors rules.Errors
+	errors yamlfile.Errors
 }
 
 // value is a node of the file. The zero value stands for what the file does not have.
@@ -27,7 +27,7 @@ type value struct {
 }
 
 func readTree(f File, number int) (*tree, value, error) {
-	root, err := rules.ReadYAML(f.Name, f.Content)
+	root, err := yamlfile.ReadTree(f.Name, f.Content)
 	if err != nil {
 		return nil, value{}, err
 	}
@@ -52,7 +52,7 @@ func (t *tree) err() error {
 }
 
 func (t *tree) fail(v value, format string, args ...any) {
-	t.errors = append(t.errors, &rules.Error{
+	t.errors = append(t.errors, &yamlfile.Error{
 		File: t.file, Line: v.at.Position.Line, Column: v.at.Position.Column, Path: v.path, Reason: fmt.Sprintf(format, args...),
 	})
 }

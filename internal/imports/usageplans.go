@@ -19,7 +19,7 @@ import (
 // and the plans that it is not for are unlimited by it. Which key has which plan are the Overrides, one for each of keys.
 // The keys themselves are secrets and are not read: requests are told apart by the key's id.
 //
-// The error is of type rules.Errors for what is wrong in a file.
+// The error is of type yamlfile.Errors for what is wrong in a file.
 func UsagePlans(plans File, keys ...PlanKeys) (*Document, error) {
 	im := &plansImport{forms: map[string]*form{}}
 	if err := im.read(plans); err != nil {

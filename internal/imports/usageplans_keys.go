@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // PlanKeys are the API keys of a usage plan: what `aws apigateway get-usage-plan-keys --usage-plan-id ID` prints.
@@ -18,7 +19,7 @@ type PlanKeys struct {
 // overrides say which API key has which plan.
 func (im *plansImport) overrides(keys []PlanKeys) ([]Override, error) {
 	var all []Override
-	var errs rules.Errors
+	var errs yamlfile.Errors
 	plans := map[string]*usagePlan{} // of each key
 	given := map[*usagePlan]bool{}
 	for number, k := range keys {

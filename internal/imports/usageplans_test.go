@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -181,7 +182,7 @@ func TestPlansDoAsTheGateway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := rules.Parse("imported", d.YAML)
+		set, err := rulefile.Parse("imported", d.YAML)
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, d.YAML)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 func TestQuote(t *testing.T) {
@@ -30,7 +30,7 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		root, err := rules.ReadYAML("f", []byte("x: {"+quote(text)+": ["+quote(text)+"]}\n"))
+		root, err := yamlfile.ReadTree("f", []byte("x: {"+quote(text)+": ["+quote(text)+"]}\n"))
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

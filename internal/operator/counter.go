@@ -112,7 +112,7 @@ func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *rules.Re
 	for _, rule := range candidates {
 		keys, err := set.KeysFor(rule, text, req)
 		switch {
-		case errors.Is(err, rules.ErrLocked):
+		case errors.Is(err, rules.ErrHashSecret):
 			skipped = append(skipped, err)
 		case err != nil:
 			problems = append(problems, err)

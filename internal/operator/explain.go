@@ -183,9 +183,9 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request,
 	if report.Error != "" {
 		report.OnError = r.OnError.String()
 	}
-	report.Key, report.OverrideKey, report.Misfit = res.Key, res.OverrideKey, res.Terms.Misfit
+	report.Key, report.OverrideKey, report.Misfit = res.Key, res.OverrideKey, res.Terms.Stale
 	report.Override = x.lookup.report(r.Name, res.OverrideKey, res.Override)
-	if _, ok := r.PlanLimits(plan); ok {
+	if _, ok := x.set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan
 	}
 	if report.Verdict = bypassNames[res.Bypass()]; report.Verdict != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -24,7 +25,7 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		set, err := rules.Parse("business.yaml", document)
+		set, err := rulefile.Parse("business.yaml", document)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,38 +70,30 @@ type UsageReport struct {
 }
 
 func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
+	document := set.Document().Rule(r.Name)
 	report := RuleReport{
 		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
-		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: r.RefundsOn(),
+		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: document.RefundOn,
 	}
 	for i := range r.Limits {
 		one := reportLimit(&r.Limits[i], &r.Costs[i])
 		if r.Candidates != nil {
 			one.Candidate = r.Candidates[i].String()
 		}
-		one.AnchorFrom = r.AnchorFrom(i)
+		if anchor := document.Limits[i].Anchor; anchor != nil {
+			one.AnchorFrom = anchor.From
+		}
 		report.Limits = append(report.Limits, one)
 	}
-	for _, plan := range set.Plans() {
-		if limits, ok := r.PlanLimits(plan); ok {
-			report.addPlan(plan, limits)
+	for plan, limits := range set.Document().Plans {
+		if of, ok := limits[r.Name]; ok {
+			if report.Plans == nil {
+				report.Plans = map[string]PlanLimits{}
+			}
+			report.Plans[plan] = PlanLimits{of.Unlimited, of.Capacity}
 		}
 	}
 	return report
-}
-
-func (r *RuleReport) addPlan(name string, limits []limit.Limit) {
-	if r.Plans == nil {
-		r.Plans = map[string]PlanLimits{}
-	}
-	plan := PlanLimits{Unlimited: limits == nil}
-	for i := range limits {
-		if plan.Capacity == nil {
-			plan.Capacity = map[string]int64{}
-		}
-		plan.Capacity[limits[i].Name] = limits[i].Capacity
-	}
-	r.Plans[name] = plan
 }
 
 func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {

@@ -11,9 +11,11 @@ import (
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/operator/convert"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 const (
@@ -168,8 +170,8 @@ func (c *importCheck) parse(at, document string) (*rules.Override, error) {
 // parseOverride reads a document without a file: its errors have a prefix in the
 // place of file, line and column.
 func parseOverride(prefix, document string) (*rules.Override, error) {
-	o, err := rules.ParseOverride("", []byte(document))
-	var invalid rules.Errors
+	o, err := rulefile.ParseOverride("", []byte(document))
+	var invalid yamlfile.Errors
 	if !errors.As(err, &invalid) {
 		return o, err
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // KeyReport shows the override of one key.
@@ -72,7 +72,7 @@ func (t *OverrideTarget) Delete(ctx context.Context, note ruletable.Note) (*KeyC
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	before, err := t.snapshot(ctx, note.When)
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) && !errors.As(err, &invalid) {
 		return nil, err
 	}

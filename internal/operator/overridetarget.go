@@ -107,7 +107,7 @@ func (t *OverrideTarget) find(ctx context.Context, typed string) error {
 	case mismatch == nil && key == typed:
 		t.Key = key
 		return nil
-	case errors.Is(mismatch, rules.ErrLocked) && Unused(t.set, t.Rule, typed) != "":
+	case errors.Is(mismatch, rules.ErrHashSecret) && Unused(t.set, t.Rule, typed) != "":
 		return mismatch // requests look up a hash of it, which is not known here
 	}
 	asTyped, err := t.has(ctx, typed)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -19,7 +20,7 @@ rules:
   - {name: none, key: "ip:{ip}", limits: [{capacity: 5, window: 60s}]}
 overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 `
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,17 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // ChangeReport says what new rules change.
 type ChangeReport struct {
 	From    int64             `json:"from_version"` // the version in force; 0 for none, and for a file
-	Changes []rules.Change    `json:"changes"`
+	Changes []ruledoc.Change  `json:"changes"`
 	Misfits *StaleReport      `json:"misfits,omitempty"` // left out if the old rules are in a file
 	Against *ComparisonReport `json:"against,omitempty"`
 
@@ -46,9 +49,9 @@ type baseline struct {
 // report says what next changes about the baseline. table is nil if the rules
 // are in files.
 func (b *baseline) report(ctx context.Context, table *session.Table, next *rules.Set, traffic *Traffic) (r ChangeReport, err error) {
-	r = ChangeReport{From: b.version, Changes: []rules.Change{}, Baseline: b.name, Invalid: b.invalid}
+	r = ChangeReport{From: b.version, Changes: []ruledoc.Change{}, Baseline: b.name, Invalid: b.invalid}
 	if b.set != nil {
-		r.Changes = append(r.Changes, rules.Diff(b.set, next)...)
+		r.Changes = append(r.Changes, ruledoc.Diff(b.set.Document(), next.Document())...)
 	}
 	if table != nil {
 		names := changedRules(r.Changes)
@@ -75,11 +78,11 @@ func baselineOf(ctx context.Context, t *session.Table) (*baseline, error) {
 	defer cancel()
 	set, version, err := t.InForce(ctx)
 	b := &baseline{name: fmt.Sprintf("version %d", version), version: version, set: set}
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		b.name = "a table without rules"
-		b.set, err = rules.Parse("", []byte("rules: []"))
+		b.set, err = rulefile.Parse("", []byte("rules: []"))
 	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
 		b.set, b.invalid, err = nil, err, nil
 	}

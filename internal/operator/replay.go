@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -32,7 +33,7 @@ const (
 
 // OpenReplay opens a session for Replay.
 func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
-	s, err := session.OpenQuietly(ctx, where, rules.Parse)
+	s, err := session.OpenQuietly(ctx, where, rulefile.Parse)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +65,10 @@ func recordedOverrides(table *ruletable.Table, listener Listener) engine.Overrid
 // or override would be found without it. The secret by which a proxy is known
 // may be missing, as a log's addresses are mostly those of clients.
 func loadSecrets(set *rules.Set, shared bool, listener Listener) error {
-	if err := set.UnlockAddress(os.LookupEnv); err != nil {
+	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
 		listener.Warn("%v; until then clients have the addresses that the log says", err)
 	}
-	err := set.UnlockKeys(os.LookupEnv)
+	err := set.LoadHashSecret(os.LookupEnv)
 	if err != nil && !shared && !set.WritesHashes() {
 		listener.Warn("%v; until then keys have hashes of this run alone", err)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -36,13 +37,13 @@ type StaleOverride struct {
 }
 
 // changedRules are the rules whose overrides may no longer fit.
-func changedRules(changes []rules.Change) (names []string) {
+func changedRules(changes []ruledoc.Change) (names []string) {
 	for _, change := range changes {
 		name := change.Rule
 		if name == "" { // plans may have changed
 			name = rules.PlanOverrides
 		}
-		if change.Kind != rules.Moved && !slices.Contains(names, name) {
+		if change.Kind != ruledoc.Moved && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

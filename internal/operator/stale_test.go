@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -27,7 +29,7 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 	if err := stored.ImportOverrides(t.Context(), "api", all, ruletable.Note{Who: "jo", When: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	set, err := rules.Parse("rules.yaml", []byte("rules: []"))
+	set, err := rulefile.Parse("rules.yaml", []byte("rules: []"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +43,10 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 }
 
 func TestChangedRules(t *testing.T) {
-	got := changedRules([]rules.Change{
-		{Kind: rules.Changed, Field: "plans"}, {Kind: rules.Changed, Field: "unmatched"}, {Kind: rules.Moved, Rule: "moved"},
-		{Kind: rules.Changed, Rule: "api", Field: "capacity"}, {Kind: rules.Counters, Rule: "api"}, {Kind: rules.Removed, Rule: "old"},
-		{Kind: rules.Added, Rule: rules.PlanOverrides, Field: "overrides", Key: "user:7"},
+	got := changedRules([]ruledoc.Change{
+		{Kind: ruledoc.Changed, Field: "plans"}, {Kind: ruledoc.Changed, Field: "unmatched"}, {Kind: ruledoc.Moved, Rule: "moved"},
+		{Kind: ruledoc.Changed, Rule: "api", Field: "capacity"}, {Kind: ruledoc.Counters, Rule: "api"}, {Kind: ruledoc.Removed, Rule: "old"},
+		{Kind: ruledoc.Added, Rule: rules.PlanOverrides, Field: "overrides", Key: "user:7"},
 	})
 	if want := []string{"plan", "api", "old"}; !cmp.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // ValidateReport says what a rules file means, or what is wrong with it.
@@ -20,8 +21,8 @@ type ValidateReport struct {
 	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
 	Rules            []RuleReport `json:"rules"`
 
-	PlanSource string       `json:"-"` // where a caller's plan is stated; empty for nowhere
-	Problems   rules.Errors `json:"-"`
+	PlanSource string          `json:"-"` // where a caller's plan is stated; empty for nowhere
+	Problems   yamlfile.Errors `json:"-"`
 }
 
 // ProblemReport is one thing that is wrong with a rules file.
@@ -50,7 +51,9 @@ func Validate(file string) (*ValidateReport, error) {
 	report.Warnings = append(report.Warnings, warnings(set)...)
 	report.Unmatched, report.Plans = set.Unmatched.String(), append(report.Plans, set.Plans()...)
 	report.PlanOverrides, report.PlanOverrideKeys = set.Overrides(rules.PlanOverrides), set.OverrideKeys(rules.PlanOverrides)
-	report.PlanSource = set.PlanSource()
+	if plan := set.Document().Plan; plan != nil {
+		report.PlanSource = plan.From
+	}
 	for _, r := range set.Rules {
 		report.Rules = append(report.Rules, reportRule(set, r))
 	}
@@ -69,7 +72,7 @@ func warnings(set *rules.Set) []string {
 // secretMismatch returns an error if the environment has another secret than
 // the rules. A missing secret is fine: limiters need it, this program does not.
 func secretMismatch(set *rules.Set) error {
-	if err := set.Locked(); !errors.Is(err, rules.ErrSecret) {
+	if err := set.HashSecretError(); !errors.Is(err, rules.ErrMissingSecret) {
 		return err
 	}
 	return nil

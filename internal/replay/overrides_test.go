@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -47,7 +48,7 @@ func TestOverridesFollowTheLogsClock(t *testing.T) {
 		"api undated": {Grants: []rules.Grant{{Add: 1, Until: time.Unix(120, 0)}}},
 		"plan moved":  {Plan: "pro", Until: time.Unix(120, 0)},
 	}}
-	set, err := rules.Parse("rules.yaml", []byte(`
+	set, err := rulefile.Parse("rules.yaml", []byte(`
 plan: {from: jwt.plan, overrides: "{jwt.sub}"}
 plans: {pro: {api: 2}}
 rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixed_window, capacity: 1, window: 60s}]}]

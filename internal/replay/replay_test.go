@@ -17,6 +17,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -37,7 +38,7 @@ func allowAll(seen *[]string) deciderFunc {
 
 func newEngine(t testing.TB, document string, store engine.Store, recorder engine.Recorder) (*engine.Engine, *rules.Set) {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(document))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}

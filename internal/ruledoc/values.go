@@ -1,7 +1,6 @@
 package ruledoc
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -42,8 +41,15 @@ func (w *Words) UnmarshalJSON(data []byte) error {
 // A document may write a single one without a list, and statuses as numbers.
 type Statuses []string
 
-// MarshalJSON writes a single status alone.
-func (s Statuses) MarshalJSON() ([]byte, error) { return marshalSome(s) }
+// MarshalJSON writes a single status alone, and statuses such as 404 as
+// numbers, which is how documents have them.
+func (s Statuses) MarshalJSON() ([]byte, error) {
+	statuses := make([]status, len(s))
+	for i, text := range s {
+		statuses[i] = status(text)
+	}
+	return marshalSome(statuses)
+}
 
 // UnmarshalJSON reads a status, a class, or a list of them.
 func (s *Statuses) UnmarshalJSON(data []byte) error {
@@ -78,11 +84,11 @@ func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
 // Cost is what a request takes from a limit: Units, or what the request states
 // in From, between Min and Max.
 type Cost struct {
-	Units  int64  `json:"-" yaml:"-"`
-	From   string `json:"from,omitempty" yaml:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
-	Min    int64  `json:"min,omitempty" yaml:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
-	Max    int64  `json:"max,omitempty" yaml:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
-	Settle bool   `json:"settle,omitempty" yaml:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
+	Units  int64  `json:"-"`
+	From   string `json:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
+	Min    int64  `json:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
+	Max    int64  `json:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
+	Settle bool   `json:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
 }
 
 // MarshalJSON writes a number, or an object if requests state the cost.
@@ -108,8 +114,8 @@ func (c *Cost) UnmarshalJSON(data []byte) error {
 // set, the day is the value of that claim, and Day applies to requests whose
 // claim holds no day from 1 to 28; 0 stands for 1.
 type Anchor struct {
-	From string `json:"from,omitempty" yaml:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
-	Day  int64  `json:"default,omitempty" yaml:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
+	From string `json:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
+	Day  int64  `json:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
 }
 
 // MarshalJSON writes a number, or an object if a claim holds the day.
@@ -156,11 +162,11 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	percent, found := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseInt(percent, 10, 64)
-	if !found || err != nil {
-		return fmt.Errorf("candidate %q is not a percentage such as 80%%", text)
+	n, err := strconv.ParseUint(percent, 10, 31)
+	if !found || err != nil || n == 0 || percent[0] == '0' || percent[0] == '+' {
+		return fmt.Errorf("%q is no capacity to try: write a number, or a percentage such as 80%%", text)
 	}
-	c.Percent = n
+	c.Percent = int64(n)
 	return nil
 }
 
@@ -178,6 +184,7 @@ func (c Capacities) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a number or an object by limit name.
 func (c *Capacities) UnmarshalJSON(data []byte) error {
+	*c = nil
 	if isObject(data) {
 		return json.Unmarshal(data, (*map[string]int64)(c))
 	}
@@ -216,77 +223,8 @@ func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if text != unlimited {
-		return fmt.Errorf("%q is no capacity: a plan has a number, a map by limit name, or unlimited", text)
+		return fmt.Errorf("%q is no capacity: write a number, numbers by limit name, or unlimited", text)
 	}
 	p.Unlimited = true
 	return nil
 }
-
-// Unmarshal reads a document as Marshal and published versions write it. It
-// refuses fields that it does not know: an older process must not misread
-// rules written for a newer one.
-func Unmarshal(data []byte) (*Document, error) {
-	d := &Document{}
-	if err := decodeStrict(data, d); err != nil {
-		return nil, fmt.Errorf("rules document: %w", err)
-	}
-	return d, nil
-}
-
-// Marshal writes a document as JSON. The same document always gives the same
-// bytes.
-func Marshal(d *Document) ([]byte, error) { return marshal(d) }
-
-// marshal is json.Marshal, but leaves <, > and & readable.
-func marshal(v any) ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-func marshalSome[T ~[]string](values T) ([]byte, error) {
-	if len(values) == 1 {
-		return marshal(values[0])
-	}
-	return marshal([]string(values))
-}
-
-func unmarshalSome(data []byte, to *[]string, one func(json.RawMessage) (string, error)) error {
-	raws := []json.RawMessage{data}
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		if err := json.Unmarshal(data, &raws); err != nil {
-			return err
-		}
-	}
-	*to = make([]string, len(raws))
-	for i, raw := range raws {
-		var err error
-		if (*to)[i], err = one(raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scalarText returns the text of a JSON string, or a number or boolean as it is
-// written.
-func scalarText(raw json.RawMessage) (text string, err error) {
-	if isText(raw) {
-		return text, json.Unmarshal(raw, &text)
-	}
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
-		return "", fmt.Errorf("%s is not a text, a number or a boolean", raw)
-	}
-	return string(raw), nil
-}
-
-func decodeStrict(data []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(to)
-}
-
-func isText(data []byte) bool   { return bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) }
-func isObject(data []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) }

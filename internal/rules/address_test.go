@@ -50,7 +50,7 @@ func TestUnlock(t *testing.T) {
 	lookup := func(name string) (string, bool) { v, ok := environment[name]; return v, ok }
 	for env, missing := range map[string]bool{"": false, "SECRET": false, "EMPTY": true, "OTHER": true} {
 		s := &Set{address: clientAddress{env: env}}
-		if err := s.Unlock(lookup); errors.Is(err, ErrSecret) != missing {
+		if err := s.LoadSecrets(lookup); errors.Is(err, ErrMissingSecret) != missing {
 			t.Errorf("%q: error %v", env, err)
 		}
 	}

@@ -7,67 +7,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
-
-// Each of these took the YAML library minutes or a stack without end. They must be refused before it sees them, and what
-// is just within the bounds must not be.
-func TestBounds(t *testing.T) {
-	rep := strings.Repeat
-	keys := func(n int, format string) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, format, i)
-		}
-		return b.String()
-	}
-	for _, tt := range []struct {
-		name string
-		make func(n int) string
-		most int // the largest n that is taken
-		want string
-	}{
-		{"bytes", func(n int) string { return "rules: [] #" + rep("x", n-11) }, maxDocument, "the document has 4194305 bytes, and 4194304 is the most"},
-		{"marks", func(n int) string { return "rules: [] #" + rep(rep("-", 80)+"\n#", n/81) + rep("-", n%81-4) }, maxMarks, "too many values"},
-		{"blank lines", func(n int) string { return "rules: []\n" + rep(" \n", n) + "# end\n" }, maxRun, "more than 64 blank lines in a row"},
-		{"blank lines in a literal", func(n int) string { return "x: |\n" + rep("\n", n) + "  a\nrules: []\n" }, maxRun, "more than 64 blank lines in a row"},
-		{"blank lines of old macs", func(n int) string { return "rules: []\r" + rep("\r", n) + "#" }, maxRun, "more than 64 blank lines in a row"},
-		{"angles", func(n int) string { return "rules: [] # é" + rep("<", n) }, maxRun, "more than 64 < in a row"},
-		{"brackets", func(n int) string { return "x: " + rep("[", n-1) + rep("]", n-1) + "\nrules: []" }, maxDepth, "more than 32 maps and lists within each other"},
-		{"braces", func(n int) string { return rep("{x: ", n) + "1" + rep("}", n) }, maxDepth, "more than 32 maps and lists within each other"},
-		{"dashes", func(n int) string { return rep("- ", n) + "x" }, maxDepth, "more than 32 maps and lists within each other"},
-		{"indentation", func(n int) string {
-			var b strings.Builder
-			for i := range n {
-				b.WriteString(rep(" ", i) + "x:\n")
-			}
-			return b.String() + rep(" ", n) + "1"
-		}, maxDepth, "more than 32 maps and lists within each other"},
-		{"keys", func(n int) string { return keys(n, "k%d: 1\n") }, maxEntries, "more than 16384 entries in one map or list"},
-		{"quoted keys", func(n int) string { return keys(n, "'k%d' : 1 # x\n") }, maxEntries, "more than 16384 entries in one map or list"},
-		{"keys below", func(n int) string { return "x:\n" + keys(n, "  k%d:\n  - 1\n") }, maxEntries, "more than 16384 entries in one map or list"},
-		{"keys of many maps", func(n int) string { // 8 maps of 8,192 keys come to the bound
-			return strings.Repeat("- "+strings.ReplaceAll(strings.TrimSpace(keys(8192, "k%d: 1\n")), "\n", "\n  ")+"\n", 8) + keys(n, "k%d: 1\n")
-		}, 0, "the maps have too many keys together"},
-		{"keys in braces", func(n int) string { return "{" + keys(n, "k%d: 1, ") + "}" }, maxEntries, "more than 16384 entries in one map or list"},
-		{"list", func(n int) string { return rep("- 1\n", n) }, maxEntries, "more than 16384 entries in one map or list"},
-		{"list in brackets", func(n int) string { return "[" + rep("1, ", n) + "1]" }, maxEntries, "more than 16384 entries in one map or list"},
-		{"empty entries", func(n int) string { return rep("-\n", n) + "- 1" }, maxEmpty, "more than 1000 entries without a value"},
-		{"empty values", func(n int) string { return rep("- x:\n", n) }, maxEmpty, "more than 1000 entries without a value"},
-		{"names in braces", func(n int) string { return "{" + rep("x, ", n) + "}" }, maxEmpty, "more than 1000 entries without a value"},
-		{"empty values in braces", func(n int) string { return "{" + rep("x: , ", n) + "}" }, maxEmpty, "more than 1000 entries without a value"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			text, err := readText([]byte(tt.make(tt.most)))
-			if refused := checkStructure(tokenize(text)); err != nil || len(refused) > 0 {
-				t.Errorf("%d are refused: %.200v%.200v", tt.most, err, refused)
-			}
-			_, refused := read(t, "f", tt.make(tt.most+1))
-			if refused == nil || !strings.Contains(refused.Error(), tt.want) {
-				t.Errorf("%d: error %.200v, want %q", tt.most+1, refused, tt.want)
-			}
-		})
-	}
-}
 
 // Long lists of plain values are no mistake.
 func TestManyEntries(t *testing.T) {
@@ -98,7 +39,7 @@ func manyOverrides(n int) string {
 
 // Ten thousand customers with limits of their own fit into one file.
 func TestManyOverrides(t *testing.T) {
-	s, err := Parse("f", []byte(manyOverrides(10_000)))
+	s, err := read(t, "f", manyOverrides(10_000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +55,7 @@ func BenchmarkParseOverrides(b *testing.B) {
 	document := []byte(manyOverrides(10_000))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse("f", document); err != nil {
+		if _, _, err := compileText("f", document); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -143,7 +84,7 @@ func FuzzParse(f *testing.F) {
 			checkSet(t, s)
 			return
 		}
-		for _, e := range err.(Errors) {
+		for _, e := range err.(yamlfile.Errors) {
 			if e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
 				t.Errorf("error %#v", e)
 			}
@@ -158,8 +99,8 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 	if terms.Unlimited || terms.Denied {
 		return terms
 	}
-	if err := (&limit.Charge{Key: r.Item("k", &terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Misfit {
-		t.Errorf("misfit %t, %v", terms.Misfit, err)
+	if err := (&limit.Charge{Key: r.Item("k", &terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
+		t.Errorf("misfit %t, %v", terms.Stale, err)
 	}
 	for i := range terms.Limits {
 		if terms.Settles(i) && !terms.Limits[i].Correctable() {
@@ -194,7 +135,7 @@ func checkSet(t *testing.T, s *Set) {
 				}
 				terms := checkTerms(t, r, plan, o)
 				for i := range terms.Limits {
-					if r.lowersOnly && !own.Unlimited && (terms.Unlimited || terms.Limits[i].Capacity > own.Limits[i].Capacity) {
+					if r.restrictOnly && !own.Unlimited && (terms.Unlimited || terms.Limits[i].Capacity > own.Limits[i].Capacity) {
 						t.Errorf("the client's key loosens %+v to %+v", own, terms)
 					}
 				}

@@ -3,15 +3,15 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// CheckOverride returns everything that is wrong with an override of this key of a rule, or of PlanOverrides; nil if it
-// fits. The key is one that OverrideKey returned, or that a table holds.
+// CheckOverride returns everything that is wrong with an override of this key
+// of a rule, or of PlanOverrides; nil if it fits. The key is one that
+// OverrideKey returned, or that a table holds.
 func (s *Set) CheckOverride(rule, key string, o *Override) error {
 	about, problem := s.overridden(rule)
 	if problem != "" {
@@ -21,15 +21,16 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 	if err := about.check(key); err != nil {
 		all = append(all, err)
 	}
-	for _, m := range about.misfits(o) {
-		all = append(all, fmt.Errorf("%s: %s", m.field, m.reason))
+	for _, p := range about.problems(o) {
+		all = append(all, errors.New(p.String()))
 	}
 	return errors.Join(all...)
 }
 
-// OverrideKey returns the key by which requests find the overrides of a rule, or of PlanOverrides, from one that a person
-// typed: with values as they are, such as user:auth0|666, or as replays and logs print it, such as user:auth0%7C666. The
-// error is ErrLocked where the key is to be hashed and cannot be.
+// OverrideKey returns the key by which requests find the overrides of a rule,
+// or of PlanOverrides, from one that a person typed: with plain values, such as
+// user:auth0|666, or as replays and logs print it, such as user:auth0%7C666.
+// The error is ErrHashSecret if the key must be hashed and cannot be.
 func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 	about, problem := s.overridden(rule)
 	if problem != "" {
@@ -40,9 +41,9 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 
 // overridden is what overrides are about: a rule, or the plans of callers.
 type overridden struct {
-	of      string    // for people
-	keys    *template // nil where they cannot be judged
-	misfits func(*Override) []misfit
+	of       string                            // for people
+	keys     *template                         // nil if overrides cannot be checked
+	problems func(*Override) []ruledoc.Problem // of an override, by its fields
 }
 
 // read returns a key as documents hold it: before it is hashed.
@@ -62,7 +63,7 @@ func (about *overridden) check(key string) error {
 	case about.keys.hash != nil && !isHashed(key):
 		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", key, about.of)
 	case spelled != key:
-		return fmt.Errorf("%q is not how requests spell a key of the overrides of %s: %s is", key, about.of, spelled)
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", key, about.of, spelled)
 	}
 	return nil
 }
@@ -78,16 +79,14 @@ func (about *overridden) key(text string) (key string, err error) {
 	return key, nil
 }
 
-// misfit is what is wrong with a field of an override.
-type misfit struct{ field, reason string }
-
-// overridden finds what the overrides of this name are about. The problem says why there can be none.
+// overridden finds what the overrides of this name are about. The problem says
+// why there can be none.
 func (s *Set) overridden(rule string) (about overridden, problem string) {
 	if rule == PlanOverrides {
 		if s.plan.overrides == nil {
 			return about, "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}"
 		}
-		return overridden{PlanOverrides, s.plan.overrides, s.planMisfits}, ""
+		return overridden{PlanOverrides, s.plan.overrides, s.planProblems}, ""
 	}
 	if r, ok := s.Rule(rule); ok {
 		return r.overridden()
@@ -102,23 +101,34 @@ func (r *Rule) overridden() (about overridden, problem string) {
 	return r.written(), ""
 }
 
-// written is overridden for what the document itself says, without the rule's leave.
-func (r *Rule) written() overridden {
-	return overridden{"rule " + r.Name, r.overridable, r.misfits}
+// writtenOverrides returns what the document's own overrides of this name are
+// about.
+func (s *Set) writtenOverrides(name string) overridden {
+	if r, ok := s.Rule(name); ok {
+		return r.written()
+	}
+	about, _ := s.overridden(name)
+	return about
 }
 
-func (s *Set) planMisfits(o *Override) (all []misfit) {
+// written is overridden for the document's own overrides, which need no leave
+// of the rule.
+func (r *Rule) written() overridden {
+	return overridden{"rule " + r.Name, r.overridable, r.overrideProblems}
+}
+
+func (s *Set) planProblems(o *Override) (all []ruledoc.Problem) {
 	for _, f := range o.fields() {
 		if f == "capacity" || f == "limits" || f == "unlimited" || f == "grants" {
-			all = append(all, misfit{f, "is for the keys of one rule: among the overrides of plan, write plan or deny"})
+			all = append(all, ruledoc.Problem{Path: f, Reason: "is for the keys of one rule: among the overrides of plan, write plan or deny"})
 		}
 	}
 	if o.Plan != "" && s.knownPlan(o.Plan) == "" {
 		reason := "there are no plans: write plans: {" + o.Plan + ": {RULE: CAPACITY}}"
 		if len(s.plans) > 0 {
-			reason = fmt.Sprintf("there is no plan %q: %s", o.Plan, instead(o.Plan, s.plans, "there are", "and"))
+			reason = fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and"))
 		}
-		all = append(all, misfit{"plan", reason})
+		all = append(all, ruledoc.Problem{Path: "plan", Reason: reason})
 	}
 	return all
 }
@@ -139,23 +149,23 @@ func (o *Override) fields() (names []string) {
 	return names
 }
 
-func (r *Rule) misfits(o *Override) (all []misfit) {
+func (r *Rule) overrideProblems(o *Override) (all []ruledoc.Problem) {
 	for _, f := range o.fields() {
 		switch {
 		case f == "plan":
-			all = append(all, misfit{f, "is for all rules together: write it among the overrides of plan"})
-		case r.lowersOnly && (f == "limits" || f == "unlimited" || f == "grants"):
-			all = append(all, misfit{f, "may loosen the rule, and " + r.whyLowersOnly()})
+			all = append(all, ruledoc.Problem{Path: f, Reason: "is for all rules together: write it among the overrides of plan"})
+		case r.restrictOnly && (f == "limits" || f == "unlimited" || f == "grants"):
+			all = append(all, ruledoc.Problem{Path: f, Reason: "may loosen the rule, and " + r.whyRestrictOnly()})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Capacity)) {
-		if reason := r.capacityMisfit(name, o.Capacity[name]); reason != "" {
-			all = append(all, misfit{capacityField(name), reason})
+	for _, name := range sortedKeys(o.Capacity) {
+		if reason := r.capacityProblem(name, o.Capacity[name]); reason != "" {
+			all = append(all, ruledoc.Problem{Path: capacityPath("capacity", name), Reason: reason})
 		}
 	}
 	for i := range o.Limits {
-		if reason := r.limitMisfit(&o.Limits[i], &o.Costs[i]); reason != "" {
-			all = append(all, misfit{"limits", reason})
+		if reason := r.limitProblem(&o.Limits[i], &o.Costs[i]); reason != "" {
+			all = append(all, ruledoc.Problem{Path: "limits", Reason: reason})
 		}
 	}
 	limits := r.Limits
@@ -164,24 +174,24 @@ func (r *Rule) misfits(o *Override) (all []misfit) {
 	}
 	for _, g := range o.Grants {
 		if limitNamed(limits, g.Limit) < 0 {
-			all = append(all, misfit{"grants", r.noLimit(limits, g.Limit)})
+			all = append(all, ruledoc.Problem{Path: "grants", Reason: r.noLimit(limits, g.Limit)})
 		}
 	}
 	return all
 }
 
-func (r *Rule) whyLowersOnly() string {
-	return fmt.Sprintf("the client fills in %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
-		enumerate(r.overridable.client, "and"), bare.Replace(strings.Join(r.overridable.client, ", ")))
+func (r *Rule) whyRestrictOnly() string {
+	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
+		ruledoc.Enumerate(r.overridable.client, "and"), bare.Replace(strings.Join(r.overridable.client, ", ")))
 }
 
-func (r *Rule) capacityMisfit(name string, units int64) (reason string) {
+func (r *Rule) capacityProblem(name string, units int64) (reason string) {
 	i, _, problem := r.adjusted(name, units)
 	switch {
 	case problem != "":
 		return problem
-	case r.lowersOnly && units > r.highest(i):
-		return fmt.Sprintf("%d is above the rule's %d, and %s", units, r.highest(i), r.whyLowersOnly())
+	case r.restrictOnly && units > r.highest(i):
+		return fmt.Sprintf("%d is above the rule's %d, and %s", units, r.highest(i), r.whyRestrictOnly())
 	}
 	return ""
 }
@@ -198,12 +208,12 @@ func (r *Rule) highest(i int) int64 {
 	return most
 }
 
-// limitMisfit judges what a limit of an override has from the rule.
-func (r *Rule) limitMisfit(l *limit.Limit, c *Cost) (reason string) {
+// limitProblem checks a limit of an override with the rule's refunds and costs.
+func (r *Rule) limitProblem(l *limit.Limit, c *Cost) (reason string) {
 	cost := r.inherit(*c, l.Name)
 	switch {
 	case len(r.refunds) > 0 && !l.Correctable():
-		return fmt.Sprintf("the rule has refund_on, and a %s cannot give back: write algorithm: %s", l.Algorithm, limit.SlidingWindow)
+		return fmt.Sprintf("the rule has refund_on, and a %s cannot refund: write algorithm: %s", l.Algorithm, limit.SlidingWindow)
 	case cost.Settle && !l.Correctable():
 		return fmt.Sprintf("the rule's cost settles, and a %s cannot be corrected afterwards: write algorithm: %s, or a cost of its own",
 			l.Algorithm, limit.SlidingWindow)

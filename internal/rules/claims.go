@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// claim returns a claim of the request's token: by its exact name, or by a JSON Pointer (RFC 6901) where the name begins
-// with a slash; nil if there is none.
+// claim returns a claim of the request's token: by its exact name, or by a JSON
+// Pointer (RFC 6901) if the name begins with a slash; nil for none.
 func (r *Request) claim(name string) any {
 	if r.Rejected {
 		return nil
@@ -46,8 +46,8 @@ func unescapePointer(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
-// plain returns the text of a claim that is a string, a number or a boolean; ok is false for anything else. Numbers are
-// taken as they were sent.
+// plain returns the text of a claim that is a string, a number or a boolean; ok
+// is false for anything else. Numbers keep the text that was sent.
 func plain(claim any) (text string, ok bool) {
 	switch v := claim.(type) {
 	case string:
@@ -62,8 +62,9 @@ func plain(claim any) (text string, ok bool) {
 	return "", false
 }
 
-// only returns the one value that the request has for a source; ok is false where it has none, several, or one that is no
-// text. The route and the address, which keys know in forms of their own, have none here.
+// only returns the one value that the request has for a source. ok is false if
+// it has none, several, or a value that is no text. The route and the address
+// have forms of their own in keys, and none here.
 func (p *part) only(r *Request) (text string, ok bool) {
 	one := func(values []string) (string, bool) {
 		if len(values) != 1 {
@@ -94,8 +95,9 @@ func (p *part) only(r *Request) (text string, ok bool) {
 	return p.text, p.source == literal
 }
 
-// each calls yield with every text that a condition on the source compares with its words, letter case and all: the entries
-// of a claim that is a list, the words of scope, which are separated by spaces (RFC 8693, section 4.2), else the one value.
+// each calls yield with every text that a condition on the source compares,
+// case-sensitively: the entries of a claim that is a list, the words of scope,
+// which spaces separate (RFC 8693, section 4.2), else the one value.
 func (p *part) each(r *Request, yield func(text string)) {
 	if p.source != fromClaim {
 		if text, ok := p.only(r); ok {
@@ -123,7 +125,7 @@ func (p *part) each(r *Request, yield func(text string)) {
 	}
 }
 
-// condition holds for a request whose value of a source is one of several.
+// condition holds for requests whose value of a source is one of several.
 type condition struct {
 	part  part
 	words []string
@@ -143,13 +145,13 @@ func (c *condition) names(text string) bool {
 	return false
 }
 
-// caller is what is known of who asks.
+// caller says which credentials a request has; a selector combines several.
 type caller uint8
 
 const (
 	anonymous caller = 1 << iota // no credentials
 	known                        // verified ones
-	rejected                     // ones that are no good
+	rejected                     // invalid ones
 )
 
 var callers = []string{"anonymous", "known", "rejected"}

@@ -1,22 +1,28 @@
 package rules
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
 
 // Cost says what a request takes from a limit.
 type Cost struct {
-	Units  int64 // where the request does not say
-	Clamp  bool  // a cost above what the limit can ever allow takes all that it holds
-	Settle bool  // the true cost is told afterwards; until then the stated one counts
+	Units  int64 // if the request does not state it
+	Clamp  bool  // a cost above what the limit can ever allow takes all of it
+	Settle bool  // the backend reports the true cost afterwards
 
 	from      part  // where the request states it; a literal for a fixed cost
-	min, max  int64 // what a stated cost is held to
-	inherited bool  // the rule's own counts, for a limit of an override that says nothing of its cost
+	min, max  int64 // bounds of a stated cost
+	inherited bool  // of an override's limit without a cost: the rule's counts
 }
 
 // Fixed returns a cost that is the same for every request.
 func Fixed(units int64) Cost { return Cost{Units: units} }
 
-// most returns the most that a request may cost, before the limit has its say.
+// most returns the most that a request may cost, before the limit clamps it.
 func (c *Cost) most() int64 {
 	if c.from.source != literal {
 		return c.max
@@ -24,7 +30,7 @@ func (c *Cost) most() int64 {
 	return c.Units
 }
 
-// least returns the least that a request may cost, before the limit has its say.
+// least returns the least that a request may cost, before the limit clamps it.
 func (c *Cost) least() int64 {
 	if c.from.source != literal {
 		return c.min
@@ -32,11 +38,13 @@ func (c *Cost) least() int64 {
 	return c.Units
 }
 
-// unpayable reports whether every request costs more than a limit that holds most can ever allow.
+// unpayable reports whether every request costs more than a limit of this size
+// can ever allow.
 func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.least() > most }
 
-// of returns what the request takes from a limit that holds most. A cost that is missing, repeated or unreadable counts
-// as the most that may be stated, so that nobody gains by garbling it.
+// of returns what the request takes from a limit of this size. A stated cost
+// that is missing, repeated or unreadable counts as the largest that may be
+// stated, so that a client gains nothing by garbling it.
 func (c *Cost) of(req *Request, most int64) int64 {
 	units := c.Units
 	if c.from.source != literal {
@@ -58,4 +66,103 @@ func (c *Cost) stated(req *Request) int64 {
 		return c.max
 	}
 	return max(c.min, min(c.max, int64(n)))
+}
+
+// Stated says where a request states its cost, such as "header.x-tokens", and
+// the least and the most that it can pay; ok is false for a fixed cost.
+func (c *Cost) Stated() (source string, least, most int64, ok bool) {
+	if c.from.source == literal {
+		return "", 0, 0, false
+	}
+	return c.from.spell(), c.min, c.max, true
+}
+
+// Bounds returns the least and the most that a request can pay, before the
+// limit clamps it.
+func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
+
+// ClientStated reports whether the client states the cost.
+func (c *Cost) ClientStated() bool { return c.from.source.isClient() }
+
+// cost compiles what a request takes; ok is false if something of it is wrong.
+func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
+	if *d == (ruledoc.Cost{Units: d.Units}) {
+		return Fixed(d.Units), !c.wrong[path]
+	}
+	cost = Cost{Settle: d.Settle, min: d.Min, max: d.Max}
+	if d.From != "" {
+		cost.from = c.costSource(path+".from", d.From)
+	}
+	if c.wrong[path] {
+		return cost, false
+	}
+	switch {
+	case cost.from.source.isClient() && d.Min == 0:
+		c.fail(path+".min", "is missing or 0, and the client sets %s: write the least that a client can pay, 1 or more", d.From)
+	case d.Min > d.Max:
+		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
+	}
+	return cost, !c.wrong[path]
+}
+
+func (c *compiler) costSource(path, text string) part {
+	p, problem := parseBare(text)
+	if problem == "" && p.source != fromHeader && p.source != fromQuery && p.source != fromPath && p.source != fromClaim {
+		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
+	}
+	if problem != "" {
+		c.fail(path, "%s", problem)
+	}
+	return p
+}
+
+// price returns what a request takes from the limit: the limit's own cost,
+// else the rule's, else one unit. A limit of an override without a cost
+// inherits one. A cost that no request could ever pay is a problem.
+func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limitContext) Cost {
+	at, price, ok := in.costPath, in.cost, in.cost != nil
+	if d.Cost != nil {
+		at = path + ".cost"
+		var own Cost
+		own, ok = c.cost(at, d.Cost)
+		price = &own
+	}
+	if !ok {
+		return Cost{Units: 1, Clamp: d.Over == "clamp", inherited: in.override}
+	}
+	cost := *price
+	cost.Clamp = d.Over != ""
+	if c.wrong[path+".algorithm"] {
+		return cost
+	}
+	if cost.Settle && !l.Correctable() {
+		c.fail(at, "%s is a %s, which cannot be corrected afterwards: remove settle, or write algorithm: %s there",
+			path, l.Algorithm, limit.SlidingWindow)
+	}
+	if most := l.Most(); most != 0 && cost.unpayable(most) {
+		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
+			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), Holder(l.Algorithm), most, path)
+	}
+	return cost
+}
+
+// Holder names the field with the most that a limit can allow at once.
+func Holder(a limit.Algorithm) string {
+	switch a {
+	case limit.TokenBucket:
+		return "burst"
+	case limit.LeakyBucket:
+		return "queue"
+	}
+	return "capacity"
+}
+
+// tooHigh says of a fixed cost, or the least that a request may state, that
+// the limit could never allow it.
+func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
+	if !c.unpayable(l.Most()) {
+		return ""
+	}
+	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
+		c.least(), Holder(l.Algorithm), l.Most())
 }

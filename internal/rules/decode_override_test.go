@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 func TestParseOverride(t *testing.T) {
@@ -31,7 +32,7 @@ func TestParseOverride(t *testing.T) {
 		{"limits: [{capacity: 5, window: 1s, cost: {from: jwt.n, max: 9}}]",
 			Override{Limits: limits(second), Costs: []Cost{{from: part{fromClaim, "n"}, max: 9}}, suffix: suffix(limits(second))}},
 	} {
-		got, err := ParseOverride("o", []byte(tt.document))
+		got, err := parseOverride("o", []byte(tt.document))
 		if err != nil {
 			t.Errorf("%s: %v", tt.document, err)
 			continue
@@ -44,7 +45,7 @@ func TestParseOverride(t *testing.T) {
 
 func TestParseOverrideErrors(t *testing.T) {
 	for _, tt := range []struct{ document, want string }{
-		{"", "o:1:1: the document is empty: it needs capacity, limits, unlimited, plan or deny"},
+		{"", "o:1:1: the document is empty: write fields such as \"capacity:\""},
 		{"7", `o:1:1: must be a map with fields such as "capacity:", and is a number`},
 		{"{}", "o:1:1: says nothing: write capacity, limits, unlimited, plan or deny"},
 		{"why: ticket 81", "o:1:1: says nothing: write capacity, limits, unlimited, plan or deny"},
@@ -53,8 +54,8 @@ func TestParseOverrideErrors(t *testing.T) {
 			"o:1:1: says capacity, limits, plan and deny, and an override says one thing: remove all but one"},
 		{"capacity: 0", "o:1:11: capacity: 0 is out of range: write a number from 1 to 4294967295"},
 		{"capacity: unlimited", "o:1:11: capacity: must be a whole number in plain digits without quotes, such as 10"},
-		{"capacity: {}", "o:1:11: capacity: is empty: write a capacity, such as {requests: 60}"},
-		{"capacity: {a: unlimited}", "o:1:15: capacity.a: one limit of a rule cannot be unlimited by itself: write a capacity that nobody reaches"},
+		{"capacity: {}", "o:1:11: capacity: is empty: write entries such as {requests: 60, tokens: 90000}, or remove it"},
+		{"capacity: {a: unlimited}", "o:1:15: capacity.a: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"},
 		{"capacity: {a: 1, a: 2}", "o:1:18: capacity.a: is there twice, first in line 1: remove one of them"},
 		{"unlimited: false", "o:1:12: unlimited: says nothing where it is false: write true, or remove it"},
 		{"deny: yes", "o:1:7: deny: must be true or false, and is text"},
@@ -64,18 +65,18 @@ func TestParseOverrideErrors(t *testing.T) {
 		{"{deny: true, until: 1798675200}", `o:1:21: until: must be text, and is a number: write "1798675200"`},
 		{"{deny: true, why: " + strings.Repeat("a", 501) + "}", "o:1:19: why: has 501 bytes, and 500 is the most: shorten it"},
 		{"{deny: true, reason: x}", "o:1:14: reason: unknown field: there are capacity, limits, unlimited, plan, deny, until and why"},
-		{"limits: []", "o:1:9: limits: holds 0 limits: write 1 to 8"},
+		{"limits: []", "o:1:9: limits: is an empty list: write a value such as {capacity: 10, window: 60s}, or remove it"},
 		{"limits: [{capacity: 5, window: 1s}, {name: b, capacity: 5, window: 1s}]",
 			"o:1:10: limits[0]: name is missing: one of several limits needs a name, such as name: requests"},
 		{"limits: [{capacity: 5, window: 1s, candidate: 80%}]",
-			"o:1:36: limits[0].candidate: unknown field: there are name, algorithm, capacity, burst, queue, window, timezone, anchor, granularity, cost and over"},
+			"o:1:47: limits[0].candidate: is for limits of rules: remove it"},
 		{"limits: [{capacity: 5, window: 1mo, anchor: {from: jwt.day}}]",
-			"o:1:45: limits[0].anchor: must be a whole number in plain digits without quotes, such as 10"},
+			"o:1:45: limits[0].anchor: a claim decides in rules alone: write the day of the month, such as 15"},
 		{"limits: [{capacity: 5, window: 1s, cost: 6}]",
 			"o:1:42: limits[0].cost: 6 is above the capacity 5 of limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
 		{"{unlimited: true", "o:1:1: not YAML: could not find flow mapping end token '}'"},
 	} {
-		_, err := ParseOverride("o", []byte(tt.document))
+		_, err := parseOverride("o", []byte(tt.document))
 		if err == nil {
 			t.Errorf("%s: no error", tt.document)
 			continue
@@ -111,11 +112,11 @@ overrides:
 // What an override may say depends on its rule. Overrides in a document go through the same judgement, at their place.
 func TestCheckOverride(t *testing.T) {
 	s := parse(t, kinds)
-	const partner = "the client fills in {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
+	const partner = "the client sets {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
 	for _, tt := range []struct{ rule, key, document, want string }{
 		{"api", "user:1", "capacity: 20000", ""},
 		{"api", "user:auth0%7C1", "capacity: 1", ""},
-		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not how requests spell a key of the overrides of rule api: user:auth0%7C1 is`},
+		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not a key of the overrides of rule api as requests make it: write user:auth0%7C1`},
 		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
 			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"api", "user:1", "unlimited: true", ""},
@@ -143,7 +144,7 @@ func TestCheckOverride(t *testing.T) {
 		{"chat", "user:1", "limits: [{capacity: 4, window: 60s, cost: 1}]", ""},
 
 		{"bucket", "all", "capacity: 20", ""},
-		{"bucket", "all", "capacity: 1", "capacity: at 1 in 720h, 200 take more than ten years: write at most 122"},
+		{"bucket", "all", "capacity: 1", "capacity: at 1 in 30d, 200 take more than ten years: write at most 122"},
 		{"fast", "all", "capacity: 1000000000", ""},
 		{"fast", "all", "capacity: 1000000001", "capacity: 1000000001 in 1s is more than one unit in a nanosecond, faster than a bucket counts: write at most 1000000000"},
 		{"bucket", "all", "limits: [{capacity: 1, window: 1s}]", ""},
@@ -152,7 +153,7 @@ func TestCheckOverride(t *testing.T) {
 
 		{"refunding", "all", "limits: [{capacity: 5, window: 1s}]", ""},
 		{"refunding", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s}]",
-			"limits: the rule has refund_on, and a token_bucket cannot give back: write algorithm: sliding_window"},
+			"limits: the rule has refund_on, and a token_bucket cannot refund: write algorithm: sliding_window"},
 		{"settling", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s}]",
 			"limits: the rule's cost settles, and a token_bucket cannot be corrected afterwards: write algorithm: sliding_window, or a cost of its own"},
 		{"settling", "all", "limits: [{algorithm: token_bucket, capacity: 5, window: 1s, cost: 1}]", ""},
@@ -171,12 +172,12 @@ func TestCheckOverride(t *testing.T) {
 		{PlanOverrides, "user:1", "plan: pro", ""},
 		{PlanOverrides, "user:1", "deny: true", ""},
 		{PlanOverrides, "user:1", "plan: prp", `plan: there is no plan "prp": did you mean pro?`},
-		{PlanOverrides, "user:1", "plan: enterprise", `plan: there is no plan "enterprise": there are pro and free`},
+		{PlanOverrides, "user:1", "plan: enterprise", `plan: there is no plan "enterprise": there are free and pro`},
 		{PlanOverrides, "user:1", "capacity: 5", "capacity: is for the keys of one rule: among the overrides of plan, write plan or deny"},
 		{PlanOverrides, "user:1", "unlimited: true", "unlimited: is for the keys of one rule: among the overrides of plan, write plan or deny"},
 		{PlanOverrides, "1", "deny: true", `"1" is no key of the overrides of plan, which look like user:{jwt.sub}: "user:" is not in its place`},
 	} {
-		o, err := ParseOverride("o", []byte(tt.document))
+		o, err := parseOverride("o", []byte(tt.document))
 		if err != nil {
 			t.Errorf("%s: %v", tt.document, err)
 			continue
@@ -198,7 +199,7 @@ func TestCheckGrants(t *testing.T) {
 		{"chat", "user:1", "tokens", ""},
 		{"chat", "user:1", "", "grants: rule chat has several limits: write a capacity for each by name, such as {requests: 10}"},
 		{"chat", "user:1", "word", `grants: rule chat has no limit "word": there are requests and tokens`},
-		{"partner", "partner:acme", "", "grants: may loosen the rule, and the client fills in {path.partner} of its key: write deny or a lower capacity, " +
+		{"partner", "partner:acme", "", "grants: may loosen the rule, and the client sets {path.partner} of its key: write deny or a lower capacity, " +
 			"or, if the backend verifies it, trusted: [path.partner] in the rule"},
 		{"verified", "partner:acme", "", ""},
 		{PlanOverrides, "user:1", "", "grants: is for the keys of one rule: among the overrides of plan, write plan or deny"},
@@ -216,7 +217,7 @@ func TestCheckGrants(t *testing.T) {
 // A grant goes to the limits that are in force: those of the override, if it has some.
 func TestGrantsOnOverriddenLimits(t *testing.T) {
 	s := parse(t, kinds)
-	o, err := ParseOverride("o", []byte("limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]"))
+	o, err := parseOverride("o", []byte("limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +228,8 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	}
 	api, _ := s.Rule("api")
 	terms := api.Terms(&Request{}, "", o, now)
-	if got := inWords(&terms); terms.Misfit || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
-		t.Errorf("misfit %t: %s", terms.Misfit, got)
+	if got := inWords(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
+		t.Errorf("misfit %t: %s", terms.Stale, got)
 	}
 	o.Grants[0].Limit = "c"
 	if err := s.CheckOverride("api", "user:1", o); err == nil || err.Error() != `grants: rule api has no limit "c": there are a and b` {
@@ -237,8 +238,8 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	only := parse(t, "rules: [{name: r, key: k, overrides: true, limits: [{name: hour, capacity: 1, window: 1h}]}]")
 	o = &Override{Grants: []Grant{{Add: 4, Until: now.Add(1)}}}
 	terms = only.Rules[0].Terms(&Request{}, "", o, now)
-	if err := only.CheckOverride("r", "k", o); err != nil || terms.Misfit || terms.Limits[0].Capacity != 5 {
-		t.Errorf("%v, misfit %t, %s", err, terms.Misfit, inWords(&terms))
+	if err := only.CheckOverride("r", "k", o); err != nil || terms.Stale || terms.Limits[0].Capacity != 5 {
+		t.Errorf("%v, misfit %t, %s", err, terms.Stale, inWords(&terms))
 	}
 }
 
@@ -249,14 +250,14 @@ func FuzzParseOverride(f *testing.F) {
 	f.Add("limits: [{name: a, capacity: 1, window: 1mo, anchor: 3}, {name: b, algorithm: token_bucket, capacity: 9, window: 1s, cost: {from: jwt.n, max: 7}}]", uint8(4))
 	f.Add("{unlimited: true, why: 'because'}", uint8(7))
 	f.Add("{plan: pro}", uint8(2))
-	s, err := Parse("f", []byte(kinds))
+	s, err := read(f, "f", kinds)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, document string, n uint8) {
-		o, err := ParseOverride("o", []byte(document))
+		o, err := parseOverride("o", []byte(document))
 		if err != nil {
-			for _, e := range err.(Errors) {
+			for _, e := range err.(yamlfile.Errors) {
 				if e.File != "o" || e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
 					t.Errorf("error %#v", e)
 				}
@@ -268,7 +269,7 @@ func FuzzParseOverride(f *testing.F) {
 		fits := s.CheckOverride(r.Name, string(key), o) == nil
 		for _, plan := range append(s.plans, "") {
 			terms := r.Terms(&Request{}, plan, o, time.Time{})
-			if fits && terms.Misfit {
+			if fits && terms.Stale {
 				t.Errorf("%s fits rule %s, and does not: %+v", document, r.Name, terms)
 			}
 			if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil && !terms.Denied && !terms.Unlimited {

@@ -25,7 +25,7 @@ rules:
 
 func TestPlans(t *testing.T) {
 	s := parse(t, threePlans)
-	if diff := cmp.Diff([]string{"pro", "enterprise", "price_1Hx free"}, s.plans); diff != "" {
+	if diff := cmp.Diff([]string{"enterprise", "price_1Hx free", "pro"}, s.plans); diff != "" {
 		t.Errorf("plans (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct{ rule, plan, want string }{
@@ -80,16 +80,16 @@ func TestPlanErrors(t *testing.T) {
 	for _, tt := range []struct{ document, want string }{
 		{"{plan: {from: jwt.plan}" + rules, "plan: names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}"},
 		{"{plan: {overrides: '{apikey}'}" + rules, ""}, // to ban callers, it takes no plans
-		{"{plans: {pro: {api: 10}}" + rules, "plans: nothing says which plan a caller has: write plan: {from: jwt.plan}"},
+		{"{plans: {pro: {api: 10}}" + rules, "plans: no source names the plan of a caller: write plan: {from: jwt.plan}"},
 		{"{plan: {overrides: '{apikey}'}, plans: {pro: {api: 10}}" + rules, ""},
 		{"{plan: {from: stage}, plans: {}" + rules, ""},
 		{"{plan: {}" + rules, "plan: is empty: write from: jwt.plan, or remove it"},
 		{"{plan: jwt.plan, plans: {}" + rules, `plan: must be a map with fields such as "from:", and is text`},
-		{"{plan: {from: ip}, plans: {}" + rules, "plan.from: ip does not say it: use a claim such as jwt.plan, apikey or stage"},
-		{"{plan: {from: route}, plans: {}" + rules, "plan.from: route does not say it: use a claim such as jwt.plan, apikey or stage"},
-		{"{plan: {from: query.plan}, plans: {}" + rules, "plan.from: query.plan is the client's own word, and any client could write it: use a claim such as jwt.plan, apikey or stage"},
-		{"{plan: {from: method}, plans: {}" + rules, "plan.from: method is the client's own word, and any client could write it: use a claim such as jwt.plan, apikey or stage"},
-		{"{plan: {overrides: 'u:{header.x}'}" + rules, "plan.overrides: the client fills in {header.x}, and could take another's plan: use sources such as {jwt.sub} or {apikey}"},
+		{"{plan: {from: ip}, plans: {}" + rules, "plan.from: ip does not tell callers apart: use a claim such as jwt.plan, apikey or stage"},
+		{"{plan: {from: route}, plans: {}" + rules, "plan.from: route does not tell callers apart: use a claim such as jwt.plan, apikey or stage"},
+		{"{plan: {from: query.plan}, plans: {}" + rules, "plan.from: query.plan can be set by any client: use a claim such as jwt.plan, apikey or stage"},
+		{"{plan: {from: method}, plans: {}" + rules, "plan.from: method can be set by any client: use a claim such as jwt.plan, apikey or stage"},
+		{"{plan: {overrides: 'u:{header.x}'}" + rules, "plan.overrides: the client sets {header.x}, and could take another's plan: use sources such as {jwt.sub} or {apikey}"},
 		{"{plan: {from: jwt.p}, plans: {pro: {ap: 10}}" + rules, `plans.pro.ap: there is no rule "ap": did you mean api?`},
 		{"{plan: {from: jwt.p}, plans: {pro: {web: 10}}" + rules, `plans.pro.web: there is no rule "web": the rules are api, journal, broken`},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: 4}}" + rules, "plans.pro.api: a request costs 5 here, above the capacity 4, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit"},
@@ -97,7 +97,7 @@ func TestPlanErrors(t *testing.T) {
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: 10}}" + rules, "plans.pro.journal: rule journal has several limits: write a capacity for each by name, such as {a: 10}"},
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: {a: 1001}}}" + rules, "plans.pro.journal.a: a sliding_window_log keeps every request, and 1000 is the most: lower it, or write algorithm: sliding_window"},
 		{"{plan: {from: jwt.p}, plans: {pro: {journal: {c: 1}}}" + rules, `plans.pro.journal.c: rule journal has no limit "c": there are a and b`},
-		{"{plan: {from: jwt.p}, plans: {pro: {journal: {b: unlimited}}}" + rules, "plans.pro.journal.b: one limit of a rule cannot be unlimited by itself: write a capacity that nobody reaches"},
+		{"{plan: {from: jwt.p}, plans: {pro: {journal: {b: unlimited}}}" + rules, "plans.pro.journal.b: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: 10, api: 20}}" + rules, "plans.pro.api: is there twice, first in line 1: remove one of them"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: 10}, pro: {}}" + rules, "plans.pro: is there twice, first in line 1: remove one of them"},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: limited}}" + rules, `plans.pro.api: unknown value "limited": did you mean unlimited?`},

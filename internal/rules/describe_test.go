@@ -53,14 +53,16 @@ func TestDescribe(t *testing.T) {
 		Anchors      []string
 	}
 	got := map[string]described{}
-	for _, r := range s.Rules {
-		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: s.Overrides(r.Name), RefundsOn: r.RefundsOn()}
+	for i, r := range s.Rules {
+		doc := s.Document().Rules[i]
+		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: s.Overrides(r.Name), RefundsOn: doc.RefundOn}
 		for _, plan := range s.Plans() {
-			if limits, ok := r.PlanLimits(plan); ok {
+			if capacity, ok := s.Document().Plans[plan][r.Name]; ok {
 				if d.Plans == nil {
 					d.Plans = map[string]string{}
 				}
-				d.Plans[plan] = capacities(limits)
+				text, _ := capacity.MarshalJSON()
+				d.Plans[plan] = string(text)
 			}
 		}
 		for _, c := range r.Candidates {
@@ -70,16 +72,16 @@ func TestDescribe(t *testing.T) {
 			if source, _, _, ok := r.Costs[i].Stated(); ok {
 				d.Costs = append(d.Costs, source)
 			}
-			if source := r.AnchorFrom(i); source != "" {
-				d.Anchors = append(d.Anchors, source)
+			if anchor := doc.Limits[i].Anchor; anchor != nil && anchor.From != "" {
+				d.Anchors = append(d.Anchors, anchor.From)
 			}
 		}
 		got[r.Name] = d
 	}
 	want := map[string]described{
-		"api": {OverrideKeys: "tenant:{jwt.tenant}", Overrides: 2, RefundsOn: []string{"5xx", "404"},
-			Plans: map[string]string{"pro": "600", "enterprise": ""}, Candidates: []string{"80%"}},
-		"chat": {OverrideKeys: "user:{jwt.sub}", Plans: map[string]string{"pro": "{requests: 60, tokens: 90000}"},
+		"api": {OverrideKeys: "tenant:{jwt.tenant}", Overrides: 2, RefundsOn: []string{"404", "5xx"},
+			Plans: map[string]string{"pro": "600", "enterprise": `"unlimited"`}, Candidates: []string{"80%"}},
+		"chat": {OverrideKeys: "user:{jwt.sub}", Plans: map[string]string{"pro": `{"requests":60,"tokens":90000}`},
 			Candidates: []string{"5", ""}, Costs: []string{"header.x-tokens"}},
 		"export": {OverrideKeys: "region:{jwt.region}", Anchors: []string{"jwt.day"}},
 		"plain":  {},
@@ -87,10 +89,10 @@ func TestDescribe(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.PlanSource() != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || s.Overrides(PlanOverrides) != 1 {
-		t.Errorf("plans %q by %q, overrides by %q", got, s.PlanSource(), s.OverrideKeys(PlanOverrides))
+	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.Document().Plan.From != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || s.Overrides(PlanOverrides) != 1 {
+		t.Errorf("plans %q by %q, overrides by %q", got, s.Document().Plan.From, s.OverrideKeys(PlanOverrides))
 	}
-	if none := parse(t, "rules: []"); none.PlanSource() != "" || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
+	if none := parse(t, "rules: []"); none.Document().Plan != nil || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
 		t.Error("a document without plans has some")
 	}
 	if _, least, most, _ := s.Rules[1].Costs[1].Stated(); least != 500 || most != 4000 {
@@ -222,15 +224,15 @@ func TestKeysFor(t *testing.T) {
 	}
 }
 
-func TestPlanLimits(t *testing.T) {
-	r := parse(t, describable).Rules[0]
-	if limits, ok := r.PlanLimits("enterprise"); !ok || limits != nil {
-		t.Errorf("enterprise: %v, %t", limits, ok)
+func TestPlanCapacities(t *testing.T) {
+	plans := parse(t, describable).Document().Plans
+	if api := plans["enterprise"]["api"]; !api.Unlimited || api.Capacity != nil {
+		t.Errorf("enterprise: %+v", api)
 	}
-	if _, ok := r.PlanLimits("gold"); ok {
+	if _, ok := plans["gold"]["api"]; ok {
 		t.Error("a plan that is not there says something")
 	}
-	if limits, ok := r.PlanLimits("pro"); !ok || len(limits) != 1 || limits[0].Capacity != 600 || limits[0].Window != r.Limits[0].Window {
-		t.Errorf("pro: %+v, %t", limits, ok)
+	if api, ok := plans["pro"]["api"]; !ok || len(api.Capacity) != 1 || api.Capacity[""] != 600 {
+		t.Errorf("pro: %+v, %t", api, ok)
 	}
 }

@@ -1,11 +1,8 @@
 package rules
 
 import (
-	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestDiffOfTheOrderOfRules(t *testing.T) {
@@ -21,7 +18,7 @@ func TestDiffOfTheOrderOfRules(t *testing.T) {
 		{"a", "", "rule a: removed"},
 	} {
 		var got []string
-		for _, line := range lines(Diff(inOrder(t, tt.current), inOrder(t, tt.next))) {
+		for _, line := range lines(changes(inOrder(t, tt.current), inOrder(t, tt.next))) {
 			line, _, _ = strings.Cut(line, ": {")
 			got = append(got, line)
 		}
@@ -38,38 +35,4 @@ func inOrder(t testing.TB, names string) *Set {
 		rules = append(rules, "{name: "+string(name)+", key: all, limits: [{capacity: 10, window: 60s}]}")
 	}
 	return parse(t, "rules: ["+strings.Join(rules, ", ")+"]")
-}
-
-// As few rules move as can be: the rest is the longest of all rising subsequences.
-func TestLongestRise(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 9).Draw(t, "n")
-		numbers := rapid.Permutation(slices.Collect(func(yield func(int) bool) {
-			for i := range n {
-				if !yield(i) {
-					return
-				}
-			}
-		})).Draw(t, "numbers")
-		longest := 0
-		for subset := range 1 << n {
-			var chosen []int
-			for i := range n {
-				if subset>>i&1 == 1 {
-					chosen = append(chosen, numbers[i])
-				}
-			}
-			if slices.IsSorted(chosen) {
-				longest = max(longest, len(chosen))
-			}
-		}
-		rise := longestRise(numbers)
-		var risen []int
-		for _, i := range rise {
-			risen = append(risen, numbers[i])
-		}
-		if !slices.IsSorted(rise) || !slices.IsSorted(risen) || len(rise) != longest {
-			t.Fatalf("%v of %v, which has one of %d", rise, numbers, longest)
-		}
-	})
 }

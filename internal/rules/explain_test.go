@@ -99,7 +99,7 @@ func TestWhyBannedAndSkipped(t *testing.T) {
 		deny: []selector{{methods: []string{"TRACE"}}, {cidrs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}},
 		skip: []selector{{methods: []string{"OPTIONS"}}, {methods: []string{"GET"}, routes: globsOf("/health")}},
 	}
-	s.prepare()
+	s.precompute()
 	for _, test := range []struct {
 		req              Request
 		banned, skipped  string
@@ -131,7 +131,7 @@ func TestWhyAgrees(t *testing.T) {
 			r.unless = &unless
 		}
 		s := Set{deny: []selector{drawSelector(t), drawSelector(t)}, skip: []selector{drawSelector(t), drawSelector(t)}}
-		s.prepare()
+		s.precompute()
 		req := drawRequest(t)
 		reason, covered := r.Why(&req)
 		if want := r.Matches(&req); covered != want || !covered && reason == "" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxIndexed is how many rules an index tells apart: as many as a document can hold.
-const maxIndexed = maxEntries
+// maxIndexed is how many rules an index tells apart: as many as a file can hold.
+const maxIndexed = 1 << 14
 
 // index finds the rules that may cover a request without asking every rule. A rule stands in buckets: those of its routes,
 // those of its paths, or those of the words that it wants in a claim, whichever it shares with the fewest others. A lookup

@@ -11,34 +11,41 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 const (
-	// hmacPrefix begins every hashed key. No other key can: in them two hex digits follow a %.
-	hmacPrefix = "%hmac-"
+	// hmacPrefix begins every hashed key.
+	hmacPrefix = ruledoc.HashedKey
 	hmacDigits = 32
-	// leastSecret is the length of the shortest secret, in bytes. Keys such as user names are few enough to be tried one by
-	// one by whoever can guess the secret too.
+	// leastSecret is the length of the shortest secret, in bytes. Keys such as
+	// user names can be found by trying them all if the secret can be guessed
+	// too.
 	leastSecret = 16
 	checkDigits = 8
 )
 
-// ErrLocked is wrapped by the error about a key that is to be hashed where the secret is not at hand, or another.
-var ErrLocked = errors.New("its keys are hashed")
+// ErrHashSecret is wrapped by the error about a key that must be hashed while
+// the secret for that is not loaded.
+var ErrHashSecret = errors.New("its keys are hashed")
 
-// keyHash keeps keys out of tables and logs: in their place stands their HMAC-SHA-256 (RFC 2104), cut to 128 bits, under a
-// secret that the environment holds. All processes must have the same secret, or each would count for itself; check, the
-// first digits of its SHA-256, is how they know.
+// keyHash keeps keys out of tables and logs. It replaces them by their
+// HMAC-SHA-256 (RFC 2104), cut to 128 bits, under a secret of the environment.
+// All processes must have the same secret, or each would count separately;
+// check, the first digits of its SHA-256, ensures that.
 type keyHash struct {
 	env, check string
-	secret     []byte // anySecret until unlocked
-	locked     error  // why it is not unlocked; nil if it is
+	secret     []byte // anySecret until the right one is loaded
+	missing    error  // why it is not loaded; nil if it is
 }
 
-// anySecret is one that nobody knows, the same for all that this process hashes without the right one.
+// anySecret is a random secret, the same for all that this process hashes
+// without the right one.
 var anySecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 
-// find returns the secret of the environment. It fails with ErrSecret if there is none.
+// find returns the secret of the environment. It fails with ErrMissingSecret if
+// there is none.
 func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, err error) {
 	switch secret, err = secretOf(lookup, h.env); {
 	case err != nil:
@@ -53,7 +60,7 @@ func (h *keyHash) find(lookup func(name string) (string, bool)) (secret string, 
 	return secret, nil
 }
 
-// checkOf returns what tells secrets apart without telling them.
+// checkOf returns digits that distinguish secrets without revealing them.
 func checkOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:checkDigits/2])
@@ -67,10 +74,10 @@ func (h *keyHash) append(dst, key []byte) []byte {
 	return hex.AppendEncode(append(dst, hmacPrefix...), mac.Sum(sum[:0])[:hmacDigits/2])
 }
 
-// isHashed reports whether a key that fits some template is a hashed one.
+// isHashed reports whether a key that fits some template is hashed.
 func isHashed(key string) bool { return strings.HasPrefix(key, hmacPrefix) }
 
-// fitsHash reports why a text that begins as a hashed key does is none.
+// fitsHash reports why a text that begins as a hashed key is none.
 func fitsHash(key string) error {
 	if digits := key[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
 		return fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
@@ -78,19 +85,20 @@ func fitsHash(key string) error {
 	return nil
 }
 
-// UnlockKeys is Unlock for the secret by which keys are hashed alone: enough to find counters and overrides.
-func (s *Set) UnlockKeys(lookup func(name string) (string, bool)) error {
+// LoadHashSecret does what LoadSecrets does for the secret of hashed keys
+// alone: enough to find counters and overrides.
+func (s *Set) LoadHashSecret(lookup func(name string) (string, bool)) error {
 	if s.hash == nil {
 		return nil
 	}
-	err := s.unlockKeys(lookup)
-	if s.hash.locked = err; err != nil {
-		s.lockKeys()
+	err := s.loadHashSecret(lookup)
+	if s.hash.missing = err; err != nil {
+		s.useRandomSecret()
 	}
 	return err
 }
 
-func (s *Set) unlockKeys(lookup func(name string) (string, bool)) error {
+func (s *Set) loadHashSecret(lookup func(name string) (string, bool)) error {
 	secret, err := s.hash.find(lookup)
 	if err != nil {
 		return err
@@ -101,28 +109,30 @@ func (s *Set) unlockKeys(lookup func(name string) (string, bool)) error {
 	return err
 }
 
-// lockKeys has the set hash by a secret that nobody knows. Most sets are unlocked before they are asked for an override, so
-// nothing is hashed until then.
-func (s *Set) lockKeys() {
+// useRandomSecret has the set hash by a random secret of this process. Most sets
+// load their secret before they look up an override, so nothing is hashed
+// until then.
+func (s *Set) useRandomSecret() {
 	s.hash.secret = anySecret()
 	s.hashed = sync.OnceValue(func() map[string]map[string]*Override {
-		hashed, _ := s.hashOverrides() // nobody can have spelled a hash by that secret
+		hashed, _ := s.hashOverrides() // no document can hold a hash by that secret
 		return hashed
 	})
 }
 
-// Locked returns why the keys that the set hashes are not those of tables: it was not unlocked, or the environment has another
-// secret. Until then it hashes by a secret of its own process, and is at one with itself alone. It is nil for a set that
-// hashes no keys.
-func (s *Set) Locked() error {
+// HashSecretError returns why the keys that the set hashes are not those of
+// tables: LoadSecrets was not called or failed. Until then the set uses a
+// random per-process secret, so hashes match only within this process. It is
+// nil for a set that hashes no keys.
+func (s *Set) HashSecretError() error {
 	if s.hash == nil {
 		return nil
 	}
-	return s.hash.locked
+	return s.hash.missing
 }
 
-// hashOverrides returns the overrides that the document itself holds and whose keys are hashed, by rule and hash. It fails if
-// one key is there twice, whole and hashed.
+// hashOverrides returns the document's own overrides whose keys are hashed, by
+// rule and hash. It fails if one key is there twice, plain and hashed.
 func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
 	all = map[string]map[string]*Override{}
 	for _, rule := range slices.Sorted(maps.Keys(s.overrides)) {
@@ -136,8 +146,8 @@ func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
 	return all, nil
 }
 
-// WritesHashes reports whether the document holds overrides by the hashes of their keys: only who has the secret can tell
-// whose they are.
+// WritesHashes reports whether the document holds overrides by the hashes of
+// their keys: only with the secret they can be found.
 func (s *Set) WritesHashes() bool {
 	for rule, written := range s.overrides {
 		for key := range written {
@@ -167,10 +177,78 @@ func (h *keyHash) all(written map[string]*Override) (map[string]*Override, error
 	return hashed, nil
 }
 
-// of returns the hash of a key; a hash stands for itself.
+// of returns the hash of a key; a hash is its own.
 func (h *keyHash) of(key string) string {
 	if isHashed(key) {
 		return key
 	}
 	return string(h.append(nil, []byte(key)))
+}
+
+// Rehashed reports whether a table holds an override by a hash that another set
+// may have made, while this set makes other hashes: by another secret, or of
+// keys of another form. rule may be PlanOverrides.
+func (s *Set) Rehashed(from *Set, rule, key string) bool {
+	if from == nil || !from.OverridesHashed(rule) || !s.OverridesHashed(rule) || !isHashed(key) {
+		return false
+	}
+	was, is := from.overrideKeys(rule), s.overrideKeys(rule)
+	return was.hash.check != is.hash.check || was.outline() != is.outline()
+}
+
+// outline formats what all keys of the template have in common: the text around
+// their values.
+func (t *template) outline() string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.source == literal {
+			b.WriteString(p.text)
+		} else {
+			b.WriteString("{}")
+		}
+	}
+	return b.String()
+}
+
+// Collides reports whether two sets expect different secrets in the same
+// environment variable: no process can have both.
+func (s *Set) Collides(with *Set) bool {
+	return s.hash != nil && with.hash != nil && s.hash.env == with.hash.env && s.hash.check != with.hash.check
+}
+
+var (
+	envName      = ruledoc.Pattern(ruledoc.HashSecret{}, "env")
+	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
+)
+
+func (c *compiler) envName(path, name, example string) string {
+	if name != "" && !envName.MatchString(name) {
+		c.fail(path, "%q is no environment variable: write a name such as %s", name, example)
+	}
+	return name
+}
+
+// keyHash compiles the secret for hashed keys; nil for none.
+func (c *compiler) keyHash(d *ruledoc.HashSecret) *keyHash {
+	if d == nil {
+		return nil
+	}
+	if d.Check != "" && !checkPattern.MatchString(d.Check) {
+		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
+	}
+	h := &keyHash{env: c.envName("hash_secret.env", d.Env, "KEY_SECRET"), check: d.Check}
+	h.missing = fmt.Errorf("hash_secret: %w", noSecret(h.env))
+	return h
+}
+
+// hashed returns by what the keys of a rule or of plans are hashed; nil for
+// not at all.
+func (c *compiler) hashed(path string, hash bool) *keyHash {
+	if !hash {
+		return nil
+	}
+	if c.set.hash == nil {
+		c.fail(path+".hash", `there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
+	}
+	return c.set.hash
 }

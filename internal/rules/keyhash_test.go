@@ -35,7 +35,7 @@ func keys(name string) (string, bool) { return keySecret, name == "KEYS" }
 func unlocked(t testing.TB, document string) *Set {
 	t.Helper()
 	s := parse(t, document)
-	if err := s.Unlock(keys); err != nil {
+	if err := s.LoadSecrets(keys); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -89,7 +89,7 @@ func TestHashedOverrides(t *testing.T) {
 		t.Error("a key that was not hashed finds an override")
 	}
 	key, _ := s.AppendPlanKey(nil, user("GET", "/", map[string]any{"sub": "a|b"}))
-	if _, denied, _ := s.Standing(&Request{}, s.Override(PlanOverrides, string(key)), true); !denied {
+	if _, denied, _ := s.ResolvePlan(&Request{}, s.Override(PlanOverrides, string(key)), true); !denied {
 		t.Error("the override of the plan is not found")
 	}
 }
@@ -176,10 +176,10 @@ func TestLocked(t *testing.T) {
 	const why = "its keys are hashed: hash_secret: a secret that the rules name is not set: set the environment variable KEYS"
 	own, _ := s.Rule("own-hashed")
 	for _, typed := range []string{"a", "%hmac-00112233445566778899aabbccddeeff"} {
-		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, ErrLocked) || err.Error() != "overrides of rule own-hashed: "+why {
+		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, ErrHashSecret) || err.Error() != "overrides of rule own-hashed: "+why {
 			t.Errorf("an override of %s: %v", typed, err)
 		}
-		if _, err := s.KeysFor(own, typed, &Request{}); !errors.Is(err, ErrLocked) || err.Error() != "rule own-hashed: "+why {
+		if _, err := s.KeysFor(own, typed, &Request{}); !errors.Is(err, ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
 			t.Errorf("a counter of %s: %v", typed, err)
 		}
 	}
@@ -213,8 +213,8 @@ func TestKeyThereTwice(t *testing.T) {
 	const twice = `"tenant:acme": {capacity: 20}, "%hmac-a6ac0e204434eb3e1d750b72407925dd": {deny: true}, `
 	s := parse(t, strings.Replace(hashing, `api-hashed: {"tenant:acme": {capacity: 20}, `, `api-hashed: {`+twice, 1))
 	const want = "overrides of api-hashed: %hmac-a6ac0e204434eb3e1d750b72407925dd is the hash of tenant:acme, which is there too: remove one of them"
-	if err := s.Unlock(keys); err == nil || err.Error() != want || s.Locked() == nil || s.Locked().Error() != want {
-		t.Errorf("unlocked by %v, locked by %v", err, s.Locked())
+	if err := s.LoadSecrets(keys); err == nil || err.Error() != want || s.HashSecretError() == nil || s.HashSecretError().Error() != want {
+		t.Errorf("unlocked by %v, locked by %v", err, s.HashSecretError())
 	}
 	key, _ := s.Rules[1].AppendOverrideKey(nil, user("GET", "/", map[string]any{"tenant": "acme"}))
 	if o := s.Override("api-hashed", string(key)); o == nil || o.Capacity[""] != 20 {
@@ -225,10 +225,10 @@ func TestKeyThereTwice(t *testing.T) {
 // A hash by another secret is another caller's.
 func TestDiffOfSecrets(t *testing.T) {
 	next := parse(t, strings.Replace(hashing, "check: c4bbcb1f", "check: 8a33af0f", 1))
-	got := strings.Join(lines(Diff(parse(t, hashing), next)), "\n")
+	got := strings.Join(lines(changes(parse(t, hashing), next)), "\n")
 	for _, want := range []string{
 		"hash_secret: from {env: KEYS, check: c4bbcb1f} to {env: KEYS, check: 8a33af0f}",
-		"rule api-hashed: its counters start afresh",
+		"rule api-hashed: its counters start at zero",
 		"overrides of %hmac-00112233445566778899aabbccddeeff by 8a33af0f: added: {capacity: 30}",
 		"overrides of %hmac-00112233445566778899aabbccddeeff by c4bbcb1f: removed: {capacity: 30}",
 	} {
@@ -259,24 +259,24 @@ func TestUnlockKeys(t *testing.T) {
 		keySecret:          "",
 	} {
 		s := parse(t, hashing)
-		for name, unlock := range map[string]func(func(string) (string, bool)) error{"Unlock": s.Unlock, "UnlockKeys": s.UnlockKeys} {
+		for name, unlock := range map[string]func(func(string) (string, bool)) error{"Unlock": s.LoadSecrets, "UnlockKeys": s.LoadHashSecret} {
 			err := unlock(func(string) (string, bool) { return secret, true })
-			if (err == nil) != (want == "") || err != nil && err.Error() != want || errors.Is(err, ErrSecret) != (secret == "") {
+			if (err == nil) != (want == "") || err != nil && err.Error() != want || errors.Is(err, ErrMissingSecret) != (secret == "") {
 				t.Errorf("%s by %q: %v, want %s", name, secret, err, want)
 			}
-			if locked := s.Locked(); (err == nil) != (locked == nil) || err != nil && locked.Error() != err.Error() {
+			if locked := s.HashSecretError(); (err == nil) != (locked == nil) || err != nil && locked.Error() != err.Error() {
 				t.Errorf("%s by %q: locked by %v, want %v", name, secret, locked, err)
 			}
 		}
 	}
 	both := parse(t, "client_ip: {header: x, secret: {header: y, env: ORIGIN}}\n"+strings.TrimPrefix(hashing, "\n"))
-	if err := both.UnlockKeys(keys); err != nil {
+	if err := both.LoadHashSecret(keys); err != nil {
 		t.Errorf("the keys need no other secret: %v", err)
 	}
-	if err := both.Unlock(keys); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "ORIGIN") {
+	if err := both.LoadSecrets(keys); !errors.Is(err, ErrMissingSecret) || !strings.Contains(err.Error(), "ORIGIN") {
 		t.Errorf("a limiter needs both: %v", err)
 	}
-	if err := parse(t, "rules: []").Unlock(keys); err != nil {
+	if err := parse(t, "rules: []").LoadSecrets(keys); err != nil {
 		t.Errorf("without secrets: %v", err)
 	}
 }
@@ -284,8 +284,8 @@ func TestUnlockKeys(t *testing.T) {
 func TestHashSpelledWrong(t *testing.T) {
 	const rule = "{name: r, key: k, limits: [{capacity: 1, window: 1s}]"
 	for document, want := range map[string]string{
-		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: nothing says by which secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
-		"{hash_secret: {env: E, check: 1a2b3c4d}, rules: [" + rule + ", hash: false}]}":                                                        "f:1:15: hash_secret: is not used: write hash: true in a rule or in plan, or remove it",
+		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
+		"{hash_secret: {env: E, check: 1a2b3c4d}, rules: [" + rule + ", hash: false}]}":                                                        "f:1:2: hash_secret: is not used: write hash: true in a rule or in plan, or remove it",
 		"{hash_secret: {env: E, check: 1A2B3C4D}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: "1A2B3C4D" is no check: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints`,
 		"{hash_secret: {env: E, check: 12345678}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: must be text, and is a number: write "12345678"`,
 		"{hash_secret: {env: E}, rules: [" + rule + ", hash: true}]}":                                                                          `f:1:15: hash_secret: check is missing: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints, in quotes, so that no process counts under another secret`,

@@ -6,24 +6,27 @@ import (
 	"strings"
 )
 
-// Keys are those of one caller: by which a rule counts it, and by which its overrides are found.
+// Keys are those of one caller: of its counter and of its overrides.
 type Keys struct {
 	Counter  string
 	Override OverrideKey // of the rule
 	Plan     OverrideKey // of the caller's plan
-	AsItIs   bool        // the text was the key itself, not one with values as they are
+	AsItIs   bool        // the text was the key itself, not one with plain values
 }
 
-// OverrideKey is the key of an override; the zero value where there are no overrides.
+// OverrideKey is the key of an override; the zero value if there are no
+// overrides.
 type OverrideKey struct {
-	Key string // empty where it is not known
-	// Missing are the sources that it would take, such as "jwt.tenant", where neither the counter's key nor the request has them.
+	Key string // empty if it is not known
+	// Missing are sources of the key, such as "jwt.tenant", that neither the
+	// counter's key nor the request has.
 	Missing []string
 }
 
-// KeysFor returns the keys that a person means who typed one of a rule's own: with values as they are, such as user:auth0|666,
-// or as replays and logs print it, such as user:auth0%7C666. req is what is known of the caller besides. The error is ErrLocked
-// where a key is to be hashed and cannot be.
+// KeysFor returns the keys that a person means by one of a rule's own keys:
+// with plain values, such as user:auth0|666, or as replays and logs print it,
+// such as user:auth0%7C666. req holds what else is known of the caller. The
+// error is ErrHashSecret if a key must be hashed and cannot be.
 func (s *Set) KeysFor(r *Rule, text string, req *Request) (keys Keys, err error) {
 	whole, err := r.template.read(text)
 	if err != nil {
@@ -42,15 +45,15 @@ func (s *Set) KeysFor(r *Rule, text string, req *Request) (keys Keys, err error)
 	return keys, nil
 }
 
-// keyOf returns the key by which overrides are found: read out of one of the rule's own, and out of a request that has no more
-// than its caller's credentials.
+// keyOf returns the key of overrides. It takes values from one of the rule's
+// own keys, and from a request with no more than its caller's credentials.
 func (r *Rule) keyOf(overrides *template, key string, req *Request) (found OverrideKey, err error) {
 	if overrides == nil {
 		return OverrideKey{}, nil
 	}
 	values, readable := r.known(key)
 	if !readable && overrides.isLike(&r.template) {
-		found.Key = key // whatever it was made from, the two are one
+		found.Key = key // both templates make the same key
 	} else {
 		var whole []byte
 		if whole, found.Missing = overrides.fill(values, req); len(found.Missing) > 0 {
@@ -67,7 +70,8 @@ func (t *template) isLike(other *template) bool {
 	return slices.Equal(t.parts, other.parts) && (t.hash == nil) == (other.hash == nil)
 }
 
-// known returns the values in a key, as keys have them; readable is false where it is a hash, or ends in one.
+// known returns the values in a key, escaped; readable is false for a key that
+// is a hash or ends in one.
 func (r *Rule) known(key string) (values map[part]string, readable bool) {
 	if isHashed(key) || r.template.hash == nil && len(key) == MaxKey {
 		return nil, false
@@ -75,8 +79,8 @@ func (r *Rule) known(key string) (values map[part]string, readable bool) {
 	return r.template.values(key), true
 }
 
-// fill makes a key of values, and of the credentials in a request where there is none. missing are the sources of which
-// neither says anything.
+// fill makes a key of values, and of the credentials in a request for sources
+// without one. missing are the sources that neither has.
 func (t *template) fill(values map[part]string, req *Request) (key []byte, missing []string) {
 	for _, p := range t.parts {
 		text, inRequest := p.only(req)
@@ -94,7 +98,7 @@ func (t *template) fill(values map[part]string, req *Request) (key []byte, missi
 	return key, missing
 }
 
-// values reads a key that fits the template apart. Values are as keys have them, escaped.
+// values splits a key that fits the template. Values stay escaped.
 func (t *template) values(key string) map[part]string {
 	values := map[part]string{}
 	for _, p := range t.parts {

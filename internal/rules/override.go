@@ -1,29 +1,32 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// PlanOverrides is the name under which overrides of callers' plans stand, where those of a rule stand under its own.
-const PlanOverrides = "plan"
+// PlanOverrides is the name for overrides of callers' plans, where overrides of
+// a rule have the name of the rule.
+const PlanOverrides = ruledoc.PlanOverrides
 
-// Override is what an operator has said of one exact key: of a rule, or of the plan that a caller has. The zero value
-// changes nothing. It is read-only.
+// Override is what an operator has set for one exact key: of a rule, or of a
+// caller's plan. The zero value changes nothing. It is read-only.
 type Override struct {
 	Deny      bool             // refuse every request of the key
 	Unlimited bool             // the rule does not limit the key
 	Plan      string           // the caller's plan; only among PlanOverrides
-	Capacity  map[string]int64 // by the limit's name, "" for a rule's only limit: the rest of the limit stays as it is
-	Limits    []limit.Limit    // in the place of all of the rule's, in the order of their names; nil to keep them
+	Capacity  map[string]int64 // by limit name, "" for a rule's only limit
+	Limits    []limit.Limit    // replace all of the rule's, sorted by name; nil to keep them
 	Costs     []Cost           // of Limits, one each
-	Until     time.Time        // when all of the above ends by itself; the zero Time for never
+	Until     time.Time        // when all of the above ends; the zero Time for never
 	Why       string           // for people
 
 	suffix string // of counters with Limits
 
-	Grants []Grant // on top of what is said above, or of what the rule or the plan says
+	Grants []Grant // on top of the capacities above, or of those of the rule or plan
 }
 
 // Grant raises a capacity for a time.
@@ -31,13 +34,137 @@ type Grant struct {
 	Limit string    // its name, "" for a rule's only limit
 	Add   int64     // units, above 0
 	Until time.Time // when it ends
-	From  time.Time // when it was given, for replays: limiters, whose clocks may be late, do not wait for it
+	From  time.Time // when it was given; for replays only, because clocks of limiters may be late
 }
 
-// InForce reports whether the override says anything at a moment, its grants aside.
+// InForce reports whether the override changes anything at a moment, its grants
+// aside.
 func (o *Override) InForce(now time.Time) bool {
 	if o == nil || !o.Until.IsZero() && !now.Before(o.Until) {
 		return false
 	}
 	return o.Deny || o.Unlimited || o.Plan != "" || len(o.Capacity) > 0 || o.Limits != nil
 }
+
+// AppendPlanKey appends the key of the overrides of plans; ok is false if there
+// are none.
+func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if s.plan.overrides == nil {
+		return dst, false
+	}
+	return s.plan.overrides.key(dst, req, &selector{}), true
+}
+
+// AppendOverrideKey appends the key of the rule's overrides; ok is false if it
+// has none. The rule must match the request.
+func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool) {
+	if r.overridable == nil {
+		return dst, false
+	}
+	return r.overridable.key(dst, req, &r.when), true
+}
+
+// TakesOverrides reports whether the rule has overrides besides those of the
+// document: only then is there anything to look up elsewhere.
+func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documentOnly }
+
+// Override returns the document's own override of a key; nil for none. rule may
+// be PlanOverrides.
+func (s *Set) Override(rule, key string) *Override {
+	if s.hashed != nil {
+		if hashed, ok := s.hashed()[rule]; ok {
+			return hashed[key]
+		}
+	}
+	return s.overrides[rule][key]
+}
+
+// Overlay returns the effective override of a key. An override that an operator
+// has set, nil for none, takes precedence over the document's. Of one that has
+// ended, the grants remain.
+func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override {
+	written := s.Override(rule, key)
+	switch {
+	case said == nil:
+		return written
+	case written != nil && !said.InForce(now):
+		both := *written
+		both.Grants = said.Grants
+		return &both
+	}
+	return said
+}
+
+// OverrideKeys returns the key template of a rule's overrides, or of
+// PlanOverrides; "" for none.
+func (s *Set) OverrideKeys(rule string) string {
+	return s.overrideKeys(rule).text()
+}
+
+// OverridesHashed reports whether the overrides of a rule, or of PlanOverrides,
+// are found by hashes of their keys.
+func (s *Set) OverridesHashed(rule string) bool {
+	t := s.overrideKeys(rule)
+	return t != nil && t.hash != nil
+}
+
+// overrideKeys returns the key template of overrides; nil for none.
+func (s *Set) overrideKeys(rule string) *template {
+	if rule == PlanOverrides {
+		return s.plan.overrides
+	}
+	if r, ok := s.Rule(rule); ok {
+		return r.overridable
+	}
+	return nil
+}
+
+// Overrides returns how many overrides of a rule, or of PlanOverrides, the
+// document itself holds.
+func (s *Set) Overrides(rule string) int { return len(s.overrides[rule]) }
+
+// planSource says how to find the plan of a caller.
+type planSource struct {
+	from      part      // trusted; a literal if the document has no plans
+	overrides *template // of the keys of plan overrides; nil for none
+}
+
+// Plan returns the plan that the request's token or API key names: "" for none,
+// and for a plan that the document does not know.
+func (s *Set) Plan(req *Request) string {
+	if s.plan.from.source == literal {
+		return ""
+	}
+	name, _ := s.plan.from.only(req)
+	return s.knownPlan(name)
+}
+
+// knownPlan returns the name of a plan; "" if the document has no such plan.
+func (s *Set) knownPlan(name string) string {
+	for _, known := range s.plans {
+		if known == name {
+			return name
+		}
+	}
+	return ""
+}
+
+// ResolvePlan returns the plan of a caller, and whether an override denies all
+// its requests. o is the plan override of the caller, nil for none. An override
+// to a plan that the document does not have leaves the caller without a plan.
+// stale reports that a part of the override no longer fits and was ignored.
+func (s *Set) ResolvePlan(req *Request, o *Override, inForce bool) (plan string, denied, stale bool) {
+	switch {
+	case !inForce:
+		return s.Plan(req), false, false
+	case o.Deny:
+		return "", true, false
+	case o.Plan == "":
+		return s.Plan(req), false, true
+	}
+	plan = s.knownPlan(o.Plan)
+	return plan, false, plan == ""
+}
+
+// Plans returns the names of the document's plans, in order.
+func (s *Set) Plans() []string { return slices.Clone(s.plans) }

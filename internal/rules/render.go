@@ -6,19 +6,21 @@ import (
 )
 
 const (
-	// MaxKey is the length of the longest key, in bytes, and of a hashed key alone. A key that would take MaxKey or more is
-	// its first hashedPrefix bytes, a tilde and hashDigits hex digits of its SHA-256. No other key is that long, so no
-	// request can spell a hashed one.
+	// MaxKey is the length of the longest key, in bytes. A key that would take
+	// MaxKey or more is cut: it is its first hashedPrefix bytes, a tilde and
+	// hashDigits hex digits of its SHA-256. No other key is that long, so no
+	// request can send a cut one.
 	MaxKey = hashedPrefix + 1 + hashDigits
 
 	hashedPrefix = 480
 	hashDigits   = 24
 )
 
-// lacking stands for what a request does not have. A value that is sent as a hyphen is escaped.
+// lacking stands for what a request does not have. A value that is sent as a
+// hyphen is escaped.
 const lacking = '-'
 
-// bounded puts the hashed form in the place of a key, dst[start:], that is too long.
+// bounded replaces a key, dst[start:], that is too long by its cut form.
 func bounded(dst []byte, start int) []byte {
 	if len(dst)-start < MaxKey {
 		return dst
@@ -28,7 +30,8 @@ func bounded(dst []byte, start int) []byte {
 	return hex.AppendEncode(dst, sum[:hashDigits/2])
 }
 
-// key appends the key of a request that the selector covers, as counters, tables and logs have it.
+// key appends the key of a request that the selector matches, as counters,
+// tables and logs have it.
 func (t *template) key(dst []byte, req *Request, s *selector) []byte {
 	if t.hash != nil {
 		var whole [256]byte
@@ -38,11 +41,12 @@ func (t *template) key(dst []byte, req *Request, s *selector) []byte {
 	return bounded(t.append(dst, req, s), start)
 }
 
-// append appends the key of a request that the selector covers, whole.
+// append appends the whole key of a request that the selector matches.
 //
-// A value that is empty counts as lacking: a gateway may drop an empty field or add one, few backends can tell the two
-// apart, and a stage or a path parameter has no other way to be absent. So requests share a counter only where all their
-// parts are alike or lacking alike.
+// An empty value counts as lacking: a gateway may drop an empty field or add
+// one, few backends distinguish the two, and a stage or a path parameter has no
+// other way to be absent. So requests share a counter only if all their parts
+// are alike or lacking alike.
 func (t *template) append(dst []byte, r *Request, s *selector) []byte {
 	for _, p := range t.parts {
 		switch p.source {
@@ -70,8 +74,8 @@ func (t *template) append(dst []byte, r *Request, s *selector) []byte {
 	return dst
 }
 
-// appendAddr appends an IPv4 address, or the /64 network of an IPv6 one: a host has all of the network's addresses to
-// choose from.
+// appendAddr appends an IPv4 address, or the /64 network of an IPv6 address,
+// because a host can choose any address of its network.
 func appendAddr(dst []byte, r *Request) []byte {
 	addr := r.work().addr
 	switch {
@@ -80,7 +84,7 @@ func appendAddr(dst []byte, r *Request) []byte {
 	case addr.Is4():
 		return addr.AppendTo(dst)
 	}
-	network, _ := addr.Prefix(64) // fails for more bits than an address has, and for no other reason
+	network, _ := addr.Prefix(64) // fails only for more bits than an address has
 	var text [64]byte
 	return appendEscaped(dst, network.AppendTo(text[:0]))
 }
@@ -93,7 +97,8 @@ func appendRoute(dst []byte, r *Request, s *selector) []byte {
 	return appendValue(dst, s.routePattern(f))
 }
 
-// appendValues joins the values of a repeated field with commas, as RFC 9110, section 5.3, does for headers.
+// appendValues joins the values of a repeated field with commas, as RFC 9110,
+// section 5.3, does for headers.
 func appendValues(dst []byte, values []string) []byte {
 	switch len(values) {
 	case 0:
@@ -131,8 +136,9 @@ func appendEscaped[T string | []byte](dst []byte, value T) []byte {
 	return dst
 }
 
-// mustEscape reports whether a value's byte would have a meaning in a key, or is not printable ASCII: keys end up in
-// tables, logs and headers, and text that is no UTF-8 survives none of them.
+// mustEscape reports whether a byte of a value has a meaning in keys or is not
+// printable ASCII: keys end up in tables, logs and headers, and text that is
+// not UTF-8 survives none of them.
 func mustEscape(c byte) bool { return c == '%' || isSeparator(c) || c < ' ' || c > '~' }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -1,17 +1,24 @@
-// Package rules holds the rules document: its model, parsing and validation, which requests a rule covers, and the key
-// that it counts a request by.
+// Package rules evaluates requests by a rules document: which rules cover a
+// request, by which keys they count it, and which limits apply to it.
 //
-// A document is read once, by Parse. What comes out never changes and is safe for concurrent use; to change the rules,
-// parse another document and swap the Set.
+// Compile checks a document once. The Set never changes and is safe for
+// concurrent use; to change the rules, compile another document and swap the
+// Set.
 package rules
 
 import (
 	"slices"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// Policy is what happens to a request that no rule speaks of.
+// LongestHold is how long the local gateway holds a request until its turn in a
+// leaky bucket.
+const LongestHold = 10 * time.Second
+
+// Policy is what happens to a request that no rule matches.
 type Policy uint8
 
 const (
@@ -24,12 +31,13 @@ var policies = []string{Allow: "allow", Deny: "deny"}
 // String returns the name that rules documents use.
 func (p Policy) String() string { return nameOf(policies, int(p)) }
 
-// OnError is what a rule does with a request while its counters cannot be reached.
+// OnError is what a rule does with a request while its counters cannot be
+// reached.
 type OnError uint8
 
 const (
-	// OnErrorLocal counts in this process alone, with the capacity divided by Set.Instances. The API stays up and stays
-	// limited, though not to the unit.
+	// OnErrorLocal counts in this process alone, with the capacity divided by
+	// Set.Instances. The API stays available and limited, though not exactly.
 	OnErrorLocal OnError = iota
 	// OnErrorAllow lets the request through: the API stays up, its limits do not.
 	OnErrorAllow
@@ -49,45 +57,52 @@ func nameOf(names []string, i int) string {
 	return "unknown"
 }
 
-// defaultInstances is the number of processes that are taken to share the load where the document does not say.
-const defaultInstances = 20
-
-// Set is a whole rules document. It is read-only.
+// Set is a compiled rules document. It is read-only.
 type Set struct {
-	Rules     []*Rule // in file order, which is the order of charging
-	Unmatched Policy  // for requests that no rule matches
-	Instances int     // how many processes share the load; what OnErrorLocal divides by
-	Warnings  []string
+	Rules     []*Rule  // in file order, which is the order of charging
+	Unmatched Policy   // for requests that no rule matches
+	Instances int      // how many processes share the load; what OnErrorLocal divides by
+	Warnings  []string // of the file that the set was loaded from
 
-	deny, skip     []selector
-	banned, spared *lookup // what they come to
-	index          *index  // of Rules
-	address        clientAddress
-	plan           planSource
-	plans          []string                               // their names
-	overrides      map[string]map[string]*Override        // of the document, by rule (or PlanOverrides) and key before it is hashed
-	hash           *keyHash                               // of keys; nil for none
-	hashed         func() map[string]map[string]*Override // the overrides whose keys are hashed, by rule and hash; nil where no keys are
+	document        *ruledoc.Document // normalized; no request looks at it
+	deny, skip      []selector
+	banned, skipped *lookup // deny and skip, ready to be looked up
+	index           *index  // of Rules
+	address         clientAddress
+	plan            planSource
+	plans           []string                               // names, sorted
+	overrides       map[string]map[string]*Override        // by rule (or PlanOverrides) and plain key
+	hash            *keyHash                               // of keys; nil for none
+	hashed          func() map[string]map[string]*Override // overrides by rule and hash; nil if no keys are hashed
 }
 
-// prepare makes what requests are looked up in. Parse does so once all else is as it stays.
-func (s *Set) prepare() {
-	s.banned, s.spared, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
+// Document returns the normalized document that the set was compiled from. It
+// must not be changed.
+func (s *Set) Document() *ruledoc.Document { return s.document }
+
+// precompute makes what requests are looked up in, and what no request can
+// change, once all else is final.
+func (s *Set) precompute() {
+	for _, r := range s.Rules {
+		r.precompute()
+	}
+	s.banned, s.skipped, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
 	if s.hash != nil {
-		s.lockKeys()
+		s.useRandomSecret()
 	}
 }
 
-// Banned reports whether an entry of deny covers the request, or may do so, because its path can be read in more ways than
-// anybody can look at. Nothing lifts a ban.
+// Banned reports whether an entry of deny matches the request, or may match it
+// because its path has too many variants to look at. Nothing overrides deny.
 func (s *Set) Banned(r *Request) bool {
 	return r.work().endless || s.banned.cover(r)
 }
 
-// Skipped reports whether an entry of skip lifts every limit from the request. An entry lifts limits only from requests
-// that are spelled exactly as it is: letter case counts, and a path that had to be cleaned is never skipped.
+// Skipped reports whether an entry of skip exempts the request from every
+// limit. Because an entry removes limits, it matches only the exact path,
+// case-sensitively: a path that had to be cleaned is never skipped.
 func (s *Set) Skipped(r *Request) bool {
-	return s.spared.coverExactly(r)
+	return s.skipped.coverExactly(r)
 }
 
 // Rule returns the rule with this name; ok is false if there is none.
@@ -100,47 +115,49 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 	return nil, false
 }
 
-// Match appends the rules that cover the request, in file order. It allocates nothing beyond dst.
+// Match appends the rules that match the request, in file order. It allocates
+// nothing beyond dst.
 func (s *Set) Match(dst []*Rule, req *Request) []*Rule {
 	return s.index.appendMatches(dst, req)
 }
 
-// Rule says which requests it covers, what it counts them by and how many it allows. It is read-only.
+// Rule says which requests it matches, by which keys it counts them and how
+// many it allows. It is read-only.
 type Rule struct {
 	Name    string
 	Key     string        // the key's template, as the document has it
-	Limits  []limit.Limit // its own: one to limit.MaxLimits, in the order of their names
+	Limits  []limit.Limit // one to limit.MaxLimits, sorted by name
 	Costs   []Cost        // what a request takes from each limit
-	Atomic  bool          // charged together with the other atomic rules that cover a request: all of them or none
+	Atomic  bool          // charged together with other atomic rules, all or none
 	OnError OnError
 	Mode    Mode
-	Quiet   bool // clients are not told of it
-	// Candidates are capacities on trial, one for each limit; nil for none.
+	Quiet   bool // responses do not mention it
+	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
 	when           selector
 	unless         *selector // nil for none
 	template       template
 	prefix, suffix string  // of the names of its counters
-	cost           Cost    // of a request, where a limit does not say
-	fixed          []int64 // what Costs come to where no request and no plan can change it, else nil
+	cost           Cost    // of limits without a cost of their own
+	fixed          []int64 // the costs, if no request and no plan can change them
 	plans          map[string]*planned
 	anchors        []anchor
 	refunds        []statuses
-	overridable    *template // of the keys of its overrides; nil where it has none
-	lowersOnly     bool      // its overrides must not loosen: the client fills in their keys
-	writtenOnly    bool      // its overrides are those of the document: it does not say that there are others
+	overridable    *template // of the keys of its overrides; nil for none
+	restrictOnly   bool      // overrides cannot loosen it: the client fills in their keys
+	documentOnly   bool      // its overrides are those of the document alone
 }
 
-// Mode is how far a rule goes.
+// Mode says whether a rule is enforced.
 type Mode uint8
 
 const (
 	// Enforce denies what the limits deny.
 	Enforce Mode = iota
-	// Shadow decides, charges and records, and lets the request through: a rule on trial.
+	// Shadow decides, charges and records, but lets every request through.
 	Shadow
-	// Off does nothing. The rule's text is checked all the same.
+	// Off does nothing, though the rule is checked.
 	Off
 )
 
@@ -149,34 +166,42 @@ var modes = []string{Enforce: "enforce", Shadow: "shadow", Off: "off"}
 // String returns the name that rules documents use.
 func (m Mode) String() string { return nameOf(modes, int(m)) }
 
-// Matches reports whether the rule covers the request; one that is off covers none. It allocates nothing, but for the first
-// look at a request whose path has to be cleaned.
+// Matches reports whether the rule matches the request; a rule that is off
+// matches none. It allocates nothing, except on the first look at a request
+// whose path has to be cleaned.
 func (r *Rule) Matches(req *Request) bool {
 	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
 }
 
+// ClientSources returns the sources of the rule's key that the client fills in,
+// such as "{header.x-user}".
+func (r *Rule) ClientSources() []string { return r.template.client }
+
 // Hashed reports whether tables and logs hold hashes of the rule's keys.
 func (r *Rule) Hashed() bool { return r.template.hash != nil }
 
-// Enforced reports whether the rule is in force.
+// Enforced reports whether the rule can deny requests.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
 
 // statuses are HTTP statuses from the first to the last.
 type statuses struct{ first, last int }
 
-// Refunds reports whether a request gets back what the rule took once the backend has answered with this status.
+// Refunds reports whether a request is refunded if the backend answers with
+// this status.
 func (r *Rule) Refunds(status int) bool {
 	return slices.ContainsFunc(r.refunds, func(s statuses) bool { return s.first <= status && status <= s.last })
 }
 
-// Settles reports whether what the rule took is corrected after the backend has answered: by a refund, or a cost that is
-// only known then. It takes somebody who sees the answer.
+// Settles reports whether a charge of the rule is corrected after the backend
+// has answered: by a refund, or by a cost that is known only then. Only a
+// caller that sees the answer can do so.
 func (r *Rule) Settles() bool {
 	return len(r.refunds) > 0 || slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.Settle })
 }
 
-// AppendKey appends the key that the rule counts this request by. The request must be one that the rule matches. The key
-// is printable ASCII and at most MaxKey bytes long; where the rule says hash: true, it tells nothing of the request.
+// AppendKey appends the key that the rule counts this request by. The rule must
+// match the request. The key is printable ASCII and at most MaxKey bytes long.
+// With hash: true it reveals nothing of the request.
 func (r *Rule) AppendKey(dst []byte, req *Request) []byte {
 	return r.template.key(dst, req, &r.when)
 }

@@ -222,7 +222,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(document)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse("f", document); err != nil {
+		if _, _, err := compileText("f", document); err != nil {
 			b.Fatal(err)
 		}
 	}

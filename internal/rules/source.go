@@ -3,6 +3,8 @@ package rules
 import (
 	"fmt"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // source is where a part of a key comes from.
@@ -21,8 +23,9 @@ const (
 	fromAPIKey
 )
 
-// sources are the words that a template knows. What the gateway says and what is signed can be trusted; the rest the client
-// says, and can make up anew for every request.
+// sources are those that a template knows. Sources of the gateway and signed
+// claims can be trusted. The client fills in the others, and can make up a new
+// value for every request.
 var sources = []struct {
 	word   string
 	source source
@@ -48,7 +51,8 @@ type part struct {
 	text   string // the literal, or the name of the header, query or path parameter, or claim
 }
 
-// parseSource reads a source as documents write it, such as "header.x-user". The problem says what to write instead.
+// parseSource reads a source as documents write it, such as "header.x-user".
+// The problem says what to write instead.
 func parseSource(text string) (p part, client bool, problem string) {
 	word, name, dotted := strings.Cut(text, ".")
 	for _, s := range sources {
@@ -85,8 +89,50 @@ func unknownSource(text, word string) (problem string) {
 	for i, s := range sources {
 		words[i] = s.word
 	}
-	if meant := closest(word, words); meant != "" {
+	if meant := ruledoc.Closest(word, words); meant != "" {
 		return fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
 	}
 	return fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)
 }
+
+// isClient reports whether the client fills in the source: it can make up a
+// new value for every request.
+func (s source) isClient() bool {
+	for _, known := range sources {
+		if known.source == s {
+			return known.client
+		}
+	}
+	return false
+}
+
+// bare makes a message about a source of a key one about a source that stands
+// by itself.
+var bare = strings.NewReplacer("{", "", "}", "")
+
+// parseBare reads a source that stands by itself, such as header.x-tokens.
+func parseBare(text string) (p part, problem string) {
+	if inside := bare.Replace(text); inside != text {
+		return part{}, "a source has braces in keys alone: write " + inside
+	}
+	p, _, problem = parseSource(text)
+	return p, bare.Replace(problem)
+}
+
+// parseTrusted reads a source that decides what a caller may do: one that is
+// signed or set by the gateway. Any client could write the others.
+func parseTrusted(text string) (p part, problem string) {
+	p, problem = parseBare(text)
+	switch {
+	case problem != "":
+		return part{}, problem
+	case p.source == fromClaim || p.source == fromAPIKey || p.source == fromStage:
+		return p, ""
+	case p.source.isClient():
+		return part{}, text + " can be set by any client: use a claim such as jwt.plan, apikey or stage"
+	}
+	return part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
+}
+
+// ofCredentials reports whether the source is part of verified credentials.
+func (p part) ofCredentials() bool { return p.source == fromClaim || p.source == fromAPIKey }

@@ -25,8 +25,8 @@ func TestParseTemplate(t *testing.T) {
 
 		{"", []string{`a key is 1 to 256 bytes long: write "ip:{ip}" to count by address, or a fixed text to count all requests together`}},
 		{strings.Repeat("a", 257), []string{`a key is 1 to 256 bytes long: write "ip:{ip}" to count by address, or a fixed text to count all requests together`}},
-		{"{ip}{stage}", []string{"write : or | after {ip}, so that no two requests can spell the same key"}},
-		{"{ip}x", []string{"write : or | after {ip}, so that no two requests can spell the same key"}},
+		{"{ip}{stage}", []string{"write : or | after {ip}, so that no two requests can have the same key"}},
+		{"{ip}x", []string{"write : or | after {ip}, so that no two requests can have the same key"}},
 		{"{ip", []string{`"{ip" is never closed: write } after the name`}},
 		{"{ip:{stage}", []string{"unknown source {ip:{stage}: " + known}},
 		{"{header.x{ip}", []string{"{header.x{ip} is no header: write a name such as {header.x-user}"}},
@@ -49,8 +49,8 @@ func TestParseTemplate(t *testing.T) {
 		{"{header.x user}", []string{"{header.x user} is no header: write a name such as {header.x-user}"}},
 		{"{header}{jwt.sub}%", []string{
 			"{header} needs a name: write {header.NAME}",
-			"write : or | after {header}, so that no two requests can spell the same key",
-			"write : or | after {jwt.sub}, so that no two requests can spell the same key",
+			"write : or | after {header}, so that no two requests can have the same key",
+			"write : or | after {jwt.sub}, so that no two requests can have the same key",
 			"'%' cannot stand in a key's own text: use printable ASCII without %, { and }",
 		}},
 	} {

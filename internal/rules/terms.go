@@ -1,53 +1,71 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Terms are what a rule comes to for one request: what is left of it once the caller's plan and the key's override have
-// had their say.
+// Terms are the effective limits and costs of a rule for one request, after the
+// caller's plan and the key's override.
 type Terms struct {
 	Limits []limit.Limit
 	Costs  []int64
-	// Unlimited and Denied are an override's or a plan's word: no counter is asked then.
+	// Unlimited and Denied are decided by an override or a plan: then no
+	// counter is charged.
 	Unlimited, Denied bool
-	Why               string // as the override that decides says; for people
-	// Misfit says that something of the override does not fit the rule and was left out: the rule has changed since, or the
-	// override would loosen what the client's own word must not loosen.
-	Misfit bool
+	Why               string // the reason of the override that decides, for people
+	// Stale says that something of the override no longer fits the rule and was
+	// ignored: the rule has changed since, or the override would loosen a rule
+	// whose keys the client fills in.
+	Stale bool
 
 	costs      []Cost
-	suffix     string // the shape, as counters carry it
+	suffix     string // of the names of counters
 	candidates []Candidate
 	own        bool // the capacities are the rule's
 	replaced   bool // the limits are an override's
 }
 
-// Candidate is a capacity on trial: decisions say what it would have changed, and it changes nothing.
-type Candidate struct {
-	Units   int64 // only where the limit has the rule's own capacity
-	Percent int64 // of the capacity in force; 0 where Units says
+// String writes the candidate as documents do, such as "80%"; "" for none.
+func (c Candidate) String() string {
+	switch {
+	case c.Percent > 0:
+		return fmt.Sprintf("%d%%", c.Percent)
+	case c.Units > 0:
+		return strconv.FormatInt(c.Units, 10)
+	}
+	return ""
 }
 
-// planned is what a plan makes of a rule.
+// Candidate is a capacity to try: decisions report what it would change.
+type Candidate struct {
+	Units   int64 // used only with the rule's own capacity
+	Percent int64 // of the effective capacity; 0 if Units is stated
+}
+
+// planned are the limits of a rule on a plan.
 type planned struct {
 	limits    []limit.Limit
 	unlimited bool
 }
 
-// anchor is where the first day of a limit's months comes from.
+// anchor says where the first day of a limit's months comes from.
 type anchor struct {
 	limit int // its index
 	from  part
-	day   int // where the request does not say
+	day   int // of requests that state none
 }
 
-// Terms returns what the rule comes to for a request of a caller on this plan ("" for none), whose key has this override
-// (nil for none). Each capacity is the override's, else the plan's, else the rule's own; grants come on top.
+// Terms returns the effective limits for a request of a caller on this plan (""
+// for none), whose key has this override (nil for none). Each capacity is the
+// override's, else the plan's, else the rule's own. Grants are added to it.
 func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Terms {
 	t := Terms{Limits: r.Limits, suffix: r.suffix, candidates: r.Candidates, own: true}
 	costs, fixed := r.Costs, r.fixed
@@ -79,7 +97,7 @@ func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Term
 	return t
 }
 
-// MostCost returns the most that a request may state for limit i.
+// MostCost returns the largest cost that a request may state for limit i.
 func (t *Terms) MostCost(i int) int64 {
 	most := t.costs[i].most()
 	if t.costs[i].Clamp {
@@ -88,7 +106,8 @@ func (t *Terms) MostCost(i int) int64 {
 	return most
 }
 
-// Settles reports whether the true cost of limit i is told afterwards.
+// Settles reports whether the backend reports the true cost of limit i
+// afterwards.
 func (t *Terms) Settles(i int) bool { return i < len(t.costs) && t.costs[i].Settle }
 
 func (t *Terms) override(r *Rule, o *Override) {
@@ -96,8 +115,8 @@ func (t *Terms) override(r *Rule, o *Override) {
 	case o.Deny:
 		t.Denied, t.Why = true, o.Why
 	case o.Unlimited, o.Limits != nil:
-		if r.lowersOnly {
-			t.Misfit = true
+		if r.restrictOnly {
+			t.Stale = true
 			return
 		}
 		if t.Unlimited = o.Unlimited; o.Limits != nil {
@@ -109,10 +128,10 @@ func (t *Terms) override(r *Rule, o *Override) {
 		for name, capacity := range o.Capacity {
 			i := limitNamed(r.Limits, name)
 			if i < 0 {
-				t.Misfit = true
+				t.Stale = true
 				continue
 			}
-			if r.lowersOnly && !t.Unlimited {
+			if r.restrictOnly && !t.Unlimited {
 				capacity = min(capacity, limits[i].Capacity)
 			}
 			t.raise(limits, i, capacity)
@@ -121,7 +140,7 @@ func (t *Terms) override(r *Rule, o *Override) {
 	}
 }
 
-// grant adds what has been granted and has not ended.
+// grant adds the grants that have not ended.
 func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 	cloned := false
 	for _, g := range grants {
@@ -129,8 +148,8 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 			continue
 		}
 		i := limitNamed(t.Limits, g.Limit)
-		if i < 0 || r.lowersOnly {
-			t.Misfit = true
+		if i < 0 || r.restrictOnly {
+			t.Stale = true
 			continue
 		}
 		if !cloned {
@@ -141,12 +160,12 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 	}
 }
 
-// raise gives a limit another capacity, and with it what a bucket holds, where that follows the capacity. One that the
-// algorithm cannot count is left out.
+// raise gives a limit another capacity, and a bucket another size if that
+// follows the capacity. A capacity that the algorithm cannot count is ignored.
 func (t *Terms) raise(limits []limit.Limit, i int, capacity int64) {
 	l := withCapacity(limits[i], capacity)
 	if !l.Valid() {
-		t.Misfit = true
+		t.Stale = true
 		return
 	}
 	limits[i] = l
@@ -160,8 +179,8 @@ func withCapacity(l limit.Limit, capacity int64) limit.Limit {
 	return l
 }
 
-// costs returns what a request takes from the limits of an override: what the override says, else what the rule does. Only
-// what can be corrected settles.
+// costs returns what a request takes from the limits of an override: the
+// override's costs, else the rule's. Only what can be corrected settles.
 func (r *Rule) costs(o *Override) []Cost {
 	costs := make([]Cost, len(o.Costs))
 	for i := range o.Costs {
@@ -171,8 +190,8 @@ func (r *Rule) costs(o *Override) []Cost {
 	return costs
 }
 
-// inherit puts the rule's own cost in the place of one that an override's limit does not state: that of the rule's limit of
-// the same name, if there is one.
+// inherit returns the cost of an override's limit. A limit without a cost has
+// that of the rule's limit of the same name, else the rule's own.
 func (r *Rule) inherit(c Cost, name string) Cost {
 	if !c.inherited {
 		return c
@@ -185,7 +204,7 @@ func (r *Rule) inherit(c Cost, name string) Cost {
 	return own
 }
 
-// anchor puts the windows of calendars where the request says that they begin.
+// anchor moves the windows of calendars to the day that the request states.
 func (t *Terms) anchor(anchors []anchor, req *Request) {
 	t.Limits = slices.Clone(t.Limits)
 	for _, a := range anchors {
@@ -201,7 +220,7 @@ func (t *Terms) anchor(anchors []anchor, req *Request) {
 	t.suffix = suffix(t.Limits)
 }
 
-// Candidate returns the capacity on trial for limit i; ok is false if there is none.
+// Candidate returns the capacity to try for limit i; ok is false for none.
 func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
 	if i >= len(t.candidates) {
 		return 0, false
@@ -215,10 +234,12 @@ func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
 	return 0, false
 }
 
-// Item returns the name of the counter for a key that AppendKey made: rule, key and shape.
+// Item returns the name of the counter for a key that AppendKey made: rule, key
+// and shape.
 func (r *Rule) Item(key string, t *Terms) string { return r.prefix + key + t.suffix }
 
-// limitNamed returns the index of a limit, -1 if there is none of that name. "" is the only limit, whatever its name.
+// limitNamed returns the index of a limit; -1 for none. The name "" stands for
+// the only limit, whatever its name.
 func limitNamed(limits []limit.Limit, name string) int {
 	if name == "" && len(limits) == 1 {
 		return 0
@@ -226,8 +247,8 @@ func limitNamed(limits []limit.Limit, name string) int {
 	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name })
 }
 
-// seal works out, once the document has been read, what no request can change.
-func (r *Rule) seal() {
+// precompute works out what no request can change.
+func (r *Rule) precompute() {
 	r.suffix = suffix(r.Limits)
 	fixed := make([]int64, len(r.Costs))
 	for i, c := range r.Costs {
@@ -237,4 +258,38 @@ func (r *Rule) seal() {
 		fixed[i] = c.of(nil, r.Limits[i].Most())
 	}
 	r.fixed = fixed
+}
+
+// suffix returns the end of the names of counters with these limits.
+func suffix(limits []limit.Limit) string { return "|" + shape(limits) }
+
+// shape returns 8 hex digits that identify how the limits count: everything but
+// how much they allow. It is part of a counter's name. Limits that count in
+// another way never meet an older counter's state, while a changed capacity,
+// burst or queue keeps it. Stores hold the digits, so this text must never
+// change.
+func shape(limits []limit.Limit) string {
+	var text strings.Builder
+	for i := range limits {
+		l := &limits[i]
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		timezone, anchor := calendarShape(l.Calendar)
+		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
+	}
+	return fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
+}
+
+// calendarShape formats where a calendar's windows begin: nothing for a window
+// that is a plain length of time, and no anchor for months that start on the
+// 1st.
+func calendarShape(c *limit.Calendar) (timezone, anchor string) {
+	if c == nil {
+		return "", ""
+	}
+	if c.Anchor > 1 {
+		anchor = strconv.Itoa(c.Anchor)
+	}
+	return c.Location.String(), anchor
 }

@@ -39,8 +39,8 @@ func TestTerms(t *testing.T) {
 	} {
 		r, _ := s.Rule(tt.rule)
 		terms := r.Terms(&Request{}, tt.plan, &tt.o, now)
-		if got := inWords(&terms); got != tt.want || terms.Misfit != tt.misfit {
-			t.Errorf("%s: %s, misfit %t; want %s, %t", tt.name, got, terms.Misfit, tt.want, tt.misfit)
+		if got := inWords(&terms); got != tt.want || terms.Stale != tt.misfit {
+			t.Errorf("%s: %s, misfit %t; want %s, %t", tt.name, got, terms.Stale, tt.want, tt.misfit)
 		}
 		if before := own(r); r.Item("k", &terms) != r.Item("k", &before) {
 			t.Errorf("%s: another counter", tt.name)
@@ -51,7 +51,7 @@ func TestTerms(t *testing.T) {
 // Once limits that replaced the rule's have ended, its months begin again where the request says.
 func TestAnchorAfterOverride(t *testing.T) {
 	r := parse(t, "rules: [{name: r, key: k, overrides: true, limits: [{capacity: 9, window: 1mo, anchor: {from: jwt.day}}]}]").Rules[0]
-	o, err := ParseOverride("o", []byte("{limits: [{capacity: 1, window: 1s}], until: 2026-01-01T00:00:00Z}"))
+	o, err := parseOverride("o", []byte("{limits: [{capacity: 1, window: 1s}], until: 2026-01-01T00:00:00Z}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestStanding(t *testing.T) {
 		{"ended", &Override{Plan: "enterprise"}, false, "pro", false, false},
 		{"denied", &Override{Deny: true, Plan: "gold"}, true, "", true, false},
 	} {
-		if plan, denied, misfit := s.Standing(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied || misfit != tt.misfit {
+		if plan, denied, misfit := s.ResolvePlan(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied || misfit != tt.misfit {
 			t.Errorf("%s: %q, denied %t, misfit %t; want %q, %t, %t", tt.name, plan, denied, misfit, tt.plan, tt.denied, tt.misfit)
 		}
 	}

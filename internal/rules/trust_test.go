@@ -22,7 +22,7 @@ func TestLowersOnly(t *testing.T) {
 		"key: 'u:{jwt.sub}', overrides: 'p:{path.p}', trusted: path.p":             false,
 		"key: 'p:{path.p}', trusted: path.p":                                       false,
 	} {
-		if got := parseRule(t, fields).lowersOnly; got != want {
+		if got := parseRule(t, fields).restrictOnly; got != want {
 			t.Errorf("%s: %t, want %t", fields, got, want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestWrittenOnly(t *testing.T) {
 		t.Errorf("key %q, %t: %+v", key, ok, o)
 	}
 	s = parse(t, "{rules: [{name: r, key: 'p:{path.p}', limits: [{capacity: 9, window: 1s}]}], overrides: {r: {'p:a': {capacity: 3}}}}")
-	if !s.Rules[0].lowersOnly {
+	if !s.Rules[0].restrictOnly {
 		t.Error("the client's key may loosen")
 	}
 }
@@ -56,7 +56,7 @@ func TestNobodyLoosens(t *testing.T) {
 		"unlimited: true":                       "100/1m0s cost 1",
 		"limits: [{capacity: 999, window: 1s}]": "100/1m0s cost 1",
 	} {
-		o, err := ParseOverride("o", []byte(document))
+		o, err := parseOverride("o", []byte(document))
 		if err != nil {
 			t.Fatal(err)
 		}

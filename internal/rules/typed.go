@@ -19,13 +19,13 @@ func (t *template) whole(key []byte) string {
 	return string(key)
 }
 
-// kept returns what counters, tables and logs have in the place of a key that read returned. The error is ErrLocked.
+// kept returns what counters, tables and logs have in the place of a key that read returned. The error is ErrHashSecret.
 func (t *template) kept(key string) (string, error) {
 	switch {
 	case t.hash == nil:
 		return key, nil
-	case t.hash.locked != nil: // also for a hash: whether the document says something of its key is not known
-		return "", fmt.Errorf("%w: %w", ErrLocked, t.hash.locked)
+	case t.hash.missing != nil: // also for a hash: whether the document says something of its key is not known
+		return "", fmt.Errorf("%w: %w", ErrHashSecret, t.hash.missing)
 	}
 	return t.hash.of(key), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -16,19 +17,19 @@ import (
 type Override struct {
 	Rule     string // or rules.PlanOverrides
 	Key      string
-	Document string // as rules.ParseOverride reads it; "" if there are grants alone
+	Document string // as rulefile.ParseOverride reads it; "" if there are grants alone
 	Grants   []Grant
 	Note           // of who set the document, or gave the first grant
 	Revision int64 // tells each state of the override from all others, those before a deletion too; 0 for none yet
 }
 
 // Parse returns what the override says, its grants included: also those that have ended, which count for nothing. It fails
-// with rules.Errors, in which place stands for the document, if that is not valid.
+// with yamlfile.Errors, in which place stands for the document, if that is not valid.
 func (o *Override) Parse(place string) (*rules.Override, error) {
 	says := &rules.Override{}
 	if o.Document != "" {
 		var err error
-		if says, err = rules.ParseOverride(place, []byte(o.Document)); err != nil {
+		if says, err = rulefile.ParseOverride(place, []byte(o.Document)); err != nil {
 			return nil, err
 		}
 	}

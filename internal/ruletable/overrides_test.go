@@ -12,6 +12,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // set sets an override that is new.
@@ -208,7 +209,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v, want %+v", document, says, want)
 		}
 	}
-	var invalid rules.Errors
+	var invalid yamlfile.Errors
 	bad := &ruletable.Override{Document: "{capacity: five}", Grants: []ruletable.Grant{given}}
 	if says, err := bad.Parse("somewhere"); says != nil || !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "somewhere:1:12: capacity: ") {
 		t.Errorf("%+v, error %v", says, err)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -57,7 +58,7 @@ type inForce struct {
 type SourceOptions struct {
 	// Report is told of every look that fails, but for a first one without a fallback: that is the requests' own error.
 	Report func(error)
-	// Parse reads a document, nil stands for rules.Parse.
+	// Parse reads a document, nil stands for rulefile.Parse.
 	Parse func(file string, document []byte) (*rules.Set, error)
 	// Fallback is what the source starts with if the table cannot be read then, or holds nothing valid: a copy of the rules
 	// from the day of the deployment, which goes at the first look that succeeds; nil for none.
@@ -67,7 +68,7 @@ type SourceOptions struct {
 // NewSource returns a source that reads the table.
 func NewSource(table *Table, o SourceOptions) *Source {
 	if o.Parse == nil {
-		o.Parse = rules.Parse
+		o.Parse = rulefile.Parse
 	}
 	return &Source{table: table, opts: o}
 }

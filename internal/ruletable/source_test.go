@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -78,7 +78,7 @@ func TestSource(t *testing.T) {
 
 // TestFallback starts with the copy of the rules, and takes the table's as soon as a look succeeds.
 func TestFallback(t *testing.T) {
-	fallback, err := rules.Parse("copy", document(99))
+	fallback, err := rulefile.Parse("copy", document(99))
 	must(t, err)
 	for what, broken := range map[string]func(api *counting, publisher *ruletable.Table){
 		"unreachable": func(api *counting, publisher *ruletable.Table) {
@@ -122,7 +122,7 @@ func TestFallback(t *testing.T) {
 func TestFallbackUnused(t *testing.T) {
 	client, name := newTable(t)
 	publish(t, ruletable.New(client, name), version(1))
-	fallback, err := rules.Parse("copy", document(99))
+	fallback, err := rulefile.Parse("copy", document(99))
 	must(t, err)
 	source := ruletable.NewSource(ruletable.New(client, name), ruletable.SourceOptions{Report: func(err error) { t.Error(err) }, Fallback: fallback})
 	set, err := source.Rules(t.Context(), epoch)
@@ -134,7 +134,7 @@ func TestFallbackUnused(t *testing.T) {
 // TestFallbackOfASilentTable waits two seconds for a table that does not answer, and no more than that, however many
 // requests wait.
 func TestFallbackOfASilentTable(t *testing.T) {
-	fallback, err := rules.Parse("copy", document(99))
+	fallback, err := rulefile.Parse("copy", document(99))
 	must(t, err)
 	bubble(t, func(t *testing.T) {
 		source, reports := newSource(silent{}, fallback)

@@ -15,6 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -181,9 +182,9 @@ func (s *Session) CheckAtomic() error {
 // ParseRules reads a rules document for a command that is no limiter. If keys
 // are hashed and the environment lacks the secret, looking up a key fails.
 func ParseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rules.Parse(file, document)
+	set, err := rulefile.Parse(file, document)
 	if err == nil {
-		_ = set.UnlockKeys(os.LookupEnv)
+		_ = set.LoadHashSecret(os.LookupEnv)
 	}
 	return set, err
 }

@@ -1,0 +1,111 @@
+package ruledoc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ChangeKind says what became of something in a rules document.
+type ChangeKind string
+
+const (
+	Added    ChangeKind = "added"
+	Removed  ChangeKind = "removed"
+	Moved    ChangeKind = "moved"    // a rule, in the order of charging
+	Changed  ChangeKind = "changed"  // the value of a field
+	Counters ChangeKind = "counters" // what happens to the counters of a changed rule
+)
+
+// Change is one difference between two rules documents.
+type Change struct {
+	Kind  ChangeKind `json:"kind"`
+	Rule  string     `json:"rule,omitempty"`  // empty for the document; PlanOverrides for overrides of plans
+	Limit string     `json:"limit,omitempty"` // its name; empty for the rule, and for its only limit
+	Field string     `json:"field,omitempty"` // as the document has it, inner ones after a dot; empty for a whole rule
+	Key   string     `json:"key,omitempty"`   // of an override
+	From  string     `json:"from,omitempty"`  // much as the document has it; empty for what was not there
+	To    string     `json:"to,omitempty"`
+	// CountersReset says that counters start at zero and leave behind what the
+	// old ones hold: those of an added or a changed rule, or those of an
+	// override's key.
+	CountersReset bool `json:"counters_reset"`
+}
+
+const (
+	startAtZero  = "its counters start at zero"
+	takesOver    = "it continues counters that exist"
+	keepsWindows = "its counters keep their windows"
+)
+
+// String says in one line what has changed.
+func (c Change) String() string {
+	line := c.subject() + ": "
+	switch c.Kind {
+	case Counters:
+		return line + c.counters()
+	case Added:
+		line += "added: " + c.To
+	case Removed:
+		line += "removed: " + c.From
+	case Moved:
+		line += fmt.Sprintf("moved from %s to %s", c.From, c.To)
+	case Changed:
+		line += fmt.Sprintf("from %s to %s", orNone(c.From), orNone(c.To))
+	}
+	switch {
+	case c.Key != "" && c.CountersReset:
+		return line + "; " + startAtZero
+	case c.Kind == Added && c.Rule != "" && c.Field == "" && !c.CountersReset:
+		return line + "; " + takesOver
+	}
+	return line
+}
+
+func (c Change) counters() string {
+	switch {
+	case c.CountersReset && c.ofPatterns():
+		return startAtZero + " where the gateway names no route"
+	case c.CountersReset:
+		return startAtZero
+	case c.From != c.To:
+		return takesOver
+	}
+	return keepsWindows
+}
+
+// ofPatterns reports whether the names of counters differ in nothing but the
+// patterns of routes that were matched.
+func (c Change) ofPatterns() bool {
+	before, _, _ := strings.Cut(c.From, withRoute)
+	after, _, ok := strings.Cut(c.To, withRoute)
+	return ok && before == after
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// subject names what has changed: "rule chat, limit tokens, capacity".
+func (c Change) subject() string {
+	var words []string
+	switch c.Rule {
+	case "":
+	case PlanOverrides:
+		words = append(words, "plans")
+	default:
+		words = append(words, "rule "+c.Rule)
+	}
+	if c.Limit != "" {
+		words = append(words, "limit "+c.Limit)
+	}
+	switch {
+	case c.Key != "":
+		words = append(words, c.Field+" of "+c.Key)
+	case c.Field != "" && (c.Field != fieldLimits || c.Limit == ""):
+		words = append(words, c.Field)
+	}
+	return strings.Join(words, ", ")
+}

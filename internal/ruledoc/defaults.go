@@ -1,0 +1,130 @@
+package ruledoc
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// The defaults of fields whose default is always the same.
+const (
+	DefaultUnmatched = "allow"
+	DefaultOnError   = "local"
+	DefaultMode      = "enforce"
+	DefaultInstances = 20
+	DefaultAlgorithm = "sliding_window"
+)
+
+// Algorithms whose limits have fields of their own.
+const (
+	fixedWindow = "fixed_window"
+	tokenBucket = "token_bucket"
+	leakyBucket = "leaky_bucket"
+)
+
+// WithDefaults returns a copy of a document that states the defaults of its
+// values, but for costs and capacities. Lists keep their order and length, so
+// that a path into one document is a path into the other.
+func WithDefaults(d *Document) *Document {
+	d = copyOf(d)
+	if d.Defaults == nil {
+		d.Defaults = &Defaults{}
+	}
+	d.Defaults.Instances = cmp.Or(d.Defaults.Instances, DefaultInstances)
+	d.Defaults.OnError = cmp.Or(d.Defaults.OnError, DefaultOnError)
+	d.Unmatched = cmp.Or(d.Unmatched, DefaultUnmatched)
+	if d.ClientIP != nil {
+		d.ClientIP.lowerHeaders()
+	}
+	upperMethods(d.Deny)
+	upperMethods(d.Skip)
+	for i := range d.Rules {
+		r := &d.Rules[i]
+		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
+		r.Mode = cmp.Or(r.Mode, DefaultMode)
+		for _, s := range []*Selector{r.When, r.Unless} {
+			if s != nil {
+				s.upperMethods()
+			}
+		}
+		limitDefaults(r.Limits)
+	}
+	for _, overrides := range d.Overrides {
+		for _, o := range overrides {
+			limitDefaults(o.Limits)
+		}
+	}
+	return d
+}
+
+// OverrideWithDefaults does for one override what WithDefaults does for those
+// of a document.
+func OverrideWithDefaults(o *Override) *Override {
+	o = copyOf(o)
+	limitDefaults(o.Limits)
+	return o
+}
+
+func (c *ClientIP) lowerHeaders() {
+	c.Header = strings.ToLower(c.Header)
+	if c.Secret != nil {
+		c.Secret.Header = strings.ToLower(c.Secret.Header)
+	}
+}
+
+func upperMethods(selectors []Selector) {
+	for i := range selectors {
+		selectors[i].upperMethods()
+	}
+}
+
+func (s *Selector) upperMethods() {
+	for i, m := range s.Methods {
+		s.Methods[i] = strings.ToUpper(m)
+	}
+}
+
+func limitDefaults(limits []Limit) {
+	for i := range limits {
+		limits[i].setDefaults()
+	}
+}
+
+// setDefaults fills in the fields that the limit's algorithm has.
+func (l *Limit) setDefaults() {
+	if l.Algorithm == "" {
+		l.Algorithm = DefaultAlgorithm
+		if l.ofCalendar() {
+			l.Algorithm = fixedWindow
+		}
+	}
+	switch l.Algorithm {
+	case DefaultAlgorithm:
+		if window, ok := ParseDuration(l.Window); ok && l.Granularity == "" {
+			if g := DefaultGranularity(window); g != 0 {
+				l.Granularity = FormatDuration(g)
+			}
+		}
+	case fixedWindow:
+		if isCalendarOnly(l.Window) {
+			l.Timezone = cmp.Or(l.Timezone, "UTC")
+		}
+	case tokenBucket:
+		l.Burst = cmp.Or(l.Burst, l.Capacity)
+	case leakyBucket:
+		l.Queue = cmp.Or(l.Queue, l.Capacity)
+	}
+	if l.Anchor != nil && l.Anchor.From != "" {
+		l.Anchor.Day = cmp.Or(l.Anchor.Day, 1)
+	}
+}
+
+// ofCalendar reports whether only a fixed window can have the limit's window.
+func (l *Limit) ofCalendar() bool {
+	return isCalendarOnly(l.Window) || l.Window == "1d" && l.Timezone != ""
+}
+
+// isCalendarOnly reports whether no plain length of time stands for a window.
+func isCalendarOnly(window string) bool {
+	return slices.Contains([]string{"1w", "1mo"}, window)
+}

@@ -1,0 +1,284 @@
+package ruledoc
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Normalize returns the canonical form of a document: defaults, costs and the
+// capacities of plans are stated, and lists whose order means nothing are
+// sorted. Two valid documents mean the same exactly if they normalize to the
+// same, but for the keys of overrides, whose escapes package rules knows.
+//
+// Normalizing what is normal changes nothing. A document that is not valid
+// yields some document; rules.Compile says what is wrong with the original.
+func Normalize(d *Document) *Document {
+	d = WithDefaults(d)
+	d.Defaults = &Defaults{Instances: d.Defaults.Instances} // rules state their own on_error
+	if c := d.ClientIP; c != nil && c.TrustedHops != nil && *c.TrustedHops == 0 && c.Header == "" && c.Secret == nil {
+		d.ClientIP = nil
+	}
+	if d.Plan != nil {
+		d.Plan.Overrides = lowerSources(d.Plan.Overrides)
+	}
+	d.Deny, d.Skip = mergeEntries(d.Deny), mergeEntries(d.Skip)
+	for i := range d.Rules {
+		d.normalizeRule(&d.Rules[i])
+	}
+	for _, plan := range d.Plans {
+		for name, capacity := range plan {
+			if r := d.Rule(name); r != nil && !capacity.Unlimited {
+				plan[name] = PlanCapacity{Capacity: capacity.Capacity.of(r)}
+			}
+		}
+	}
+	for name, overrides := range d.Overrides {
+		if len(overrides) == 0 {
+			delete(d.Overrides, name)
+		}
+		for key, o := range overrides {
+			overrides[key] = o.normalize(d.Rule(name))
+		}
+	}
+	return d
+}
+
+// Rule returns the rule with this name; nil if there is none.
+func (d *Document) Rule(name string) *Rule {
+	for i := range d.Rules {
+		if d.Rules[i].Name == name {
+			return &d.Rules[i]
+		}
+	}
+	return nil
+}
+
+func (d *Document) normalizeRule(r *Rule) {
+	r.Key = lowerSources(r.Key)
+	for i, source := range r.Trusted {
+		r.Trusted[i] = lowerSource(source)
+	}
+	r.Trusted = sortedSet(r.Trusted)
+	r.normalizeOverrides(len(d.Overrides[r.Name]) > 0)
+	if r.When != nil {
+		r.When.normalize(ofRoutes(r))
+		if r.When.matchesAll() {
+			r.When = nil
+		}
+	}
+	if r.Unless != nil {
+		r.Unless.normalize(false)
+	}
+	if r.Counter == r.Name && !d.sharesCounter(r) {
+		r.Counter = ""
+	}
+	if r.Headers == "on" {
+		r.Headers = ""
+	}
+	r.RefundOn = withoutCovered(sortedSet(r.RefundOn))
+	r.normalizeLimits(r.Overrides != nil || len(d.Overrides[r.Name]) > 0)
+}
+
+// normalizeOverrides drops what says no more than the default. Overrides in
+// the document need no leave of the rule, so its silence stays as it is.
+func (r *Rule) normalizeOverrides(any bool) {
+	if r.Overrides == nil {
+		return
+	}
+	if r.Overrides.Template = lowerSources(r.Overrides.Template); r.Overrides.Template == r.Key {
+		*r.Overrides = OverrideKeys{OwnKey: true}
+	}
+	if *r.Overrides == (OverrideKeys{}) && !any {
+		r.Overrides = nil
+	}
+}
+
+// normalizeLimits states the cost of every limit. The rule's own cost stays
+// only where limits of overrides may need it.
+func (r *Rule) normalizeLimits(overridable bool) {
+	if r.Cost == nil {
+		r.Cost = &Cost{Units: 1}
+	}
+	r.Cost.From = lowerSource(r.Cost.From)
+	for i := range r.Limits {
+		l := &r.Limits[i]
+		if l.normalize(); l.Cost == nil {
+			l.Cost = copyOf(r.Cost)
+		}
+	}
+	if !overridable {
+		r.Cost = nil
+	}
+	sortLimits(r.Limits)
+}
+
+func sortLimits(limits []Limit) {
+	slices.SortStableFunc(limits, func(a, b Limit) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (l *Limit) normalize() {
+	if l.Timezone == "" {
+		l.Window = canonicalDuration(l.Window)
+	}
+	l.Granularity = canonicalDuration(l.Granularity)
+	if l.Window == "1d" && l.Timezone == "UTC" && l.Algorithm == fixedWindow {
+		l.Timezone = "" // 24 hours, as the days of UTC are
+	}
+	if l.Anchor != nil && *l.Anchor == (Anchor{Day: 1}) {
+		l.Anchor = nil
+	}
+	if l.Cost != nil {
+		l.Cost.From = lowerSource(l.Cost.From)
+	}
+}
+
+// canonicalDuration leaves what is no valid length of time as it is.
+func canonicalDuration(text string) string {
+	if d, ok := ParseDuration(text); ok && MinWindow <= d && d <= MaxWindow {
+		return FormatDuration(d)
+	}
+	return text
+}
+
+// of returns the capacities for all limits of a rule: those stated, else the
+// rule's own.
+func (c Capacities) of(r *Rule) Capacities {
+	all := c.named(r)
+	if all == nil {
+		all = Capacities{}
+	}
+	for i := range r.Limits {
+		if _, stated := all[r.Limits[i].Name]; !stated {
+			all[r.Limits[i].Name] = r.Limits[i].Capacity
+		}
+	}
+	return all
+}
+
+// named returns the capacities with the name of a rule's only limit in the
+// place of "".
+func (c Capacities) named(r *Rule) Capacities {
+	units, alone := c[""]
+	if r == nil || len(r.Limits) != 1 || !alone || len(c) != 1 {
+		return c
+	}
+	return Capacities{r.Limits[0].Name: units}
+}
+
+// normalize returns the canonical form of an override of a rule, which is nil
+// for overrides of plans.
+func (o Override) normalize(r *Rule) Override {
+	o.Capacity = o.Capacity.named(r)
+	for i := range o.Limits {
+		o.Limits[i].normalize()
+	}
+	sortLimits(o.Limits)
+	o.Until = o.Until.UTC()
+	return o
+}
+
+// sharesCounter reports whether another rule names the rule's counter.
+func (d *Document) sharesCounter(r *Rule) bool {
+	return slices.ContainsFunc(d.Rules, func(other Rule) bool { return other.Name != r.Name && other.Counter == r.Counter })
+}
+
+// ofRoutes reports whether keys of the rule may hold the pattern of a route.
+// The first pattern that matches a path is the one, so their order matters.
+func ofRoutes(r *Rule) bool {
+	return strings.Contains(r.Key, "{route}") || r.Overrides != nil && strings.Contains(r.Overrides.Template, "{route}")
+}
+
+func (s *Selector) normalize(routesInOrder bool) {
+	s.Methods, s.Path = sortedSet(s.Methods), sortedSet(s.Path)
+	if routesInOrder {
+		s.Route = distinct(s.Route)
+	} else {
+		s.Route = sortedSet(s.Route)
+	}
+	for i, text := range s.CIDRs {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			s.CIDRs[i] = network.String()
+		}
+	}
+	s.CIDRs = sortedSet(s.CIDRs)
+	if s.Caller = sortedSet(s.Caller); len(s.Caller) == 3 && !s.onlyCaller() {
+		s.Caller = nil // all callers
+	}
+	for source, words := range s.Match {
+		s.Match[source] = sortedSet(words)
+	}
+}
+
+// onlyCaller reports whether a selector states nothing but callers: without
+// them it would be empty, which no document may have.
+func (s *Selector) onlyCaller() bool {
+	return len(s.Methods)+len(s.Route)+len(s.Path)+len(s.CIDRs)+len(s.Match) == 0
+}
+
+func (s *Selector) matchesAll() bool { return s.onlyCaller() && len(s.Caller) == 3 }
+
+// mergeEntries puts the entries of deny or skip in order. Entries that differ
+// in their networks alone become one.
+func mergeEntries(entries []Selector) []Selector {
+	byRest := map[string]*Selector{}
+	for i := range entries {
+		s := &entries[i]
+		s.normalize(false)
+		rest := *s
+		if rest.CIDRs = nil; len(s.CIDRs) > 0 {
+			rest.CIDRs = Texts{""}
+		}
+		text, _ := json.Marshal(rest)
+		if first := byRest[string(text)]; first != nil {
+			first.CIDRs = sortedSet(append(first.CIDRs, s.CIDRs...))
+		} else {
+			byRest[string(text)] = s
+		}
+	}
+	var merged []Selector
+	for _, key := range slices.Sorted(maps.Keys(byRest)) {
+		merged = append(merged, *byRest[key])
+	}
+	return merged
+}
+
+// sortedSet returns the values in order, each once. An empty list stays one.
+func sortedSet[T ~[]string](values T) T {
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// distinct returns the values in the order in which they first appear.
+func distinct[T ~[]string](values T) T {
+	seen := make(map[string]bool, len(values))
+	return slices.DeleteFunc(values, func(v string) bool {
+		repeated := seen[v]
+		seen[v] = true
+		return repeated
+	})
+}
+
+// withoutCovered removes the statuses whose class is there too.
+func withoutCovered(statuses Statuses) Statuses {
+	return slices.DeleteFunc(statuses, func(s string) bool {
+		return len(s) == 3 && !strings.HasSuffix(s, "xx") && slices.Contains(statuses, s[:1]+"xx")
+	})
+}
+
+var headerSource = regexp.MustCompile(`\{header\.[^{}]*\}`)
+
+// lowerSources writes the names of headers in a key template in lower case.
+func lowerSources(template string) string {
+	return headerSource.ReplaceAllStringFunc(template, strings.ToLower)
+}
+
+func lowerSource(source string) string {
+	if strings.HasPrefix(source, "header.") {
+		return strings.ToLower(source)
+	}
+	return source
+}

@@ -1,0 +1,62 @@
+package ruledoc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Suggest says what to write for an unknown word: the known word that was
+// probably meant, else all of them, such as "write a, b or c" for the lead
+// "write" and the last separator "or".
+func Suggest(word string, known []string, lead, last string) string {
+	if meant := Closest(word, known); meant != "" {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return lead + " " + Enumerate(known, last)
+}
+
+// Enumerate writes words as "a, b and c", for the last separator "and".
+func Enumerate(words []string, last string) string {
+	n := len(words) - 1
+	if n < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+}
+
+// Closest returns the known word that a misspelled one was probably meant to
+// be, at most two letters away; "" for none.
+func Closest(word string, known []string) string {
+	best, found := 3, ""
+	for _, k := range known {
+		if len(word) > len(k)+2 { // keeps words of any length cheap
+			continue
+		}
+		if d := distance(word, k); d < best && d < len(word) {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// distance returns the Levenshtein distance: how many letters to insert, remove
+// or replace to turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1) // distances of a[:i] to every prefix of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

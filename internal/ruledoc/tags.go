@@ -1,0 +1,148 @@
+package ruledoc
+
+import (
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Tags bound a value, and describe it to people. They stand in the tags of the
+// struct field that holds the value; the names are those of the tags.
+type Tags struct {
+	Doc     string
+	Example string // that messages quote; the first word of Enum by default
+	Need    string // what to write if the value is missing
+	Pattern string // of a text
+	Names   []string
+	Enum    []string
+	Not     string // "word: why it cannot stand here"
+
+	Range    [2]int64 // of an integer
+	MinItems int
+	MaxItems int // 0 for any number
+
+	Only   bool // a boolean may only be true
+	Empty  bool // empty:"ok": a text with an example may be empty all the same
+	Scalar bool // kind:"scalar": text, or a number or boolean as written
+	Null   bool // null:"absent": null is the same as no value
+}
+
+// NoTags are those of a value without a field.
+var NoTags = Tags{Range: [2]int64{math.MinInt64, math.MaxInt64}}
+
+// With returns t with what tag states in place of its own.
+func (t Tags) With(tag reflect.StructTag) Tags {
+	for _, text := range []struct {
+		name string
+		into *string
+	}{
+		{"doc", &t.Doc}, {"example", &t.Example}, {"need", &t.Need}, {"pattern", &t.Pattern}, {"not", &t.Not},
+	} {
+		if stated, ok := tag.Lookup(text.name); ok {
+			*text.into = stated
+		}
+	}
+	if enum, ok := tag.Lookup("enum"); ok {
+		t.Enum = strings.Fields(enum)
+	}
+	if names, ok := tag.Lookup("names"); ok {
+		t.Names = strings.Fields(names)
+	}
+	if least, most, ok := strings.Cut(tag.Get("range"), " "); ok {
+		t.Range[0], _ = strconv.ParseInt(least, 10, 64)
+		t.Range[1], _ = strconv.ParseInt(most, 10, 64)
+	}
+	if least, most, ok := strings.Cut(tag.Get("items"), " "); ok {
+		t.MinItems, _ = strconv.Atoi(least)
+		t.MaxItems, _ = strconv.Atoi(most)
+	}
+	if t.Example == "" && len(t.Enum) > 0 {
+		t.Example = t.Enum[0]
+	}
+	t.Only = t.Only || tag.Get("only") == "true"
+	t.Empty = t.Empty || tag.Get("empty") == "ok"
+	t.Scalar = t.Scalar || tag.Get("kind") == "scalar"
+	t.Null = t.Null || tag.Get("null") == "absent"
+	return t
+}
+
+// Entry returns the tags of the entries of a list or map with the tags t. The
+// example of an entry is the one inside the example of all.
+func (t Tags) Entry() Tags {
+	t.Doc, t.Need, t.MinItems, t.MaxItems, t.Null = "", "", 0, 0, false
+	if len(t.Names) > 0 {
+		t.Names = t.Names[1:]
+	}
+	inside, isList := strings.CutPrefix(t.Example, "[")
+	if isList {
+		t.Example = strings.TrimSuffix(inside, "]")
+	} else if _, entry, isMap := strings.Cut(t.Example, ": "); isMap && strings.HasPrefix(t.Example, "{") {
+		t.Example = strings.TrimSuffix(entry, "}")
+	}
+	return t
+}
+
+// InsteadOfNone says what to write instead of an empty list or map.
+func (t Tags) InsteadOfNone(entries string) string {
+	if t.Need != "" {
+		return t.Need
+	}
+	return "write " + entries + ", or remove it"
+}
+
+// Field is a field of a struct, as documents name it.
+type Field struct {
+	Name  string
+	Type  reflect.Type
+	Index []int // for reflect.Value.FieldByIndex
+	Tag   reflect.StructTag
+	Tags  Tags
+}
+
+var fieldsOf sync.Map // reflect.Type to []Field
+
+// Fields returns the fields of a struct type that documents can hold, those of
+// embedded structs among them. The name is that of the json tag, or the Go name.
+func Fields(t reflect.Type) []Field {
+	if known, ok := fieldsOf.Load(t); ok {
+		return known.([]Field)
+	}
+	var fields []Field
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		fields = append(fields, Field{name, f.Type, f.Index, f.Tag, NoTags.With(f.Tag)})
+	}
+	fieldsOf.Store(t, fields)
+	return fields
+}
+
+// Pattern returns the pattern that the tags of a field of a struct state.
+func Pattern(of any, field string) *regexp.Regexp {
+	fields := Fields(reflect.TypeOf(of))
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == field })
+	return regexp.MustCompile(fields[i].Tags.Pattern)
+}
+
+// Union is a type whose values have several forms in documents. Forms returns a
+// struct with a field for each; exactly one is filled in, and UnmarshalJSON of
+// the type reads its JSON.
+type Union interface{ Forms() any }
+
+// FormsOf returns the forms of a type; ok is false if it is no Union.
+func FormsOf(t reflect.Type) (forms reflect.Type, ok bool) {
+	u, ok := reflect.Zero(t).Interface().(Union)
+	if !ok || t.Kind() == reflect.Pointer {
+		return nil, false
+	}
+	return reflect.TypeOf(u.Forms()), true
+}

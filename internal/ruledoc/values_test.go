@@ -1,0 +1,155 @@
+package ruledoc
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every form of every type, as JSON and as a Go value.
+var forms = []struct {
+	text  string
+	value any
+}{
+	{`"a"`, Texts{"a"}}, {`["a","<b>&"]`, Texts{"a", "<b>&"}}, {`[]`, Texts{}},
+	{`"1.10"`, Words{"1.10"}}, {`["a","true"]`, Words{"a", "true"}},
+	{`404`, Statuses{"404"}}, {`"5xx"`, Statuses{"5xx"}}, {`[404,"5xx"]`, Statuses{"404", "5xx"}},
+	{`true`, OverrideKeys{OwnKey: true}}, {`false`, OverrideKeys{}}, {`"user:{jwt.sub}"`, OverrideKeys{Template: "user:{jwt.sub}"}},
+	{`0`, Cost{}}, {`7`, Cost{Units: 7}}, {`{"from":"jwt.n","min":1,"max":9,"settle":true}`, Cost{From: "jwt.n", Min: 1, Max: 9, Settle: true}},
+	{`15`, Anchor{Day: 15}}, {`{"from":"jwt.d"}`, Anchor{From: "jwt.d"}}, {`{"from":"jwt.d","default":3}`, Anchor{From: "jwt.d", Day: 3}},
+	{`5`, Candidate{Units: 5}}, {`"80%"`, Candidate{Percent: 80}},
+	{`5`, Capacities{"": 5}}, {`{"a":5,"b":6}`, Capacities{"a": 5, "b": 6}},
+	{`"unlimited"`, PlanCapacity{Unlimited: true}}, {`5`, PlanCapacity{Capacity: Capacities{"": 5}}}, {`{"a":5}`, PlanCapacity{Capacity: Capacities{"a": 5}}},
+}
+
+func TestForms(t *testing.T) {
+	for _, tt := range forms {
+		written, err := marshal(tt.value)
+		if err != nil || string(written) != tt.text {
+			t.Errorf("%+v is written as %s, %v, want %s", tt.value, written, err, tt.text)
+		}
+		// What a value held before leaves nothing behind.
+		into := reflect.New(reflect.TypeOf(tt.value))
+		for _, other := range forms {
+			if reflect.TypeOf(other.value) == reflect.TypeOf(tt.value) {
+				into.Elem().Set(reflect.ValueOf(copied(t, other.value)))
+			}
+			if err := json.Unmarshal([]byte(tt.text), into.Interface()); err != nil {
+				t.Errorf("%s as %T: %v", tt.text, tt.value, err)
+			}
+			if diff := cmp.Diff(tt.value, into.Elem().Interface()); diff != "" {
+				t.Errorf("%s as %T after %s (-want +got):\n%s", tt.text, tt.value, other.text, diff)
+			}
+		}
+	}
+}
+
+func copied(t *testing.T, value any) any {
+	t.Helper()
+	text, err := marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := reflect.New(reflect.TypeOf(value))
+	if err := json.Unmarshal(text, into.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	return into.Elem().Interface()
+}
+
+// Numbers keep the text that the document has, and may stand in quotes where
+// that is not a mistake that changes the meaning.
+func TestOtherWaysToWriteForms(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want any
+	}{
+		{`1.10`, Words{"1.10"}}, {`[true, 12345678901234567890, "x"]`, Words{"true", "12345678901234567890", "x"}},
+		{`"404"`, Statuses{"404"}}, {` ["a"]`, Texts{"a"}}, {`{"max": 9, "from": "jwt.n"}`, Cost{From: "jwt.n", Max: 9}},
+	} {
+		into := reflect.New(reflect.TypeOf(tt.want))
+		if err := json.Unmarshal([]byte(tt.text), into.Interface()); err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+		}
+		if diff := cmp.Diff(tt.want, into.Elem().Interface()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestWhatIsNoForm(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		into any
+		want string // part of the error
+	}{
+		{`7`, &Texts{}, "cannot unmarshal number"}, {`[7]`, &Texts{}, "cannot unmarshal number"}, {`{}`, &Texts{}, "cannot unmarshal object"},
+		{`{}`, &Words{}, "{} is not a text, a number or a boolean"}, {`[["a"]]`, &Words{}, `["a"] is not a text, a number or a boolean`}, {`[null]`, &Words{}, "null is not a text, a number or a boolean"},
+		{`7`, &OverrideKeys{}, "cannot unmarshal number"},
+		{`"7"`, &Cost{}, "cannot unmarshal string"}, {`1.5`, &Cost{}, "cannot unmarshal number 1.5"}, {`{"form": "jwt.n"}`, &Cost{}, `unknown field "form"`},
+		{`{"day": 3}`, &Anchor{}, `unknown field "day"`}, {`"3"`, &Anchor{}, "cannot unmarshal string"},
+		{`"80"`, &Candidate{}, `"80" is no capacity to try: write a number, or a percentage such as 80%`},
+		{`"0%"`, &Candidate{}, `"0%" is no capacity`}, {`"-5%"`, &Candidate{}, `"-5%" is no capacity`}, {`"+5%"`, &Candidate{}, `"+5%" is no capacity`},
+		{`"08%"`, &Candidate{}, `"08%" is no capacity`}, {`"1.5%"`, &Candidate{}, `"1.5%" is no capacity`}, {`"%"`, &Candidate{}, `"%" is no capacity`},
+		{`"5"`, &Capacities{}, "cannot unmarshal string"}, {`{"a": "5"}`, &Capacities{}, "cannot unmarshal string"},
+		{`"endless"`, &PlanCapacity{}, `"endless" is no capacity: write a number, numbers by limit name, or unlimited`}, {`true`, &PlanCapacity{}, "cannot unmarshal bool"},
+	} {
+		if err := json.Unmarshal([]byte(tt.text), tt.into); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s as %T: error %v, want %q", tt.text, tt.into, err, tt.want)
+		}
+	}
+}
+
+func TestDocumentsAsJSON(t *testing.T) {
+	hops := int64(0)
+	want := &Document{
+		ClientIP: &ClientIP{TrustedHops: &hops},
+		Rules: []Rule{{Name: "r", When: &Selector{}, Key: "ip:{ip}", Cost: &Cost{}, Overrides: &OverrideKeys{},
+			Limits: []Limit{{Capacity: 10, Window: "60s", Anchor: &Anchor{Day: 1}, Candidate: &Candidate{Percent: 80}}}}},
+		Overrides: map[string]map[string]Override{"r": {"b": {Deny: true}, "a": {Until: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)}}},
+	}
+	text, err := Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wantText = `{"client_ip":{"trusted_hops":0},"rules":[{"name":"r","when":{},"key":"ip:{ip}","overrides":false,"cost":0,` +
+		`"limits":[{"capacity":10,"window":"60s","anchor":1,"candidate":"80%"}]}],"overrides":{"r":{"a":{"until":"2026-12-31T00:00:00Z"},"b":{"deny":true}}}}`
+	if diff := cmp.Diff(wantText, string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, err := Unmarshal(text)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A process must not misread rules that were written for a newer one.
+func TestUnmarshalIsStrict(t *testing.T) {
+	for _, text := range []string{
+		`{"rules": [], "new": 1}`, `{"rules": [{"new": 1}]}`, `{"rules": [{"limits": [{"new": 1}]}]}`, `{"rules": [{"cost": {"new": 1}}]}`,
+		`{"rules": [{"limits": [{"anchor": {"new": 1}}]}]}`, `{"overrides": {"r": {"k": {"new": 1}}}}`, `{"rules": {}}`, `{"rules": []`, ``, `[]`,
+		`{"plans": {"p": {"r": "endless"}}}`, `{"rules": []} x`, `{"rules": []}{}`,
+	} {
+		if d, err := Unmarshal([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "rules document: ") || d != nil {
+			t.Errorf("%s: %+v, error %v", text, d, err)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for _, tt := range []struct {
+		problem Problem
+		want    string
+	}{
+		{Problem{Path: "rules[0].key", Reason: "is missing"}, "rules[0].key: is missing"},
+		{Problem{Reason: "is empty"}, "is empty"},
+	} {
+		if got := tt.problem.String(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

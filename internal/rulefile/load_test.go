@@ -1,0 +1,103 @@
+package rulefile_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rulefile"
+)
+
+var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// The examples of the documentation are good, draw no warning, and show every algorithm.
+func TestDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
+		s, warnings, err := rulefile.Load("rules.md", []byte(example[1]))
+		if err != nil {
+			t.Fatalf("%v\nof:\n%s", err, example[1])
+		}
+		for _, w := range warnings {
+			t.Errorf("%s\nof:\n%s", w, example[1])
+		}
+		for _, r := range s.Rules {
+			for _, l := range r.Limits {
+				shown[l.Algorithm.String()] = true
+			}
+		}
+	}
+	want := slices.Clone(limit.Algorithms())
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(shown)); !slices.Equal(got, want) {
+		t.Errorf("the examples show %v, want %v", got, want)
+	}
+	for _, name := range want {
+		if !strings.Contains(string(text), "\n| `"+name+"` |") || !strings.Contains(string(text), "\n**`"+name+"`** ") {
+			t.Errorf("nothing is said of %s", name)
+		}
+	}
+}
+
+// Every kind of thing that a document can say is shown.
+func TestDocumentedExamples(t *testing.T) {
+	text, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := ""
+	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
+		examples += example[1]
+	}
+	for _, word := range []string{"client_ip:", "hash_secret:", "hash: true", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
+		"refund_on:", "candidate:", "anchor: {from:", "atomic:", "until:", "why:", "deny: true", "unlimited: true", "limits: [{", "unlimited,"} {
+		if !strings.Contains(examples, word) {
+			t.Errorf("no example has %s", word)
+		}
+	}
+}
+
+// The example of the design, and all files among the examples, draw no warning.
+func TestExamplesDrawNoWarnings(t *testing.T) {
+	design, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(design), "\n## 5. Rules\n")
+	texts := map[string]string{"design.md": block.FindStringSubmatch(section)[1]}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/traffic/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files like %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = string(text)
+		}
+	}
+	for file, text := range texts {
+		if _, warnings, err := rulefile.Load(file, []byte(text)); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, warnings %q", file, err, warnings)
+		}
+	}
+}
+
+// A document that does not limit anything is worth no warning.
+func TestLoadWithoutWarnings(t *testing.T) {
+	set, warnings, err := rulefile.Load("f", []byte("unmatched: deny\nrules: []\n"))
+	if err != nil || len(warnings) != 0 || len(set.Rules) != 0 {
+		t.Errorf("%v, %q, %v", set, warnings, err)
+	}
+}

@@ -1,0 +1,266 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// limitContext is what limits have in common with those beside them.
+type limitContext struct {
+	cost     *Cost  // of the rule; nil for none, or a wrong one
+	costPath string // of that cost
+	several  bool   // limits stand together, and need names
+	override bool   // they are an override's
+	taken    map[string]string
+}
+
+// charge is a limit with what belongs to it.
+type charge struct {
+	limit     limit.Limit
+	cost      Cost
+	candidate Candidate
+	anchored  part // where the day of the anchor comes from; a literal for a fixed day
+	path      string
+}
+
+// limits compiles a list of limits and puts them in the order of their names.
+func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []charge {
+	in.several, in.taken = len(list) > 1, map[string]string{}
+	charges := make([]charge, len(list))
+	for i := range list {
+		charges[i] = c.limit(ruledoc.Index(path, i), &list[i], in)
+	}
+	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
+	return charges
+}
+
+// limit compiles a limit. What depends on a field that is wrong is not checked.
+func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge {
+	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
+	if c.wrong[path+".capacity"] {
+		ch.limit.Capacity = 0
+	}
+	if d.Name == "" && in.several {
+		c.fail(path+".name", "is missing: one of several limits needs a name, such as name: requests")
+	}
+	c.name(path+".name", d.Name, longestLimitName, in.taken)
+	if in.override {
+		c.refuseOfRules(path, d)
+	} else {
+		ch.anchored = c.anchorSource(path, d)
+	}
+	var known bool
+	if ch.limit.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
+		c.window(path, d, &ch.limit)
+		c.refuseMisplaced(path, d, ch.limit.Algorithm)
+		c.detail(path, d, &ch.limit)
+		ch.candidate = c.candidate(path, d, &ch.limit)
+	}
+	ch.cost = c.price(path, d, &ch.limit, in)
+	return ch
+}
+
+// refuseOfRules reports what only limits of rules can have: an override is
+// about one key.
+func (c *compiler) refuseOfRules(path string, d *ruledoc.Limit) {
+	if d.Candidate != nil {
+		c.fail(path+".candidate", "is for limits of rules: remove it")
+	}
+	if d.Anchor != nil && d.Anchor.From != "" {
+		c.fail(path+".anchor", "a claim decides in rules alone: write the day of the month, such as 15")
+	}
+}
+
+func (c *compiler) anchorSource(path string, d *ruledoc.Limit) part {
+	if d.Anchor == nil || d.Anchor.From == "" {
+		return part{}
+	}
+	p, problem := parseTrusted(d.Anchor.From)
+	if problem != "" {
+		c.fail(path+".anchor.from", "%s", problem)
+	}
+	return p
+}
+
+// detail compiles the fields that only some algorithms have.
+func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
+	switch l.Algorithm {
+	case limit.SlidingWindow:
+		c.slots(path, d, l)
+	case limit.FixedWindow:
+		c.calendar(path, d, l)
+		l.Granularity = l.Window
+	case limit.SlidingWindowCounter:
+		l.Granularity = l.Window
+	case limit.SlidingWindowLog:
+		l.Granularity = limit.Exact
+		if problem := tooManyStamps(l); problem != "" {
+			c.fail(path+".capacity", "%s", problem)
+		}
+	case limit.TokenBucket:
+		c.bucket(path, "burst", d.Burst, l)
+	case limit.LeakyBucket:
+		c.bucket(path, "queue", d.Queue, l)
+	}
+}
+
+// duration compiles a length of time; it returns 0 for what it has reported.
+// besides says what else could stand there.
+func (c *compiler) duration(path, text, besides string) time.Duration {
+	length, ok := ruledoc.ParseDuration(text)
+	switch {
+	case text == "":
+		return 0
+	case strings.Trim(text, "0123456789") == "":
+		c.fail(path, "needs a unit: write %ss for seconds", text)
+		return 0
+	case !ok:
+		c.fail(path, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
+		return 0
+	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
+		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
+		return 0
+	}
+	return length
+}
+
+// slots compiles how the window of a sliding_window is cut into slots.
+func (c *compiler) slots(path string, d *ruledoc.Limit, l *limit.Limit) {
+	if d.Granularity == "" {
+		if l.Window != 0 {
+			c.fail(path+".window", "%s", noDefault(l.Window))
+		}
+		return
+	}
+	l.Granularity = c.duration(path+".granularity", d.Granularity, "")
+	if l.Window == 0 || l.Granularity == 0 {
+		return
+	}
+	if problem := checkGranularity(l.Window, l.Granularity); problem != "" {
+		c.fail(path+".granularity", "%s", problem)
+	}
+}
+
+// bucket compiles how many units a bucket or a queue holds.
+func (c *compiler) bucket(path, field string, holds int64, l *limit.Limit) {
+	if l.Capacity == 0 || c.wrong[path+"."+field] {
+		return
+	}
+	l.Burst = holds
+	if l.Window == 0 {
+		return
+	}
+	if problem := tooFast(l); problem != "" {
+		c.fail(path+".capacity", "%s", problem)
+	} else if problem := tooSlow(l); problem != "" {
+		c.fail(path+"."+field, "%s", problem)
+	}
+}
+
+func tooManyStamps(l *limit.Limit) (problem string) {
+	if l.Algorithm != limit.SlidingWindowLog || l.Capacity <= limit.MaxLog {
+		return ""
+	}
+	return fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s", l.Algorithm, limit.MaxLog, limit.SlidingWindow)
+}
+
+func tooFast(l *limit.Limit) (problem string) {
+	if !l.Bucket() || time.Duration(l.Capacity) <= l.Window {
+		return ""
+	}
+	return fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
+		l.Capacity, ruledoc.FormatDuration(l.Window), l.Window)
+}
+
+func tooSlow(l *limit.Limit) (problem string) {
+	if !l.Bucket() || l.Burst <= int64(limit.MaxDrain/l.Interval()) {
+		return ""
+	}
+	return fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d", l.Capacity, ruledoc.FormatDuration(l.Window), l.Burst,
+		limit.MaxDrain/l.Interval())
+}
+
+// candidate compiles a capacity on trial.
+func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Candidate {
+	at := path + ".candidate"
+	if d.Candidate == nil || c.wrong[at] {
+		return Candidate{}
+	}
+	tried := *l
+	tried.Capacity = d.Candidate.Units
+	if l.Bucket() {
+		c.fail(at, "the state of a %s cannot be evaluated at another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
+	} else if problem := tooManyStamps(&tried); problem != "" {
+		c.fail(at, "%s", problem)
+	}
+	return Candidate(*d.Candidate)
+}
+
+// refuseMisplaced reports fields that mean nothing to the limit's algorithm.
+// To ignore them would leave a person with another limit than was written.
+func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algorithm) {
+	for _, f := range []struct {
+		name   string
+		stated bool
+		reason string
+	}{
+		{"granularity", d.Granularity != "", whyNoGranularity(a)},
+		{"burst", d.Burst != 0, whyNoBurst(a)},
+		{"queue", d.Queue != 0, whyNoQueue(a)},
+		{"timezone", d.Timezone != "", whyNoCalendar(a, "timezone")},
+		{"anchor", d.Anchor != nil, whyNoCalendar(a, "anchor")},
+	} {
+		if f.stated && f.reason != "" {
+			c.fail(path+"."+f.name, "%s", f.reason)
+		}
+	}
+}
+
+func whyNoGranularity(a limit.Algorithm) string {
+	has := ""
+	switch a {
+	case limit.SlidingWindow:
+		return ""
+	case limit.FixedWindow:
+		has = "is one slot as wide as its window"
+	case limit.SlidingWindowCounter:
+		has = "has two slots as wide as its window"
+	case limit.SlidingWindowLog:
+		has = "keeps the time of every request"
+	default:
+		has = "has no slots"
+	}
+	return fmt.Sprintf("a %s %s: remove granularity", a, has)
+}
+
+func whyNoBurst(a limit.Algorithm) string {
+	switch a {
+	case limit.TokenBucket:
+		return ""
+	case limit.LeakyBucket:
+		return fmt.Sprintf("a %s lets nothing out in a burst: write queue for what may wait, or algorithm: %s", a, limit.TokenBucket)
+	}
+	return fmt.Sprintf("a %s has no burst: remove it, or write algorithm: %s", a, limit.TokenBucket)
+}
+
+func whyNoQueue(a limit.Algorithm) string {
+	switch a {
+	case limit.LeakyBucket:
+		return ""
+	case limit.TokenBucket:
+		return fmt.Sprintf("a %s lets nothing wait: write burst for what it holds, or algorithm: %s", a, limit.LeakyBucket)
+	}
+	return fmt.Sprintf("a %s has no queue: remove it, or write algorithm: %s", a, limit.LeakyBucket)
+}
+
+func whyNoCalendar(a limit.Algorithm, field string) string {
+	if a == limit.FixedWindow {
+		return ""
+	}
+	return fmt.Sprintf("a %s does not follow the calendar: remove %s, or write algorithm: %s", a, field, limit.FixedWindow)
+}

@@ -1,0 +1,112 @@
+package rules
+
+import (
+	"maps"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// longestWhy bounds the reason of an override, in bytes: decisions and logs
+// carry it.
+const longestWhy = 500
+
+// override compiles one override. What it replaces decides whether it fits.
+func (c *compiler) override(path string, d *ruledoc.Override) *Override {
+	o := &Override{
+		Deny: d.Deny, Unlimited: d.Unlimited, Plan: d.Plan, Capacity: maps.Clone(map[string]int64(d.Capacity)), Until: d.Until, Why: d.Why,
+	}
+	var says []string
+	for _, f := range []struct {
+		name   string
+		stated bool
+	}{
+		{"capacity", d.Capacity != nil}, {"limits", d.Limits != nil}, {"unlimited", d.Unlimited}, {"plan", d.Plan != ""}, {"deny", d.Deny},
+	} {
+		if f.stated {
+			says = append(says, f.name)
+		}
+	}
+	switch len(says) {
+	case 0:
+		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")
+	case 1:
+	default:
+		c.fail(path, "says %s, and an override says one thing: remove all but one", ruledoc.Enumerate(says, "and"))
+	}
+	for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
+		o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
+	}
+	if o.Limits != nil {
+		o.suffix = suffix(o.Limits)
+	}
+	if len(d.Why) > longestWhy {
+		c.fail(ruledoc.Join(path, "why"), "has %d bytes, and %d is the most: shorten it", len(d.Why), longestWhy)
+	}
+	return o
+}
+
+// overrides compiles what the document says of single keys.
+func (c *compiler) overrides() {
+	c.set.overrides = map[string]map[string]*Override{}
+	for _, name := range sortedKeys(c.doc.Overrides) {
+		path := ruledoc.Join("overrides", name)
+		c.set.overrides[name] = c.overridesOf(path, c.doc.Overrides[name], c.subject(path, name))
+	}
+}
+
+// subject returns what overrides of a name are about: nothing, if they cannot
+// be checked. A rule that does not say by which keys it has overrides has them
+// by its own keys, for as long as the document holds any.
+func (c *compiler) subject(path, name string) overridden {
+	r, ok := c.set.Rule(name)
+	if !ok {
+		about, problem := c.set.overridden(name)
+		if problem != "" {
+			c.failKey(path, "%s", problem)
+		}
+		return about
+	}
+	if c.ruleIsWrong(r) {
+		return overridden{}
+	}
+	if r.overridable == nil {
+		if c.doc.Rule(name).Overrides != nil {
+			c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
+			return overridden{}
+		}
+		r.overridable, r.documentOnly = &r.template, true
+		r.restrictOnly = c.restrictOnly(r)
+	}
+	return r.written()
+}
+
+// overridesOf compiles the overrides of one rule, by their keys as requests
+// make them, before those are hashed.
+func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Override, about overridden) map[string]*Override {
+	all := make(map[string]*Override, len(overrides))
+	written := make(map[string]string, len(overrides))
+	for _, text := range sortedKeys(overrides) {
+		at := ruledoc.Join(path, text)
+		d := overrides[text]
+		o := c.override(at, &d)
+		if about.keys == nil {
+			continue
+		}
+		if !c.wrong[at] {
+			for _, problem := range about.problems(o) {
+				c.fail(ruledoc.Join(at, problem.Path), "%s", problem.Reason)
+			}
+		}
+		key, err := about.read(text)
+		if err != nil {
+			c.failKey(at, "%s", err)
+			continue
+		}
+		if other, ok := written[key]; ok {
+			c.failKey(at, "%s is the key of %q too, written otherwise: remove one of them", key, other)
+			continue
+		}
+		all[key], written[key] = o, text
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// planName is wide enough for what billing systems call their plans.
+var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
+
+// plan compiles how the plan of a caller is found.
+func (c *compiler) plan(d *ruledoc.PlanSource) {
+	if d == nil {
+		return
+	}
+	p := &c.set.plan
+	if *d == (ruledoc.PlanSource{}) {
+		c.fail("plan", "is empty: write from: jwt.plan, or remove it")
+	}
+	if d.From != "" {
+		var problem string
+		if p.from, problem = parseTrusted(d.From); problem != "" {
+			c.fail("plan.from", "%s", problem)
+		}
+	}
+	if d.Overrides != "" {
+		p.overrides = c.planKey("plan.overrides", d.Overrides)
+		p.overrides.hash = c.hashed("plan", d.Hash)
+	} else if d.Hash {
+		c.fail("plan.hash", "is about the keys of overrides, and there are none: write overrides: \"user:{jwt.sub}\", or remove it")
+	}
+}
+
+// planKey compiles a template without sources of the client: an override of a
+// plan may loosen every rule.
+func (c *compiler) planKey(path, text string) *template {
+	t := c.template(path, text)
+	if len(t.client) > 0 {
+		c.fail(path, "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
+			ruledoc.Enumerate(t.client, "and"))
+	}
+	return &t
+}
+
+// plans compiles what plans make of rules.
+func (c *compiler) plans() {
+	c.set.plans = sortedKeys(c.doc.Plans)
+	for _, plan := range c.set.plans {
+		path := ruledoc.Join("plans", plan)
+		if !planName.MatchString(plan) {
+			c.failKey(path, "%q cannot be a plan: use 1 to 63 printable ASCII characters, no blank at either end", plan)
+		}
+		for _, name := range sortedKeys(c.doc.Plans[plan]) {
+			at := ruledoc.Join(path, name)
+			r, ok := c.set.Rule(name)
+			if !ok {
+				c.failKey(at, "%s", c.set.noRule(name))
+			} else if !c.ruleIsWrong(r) {
+				r.addPlan(plan, c.planned(at, c.doc.Plans[plan][name], r))
+			}
+		}
+	}
+}
+
+// ruleIsWrong reports whether there are problems in a rule: then what depends
+// on it is not checked.
+func (c *compiler) ruleIsWrong(r *Rule) bool {
+	return c.wrong[ruledoc.Index("rules", slices.Index(c.set.Rules, r))]
+}
+
+func (r *Rule) addPlan(name string, p *planned) {
+	if r.plans == nil {
+		r.plans = map[string]*planned{}
+	}
+	r.plans[name] = p
+}
+
+// planned compiles what a plan makes of a rule.
+func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
+	p := &planned{slices.Clone(r.Limits), d.Unlimited}
+	for _, name := range sortedKeys(d.Capacity) {
+		at := capacityPath(path, name)
+		if c.wrong[at] {
+			continue
+		}
+		i, l, problem := r.adjusted(name, d.Capacity[name])
+		if problem != "" {
+			c.fail(at, "%s", problem)
+			continue
+		}
+		p.limits[i] = l
+	}
+	return p
+}
+
+// capacityPath returns the path of a capacity; the name "" is a rule's only
+// limit, whose capacity stands alone.
+func capacityPath(path, limit string) string {
+	if limit == "" {
+		return path
+	}
+	return ruledoc.Join(path, limit)
+}
+
+func (s *Set) noRule(name string) (problem string) {
+	var known []string
+	for _, r := range s.Rules {
+		if r.Name != "" { // a rule without a name is a problem of its own
+			known = append(known, r.Name)
+		}
+	}
+	meant := ruledoc.Closest(name, known)
+	switch {
+	case len(known) == 0:
+		return fmt.Sprintf("there is no rule %q, nor any other", name)
+	case meant != "":
+		return fmt.Sprintf("there is no rule %q: did you mean %s?", name, meant)
+	}
+	return fmt.Sprintf("there is no rule %q: the rules are %s", name, list(known))
+}
+
+// adjusted returns a limit of the rule with another capacity, and what a
+// bucket holds with it if that follows the capacity. The problem says why there
+// can be no such limit, and what to write instead.
+func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, problem string) {
+	if i = limitNamed(r.Limits, name); i < 0 {
+		return i, l, r.noLimit(r.Limits, name)
+	}
+	l = withCapacity(r.Limits[i], units)
+	for _, check := range []func(*limit.Limit) string{tooManyStamps, tooFast, tooSlow} {
+		if problem = check(&l); problem != "" {
+			return i, l, problem
+		}
+	}
+	return i, l, r.Costs[i].tooHigh(&l)
+}
+
+// noLimit says what to write for a limit that is not among those of the rule,
+// or of one of its overrides.
+func (r *Rule) noLimit(limits []limit.Limit, name string) (problem string) {
+	var known []string
+	for i := range limits {
+		known = append(known, limits[i].Name)
+	}
+	switch {
+	case name == "":
+		return fmt.Sprintf("rule %s has several limits: write a capacity for each by name, such as {%s: %d}", r.Name, known[0], limits[0].Capacity)
+	case len(known) == 1 && known[0] == "":
+		return fmt.Sprintf("rule %s has one limit, without a name: write the capacity alone", r.Name)
+	}
+	return fmt.Sprintf("rule %s has no limit %q: %s", r.Name, name, ruledoc.Suggest(name, known, "there are", "and"))
+}

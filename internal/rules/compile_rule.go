@@ -1,0 +1,254 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+var (
+	ruleName  = ruledoc.Pattern(ruledoc.Rule{}, "name")
+	limitName = ruledoc.Pattern(ruledoc.Limit{}, "name")
+)
+
+const (
+	longestRuleName  = 63
+	longestLimitName = 31
+)
+
+// reserved are names that mean something else where names of rules are read.
+var reserved = map[string]string{
+	"deny":        "the deny list in responses",
+	"unmatched":   "requests that no rule matches in responses",
+	"undisclosed": "rules that responses do not name",
+	PlanOverrides: "the plans of callers among overrides",
+}
+
+func (c *compiler) rules() {
+	taken := map[string]string{}
+	for i := range c.doc.Rules {
+		c.set.Rules = append(c.set.Rules, c.rule(ruledoc.Index("rules", i), &c.doc.Rules[i], taken))
+	}
+	c.checkCounters()
+}
+
+func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
+	r := &Rule{
+		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
+	}
+	if c.name(path+".name", d.Name, longestRuleName, taken); c.wrong[path+".name"] {
+		r.Name = "" // which no message suggests
+	}
+	if meaning, ok := reserved[d.Name]; ok {
+		c.fail(path+".name", "%q stands for %s: write another name", d.Name, meaning)
+	}
+	if d.When != nil {
+		r.when = c.selector(path+".when", d.When, "is empty: remove it to match every request")
+	}
+	if d.Unless != nil {
+		unless := c.selector(path+".unless", d.Unless, "is empty and would leave out every request: write which ones")
+		r.unless = &unless
+	}
+	c.keys(path, d, r)
+	if d.Counter != "" {
+		c.name(path+".counter", d.Counter, longestRuleName, map[string]string{})
+		r.prefix = d.Counter + "|"
+	}
+	c.ruleLimits(path, d, r)
+	r.refunds = c.statuses(path+".refund_on", d.RefundOn)
+	if r.Mode == Shadow && r.Atomic {
+		c.fail(path+".atomic", "a rule in shadow is evaluated alone, after all others have allowed: remove atomic, or write mode: enforce")
+	}
+	return r
+}
+
+// keys compiles by what the rule counts and by which keys overrides are found.
+func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
+	r.template = c.template(path+".key", d.Key)
+	r.template.hash = c.hashed(path, d.Hash)
+	switch o := d.Overrides; {
+	case o == nil:
+	case o.Template != "":
+		t := c.template(path+".overrides", o.Template)
+		t.hash = r.template.hash
+		r.overridable = &t
+	case o.OwnKey:
+		r.overridable = &r.template
+	}
+	for i, text := range d.Trusted {
+		p, problem := parseBare(text)
+		switch {
+		case problem != "":
+		case !p.source.isClient():
+			problem = text + " is trusted as it is: remove it"
+		case !r.template.has(p) && !r.overridable.has(p):
+			problem = p.spell() + " is no part of the key, " + r.Key + ": remove it"
+		}
+		if problem != "" {
+			c.fail(ruledoc.Index(path+".trusted", i), "%s", problem)
+			continue
+		}
+		c.trusted[r] = append(c.trusted[r], p)
+	}
+	r.restrictOnly = c.restrictOnly(r)
+}
+
+// restrictOnly reports whether overrides can only restrict the rule: the
+// client fills in their keys, and the rule does not say that the backend
+// verifies what it writes there.
+func (c *compiler) restrictOnly(r *Rule) bool {
+	return r.overridable != nil && slices.ContainsFunc(r.overridable.parts, func(p part) bool {
+		return p.source.isClient() && !slices.Contains(c.trusted[r], p)
+	})
+}
+
+// template compiles a key template; Check reports one that is missing.
+func (c *compiler) template(path, text string) template {
+	if text == "" {
+		return template{}
+	}
+	t, problems := parseTemplate(text)
+	for _, p := range problems {
+		c.fail(path, "%s", p)
+	}
+	return t
+}
+
+// ruleLimits compiles the limits and their costs, in the order of their names.
+func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
+	in := limitContext{costPath: path + ".cost"}
+	if d.Cost != nil {
+		if cost, ok := c.cost(in.costPath, d.Cost); ok {
+			r.cost = cost
+			in.cost = &cost
+		}
+	}
+	charges := c.limits(path+".limits", d.Limits, in)
+	for i, charge := range charges {
+		r.Limits, r.Costs = append(r.Limits, charge.limit), append(r.Costs, charge.cost)
+		if charge.anchored.source != literal && charge.limit.Calendar != nil {
+			r.anchors = append(r.anchors, anchor{i, charge.anchored, charge.limit.Calendar.Anchor})
+		}
+		if charge.candidate != (Candidate{}) && r.Candidates == nil {
+			r.Candidates = make([]Candidate, len(charges))
+		}
+		if r.Candidates != nil {
+			r.Candidates[i] = charge.candidate
+		}
+		if l := &r.Limits[i]; d.RefundOn != nil && !l.Correctable() {
+			c.fail(path+".refund_on", "%s is a %s, which cannot refund: remove refund_on, or write algorithm: %s there",
+				charge.path, l.Algorithm, limit.SlidingWindow)
+		}
+	}
+}
+
+var (
+	statusClass = regexp.MustCompile(`^[1-5]xx$`)
+	statusCode  = regexp.MustCompile(`^[0-9]{1,9}$`)
+)
+
+func (c *compiler) statuses(path string, texts []string) (all []statuses) {
+	for i, text := range texts {
+		code, _ := strconv.Atoi(text)
+		switch {
+		case statusClass.MatchString(text):
+			class, _ := strconv.Atoi(text[:1])
+			all = append(all, statuses{100 * class, 100*class + 99})
+		case !statusCode.MatchString(text):
+			c.fail(ruledoc.Index(path, i), "%q is no status: write a number such as 404, or a class such as 5xx", text)
+		case code < 100 || code > 599:
+			c.fail(ruledoc.Index(path, i), "%s is out of range: write a number from 100 to 599", text)
+		default:
+			all = append(all, statuses{code, code})
+		}
+	}
+	return all
+}
+
+// checkCounters checks which rules share counters: only those that say so. A
+// rule in shadow must not share with one that is in force, because what it
+// takes would be missing there.
+func (c *compiler) checkCounters() {
+	sharing := map[string][]*Rule{} // by the name of the counter, the rules that state it
+	byName := map[string]int{}
+	for i, r := range c.set.Rules {
+		byName[r.Name] = i
+		if c.doc.Rules[i].Counter != "" && !c.wrong[ruledoc.Index("rules", i)] {
+			sharing[r.prefix] = append(sharing[r.prefix], r)
+		}
+	}
+	for i, r := range c.set.Rules {
+		name := c.doc.Rules[i].Counter
+		if name == "" || c.wrong[ruledoc.Index("rules", i)] {
+			continue
+		}
+		path := ruledoc.Index("rules", i) + ".counter"
+		if owner, ok := byName[name]; ok && c.doc.Rules[owner].Counter != name {
+			c.fail(path, "%q is the name of rules[%d], which does not share its counters: write counter: %[1]s there too, or another name", name, owner)
+		}
+		c.checkSharing(path, r, sharing[r.prefix])
+	}
+}
+
+// checkSharing reports the first rule before this one that cannot share its
+// counters.
+func (c *compiler) checkSharing(path string, r *Rule, sharing []*Rule) {
+	for _, other := range sharing {
+		if other == r {
+			return
+		}
+		if r.Mode == Off || other.Mode == Off {
+			continue
+		}
+		if problem := c.whyNotShare(r, other); problem != "" {
+			c.fail(path, "rule %s has this counter too, and %s", other.Name, problem)
+			return
+		}
+	}
+}
+
+func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
+	switch {
+	case r.Atomic && other.Atomic:
+		return "two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"
+	case r.Hashed() != other.Hashed():
+		return "only one of the two hashes its keys, so they would share nothing: write hash: true in both"
+	case r.Mode != other.Mode:
+		return "what the one in shadow takes would be missing in the other: write another counter while it is in shadow"
+	}
+	if p, of := c.clientPartOfOne(r, other); of != nil {
+		return "{" + p.spell() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
+			"count by the same sources in both, or write another counter"
+	}
+	return ""
+}
+
+// clientPartOfOne returns a source that the client fills in for one of two
+// rules and not for the other. A client that sends the right text there would
+// take from the counters of the other rule's callers.
+func (c *compiler) clientPartOfOne(a, b *Rule) (p part, of *Rule) {
+	for _, pair := range [][2]*Rule{{a, b}, {b, a}} {
+		others := c.clientParts(pair[1])
+		for _, p := range c.clientParts(pair[0]) {
+			if !slices.Contains(others, p) {
+				return p, pair[0]
+			}
+		}
+	}
+	return part{}, nil
+}
+
+// clientParts are the sources of a rule's key that the client fills in and
+// that the rule does not trust.
+func (c *compiler) clientParts(r *Rule) (parts []part) {
+	for _, p := range r.template.parts {
+		if p.source.isClient() && !slices.Contains(c.trusted[r], p) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}

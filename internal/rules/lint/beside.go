@@ -1,0 +1,90 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// checkBeside warns about what other rules for the same requests do to rule i.
+// If there are more patterns than are compared, it says so instead: a warning
+// would be a guess.
+func (c *checker) checkBeside(i int) {
+	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
+	before := len(c.warnings)
+	if kept := keeps(r); kept != "" && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
+		if denier := c.deniesAfter(i); denier != nil {
+			c.warn(path+".limits", "a %s does not refund a request that rule %s denies afterwards: "+
+				"put this rule below it, or write atomic: true in both", kept, denier.Name)
+		}
+	}
+	if r.Atomic && !c.hasPartner(i) {
+		c.warn(path+".atomic", "has no effect: no other rule for the same requests is atomic")
+	}
+	if c.near.spent() {
+		c.warnings = c.warnings[:before]
+		c.warn(path+".key", "there are more routes and paths than are compared: from this rule on, warnings "+
+			"about rules that cover the same requests are left out")
+	}
+}
+
+// keeps returns the name of an algorithm that takes units from the rule's
+// limits and cannot refund them; "" for none.
+func keeps(r *rules.Rule) string {
+	for i := range r.Limits {
+		if _, most := r.Costs[i].Bounds(); most > 0 && !r.Limits[i].Correctable() {
+			return r.Limits[i].Algorithm.String()
+		}
+	}
+	return ""
+}
+
+// denies reports whether the rule may deny a request.
+func denies(r *rules.Rule) bool {
+	return r.Mode == rules.Enforce && slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { _, most := c.Bounds(); return most > 0 })
+}
+
+// deniesAfter returns a rule that may deny a request once rule i has charged it.
+func (c *checker) deniesAfter(i int) *rules.Rule {
+	r := c.set.Rules[i]
+	for j := c.turn(i); j < len(c.set.Rules); j++ {
+		other := c.set.Rules[j]
+		if j != i && !(r.Atomic && other.Atomic) && denies(other) && c.overlap(i, j) {
+			return other
+		}
+	}
+	return nil
+}
+
+// turn returns the index of the rule at whose turn rule i is charged: an
+// atomic rule is charged with the first of its group.
+func (c *checker) turn(i int) int {
+	if c.set.Rules[i].Atomic {
+		for j := range c.set.Rules[:i] {
+			if c.isPartner(i, j) {
+				return j
+			}
+		}
+	}
+	return i
+}
+
+// hasPartner reports whether another atomic rule may be charged together with
+// rule i.
+func (c *checker) hasPartner(i int) bool {
+	for j := range c.set.Rules {
+		if j != i && c.isPartner(i, j) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) isPartner(i, j int) bool {
+	other := c.set.Rules[j]
+	return other.Atomic && other.Mode == rules.Enforce && c.overlap(i, j)
+}
+
+// overlap reports whether two rules may cover the same request.
+func (c *checker) overlap(i, j int) bool { return c.near.requests(&c.covers[i], &c.covers[j]) }

@@ -1,0 +1,151 @@
+// Package lint finds what a good rules document probably means otherwise, such
+// as a rule that clients can evade.
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// Check returns warnings about a document, with paths into it. s is the Set
+// that was compiled from it. Rules that are off draw no warnings.
+func Check(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
+	c := &checker{author: d, doc: s.Document(), set: s}
+	for i := range c.doc.Rules {
+		c.covers = append(c.covers, requestsOf(c.doc.Rules[i].When))
+	}
+	for i, r := range s.Rules {
+		if r.Mode == rules.Off {
+			continue
+		}
+		c.checkAlone(i)
+		if !c.near.spent() {
+			c.checkBeside(i)
+		}
+	}
+	return c.warnings
+}
+
+type checker struct {
+	author   *ruledoc.Document // for paths
+	doc      *ruledoc.Document // normalized: its rules and limits are in the order of the set's
+	set      *rules.Set
+	covers   []requests // of each rule
+	near     overlap
+	warnings []ruledoc.Problem
+}
+
+func (c *checker) warn(path, format string, args ...any) {
+	c.warnings = append(c.warnings, ruledoc.Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// checkAlone warns about rule i by itself, its backstop and its counter.
+func (c *checker) checkAlone(i int) {
+	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
+	if client := r.ClientSources(); len(client) > 0 && !c.hasBackstop(i) {
+		c.warn(path+".key", "the client can make up a new value of %s for every request and is then never limited: "+
+			"add a rule with a key such as \"ip:{ip}\" for the same requests", ruledoc.Enumerate(client, "and"))
+	}
+	warned := map[string]bool{} // once about a cost that several limits share
+	for j := range r.Limits {
+		at, costAt := c.paths(i, j)
+		c.checkQueue(at+".queue", &r.Limits[j], &r.Costs[j])
+		c.checkCost(costAt, &r.Limits[j], &r.Costs[j], warned[costAt])
+		warned[costAt] = true
+	}
+	if other := c.sharesNothing(i); other != nil {
+		c.warn(path+".counter", "rule %s has this counter too, but its limits differ in name, algorithm, window or slots, "+
+			"so the two share nothing: write the same limits in both, whatever their capacities", other.Name)
+	}
+}
+
+// paths returns the path of limit j of rule i in the author's document, and
+// the path of its cost.
+func (c *checker) paths(i, j int) (path, cost string) {
+	r := &c.author.Rules[i]
+	k := slices.IndexFunc(r.Limits, func(l ruledoc.Limit) bool { return l.Name == c.set.Rules[i].Limits[j].Name })
+	path = ruledoc.Index(ruledoc.Index("rules", i)+".limits", k)
+	if r.Limits[k].Cost == nil && r.Cost != nil {
+		return path, ruledoc.Index("rules", i) + ".cost"
+	}
+	return path, path + ".cost"
+}
+
+// checkQueue warns about a queue that takes longer to drain than the local
+// gateway holds a request.
+func (c *checker) checkQueue(path string, l *limit.Limit, cost *rules.Cost) {
+	_, units := cost.Bounds()
+	if l.Algorithm != limit.LeakyBucket || units == 0 {
+		return
+	}
+	most := max(min(units, l.Burst), int64(rules.LongestHold/l.Interval()))
+	if l.Burst > most {
+		c.warn(path, "the queue takes %s to drain, and the local gateway holds a request for %s at most: write queue: %d",
+			ruledoc.FormatDuration(l.Drain().Round(time.Millisecond)), ruledoc.FormatDuration(rules.LongestHold), most)
+	}
+}
+
+// checkCost warns about a cost that requests state: clients may understate it,
+// and the limit may never allow a request without it.
+func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warned bool) {
+	source, least, most, stated := cost.Stated()
+	if !stated {
+		return
+	}
+	if cost.ClientStated() && !cost.Settle && !warned {
+		c.warn(path, "the client sets %s, so the least a client can pay is min, %d: "+
+			"write settle: true and have the backend report the true cost", source, least)
+	}
+	if !cost.Clamp && most > l.Most() {
+		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+
+			"lower max, or write over: clamp in the limit", most, rules.Holder(l.Algorithm), l.Most())
+	}
+}
+
+// sharesNothing returns a rule above rule i that names the same counter but
+// counts in another way; nil for none.
+func (c *checker) sharesNothing(i int) *rules.Rule {
+	counter := func(i int) string { return cmp.Or(c.doc.Rules[i].Counter, c.doc.Rules[i].Name) }
+	item := func(r *rules.Rule) string {
+		terms := r.Terms(&rules.Request{}, "", nil, time.Time{})
+		return r.Item("", &terms)
+	}
+	for j, other := range c.set.Rules[:i] {
+		if counter(i) == counter(j) && item(other) != item(c.set.Rules[i]) && other.Mode != rules.Off {
+			return other
+		}
+	}
+	return nil
+}
+
+// hasBackstop reports whether another rule limits the requests of rule i by
+// what the client cannot make up. Only a rule for every request is sure to, or
+// one that selects requests in the same words.
+func (c *checker) hasBackstop(i int) bool {
+	for j, other := range c.set.Rules {
+		if len(other.ClientSources()) == 0 && other.Mode == rules.Enforce && alwaysCounts(other) && coversAllOf(&c.doc.Rules[j], &c.doc.Rules[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func coversAllOf(r, other *ruledoc.Rule) bool {
+	if r.Unless != nil && !reflect.DeepEqual(r.Unless, other.Unless) {
+		return false
+	}
+	return r.When == nil || reflect.DeepEqual(r.When, other.When)
+}
+
+// alwaysCounts reports whether every request takes something from the rule's
+// limits.
+func alwaysCounts(r *rules.Rule) bool {
+	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { least, _ := c.Bounds(); return least > 0 })
+}

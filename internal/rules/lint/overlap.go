@@ -1,0 +1,169 @@
+package lint
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// maxComparisons bounds the time that warnings take: patterns and networks are
+// compared in pairs, and there may be many.
+const maxComparisons = 1 << 20
+
+const anyDepth = "**"
+
+// requests is a selector ready to be compared.
+type requests struct {
+	methods, callers []string
+	match            map[string]ruledoc.Words
+	cidrs            []netip.Prefix
+	routes, paths    []segments
+}
+
+// segments are those of a pattern of paths.
+type segments []string
+
+func requestsOf(s *ruledoc.Selector) (r requests) {
+	if s == nil {
+		return r
+	}
+	r = requests{methods: s.Methods, callers: s.Caller, match: s.Match, routes: split(s.Route), paths: split(s.Path)}
+	for _, text := range s.CIDRs {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			r.cidrs = append(r.cidrs, network)
+		}
+	}
+	return r
+}
+
+func split(patterns []string) (all []segments) {
+	for _, p := range patterns {
+		if p == "/" {
+			all = append(all, nil)
+		} else {
+			all = append(all, strings.Split(strings.TrimPrefix(p, "/"), "/"))
+		}
+	}
+	return all
+}
+
+// overlap tells which selectors may match the same request. It errs towards
+// may, in parts of patterns that it does not look at. Once it is spent its
+// answers mean nothing.
+type overlap struct{ comparisons int }
+
+// spent reports whether more comparisons were needed than are made.
+func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
+
+func (o *overlap) requests(a, b *requests) bool {
+	return overlapWords(a.callers, b.callers) && overlapWords(a.methods, b.methods) && overlapMatch(a.match, b.match) &&
+		o.networks(a.cidrs, b.cidrs) && o.patterns(a.routes, b.routes) && o.patterns(a.paths, b.paths)
+}
+
+func overlapWords(a, b []string) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
+}
+
+// overlapMatch looks at sources that have one value alone: a claim may be a
+// list that holds the words of both.
+func overlapMatch(a, b map[string]ruledoc.Words) bool {
+	for source, words := range a {
+		if other, ok := b[source]; ok && !strings.HasPrefix(source, "jwt.") && !overlapWords(words, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *overlap) networks(a, b []netip.Prefix) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	for i := range a {
+		for j := range b {
+			if o.comparisons++; o.spent() || a[i].Overlaps(b[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (o *overlap) patterns(a, b []segments) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	for i := range a {
+		for j := range b {
+			if o.comparisons++; o.spent() || overlapSegments(a[i], b[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlapSegments looks at the segments before the first ** of either pattern
+// and after the last: those have their place.
+func overlapSegments(a, b segments) bool {
+	for len(a) > 0 && len(b) > 0 && a[0] != anyDepth && b[0] != anyDepth {
+		if !overlapStars(a[0], b[0]) {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] != anyDepth && b[len(b)-1] != anyDepth {
+		if !overlapStars(a[len(a)-1], b[len(b)-1]) {
+			return false
+		}
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	switch {
+	case len(a) == 0:
+		return isDeep(b)
+	case len(b) == 0:
+		return isDeep(a)
+	}
+	return true // a ** is left, which may match all between
+}
+
+// isDeep reports whether the segments can match no segment at all.
+func isDeep(s segments) bool {
+	return !slices.ContainsFunc(s, func(segment string) bool { return segment != anyDepth })
+}
+
+// overlapStars looks at the text of two segments before their first star and
+// after their last.
+func overlapStars(a, b string) bool {
+	aHead, aTail, aStars := ends(a)
+	bHead, bTail, bStars := ends(b)
+	if !isASCII(a) || !isASCII(b) {
+		return true // the cases of a letter may differ in length
+	}
+	if !aStars && !bStars {
+		return strings.EqualFold(a, b)
+	}
+	n, m := min(len(aHead), len(bHead)), min(len(aTail), len(bTail))
+	return strings.EqualFold(aHead[:n], bHead[:n]) && strings.EqualFold(aTail[len(aTail)-m:], bTail[len(bTail)-m:])
+}
+
+// ends returns the text of a segment before its first star and after its last:
+// all of it, if there is none.
+func ends(s string) (head, tail string, stars bool) {
+	i := strings.IndexByte(s, '*')
+	if i < 0 {
+		return s, s, false
+	}
+	return s[:i], s[strings.LastIndexByte(s, '*')+1:], true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,174 @@
+package rules
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/yamlfile"
+)
+
+// read compiles a file. Every good document of these tests is also one that
+// the schema takes, and one that means the same when it is normalized.
+func read(t testing.TB, file, document string) (*Set, error) {
+	t.Helper()
+	s, d, err := compileText(file, []byte(document))
+	if err != nil {
+		return nil, err
+	}
+	if err := bySchema(t, document); err != nil {
+		t.Errorf("the schema refuses what Compile takes: %v\nof:\n%.2000s", err, document)
+	}
+	checkNormal(t, s, d, document)
+	return s, nil
+}
+
+func compileText(file string, text []byte) (*Set, *ruledoc.Document, error) {
+	d := &ruledoc.Document{}
+	positions, err := yamlfile.Decode(file, text, d)
+	if positions == nil {
+		return nil, nil, err
+	}
+	s, problems := Compile(d)
+	if errs := positions.Locate(problems); len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return s, d, nil
+}
+
+// checkNormal compiles a document in its canonical form and out of JSON.
+func checkNormal(t testing.TB, s *Set, d *ruledoc.Document, text string) {
+	t.Helper()
+	n := s.Document()
+	if diff := cmp.Diff(n, ruledoc.Normalize(n)); diff != "" {
+		t.Errorf("normalizing a normal document changes it (-before +after):\n%s\nof:\n%.2000s", diff, text)
+	}
+	encoded, err := ruledoc.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := ruledoc.Unmarshal(encoded)
+	if err != nil {
+		t.Fatalf("%v\nof:\n%s", err, encoded)
+	}
+	if diff := cmp.Diff(n, decoded); diff != "" {
+		t.Errorf("JSON changes the document (-before +after):\n%s\nof:\n%.2000s", diff, text)
+	}
+	again, problems := Compile(decoded)
+	if len(problems) > 0 {
+		t.Fatalf("the normal form is not valid: %v\n%s\nof:\n%.2000s", problems, encoded, text)
+	}
+	if diff := cmp.Diff(n, again.Document()); diff != "" {
+		t.Errorf("the normal form has another normal form (-before +after):\n%s", diff)
+	}
+	for i, r := range s.Rules {
+		if diff := cmp.Diff(behaviour(r), behaviour(again.Rules[i]), inside, sameLimits); diff != "" {
+			t.Errorf("rule %s changes when it is normalized (-before +after):\n%s\nof:\n%.2000s", r.Name, diff, text)
+		}
+	}
+	if !reflect.DeepEqual(s.address, again.address) || s.Unmatched != again.Unmatched || s.Instances != again.Instances || !reflect.DeepEqual(s.plans, again.plans) {
+		t.Errorf("the set changes when it is normalized:\n%.2000s", text)
+	}
+	if diff := cmp.Diff(s.namedOverrides(), again.namedOverrides(), inside, sameLimits); diff != "" && len(s.overrides)+len(again.overrides) > 0 {
+		t.Errorf("overrides change when they are normalized (-before +after):\n%s", diff)
+	}
+}
+
+// behaviour returns the rule without what is worded otherwise in the normal
+// form: lists in another order, and header names in another letter case.
+func behaviour(r *Rule) Rule {
+	b := *r
+	b.Key, b.when, b.unless, b.refunds, b.overridable = "", selector{}, nil, nil, nil
+	b.template.client = nil
+	b.Limits = slices.Clone(r.Limits)
+	for i := range b.Limits {
+		if c := b.Limits[i].Calendar; c != nil {
+			first := *c
+			first.Anchor = max(1, c.Anchor) // unless it says otherwise
+			b.Limits[i].Calendar = &first
+		}
+	}
+	if len(b.Candidates) == 0 {
+		b.Candidates = nil
+	}
+	if r.overridable == nil {
+		b.cost = Cost{} // no limit needs it
+	}
+	return b
+}
+
+// namedOverrides are the document's overrides with the name of a rule's only
+// limit, which a document may leave out.
+func (s *Set) namedOverrides() map[string]map[string]Override {
+	named := map[string]map[string]Override{}
+	for rule, overrides := range s.overrides {
+		for key, o := range overrides {
+			if named[rule] == nil {
+				named[rule] = map[string]Override{}
+			}
+			n := *o
+			if r, ok := s.Rule(rule); ok && len(o.Capacity) == 1 && len(r.Limits) == 1 {
+				for _, units := range o.Capacity {
+					n.Capacity = map[string]int64{r.Limits[0].Name: units}
+				}
+			}
+			named[rule][key] = n
+		}
+	}
+	return named
+}
+
+var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	text, err := os.ReadFile("../../docs/rules.schema.json")
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("rules.schema.json", document); err != nil {
+		return nil, err
+	}
+	return c.Compile("rules.schema.json")
+})
+
+// bySchema returns what the schema has against a document of plain YAML.
+func bySchema(t testing.TB, document string) error {
+	t.Helper()
+	s, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root any
+	if _, err := yamlfile.Decode("f", []byte(document), &root); err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(root)
+}
+
+// parseOverride compiles an override out of YAML.
+func parseOverride(place string, document []byte) (*Override, error) {
+	d := &ruledoc.Override{}
+	positions, err := yamlfile.Decode(place, document, d)
+	if positions == nil {
+		return nil, err
+	}
+	o, problems := CompileOverride(d)
+	if errs := positions.Locate(problems); len(errs) > 0 {
+		return nil, errs
+	}
+	return o, nil
+}
+
+// changes is ruledoc.Diff of the documents of two sets.
+func changes(a, b *Set) []ruledoc.Change { return ruledoc.Diff(a.Document(), b.Document()) }

@@ -1,0 +1,285 @@
+// Package yamlfile decodes files of plain YAML, which includes JSON, into tagged
+// structs. It reports everything at once that does not fit the types, and where
+// it stands, and keeps the place of every value for checks that follow.
+//
+// Plain YAML is one document of maps, lists and values. Anchors, aliases, tags
+// and merge keys are refused: every value then stands where it is used, where a
+// person can read it and an error can name its place. The bounds on size and
+// nesting in text.go and structure.go keep the worst file to seconds.
+package yamlfile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Decode decodes text into what into points to: a struct, or a map with text for
+// keys, a slice, a text, a boolean, a signed integer, a time.Time, a Union, an
+// any, or a pointer to one of these. Tags describes the struct tags that it
+// heeds. It checks forms and ranges alone; what values mean, and whether required
+// fields are there, is for the caller to check, with Locate to report it.
+//
+// The error is of type Errors. If it is not nil, into still holds all that could
+// be decoded: a misspelled field counts as the one that was probably meant, and
+// of two fields with the same name the first counts. The positions are nil only
+// if text is not plain YAML. File is the name of the text in errors.
+func Decode(file string, text []byte, into any) (*Positions, error) {
+	target := reflect.ValueOf(into).Elem()
+	root, errs := parse(text)
+	if len(errs) > 0 {
+		return nil, errs.in(file)
+	}
+	p := &Positions{file: file, places: map[string]places{}, undecoded: map[string]bool{}, incomplete: map[string]bool{}}
+	if root == nil {
+		p.errors = Errors{{Line: 1, Column: 1, Reason: "the document is empty: " + toWrite(target.Type())}}
+		return nil, p.errors.in(file)
+	}
+	d := &decoder{p}
+	n := newNode(root, "", "")
+	p.places[""] = places{placeOf(n.at), placeOf(n.at)}
+	d.value(n, target, ruledoc.NoTags)
+	if len(p.errors) > 0 {
+		return p, p.errors.in(file)
+	}
+	return p, nil
+}
+
+// toWrite says what to write into an empty document.
+func toWrite(t reflect.Type) string {
+	if t.Kind() == reflect.Struct {
+		for _, f := range ruledoc.Fields(t) {
+			if f.Tags.Need != "" {
+				return f.Tags.Need
+			}
+		}
+		return "write fields such as " + someField(t)
+	}
+	return "there is nothing to read"
+}
+
+// someField names the first field of a struct, as messages have it.
+func someField(t reflect.Type) string {
+	for _, f := range ruledoc.Fields(t) {
+		return strconv.Quote(f.Name + ":")
+	}
+	return `"name:"`
+}
+
+// decoder decodes the tree of a document and collects everything that is wrong.
+type decoder struct{ *Positions }
+
+// node is a node of the document with its path and place.
+type node struct {
+	ast.Node
+	path  string
+	owner string // the path of the map that it is a field of
+	at    *token.Token
+}
+
+// newNode finds where a person would say that a value begins: the library gives
+// a map the place of its first colon.
+func newNode(n ast.Node, path, owner string) node {
+	at := n.GetToken()
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		at = m.Values[0].Key.GetToken()
+	}
+	return node{n, path, owner, at}
+}
+
+// fail reports an error in a value that is decoded all the same.
+func (d *decoder) fail(n node, format string, args ...any) {
+	place := placeOf(n.at)
+	d.errors = append(d.errors, &Error{Line: place.Line, Column: place.Column, Path: n.path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// refuse reports an error that keeps a value from being decoded.
+func (d *decoder) refuse(n node, format string, args ...any) {
+	d.fail(n, format, args...)
+	d.undecoded[n.path] = true
+	if n.path != n.owner {
+		d.incomplete[n.owner] = true
+	}
+}
+
+// is says what the node is, for messages.
+func (n node) is() string {
+	switch n.Node.(type) {
+	case *ast.MappingNode:
+		return "a map"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.NullNode:
+		return "empty"
+	}
+	return "text"
+}
+
+// value decodes a node into a Go value of any type.
+func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
+	if n.Type() == ast.NullType && tags.Null {
+		return
+	}
+	if into.Kind() == reflect.Pointer {
+		into.Set(reflect.New(into.Type().Elem()))
+		d.value(n, into.Elem(), tags)
+		return
+	}
+	if forms, ok := ruledoc.FormsOf(into.Type()); ok {
+		d.union(n, into, forms, tags)
+		return
+	}
+	switch into.Kind() {
+	case reflect.Struct:
+		if into.Type() == reflect.TypeFor[time.Time]() {
+			into.Set(reflect.ValueOf(d.time(n, tags)))
+			return
+		}
+		d.object(n, into)
+	case reflect.Map:
+		d.entries(n, into, tags)
+	case reflect.Slice:
+		d.list(n, into, tags)
+	case reflect.String:
+		into.SetString(d.text(n, tags))
+	case reflect.Bool:
+		into.SetBool(d.boolean(n, tags))
+	case reflect.Interface:
+		if v := d.free(n); v != nil {
+			into.Set(reflect.ValueOf(v))
+		}
+	default:
+		into.SetInt(d.integer(n, into.Type().Bits(), tags))
+	}
+}
+
+// entry is a name in a map, and the value that it has.
+type entry struct {
+	name string
+	key  node
+	node
+}
+
+// pairs returns the entries of a map, and reports names that stand there twice.
+func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
+	entries := make([]entry, 0, len(m.Values))
+	lines := make(map[string]int, len(m.Values))
+	for _, pair := range m.Values {
+		at := pair.Key.GetToken()
+		path := join(n.path, at.Value)
+		key := node{pair.Key, path, n.path, at}
+		if len(at.Value) > maxName {
+			key.path = n.path
+			d.fail(key, "a name in it has %d bytes, and %d is the most: shorten it", len(at.Value), maxName)
+			continue
+		}
+		if line, ok := lines[at.Value]; ok {
+			d.fail(key, "is there twice, first in line %d: remove one of them", line)
+			continue
+		}
+		lines[at.Value] = at.Position.Line
+		e := entry{at.Value, key, newNode(pair.Value, path, n.path)}
+		d.places[path] = places{placeOf(at), placeOf(e.at)}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+// object decodes a map into a struct, and returns the fields that it has.
+func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
+	fields := ruledoc.Fields(into.Type())
+	m, ok := n.Node.(*ast.MappingNode)
+	if !ok {
+		d.refuse(n, "must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
+		return nil
+	}
+	found = d.byName(n, m, fields)
+	for _, f := range fields {
+		if e, ok := found[f.Name]; ok {
+			d.value(e.node, into.FieldByIndex(f.Index), f.Tags)
+		}
+	}
+	return found
+}
+
+// byName finds the fields of a map by name. A misspelled one counts as the one
+// that was probably meant, so that errors inside it are reported too.
+func (d *decoder) byName(n node, m *ast.MappingNode, fields []ruledoc.Field) map[string]entry {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	found := make(map[string]entry, len(m.Values))
+	var unknown []entry
+	for _, e := range d.pairs(n, m) {
+		if slices.Contains(names, e.name) {
+			found[e.name] = e
+		} else {
+			unknown = append(unknown, e)
+		}
+	}
+	for _, e := range unknown {
+		d.fail(e.key, "unknown field: %s", ruledoc.Suggest(e.name, names, "there are", "and"))
+		meant := ruledoc.Closest(e.name, names)
+		if _, stated := found[meant]; meant == "" || stated {
+			d.undecoded[e.path], d.incomplete[n.path] = true, true
+			continue
+		}
+		where := d.places[e.path]
+		e.path = join(n.path, meant)
+		d.places[e.path] = where
+		found[meant] = e
+	}
+	return found
+}
+
+// entries decodes a map whose names the document chooses.
+func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
+	t := into.Type()
+	into.Set(reflect.MakeMap(t))
+	m, ok := n.Node.(*ast.MappingNode)
+	switch {
+	case !ok:
+		d.refuse(n, "must be a map, such as %s, and is %s", tags.Example, n.is())
+		return
+	case len(m.Values) < tags.MinItems:
+		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
+	}
+	for _, e := range d.pairs(n, m) {
+		v := reflect.New(t.Elem()).Elem()
+		d.value(e.node, v, tags.Entry())
+		into.SetMapIndex(reflect.ValueOf(e.name).Convert(t.Key()), v)
+	}
+}
+
+func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
+	s, ok := n.Node.(*ast.SequenceNode)
+	switch {
+	case !ok:
+		d.refuse(n, "must be a list, such as %s, and is %s", tags.Example, n.is())
+		return
+	case len(s.Values) < tags.MinItems:
+		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(s.Values), len(s.Values)))
+	for i, v := range s.Values {
+		path := fmt.Sprintf("%s[%d]", n.path, i)
+		entry := newNode(v, path, path)
+		d.places[path] = places{placeOf(entry.at), placeOf(entry.at)}
+		d.value(entry, into.Index(i), tags.Entry())
+	}
+}

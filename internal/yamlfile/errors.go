@@ -1,0 +1,69 @@
+package yamlfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Error is one thing that is wrong in a file, and what to write instead.
+type Error struct {
+	File         string // as the caller named it
+	Line, Column int    // from 1; columns count characters
+	Path         string // such as "rules[1].limits[0].window"; empty for the document itself
+	Reason       string
+}
+
+// Error returns one line, "file:line:column: path: reason".
+func (e *Error) Error() string {
+	text := e.Reason
+	if e.Path != "" {
+		text = e.Path + ": " + e.Reason
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, strings.Map(visible, escapes.Replace(text)))
+}
+
+var escapes = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
+// visible keeps text that a message quotes from a file from breaking the line
+// or controlling a terminal.
+func visible(c rune) rune {
+	if unicode.IsControl(c) {
+		return unicode.ReplacementChar
+	}
+	return c
+}
+
+// Errors is everything that is wrong in a file, in the order of its text.
+type Errors []*Error
+
+// Error returns a line for each error.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, err := range e {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives errors.As each *Error.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, err := range e {
+		all[i] = err
+	}
+	return all
+}
+
+// in names the file and sorts the errors by place.
+func (e Errors) in(file string) Errors {
+	for _, err := range e {
+		err.File = file
+	}
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return e
+}

@@ -1,0 +1,65 @@
+package yamlfile
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// One document holds every mistake of form; the golden file has a message for
+// each, at its place. Mistakes of meaning in it are for package rules to find.
+func TestEveryErrorAtOnce(t *testing.T) {
+	text, err := os.ReadFile("testdata/bad.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d ruledoc.Document
+	_, err = Decode("bad.yaml", text, &d)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	got := err.Error() + "\n"
+	if *update {
+		if err := os.WriteFile("testdata/bad.golden", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/bad.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	traffic, err := filepath.Glob("../../examples/traffic/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files = append(files, traffic...); len(files) < 3 {
+		t.Fatalf("only %d examples", len(files))
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d ruledoc.Document
+		if _, err := Decode(file, text, &d); err != nil || len(d.Rules) == 0 {
+			t.Errorf("%d rules, %v", len(d.Rules), err)
+		}
+	}
+}

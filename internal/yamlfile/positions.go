@@ -1,0 +1,103 @@
+package yamlfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Place is where something stands in a file. Both count from 1; columns count
+// characters.
+type Place struct{ Line, Column int }
+
+func placeOf(tk *token.Token) Place { return Place{tk.Position.Line, tk.Position.Column} }
+
+// Positions know where the values of a decoded file stand.
+type Positions struct {
+	file   string
+	errors Errors
+	places map[string]places
+
+	// undecoded has the paths of values that were wrong, and so are missing or
+	// incomplete in the Go value.
+	undecoded map[string]bool
+	// incomplete has the paths of maps with an undecoded field.
+	incomplete map[string]bool
+}
+
+// places are those of a value and of the key before it; a value in a list has
+// none, and the value's place stands for it.
+type places struct{ key, value Place }
+
+// At returns the place of the value with this path, or of the nearest value
+// around it if the file does not state it.
+func (p *Positions) At(path string) Place {
+	return p.places[p.nearest(path)].value
+}
+
+// Locate returns the errors that Decode found, and the problems that were found
+// later in the decoded value, in the order of the text. It leaves out problems
+// that follow from an error of Decode: those of values that it could not
+// decode, and those of maps that lack one, for maps may seem empty without it.
+//
+// A problem whose path the file does not state has the place and the path of
+// the nearest value around it. A reason such as "is missing: write it" then
+// begins with the name of the field.
+func (p *Positions) Locate(problems []ruledoc.Problem) Errors {
+	all := slices.Clone(p.errors)
+	for _, problem := range problems {
+		if !p.follows(problem) {
+			all = append(all, p.locate(problem))
+		}
+	}
+	return all.in(p.file)
+}
+
+func (p *Positions) locate(problem ruledoc.Problem) *Error {
+	path, reason := p.nearest(problem.Path), problem.Reason
+	missing := strings.TrimPrefix(strings.TrimPrefix(problem.Path, path), ".")
+	if missing != "" && strings.HasPrefix(reason, "is missing") {
+		reason = missing + " " + reason
+	}
+	place := p.places[path].value
+	if problem.AtKey && missing == "" {
+		place = p.places[path].key
+	}
+	return &Error{Line: place.Line, Column: place.Column, Path: path, Reason: reason}
+}
+
+// follows reports whether a problem follows from an error of Decode.
+func (p *Positions) follows(problem ruledoc.Problem) bool {
+	path := problem.Path
+	if problem.AtKey {
+		path = parent(path) // the key itself was decoded
+	} else if p.incomplete[path] {
+		return true
+	}
+	for ; path != ""; path = parent(path) {
+		if p.undecoded[path] {
+			return true
+		}
+	}
+	return p.undecoded[""]
+}
+
+// nearest returns the longest path in the file that path begins with.
+func (p *Positions) nearest(path string) string {
+	for ; path != ""; path = parent(path) {
+		if _, ok := p.places[path]; ok {
+			break
+		}
+	}
+	return path
+}
+
+// parent cuts the last step off a path. Names in a path may hold dots and
+// brackets of their own, so the result need not be the path of a value; but all
+// values around the one with this path are among its parents.
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}

@@ -1,0 +1,155 @@
+package yamlfile
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// text decodes a text.
+func (d *decoder) text(n node, tags ruledoc.Tags) string {
+	if text, ok := n.asWritten(); ok && tags.Scalar {
+		if n.is() == "a number" && !jsonNumber.MatchString(text) {
+			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", text)
+		}
+		return text
+	}
+	text, ok := n.string()
+	if ok && text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
+		d.refuse(n, "is empty: write text, such as %s", tags.Example)
+	}
+	switch n.Node.(type) {
+	case *ast.NullNode:
+		d.refuse(n, "is empty: write text, such as %s", tags.Example)
+	case *ast.MappingNode, *ast.SequenceNode:
+		if source := n.inBraces(); source != "" {
+			d.refuse(n, "{%s} without quotes is a YAML map: write \"{%[1]s}\"", source)
+			break
+		}
+		d.refuse(n, "must be text, such as %s, and is %s", tags.Example, n.is())
+	case *ast.IntegerNode:
+		if _, err := time.ParseDuration(tags.Example); err == nil {
+			d.refuse(n, "needs a unit: write %ss for seconds", n.at.Value)
+			break
+		}
+		d.refuse(n, "must be text, and is a number: write %q", n.at.Value)
+	default:
+		if !ok {
+			d.refuse(n, "must be text, and is %s: write %q", n.is(), n.at.Value)
+		}
+	}
+	return text
+}
+
+// string returns the text of a node that is one.
+func (n node) string() (text string, ok bool) {
+	switch v := n.Node.(type) {
+	case *ast.StringNode:
+		return v.Value, true
+	case *ast.LiteralNode:
+		return v.Value.Value, true
+	}
+	return "", false
+}
+
+// jsonNumber is a number as JSON, and so every token with claims, writes one.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// asWritten returns the text of a number as the file has it, or of a boolean.
+func (n node) asWritten() (text string, ok bool) {
+	switch v := n.Node.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		return n.at.Value, true
+	case *ast.BoolNode:
+		return strconv.FormatBool(v.Value), true
+	}
+	return "", false
+}
+
+// inBraces returns what stands in the braces of a map that was meant to be a
+// text such as {ip}: one name and no value.
+func (n node) inBraces() string {
+	m, ok := n.Node.(*ast.MappingNode)
+	if !ok || len(m.Values) != 1 || !m.IsFlowStyle || m.Values[0].Value.Type() != ast.NullType {
+		return ""
+	}
+	return m.Values[0].Key.GetToken().Value
+}
+
+// integer decodes a whole number of so many bits within the range of the tags.
+func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
+	text := n.at.Value
+	if word, why, ok := strings.Cut(tags.Not, ": "); ok && text == word {
+		d.refuse(n, "%s", why)
+		return 0
+	}
+	quoted := n.at.Type == token.SingleQuoteType || n.at.Type == token.DoubleQuoteType
+	digits := strings.TrimPrefix(text, "-")
+	if quoted || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
+		d.refuse(n, "must be a whole number in plain digits without quotes, such as 10")
+		return 0
+	}
+	i, err := strconv.ParseInt(text, 10, bits) // fails for numbers out of range alone
+	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
+	if err != nil || i < least || i > most {
+		d.refuse(n, "%s is out of range: write a number from %d to %d", text, least, most)
+		return 0
+	}
+	return i
+}
+
+// boolean decodes true or false. A field that may only be true counts as true
+// if it is wrong: it is stated, which is what other checks go by.
+func (d *decoder) boolean(n node, tags ruledoc.Tags) bool {
+	v, ok := n.Node.(*ast.BoolNode)
+	switch {
+	case !ok:
+		d.refuse(n, "must be true or false, and is %s", n.is())
+		return tags.Only
+	case tags.Only && !v.Value:
+		d.refuse(n, "says nothing where it is false: write true, or remove it")
+		return true
+	}
+	return v.Value
+}
+
+// time decodes a time with its offset from UTC.
+func (d *decoder) time(n node, tags ruledoc.Tags) time.Time {
+	text := d.text(n, tags)
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil && !d.undecoded[n.path] {
+		d.refuse(n, "%q is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00", text)
+	}
+	return t
+}
+
+// free decodes a value for which there is no type: into map[string]any, []any,
+// string, bool, nil, or json.Number, which holds a number as the file has it.
+func (d *decoder) free(n node) any {
+	switch v := n.Node.(type) {
+	case *ast.MappingNode:
+		m := map[string]any{}
+		d.entries(n, reflect.ValueOf(&m).Elem(), ruledoc.NoTags)
+		return m
+	case *ast.SequenceNode:
+		var list []any
+		d.list(n, reflect.ValueOf(&list).Elem(), ruledoc.NoTags)
+		return list
+	case *ast.BoolNode:
+		return v.Value
+	case *ast.NullNode:
+		return nil
+	}
+	if text, ok := n.string(); ok {
+		return text
+	}
+	return json.Number(n.at.Value)
+}

@@ -1,0 +1,77 @@
+package yamlfile
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// union decodes a value into the form that fits it, and has the type read that.
+// Errors in parts leave the rest of the value.
+func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags ruledoc.Tags) {
+	before := len(d.errors)
+	form := n.choose(ruledoc.Fields(forms))
+	v := reflect.New(form.Type).Elem()
+	if form.Type.Kind() == reflect.Struct {
+		d.requireFields(n, d.object(n, v), ruledoc.Fields(form.Type))
+	} else {
+		d.value(n, v, tags.With(form.Tag))
+	}
+	if d.undecoded[n.path] {
+		return
+	}
+	if word := v.String(); form.Tag.Get("enum") != "" && !slices.Contains(form.Tags.Enum, word) {
+		d.refuse(n, "unknown value %q: %s", word, ruledoc.Suggest(word, form.Tags.Enum, "write", "or"))
+		return
+	}
+	text, err := json.Marshal(v.Interface())
+	if err == nil {
+		err = json.Unmarshal(text, into.Addr().Interface())
+	}
+	if err != nil && len(d.errors) == before {
+		d.refuse(n, "%s", err)
+	}
+}
+
+// requireFields reports fields that a form needs. Without them the Go value
+// might stand for another form.
+func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc.Field) {
+	for _, f := range fields {
+		if _, ok := found[f.Name]; !ok && f.Tags.Need != "" && !d.undecoded[n.path] {
+			d.fail(n, "%s is missing: %s", f.Name, f.Tags.Need)
+			d.undecoded[join(n.path, f.Name)] = true
+		}
+	}
+}
+
+// choose returns the form that fits the node, or the first if none does. Digits
+// in quotes were probably meant to be a number.
+func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
+	var kinds []reflect.Kind
+	switch n.Node.(type) {
+	case *ast.MappingNode:
+		kinds = []reflect.Kind{reflect.Struct, reflect.Map}
+	case *ast.SequenceNode:
+		kinds = []reflect.Kind{reflect.Slice}
+	case *ast.BoolNode:
+		kinds = []reflect.Kind{reflect.Bool}
+	case *ast.StringNode, *ast.LiteralNode:
+		kinds = []reflect.Kind{reflect.String}
+		if strings.Trim(n.at.Value, "0123456789") == "" {
+			kinds = []reflect.Kind{reflect.Int64}
+		}
+	default:
+		kinds = []reflect.Kind{reflect.Int64}
+	}
+	for _, f := range forms {
+		if slices.Contains(kinds, f.Type.Kind()) {
+			return f
+		}
+	}
+	return forms[0]
+}

@@ -1,0 +1,51 @@
+package yamlfile
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Text that is no plain YAML: one message, with the place and the way out.
+func TestUnreadable(t *testing.T) {
+	for _, tt := range []struct{ name, document, want string }{
+		{"empty", "", "f:1:1: the document is empty: write rules: [] if the document should limit nothing"},
+		{"comments", "# nothing yet\n", "f:1:1: the document is empty: write rules: [] if the document should limit nothing"},
+		{"null", "~", "f:1:1: must be a map with fields such as \"defaults:\", and is empty"},
+		{"word", "rules", "f:1:1: must be a map with fields such as \"defaults:\", and is text"},
+		{"list", "- rules", "f:1:1: must be a map with fields such as \"defaults:\", and is a list"},
+		{"tab", "rules:\n\t- name: r\n", `f:2:1: not YAML: found character '\t' that cannot start any token`},
+		{"open quote", "rules: []\nunmatched: 'deny\n", "f:2:12: not YAML: could not find end character of single-quoted text"},
+		{"open bracket", "rules: [1, 2\nunmatched: deny\n", "f:2:1: not YAML: ',' or ']' must be specified"},
+		{"crooked", "rules: []\n  unmatched: deny\n", "f:2:3: not YAML: value is not allowed in this context"},
+		{"glued", "unmatched: deny: x\nrules: []\n", "f:1:12: not YAML: mapping value is not allowed in this context"},
+		{"two keys", "rules:\n  - key: {ip}:{stage}\n", "f:2:14: not YAML: value is not allowed in this context; put the key in quotes, such as key: \"ip:{ip}\""},
+		{"two keys, bar", "rules:\n  - key: {ip}|{stage}\n", "f:2:14: not YAML: invalid header option: \"{stage}\"; put the key in quotes, such as key: \"ip:{ip}\""},
+		{"key in braces", "rules:\n  - {name: r, key: ip:{ip}}\n", "f:2:23: not YAML: ',' or '}' must be specified; put the key in quotes, such as key: \"ip:{ip}\""},
+		{"second document", "rules: []\n---\nrules: []\n", "f:2:1: a second document begins here: a file holds one"},
+		{"after the end", "rules: []\n...\nunmatched: deny\n", "f:3:1: a second document begins here: a file holds one"},
+		{"anchor and alias", "a: &x 1\nb: *x\n", "f:1:4: anchors are not supported: write the value out wherever it is used, or quote text that begins with &\n" +
+			"f:2:4: aliases are not supported: write the value out, or quote text that begins with *"},
+		{"merge", "rules: []\n<<: {unmatched: deny}\n", "f:2:1: merge keys are not supported: write the fields out"},
+		{"tag", "rules: !!seq []\n", "f:1:8: tags are not supported: write the plain value, or quote text that begins with !"},
+		{"tag at the end", "rules: []\n!deny", "f:2:1: tags are not supported: write the plain value, or quote text that begins with !"},
+		{"directive", "%YAML 1.2\n---\nrules: []\n", "f:1:1: directives are not supported: remove it, or quote text that begins with %"},
+		{"question", "? rules\n: []\n", "f:1:1: keys that begin with ? are not supported: write \"name: value\", or quote text that begins with ?"},
+		{"dash in brackets", "rules: [- name: r]\n", "f:1:9: an entry that begins with - cannot stand in brackets: separate entries with commas"},
+		{"not UTF-8", "rules: []\n# caf\xe9\n", "f:2:6: is not UTF-8: save the file as UTF-8"},
+		{"UTF-16", "\xff\xfer\x00", "f:1:1: is not UTF-8: save the file as UTF-8"},
+		{"control character", "rules: []\n# é\x00\n", `f:2:4: the control character '\x00' is not allowed: remove it`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Decode("f", []byte(tt.document), &ruledoc.Document{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
