@@ -49,6 +49,9 @@ func WithDefaults(d *Document) *Document {
 		}
 		limitDefaults(r.Limits)
 	}
+	if d.AmbiguousPaths == "" {
+		d.AmbiguousPaths = d.defaultAmbiguousPaths()
+	}
 	for _, overrides := range d.Overrides {
 		for _, o := range overrides {
 			limitDefaults(o.Limits)
@@ -63,6 +66,24 @@ func OverrideWithDefaults(o *Override) *Override {
 	o = copyOf(o)
 	limitDefaults(o.Limits)
 	return o
+}
+
+// defaultAmbiguousPaths denies ambiguous paths if anything in the document
+// selects requests by path or route.
+func (d *Document) defaultAmbiguousPaths() string {
+	selectors := slices.Concat(d.Deny, d.Skip)
+	for _, r := range d.Rules {
+		if r.When != nil && r.Mode != "off" {
+			selectors = append(selectors, *r.When)
+		}
+		if r.Unless != nil && r.Mode != "off" {
+			selectors = append(selectors, *r.Unless)
+		}
+	}
+	if slices.ContainsFunc(selectors, func(s Selector) bool { return len(s.Path)+len(s.Route) > 0 }) {
+		return "deny"
+	}
+	return "clean"
 }
 
 func (c *ClientIP) lowerHeaders() {

@@ -141,13 +141,13 @@ func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limit
 	}
 	if most := l.Most(); most != 0 && cost.unpayable(most) {
 		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
-			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), Holder(l.Algorithm), most, path)
+			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), SizeField(l.Algorithm), most, path)
 	}
 	return cost
 }
 
-// Holder names the field with the most that a limit can allow at once.
-func Holder(a limit.Algorithm) string {
+// SizeField names the field with the most that a limit can allow at once.
+func SizeField(a limit.Algorithm) string {
 	switch a {
 	case limit.TokenBucket:
 		return "burst"
@@ -164,5 +164,5 @@ func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
 		return ""
 	}
 	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
-		c.least(), Holder(l.Algorithm), l.Most())
+		c.least(), SizeField(l.Algorithm), l.Most())
 }

@@ -2,11 +2,14 @@ package rules
 
 import (
 	"bytes"
+	"fmt"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -76,6 +79,9 @@ func checkNormal(t testing.TB, s *Set, d *ruledoc.Document, text string) {
 	if !reflect.DeepEqual(s.address, again.address) || s.Unmatched != again.Unmatched || s.Instances != again.Instances || !reflect.DeepEqual(s.plans, again.plans) {
 		t.Errorf("the set changes when it is normalized:\n%.2000s", text)
 	}
+	if diff := cmp.Diff(decisions(s), decisions(again)); diff != "" {
+		t.Errorf("requests are treated in another way once it is normalized (-before +after):\n%s\nof:\n%.2000s", diff, text)
+	}
 	if diff := cmp.Diff(s.namedOverrides(), again.namedOverrides(), inside, sameLimits); diff != "" && len(s.overrides)+len(again.overrides) > 0 {
 		t.Errorf("overrides change when they are normalized (-before +after):\n%s", diff)
 	}
@@ -102,6 +108,34 @@ func behaviour(r *Rule) Rule {
 		b.cost = Cost{} // no limit needs it
 	}
 	return b
+}
+
+// samples are requests that differ in everything that selectors look at.
+func samples() (all []*Request) {
+	for i, path := range []string{"/", "/v1/items", "/V1/Chat", "/v1//chat/", "/v2/x/y", "/health", "/a/b", "/login", "/v1/hooks/x"} {
+		for j, claims := range []map[string]any{nil, {"sub": "a|b", "tenant": "acme", "plan": "pro", "scope": "read write"}, {"plan": []any{"free", "pro"}}} {
+			all = append(all, &Request{
+				Method: []string{"GET", "post", "OPTIONS"}[(i+j)%3], Path: path, Stage: []string{"", "prod"}[i%2], Claims: claims, Rejected: i == 4,
+				IP:      netip.MustParseAddr([]string{"198.51.100.7", "10.1.2.3", "2001:db8::1", "203.0.113.9"}[(i+j)%4]),
+				Headers: map[string][]string{"X-User": {"u"}, "X-Tokens": {"700"}}, Query: map[string][]string{"q": {"1"}}, PathParams: map[string]string{"id": "7"},
+			})
+		}
+	}
+	return all
+}
+
+// decisions are what a set says of the samples, in words.
+func decisions(s *Set) (all []string) {
+	for _, req := range samples() {
+		line := fmt.Sprintf("%s %s: denied %t, skipped %t, plan %q", req.Method, req.Path, s.Banned(req), s.Skipped(req), s.Plan(req))
+		for _, r := range s.Match(nil, req) {
+			override, _ := r.AppendOverrideKey(nil, req)
+			terms := r.Terms(req, s.Plan(req), nil, time.Time{})
+			line += fmt.Sprintf(", %s by %s and %s refunds %t %t takes %v", r.Name, r.AppendKey(nil, req), override, r.Refunds(404), r.Refunds(503), terms.Costs)
+		}
+		all = append(all, line)
+	}
+	return all
 }
 
 // namedOverrides are the document's overrides with the name of a rule's only

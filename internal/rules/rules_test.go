@@ -43,7 +43,7 @@ func parseRule(t testing.TB, fields string) *Rule {
 	return parse(t, "rules: [{name: r, limits: [{capacity: 10, window: 60s}], "+fields+"}]").Rules[0]
 }
 
-func TestParse(t *testing.T) {
+func TestCompile(t *testing.T) {
 	s := parse(t, `
 defaults: {on_error: deny, instances: 4}
 unmatched: deny
@@ -91,7 +91,7 @@ rules:
 	}
 }
 
-func TestParseDefaults(t *testing.T) {
+func TestCompileDefaults(t *testing.T) {
 	s := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
 	r := s.Rules[0]
 	if s.Unmatched != Allow || s.Instances != 20 || r.OnError != OnErrorLocal || r.Limits[0].Algorithm != limit.SlidingWindow {
@@ -106,7 +106,7 @@ var inside = cmp.Options{
 }
 
 // Spellings of one document that must all come to the same.
-func TestParseSpellings(t *testing.T) {
+func TestSameDocuments(t *testing.T) {
 	want := parse(t, "rules: [{name: r, when: {route: /v1/**}, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]")
 	for name, document := range map[string]string{
 		"block":               "rules:\n- name: r\n  when:\n    route:\n    - /v1/**\n  key: ip:{ip}\n  limits:\n  - capacity: 10\n    window: 60s\n",

@@ -6,7 +6,7 @@ import (
 )
 
 // Who fills in the keys of a rule's overrides decides whether they may loosen it.
-func TestLowersOnly(t *testing.T) {
+func TestRestrictOnly(t *testing.T) {
 	for fields, want := range map[string]bool{
 		"key: 'u:{jwt.sub}', overrides: true":                                      false,
 		"key: '{ip}|{route}|{stage}|{apikey}', overrides: true":                    false,

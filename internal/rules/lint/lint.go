@@ -105,7 +105,7 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 	}
 	if !cost.Clamp && most > l.Most() {
 		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+
-			"lower max, or write over: clamp in the limit", most, rules.Holder(l.Algorithm), l.Most())
+			"lower max, or write over: clamp in the limit", most, rules.SizeField(l.Algorithm), l.Most())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-func TestParseOverride(t *testing.T) {
+func TestCompileOverride(t *testing.T) {
 	limits := func(limits ...limit.Limit) []limit.Limit { return limits }
 	second := limit.Limit{Capacity: 5, Window: time.Second, Granularity: 100 * time.Millisecond}
 	for _, tt := range []struct {
@@ -43,7 +43,7 @@ func TestParseOverride(t *testing.T) {
 	}
 }
 
-func TestParseOverrideErrors(t *testing.T) {
+func TestCompileOverrideErrors(t *testing.T) {
 	for _, tt := range []struct{ document, want string }{
 		{"", "o:1:1: the document is empty: write fields such as \"capacity:\""},
 		{"7", `o:1:1: must be a map with fields such as "capacity:", and is a number`},
@@ -244,7 +244,7 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 }
 
 // Whatever an operator, or a table, has to say: an override that is found to fit does, and one that is read can be used.
-func FuzzParseOverride(f *testing.F) {
+func FuzzCompileOverride(f *testing.F) {
 	f.Add("capacity: 20000", uint8(0))
 	f.Add("{capacity: {tokens: 200000}, until: 2026-12-31T00:00:00Z, why: x}", uint8(1))
 	f.Add("limits: [{name: a, capacity: 1, window: 1mo, anchor: 3}, {name: b, algorithm: token_bucket, capacity: 9, window: 1s, cost: {from: jwt.n, max: 7}}]", uint8(4))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDecodeAddress(t *testing.T) {
+func TestCompileAddress(t *testing.T) {
 	for _, tt := range []struct {
 		fields string
 		want   clientAddress

@@ -51,7 +51,7 @@ func TestManyOverrides(t *testing.T) {
 	}
 }
 
-func BenchmarkParseOverrides(b *testing.B) {
+func BenchmarkDecodeOverrides(b *testing.B) {
 	document := []byte(manyOverrides(10_000))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -61,7 +61,7 @@ func BenchmarkParseOverrides(b *testing.B) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzCompile(f *testing.F) {
 	f.Add("rules:\n- name: r\n  when: {methods: [GET], route: /v1/**, path: '*'}\n  key: ip:{ip}|{header.x}\n  cost: 2\n  limits: [{capacity: 10, window: 60s}]\n  on_error: deny\n")
 	f.Add("defaults: {on_error: local, instances: 3}\nunmatched: deny\ndeny: [{cidrs: [10.0.0.0/8]}]\nskip: [{path: /x}]\nrules: []")
 	f.Add("rules:\n- limits:\n  - {name: a, algorithm: fixed_window, capacity: 1, window: 1d}\n  - {name: b, capacity: 1, window: 61s, granularity: 7s, cost: 9}\n")

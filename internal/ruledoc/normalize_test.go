@@ -1,0 +1,75 @@
+package ruledoc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each row is a piece of a document, and its canonical form.
+func TestNormalize(t *testing.T) {
+	const document = `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[]}`
+	rule := func(fields string) string {
+		return `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r",` + fields + `,"mode":"enforce","on_error":"local"}]}`
+	}
+	const limits = `"limits":[{"algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":1}]`
+	limit := func(fields string) string { return rule(`"key":"k","limits":[{` + fields + `,"cost":1}]`) }
+	byPath := func(document string) string { return strings.Replace(document, "clean", "deny", 1) }
+	for _, tt := range []struct{ name, document, want string }{
+		{"defaults", `{"rules":[]}`, document},
+		{"unmatched", `{"unmatched":"deny","rules":[]}`, strings.Replace(document, "allow", "deny", 1)},
+		{"paths of a rule that is off", `{"rules":[{"name":"r","key":"k","unless":{"path":"/x"},"limits":[{"capacity":10,"window":"60s"}],"mode":"off"}]}`,
+			strings.Replace(rule(`"unless":{"path":"/x"},"key":"k",`+limits), "enforce", "off", 1)},
+		{"no proxies", `{"client_ip":{"trusted_hops":0},"rules":[]}`, document},
+		{"entries", `{"deny":[{"methods":"get","cidrs":["10.0.0.0/8"]},{"path":"/x"},{"cidrs":["2001:DB8::/32","10.0.0.0/8"],"methods":"GET"}],"rules":[]}`,
+			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"deny","deny":[{"methods":"GET","cidrs":["10.0.0.0/8","2001:db8::/32"]},{"path":"/x"}],"rules":[]}`},
+		{"on_error of all", `{"defaults":{"on_error":"deny"},"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"60s"}]}]}`,
+			strings.Replace(rule(`"key":"k",`+limits), "local", "deny", 1)},
+		{"own counter", `{"rules":[{"name":"r","key":"k","counter":"r","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
+		{"all callers", `{"rules":[{"name":"r","key":"k","when":{"caller":["known","rejected","anonymous"]},"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
+		{"routes", `{"rules":[{"name":"r","key":"k","when":{"route":["/b","/a","/b"]},"limits":[{"capacity":10,"window":"60s"}]}]}`,
+			byPath(rule(`"when":{"route":["/a","/b"]},"key":"k",` + limits))},
+		{"routes in keys", `{"rules":[{"name":"r","key":"{route}","when":{"route":["/b","/a","/b"]},"limits":[{"capacity":10,"window":"60s"}]}]}`,
+			byPath(rule(`"when":{"route":["/b","/a"]},"key":"{route}",` + limits))},
+		{"headers", `{"rules":[{"name":"r","key":"{header.X-User}|{jwt.Sub}","trusted":"header.X-User","headers":"on","limits":[{"capacity":10,"window":"60s"}]}]}`,
+			rule(`"key":"{header.x-user}|{jwt.Sub}","trusted":"header.x-user",` + limits)},
+		{"no overrides", `{"rules":[{"name":"r","key":"k","overrides":false,"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
+		{"overrides by the own key", `{"rules":[{"name":"r","key":"k","overrides":"k","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k","overrides":true,"cost":1,` + limits)},
+		{"statuses", `{"rules":[{"name":"r","key":"k","refund_on":["5xx",404,503],"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits + `,"refund_on":[404,"5xx"]`)},
+		{"costs", `{"rules":[{"name":"r","key":"k","cost":2,"limits":[{"name":"b","capacity":10,"window":"60s"},{"name":"a","capacity":10,"window":"60s","cost":0}]}]}`,
+			rule(`"key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":0},` +
+				`{"name":"b","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":2}]`)},
+
+		{"burst", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"token_bucket","capacity":10,"window":"1s"}]}]}`, limit(`"algorithm":"token_bucket","capacity":10,"burst":10,"window":"1s"`)},
+		{"queue", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"leaky_bucket","capacity":10,"window":"1s","queue":3}]}]}`, limit(`"algorithm":"leaky_bucket","capacity":10,"queue":3,"window":"1s"`)},
+		{"a day in UTC", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1d","timezone":"UTC"}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1d"`)},
+		{"24 hours", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"fixed_window","capacity":10,"window":"24h"}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1d"`)},
+		{"a day elsewhere", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1d","timezone":"Asia/Tokyo"}]}]}`,
+			limit(`"algorithm":"fixed_window","capacity":10,"window":"1d","timezone":"Asia/Tokyo"`)},
+		{"a week", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1w"}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1w","timezone":"UTC"`)},
+		{"a month", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1mo","anchor":1}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1mo","timezone":"UTC"`)},
+		{"a month by a claim", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1mo","anchor":{"from":"jwt.day"}}]}]}`,
+			limit(`"algorithm":"fixed_window","capacity":10,"window":"1mo","timezone":"UTC","anchor":{"from":"jwt.day","default":1}`)},
+
+		{"capacities of a plan", `{"plan":{"from":"jwt.plan"},"rules":[{"name":"r","key":"k","limits":[{"name":"a","capacity":10,"window":"60s"}]}],"plans":{"pro":{"r":60},"free":{}}}`,
+			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[{"name":"r","key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,` +
+				`"window":"1m","granularity":"1s","cost":1}],"mode":"enforce","on_error":"local"}],"plans":{"free":{},"pro":{"r":{"a":60}}}}`},
+		{"no plans", `{"plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`, `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`},
+		{"overrides without leave", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"60s"}]}],"overrides":{"r":{"k":{"deny":true,"until":"2026-12-31T01:00:00+01:00"}},"s":{}}}`,
+			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r","key":"k","cost":1,` + limits + `,"mode":"enforce","on_error":"local"}],` +
+				`"overrides":{"r":{"k":{"deny":true,"until":"2026-12-31T00:00:00Z"}}}}`},
+	} {
+		d, err := Unmarshal([]byte(tt.document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Marshal(Normalize(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
