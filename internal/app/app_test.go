@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// TestTimezones has every main carry the zone database: a Lambda has none, and rules that name a timezone would be refused
-// there.
+// TestTimezones: every main package links the zone database. A Lambda has none,
+// and would refuse rules that name a timezone.
 func TestTimezones(t *testing.T) {
 	for _, main := range []string{"functions/authorizer", "cmd/slidegate"} {
 		out, err := exec.Command("go", "list", "-deps", "github.com/slidegate/slidegate/"+main).Output()
@@ -20,12 +20,13 @@ func TestTimezones(t *testing.T) {
 			t.Fatalf("go list: %v", err)
 		}
 		if !slices.Contains(strings.Fields(string(out)), "time/tzdata") {
-			t.Errorf("%s carries no zone database", main)
+			t.Errorf("%s links no zone database", main)
 		}
 	}
 }
 
-// TestNewParser: rules that wait for credentials are named once for each document, and never in silence.
+// TestNewParser: a warning names the rules that need credentials, once for each
+// document.
 func TestNewParser(t *testing.T) {
 	var out strings.Builder
 	parse := NewParser(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -36,7 +37,7 @@ func TestNewParser(t *testing.T) {
 	}})))
 	for document, want := range map[string]string{
 		`rules: [{name: r, key: "ip:{ip}", limits: [{capacity: 1, window: 1s}]}]`:                                                                                    "",
-		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="nobody verifies credentials yet: all callers are anonymous" rules=f never_asked=[s] count_all_callers_as_one=[r]` + "\n",
+		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="credentials are not verified yet: all callers are anonymous" rules=f never_matched=[s] count_all_callers_as_one=[r]` + "\n",
 	} {
 		out.Reset()
 		if set, err := parse("f", []byte(document)); err != nil || set == nil || out.String() != want {

@@ -258,7 +258,7 @@ func TestMaxDelayBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
-	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now })})
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: slog.New(slog.DiscardHandler)})
 	for i, want := range []struct {
 		status                int
 		remaining, retryAfter string
