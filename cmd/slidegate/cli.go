@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -110,10 +111,15 @@ func (c *cli) exitCode(err error) int {
 	}
 	var several faults
 	var invalid yamlfile.Errors
+	var published *ruletable.Problems
 	var usage usageError
 	switch {
 	case errors.As(err, &several):
 		for line := range strings.SplitSeq(several.Error(), "\n") {
+			c.say("%s", line)
+		}
+	case errors.As(err, &published):
+		for line := range strings.SplitSeq(err.Error(), "\n") {
 			c.say("%s", line)
 		}
 	case errors.As(err, &invalid):

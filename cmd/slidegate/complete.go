@@ -109,7 +109,7 @@ func (p *placeFlags) glance(ctx context.Context, cmd *cobra.Command) *rules.Set 
 	if err != nil {
 		return nil
 	}
-	set, _, _ := inForce(ctx, ruletable.New(client, table), p.rules)
+	set, _, _ := inForce(ctx, ruletable.New(client, table))
 	return set
 }
 
@@ -138,7 +138,7 @@ func (p *placeFlags) overrideKeys() completer {
 // looked up by its own keys: of the named rule, or of all where there is no name.
 func (p *placeFlags) counterKeys(rule func(args []string) string) completer {
 	return p.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
-		set, _, err := inForce(ctx, table, p.rules)
+		set, _, err := inForce(ctx, table)
 		if err != nil {
 			return nil
 		}

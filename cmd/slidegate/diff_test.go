@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -171,7 +172,7 @@ func TestApplyIsConditional(t *testing.T) {
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s", "capacity: 3, window: 60s")
 	mustRun(t, "rules", "apply", files[0], "--rules", place)
 	c := &cli{stdout: os.Stdout, stderr: os.Stderr}
-	set, document, err := readRules(files[1])
+	set, text, err := readRules(files[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestApplyIsConditional(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, "rules", "apply", files[2], "--rules", place)
-	_, err = p.publish(t.Context(), ruletable.Version{Document: document, Note: ruletable.Note{Who: "jo", When: time.Now()}})
+	_, err = p.publish(t.Context(), ruletable.Version{Text: text, Document: set.Document(), Note: ruletable.Note{Who: "jo", When: time.Now()}})
 	if err == nil || !strings.Contains(err.Error(), "somebody else has changed this") {
 		t.Errorf("published over another: %v", err)
 	}
@@ -194,14 +195,14 @@ func TestApplyOverAnInvalidVersion(t *testing.T) {
 	client := dynamotest.Connect(t)
 	table := rulesTable(t, client)
 	note := ruletable.Note{Who: "jo", When: time.Now()}
-	if _, err := ruletable.New(client, table).Publish(t.Context(), ruletable.Version{Document: []byte("rules: 7"), Note: note}, 0); err != nil {
+	if _, err := ruletable.New(client, table).Publish(t.Context(), ruletable.Version{Text: []byte("rules: 7"), Document: &ruledoc.Document{}, Note: note}, 0); err != nil {
 		t.Fatal(err)
 	}
 	place := "dynamodb://" + table
 	file := ruleFiles(t, "capacity: 2, window: 60s")[0]
 	for _, command := range []string{"rules diff ", "rules apply --against testdata/day.log "} {
 		r := slidegate(t.Context(), "", strings.Fields(command+file+" --rules "+place)...)
-		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, place+" version 1:1:8: rules: must be a list") {
+		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, place+" version 1: rules: is missing") {
 			t.Errorf("%s: exit %d, said %q", command, r.code, r.stderr)
 		}
 	}

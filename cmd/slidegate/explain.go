@@ -63,7 +63,7 @@ func (c *cli) explain(cmd *cobra.Command, f *explainFlags, method, target string
 	if err != nil {
 		return err
 	}
-	g, err := open(cmd.Context(), where, app.ParseRules, slog.New(slog.DiscardHandler))
+	g, err := open(cmd.Context(), where, app.LoadSecrets, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

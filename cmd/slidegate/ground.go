@@ -16,6 +16,7 @@ import (
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -41,15 +42,18 @@ func (g *ground) close() {
 }
 
 // open reads the rules and makes sure of the counters. It writes nothing. Who calls it closes the ground.
-func open(ctx context.Context, where places, parse app.Parser, log *slog.Logger) (*ground, error) {
+func open(ctx context.Context, where places, prepare app.Prepare, log *slog.Logger) (*ground, error) {
 	g := &ground{table: where.counters}
 	if where.file != "" {
 		document, err := os.ReadFile(where.file)
 		if err != nil {
 			return nil, err
 		}
-		set, err := parse(where.file, document)
+		set, err := rulefile.Parse(where.file, document)
 		if err != nil {
+			return nil, err
+		}
+		if err := prepare(where.file, set); err != nil {
 			return nil, err
 		}
 		g.set, g.source = set, engine.Fixed{Set: set}
@@ -65,7 +69,7 @@ func open(ctx context.Context, where places, parse app.Parser, log *slog.Logger)
 	}
 	g.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) error {
 		if where.rules != "" {
-			table := app.NewTable(client, where.rules, parse, nil, log)
+			table := app.NewTable(client, where.rules, withWarnings(prepare), nil, log)
 			set, err := table.Rules.Rules(ctx, client.Clock.Now())
 			if err != nil {
 				return err
@@ -129,14 +133,30 @@ func (g *ground) checkAtomic(where *places) error {
 		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), where.storeName())
 }
 
-// parseRules reads a rules document for a command that is no limiter. Where keys are hashed and the environment does not have
-// the secret, reading a key that somebody typed fails.
+// withWarnings also adds warnings to rules, which come from a table without any.
+func withWarnings(prepare app.Prepare) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		for _, p := range lint.Check(set.Document(), set) {
+			set.Warnings = append(set.Warnings, name+": "+p.String())
+		}
+		return prepare(name, set)
+	}
+}
+
+// loadHashSecret prepares rules for commands that do not limit. It ignores errors:
+// if the secret for hashed keys is missing, only reading a typed key fails.
+func loadHashSecret(_ string, set *rules.Set) error {
+	_ = set.LoadHashSecret(os.LookupEnv)
+	return nil
+}
+
+// parseRules reads a rules document for a command that does not limit.
 func parseRules(file string, document []byte) (*rules.Set, error) {
 	set, err := rulefile.Parse(file, document)
-	if err == nil {
-		_ = set.LoadHashSecret(os.LookupEnv)
+	if err != nil {
+		return nil, err
 	}
-	return set, err
+	return set, loadHashSecret(file, set)
 }
 
 // readRules reads a rules file, and returns its text with it.

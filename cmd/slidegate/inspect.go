@@ -82,7 +82,7 @@ func (f *callerFlags) holder(cmd *cobra.Command, p *placeFlags) (*ground, *holde
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := open(cmd.Context(), where, parseRules, slog.New(slog.DiscardHandler))
+	g, err := open(cmd.Context(), where, loadHashSecret, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,10 +27,10 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 	stored := ruletable.New(client, table)
 	for i := range misfitsShown + 2 {
 		o := ruletable.Override{
-			Rule: "api", Key: fmt.Sprintf("user:%02d", i), Document: "{capacity: {minute: 9}}", Note: ruletable.Note{Who: "jo", When: time.Now()},
+			Rule: "api", Key: fmt.Sprintf("user:%02d", i), Document: `{"capacity": {"minute": 9}}`, Note: ruletable.Note{Who: "jo", When: time.Now()},
 		}
 		if i == 0 {
-			o.Document = "{capacity: 9}"
+			o.Document = `{"capacity": 9}`
 		}
 		if err := stored.SetOverride(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 	stored := ruletable.New(client, table)
 	all := func(yield func(ruletable.Override) bool) {
 		for i := range misfitsRead + 1 {
-			if !yield(ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%d", i), Document: "{capacity: 9}"}) {
+			if !yield(ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%d", i), Document: `{"capacity": 9}`}) {
 				return
 			}
 		}

@@ -52,7 +52,7 @@ func (f *tableFlags) openRules(cmd *cobra.Command) (*ruletable.Table, *rules.Set
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), lookTime)
 	defer cancel()
-	set, _, err := inForce(ctx, table, f.placeFlags.rules)
+	set, _, err := inForce(ctx, table)
 	return table, set, err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 func (c *cli) overridesGetCommand() *cobra.Command {
@@ -105,8 +104,7 @@ func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, text stri
 	ctx, cancel := context.WithTimeout(cmd.Context(), publishTime)
 	defer cancel()
 	before, err := target.look(ctx, now)
-	var invalid yamlfile.Errors
-	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) && !errors.As(err, &invalid) {
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 		return err // what cannot be read can be deleted
 	}
 	if err := target.table.DeleteOverride(ctx, target.rule, target.key, note); err != nil {

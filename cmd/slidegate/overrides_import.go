@@ -201,7 +201,7 @@ func (ic *importCheck) entry(o imports.Override, err error) {
 
 func (ic *importCheck) check(o imports.Override) (checked ruletable.Override, err error) {
 	at := fmt.Sprintf("entry %s, key %s: ", thousands(int64(ic.read)), plainText(o.Key))
-	checked = ruletable.Override{Rule: ic.rule, Document: o.Document}
+	checked = ruletable.Override{Rule: ic.rule}
 	if checked.Key, err = ic.set.OverrideKey(ic.rule, o.Key); err != nil {
 		return checked, fmt.Errorf("%s%w", at, err)
 	}
@@ -213,7 +213,11 @@ func (ic *importCheck) check(o imports.Override) (checked ruletable.Override, er
 	if err != nil {
 		return checked, err
 	}
-	return checked, apart(at, ic.set.CheckOverride(ic.rule, checked.Key, parsed))
+	if err := apart(at, ic.set.CheckOverride(ic.rule, checked.Key, parsed)); err != nil {
+		return checked, err
+	}
+	checked.Document, err = overrideJSON(o.Document)
+	return checked, err
 }
 
 // parse is parseOverride, once for each of the first documents that differ: most files say the same of many keys.

@@ -12,7 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // edition is what new rules are compared with.
@@ -75,14 +74,14 @@ func (c *cli) previewTable(ctx context.Context, name string, next *rules.Set, lo
 func editionInForce(ctx context.Context, table *ruletable.Table, name string) (edition, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	set, version, err := inForce(ctx, table, dynamoScheme+name)
+	set, version, err := inForce(ctx, table)
 	old := edition{name: fmt.Sprintf("version %d", version), version: version, set: set}
-	var invalid yamlfile.Errors
+	var invalid *ruletable.Problems
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		old.name = "a table without rules"
 		old.set, err = rulefile.Parse("", []byte("rules: []"))
-	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
+	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion), errors.Is(err, ruletable.ErrNoDocument):
 		old.set, old.invalid, err = nil, err, nil
 	}
 	return old, err

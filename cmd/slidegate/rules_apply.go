@@ -57,7 +57,7 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	set, document, err := readRules(file)
+	set, text, err := readRules(file)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 	told := applied{Table: table, previewTold: p.told()}
 	if !f.dry {
 		note := ruletable.Note{Who: who, Why: f.why, When: time.Now()}
-		if told.Version, err = p.publish(cmd.Context(), ruletable.Version{Document: document, Note: note}); err != nil {
+		if told.Version, err = p.publish(cmd.Context(), ruletable.Version{Text: text, Document: set.Document(), Note: note}); err != nil {
 			return err
 		}
 	}

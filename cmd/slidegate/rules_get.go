@@ -55,9 +55,9 @@ func (c *cli) getVersion(cmd *cobra.Command, f *getFlags, args []string) error {
 		return printJSON(c.stdout, struct {
 			versionTold
 			Document string `json:"document"`
-		}{versionTold{v.Number, v.Number == current, v.Who, v.When, v.Why}, string(v.Document)})
+		}{versionTold{v.Number, v.Number == current, v.Who, v.When, v.Why}, string(v.Text)})
 	}
-	return c.writeFile(f.output, v.Document)
+	return c.writeFile(f.output, v.Text)
 }
 
 func parseVersion(cmd *cobra.Command, text string) (int64, error) {

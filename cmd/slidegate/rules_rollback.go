@@ -92,7 +92,7 @@ func (f *rollbackFlags) check(cmd *cobra.Command, text string) (to int64, note r
 func (c *cli) previewRollback(ctx context.Context, table *ruletable.Table, place string, to int64, logs []replay.Log) (*preview, error) {
 	reading, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	next, err := readVersion(reading, table, place, to)
+	next, err := readVersion(reading, table, to)
 	if err != nil {
 		return nil, err
 	}

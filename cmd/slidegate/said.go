@@ -103,5 +103,5 @@ func (s *said) Override(ctx context.Context, _ time.Time, rule, key string) (*ru
 
 // parseStored reads what is stored for a key.
 func parseStored(stored *ruletable.Override) (*rules.Override, error) {
-	return stored.Parse(fmt.Sprintf("override of rule %s for key %s", stored.Rule, stored.Key))
+	return stored.Compile(fmt.Sprintf("override of rule %s for key %s", stored.Rule, stored.Key))
 }

@@ -55,7 +55,7 @@ func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, nil))
-	g, err := open(cmd.Context(), where, app.NewParser(log), log)
+	g, err := open(cmd.Context(), where, app.NewPrepare(log), log)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,20 +57,20 @@ func (f *noteFlags) note(cmd *cobra.Command, now time.Time) (note ruletable.Note
 }
 
 // inForce returns the rules in force and the number of their version.
-func inForce(ctx context.Context, table *ruletable.Table, name string) (*rules.Set, int64, error) {
+func inForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, error) {
 	version, err := table.Current(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	set, err := readVersion(ctx, table, name, version)
+	set, err := readVersion(ctx, table, version)
 	return set, version, err
 }
 
 // readVersion returns the rules of a published version.
-func readVersion(ctx context.Context, table *ruletable.Table, name string, version int64) (*rules.Set, error) {
-	v, err := table.Get(ctx, version)
+func readVersion(ctx context.Context, table *ruletable.Table, version int64) (*rules.Set, error) {
+	set, err := table.Rules(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	return parseRules(fmt.Sprintf("%s version %d", name, version), v.Document)
+	return set, loadHashSecret("", set)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -65,19 +64,19 @@ type Table struct {
 	Overrides *ruletable.OverrideCache
 }
 
-// Parser reads a rules document: rulefile.Parse, or the result of NewParser for a
-// limiter.
-type Parser func(file string, document []byte) (*rules.Set, error)
+// Prepare completes compiled rules for a limiter, or refuses them. name is the
+// place of the rules, for messages.
+type Prepare func(name string, set *rules.Set) error
 
 // NewTable returns the readers of a table of rules. They log every read that
 // fails; failed reads of overrides are throttled. fallback are the rules to
 // start with if the table cannot be read at the start; nil for none.
-func NewTable(client *dynamo.Client, table string, parse Parser, fallback *rules.Set, log *slog.Logger) *Table {
+func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) *Table {
 	from := ruletable.New(client, table)
 	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
 	return &Table{
 		Rules: ruletable.NewSource(from, ruletable.SourceOptions{
-			Report: func(err error) { log.Error("rules", "error", err) }, Parse: parse, Fallback: fallback,
+			Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
 		}),
 		Overrides: ruletable.NewOverrideCache(from, ruletable.OverrideCacheOptions{
 			Report: func(err error) { throttled.Error("overrides", "error", err) },
@@ -85,31 +84,26 @@ func NewTable(client *dynamo.Client, table string, parse Parser, fallback *rules
 	}
 }
 
-// ParseRules reads a rules document for a limiter. The secrets that it names
-// come from the environment.
-func ParseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rulefile.Parse(file, document)
-	if err != nil {
-		return nil, err
-	}
+// LoadSecrets is the Prepare that reads the secrets of rules from the
+// environment.
+func LoadSecrets(name string, set *rules.Set) error {
 	if err := set.LoadSecrets(os.LookupEnv); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return set, nil
+	return nil
 }
 
-// NewParser returns ParseRules for a limiter that does not verify credentials.
+// NewPrepare returns LoadSecrets for a limiter that does not verify credentials.
 // It warns, once for each document, of rules that need them.
-func NewParser(log *slog.Logger) Parser {
-	return func(file string, document []byte) (*rules.Set, error) {
-		set, err := ParseRules(file, document)
-		if err != nil {
-			return nil, err
+func NewPrepare(log *slog.Logger) Prepare {
+	return func(name string, set *rules.Set) error {
+		if err := LoadSecrets(name, set); err != nil {
+			return err
 		}
 		if idle, lumped := lint.WithoutCredentials(set); len(idle) > 0 || len(lumped) > 0 {
 			log.Warn("credentials are not verified yet: all callers are anonymous",
-				"rules", file, "never_matched", idle, "count_all_callers_as_one", lumped)
+				"rules", name, "never_matched", idle, "count_all_callers_as_one", lumped)
 		}
-		return set, nil
+		return nil
 	}
 }

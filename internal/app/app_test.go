@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -25,11 +26,11 @@ func TestTimezones(t *testing.T) {
 	}
 }
 
-// TestNewParser: a warning names the rules that need credentials, once for each
+// TestNewPrepare: a warning names the rules that need credentials, once for each
 // document.
-func TestNewParser(t *testing.T) {
+func TestNewPrepare(t *testing.T) {
 	var out strings.Builder
-	parse := NewParser(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	prepare := NewPrepare(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -40,12 +41,20 @@ func TestNewParser(t *testing.T) {
 		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="credentials are not verified yet: all callers are anonymous" rules=f never_matched=[s] count_all_callers_as_one=[r]` + "\n",
 	} {
 		out.Reset()
-		if set, err := parse("f", []byte(document)); err != nil || set == nil || out.String() != want {
+		set, err := rulefile.Parse("f", []byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := prepare("f", set); err != nil || out.String() != want {
 			t.Errorf("%s: %v, logged %q, want %q", document, err, out.String(), want)
 		}
 	}
 	const hashed = "{hash_secret: {env: SLIDEGATE_TEST_SECRET, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"
-	if _, err := parse("f", []byte(hashed)); !errors.Is(err, rules.ErrMissingSecret) {
+	set, err := rulefile.Parse("f", []byte(hashed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prepare("f", set); !errors.Is(err, rules.ErrMissingSecret) {
 		t.Errorf("without a secret: %v", err)
 	}
 }

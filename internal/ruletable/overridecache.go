@@ -80,7 +80,7 @@ func (c *OverrideCache) load(ctx context.Context, id overrideID, _ *rules.Overri
 	if err != nil || stored == nil {
 		return nil, err
 	}
-	override, err := stored.Parse(fmt.Sprintf("dynamodb://%s %s", c.table.name, id))
+	override, err := stored.Compile(fmt.Sprintf("dynamodb://%s %s", c.table.name, id))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}

@@ -21,7 +21,7 @@ func TestReadsOfDifferentOverrides(t *testing.T) {
 		cache, _ := newCache(api, 0)
 		places := [][2]string{{"api", "k"}, {"api", "k2"}, {"chat", "k"}, {"plan", "k"}}
 		for i, at := range places {
-			api.put(strings.TrimPrefix(at[0]+"/"+at[1], "api/"), fmt.Sprintf("{capacity: %d}", i+1))
+			api.put(strings.TrimPrefix(at[0]+"/"+at[1], "api/"), fmt.Sprintf(`{"capacity": %d}`, i+1))
 		}
 		api.set(nil, gate)
 		var wg sync.WaitGroup
@@ -44,7 +44,7 @@ func TestReadsOfDifferentOverrides(t *testing.T) {
 func TestSlowTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
-		api.put("k", "{capacity: 5}")
+		api.put("k", `{"capacity": 5}`)
 		cache, reports := newCache(api, 0)
 		ask := func(want int64, took time.Duration) {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestSlowTable(t *testing.T) {
 		}
 		ask(5, 0)
 		time.Sleep(10 * time.Second)
-		api.put("k", "{capacity: 6}")
+		api.put("k", `{"capacity": 6}`)
 		api.set(nil, gate)
 		ask(5, 100*time.Millisecond)
 		ask(5, 0)
@@ -86,7 +86,7 @@ var born = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 func TestGivingUpOnAnOverride(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
-		api.put("k", "{capacity: 5}")
+		api.put("k", `{"capacity": 5}`)
 		api.set(nil, gate)
 		cache, _ := newCache(api, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)

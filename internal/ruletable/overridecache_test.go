@@ -32,35 +32,35 @@ func TestOverrideCache(t *testing.T) {
 	}
 	for name, trace := range map[string][]step{
 		"a document": {
-			{put("{capacity: 5}"), 0, capacityOf(5), nil, 1, 0},
-			{put("{capacity: 6}"), 9999 * time.Millisecond, capacityOf(5), nil, 1, 0},
+			{put(`{"capacity": 5}`), 0, capacityOf(5), nil, 1, 0},
+			{put(`{"capacity": 6}`), 9999 * time.Millisecond, capacityOf(5), nil, 1, 0},
 			{always, 10 * time.Second, capacityOf(6), nil, 2, 0},
 			{gone, 19 * time.Second, capacityOf(6), nil, 2, 0},
 			{always, 20 * time.Second, nil, nil, 3, 0},
 		},
 		"absence": {
 			{always, 0, nil, nil, 1, 0},
-			{put("{capacity: 5}"), 9 * time.Second, nil, nil, 1, 0},
+			{put(`{"capacity": 5}`), 9 * time.Second, nil, nil, 1, 0},
 			{always, 10 * time.Second, capacityOf(5), nil, 2, 0},
 		},
 		"the table fails": {
-			{put("{capacity: 5}"), 0, capacityOf(5), nil, 1, 0},
+			{put(`{"capacity": 5}`), 0, capacityOf(5), nil, 1, 0},
 			{fail(down), 10 * time.Second, capacityOf(5), nil, 2, 1},
 			{fail(nil), 20 * time.Second, capacityOf(5), nil, 3, 1},
 		},
 		"an invalid document after a valid one": {
-			{put("{capacity: 5}"), 0, capacityOf(5), nil, 1, 0},
-			{put("{capacity: five}"), 10 * time.Second, capacityOf(5), nil, 2, 1},
+			{put(`{"capacity": 5}`), 0, capacityOf(5), nil, 1, 0},
+			{put(`{"capacity": "five"}`), 10 * time.Second, capacityOf(5), nil, 2, 1},
 			{always, 19 * time.Second, capacityOf(5), nil, 2, 1},
-			{put("{capacity: 6}"), 20 * time.Second, capacityOf(6), nil, 3, 1},
+			{put(`{"capacity": 6}`), 20 * time.Second, capacityOf(6), nil, 3, 1},
 		},
 		"an invalid document at first": {
-			{put("{capacity: five}"), 0, nil, ruletable.ErrUnreadable, 1, 0},
+			{put(`{"capacity": "five"}`), 0, nil, ruletable.ErrUnreadable, 1, 0},
 			{always, 9 * time.Second, nil, ruletable.ErrUnreadable, 1, 0}, // the cache keeps the answer
-			{put("{capacity: 6}"), 10 * time.Second, capacityOf(6), nil, 2, 0},
+			{put(`{"capacity": 6}`), 10 * time.Second, capacityOf(6), nil, 2, 0},
 		},
 		"an invalid document at first, then a failure": {
-			{put("{capacity: five}"), 0, nil, ruletable.ErrUnreadable, 1, 0},
+			{put(`{"capacity": "five"}`), 0, nil, ruletable.ErrUnreadable, 1, 0},
 			{fail(down), 10 * time.Second, nil, down, 2, 0},
 			{always, 10 * time.Second, nil, down, 3, 0},
 			{fail(nil), 10 * time.Second, nil, ruletable.ErrUnreadable, 4, 0},
@@ -86,18 +86,18 @@ func TestOverrideCache(t *testing.T) {
 func TestOverrideCacheErrors(t *testing.T) {
 	api := &shelf{}
 	cache, reports := newCache(api, 0)
-	api.put("tenant:acme", "{capacity: five}")
+	api.put("tenant:acme", `{"capacity": -5}`)
 	_, err := cache.Override(t.Context(), epoch, "api", "tenant:acme")
-	if want := `dynamodb://rules override of rule api for key "tenant:acme":1:12: capacity: `; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "overrides delete") {
+	if want := `dynamodb://rules override of rule api for key "tenant:acme": capacity: `; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "overrides delete") {
 		t.Errorf("error %v, want %s and what to do", err, want)
 	}
 	if _, err := cache.Override(t.Context(), epoch, "api", "a\xff"); err == nil || api.read("a\xff") != 0 {
 		t.Errorf("a key that no item can have: error %v", err)
 	}
-	api.put("k", "{capacity: 5}")
+	api.put("k", `{"capacity": 5}`)
 	_, err = cache.Override(t.Context(), epoch, "api", "k")
 	must(t, err)
-	api.put("k", "{capacity: five}")
+	api.put("k", `{"capacity": "five"}`)
 	_, err = cache.Override(t.Context(), epoch.Add(time.Minute), "api", "k")
 	must(t, err)
 	if errs := reports.take(); len(errs) != 1 || !strings.Contains(errs[0].Error(), `"k"`) || !errors.Is(errs[0], ruletable.ErrUnreadable) {
@@ -110,7 +110,7 @@ func TestOverrideCacheErrors(t *testing.T) {
 func TestGrantsReachRequests(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
-	set(t, table, "api", "both", "{capacity: 5}")
+	set(t, table, "api", "both", `{"capacity": 5}`)
 	for _, key := range []string{"both", "granted"} {
 		must(t, table.Grant(t.Context(), "api", key, grant("hour", 50, 0, 60)))
 		must(t, table.Grant(t.Context(), "api", key, grant("", 7, 0, 90)))
@@ -161,7 +161,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 			t.Fatalf("logged %q", lines)
 		}
 		for i := 99; i < 1000; i += 100 {
-			api.put(fmt.Sprint("k", i), "{capacity: five}")
+			api.put(fmt.Sprint("k", i), `{"capacity": "five"}`)
 		}
 		for round, suppressed := range [][2]string{{"", ""}, {"suppressed=989", "suppressed=9"}, {"suppressed=989", "suppressed=9"}} {
 			time.Sleep(10 * time.Second)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/swr"
 )
@@ -44,8 +43,9 @@ type inForce struct {
 type SourceOptions struct {
 	// Report receives every failure that requests do not get as their error.
 	Report func(error)
-	// Parse reads a document, nil stands for rulefile.Parse.
-	Parse func(file string, document []byte) (*rules.Set, error)
+	// Prepare completes compiled rules before they come into force, or refuses
+	// them; nil for nothing. name is the place of the rules, for messages.
+	Prepare func(name string, set *rules.Set) error
 	// Fallback is a copy of the rules from the deployment. It applies if the
 	// first read fails, until a later read succeeds; nil for none.
 	Fallback *rules.Set
@@ -53,9 +53,6 @@ type SourceOptions struct {
 
 // NewSource returns a source that reads the table.
 func NewSource(table *Table, o SourceOptions) *Source {
-	if o.Parse == nil {
-		o.Parse = rulefile.Parse
-	}
 	s := &Source{table: table, opts: o}
 	first := startTimeout
 	if o.Fallback != nil {
@@ -89,18 +86,17 @@ func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, 
 	return next, err
 }
 
-// newest reads the pointer, and the version that it names unless that is the
+// newest reads the pointer, and the document of its version unless that is the
 // last one.
 func (s *Source) newest(ctx context.Context, last inForce) (inForce, error) {
 	number, err := s.table.Current(ctx)
 	if err != nil || number == last.version {
 		return last, err
 	}
-	v, err := s.table.Get(ctx, number)
-	if err != nil {
-		return inForce{}, err
+	set, err := s.table.Rules(ctx, number)
+	if err == nil && s.opts.Prepare != nil {
+		err = s.opts.Prepare(s.table.nameOf(number), set)
 	}
-	set, err := s.opts.Parse(fmt.Sprintf("dynamodb://%s version %d", s.table.name, number), v.Document)
 	return inForce{set: set, version: number}, err
 }
 

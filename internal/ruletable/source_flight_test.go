@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,11 +52,18 @@ func (p *press) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...fun
 		pointer := &types.AttributeValueMemberN{Value: strconv.FormatInt(p.current, 10)}
 		return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"version": pointer}}, p.err
 	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := w.Write(document(int(p.current)))
-	err = errors.Join(err, w.Close(), p.err)
-	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"document": &types.AttributeValueMemberB{Value: packed.Bytes()}}}, err
+	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{
+		"document": zipped("a text that no limiter reads: ["),
+		"json":     zipped(fmt.Sprintf(`{"rules": [{"name": "r", "key": "ip:{ip}", "limits": [{"capacity": %d, "window": "60s"}]}]}`, p.current)),
+	}}, p.err
+}
+
+func zipped(text string) types.AttributeValue {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = io.WriteString(w, text) // to a buffer
+	_ = w.Close()
+	return &types.AttributeValueMemberB{Value: out.Bytes()}
 }
 
 // set publishes a version, and makes calls fail, nil for not, and wait for a
@@ -74,9 +83,9 @@ func (p *press) taken() int {
 	return n
 }
 
-func newSource(api ruletable.API, fallback *rules.Set) (*ruletable.Source, *reported) {
+func newSource(api ruletable.API, table string, fallback *rules.Set) (*ruletable.Source, *reported) {
 	var r reported
-	return ruletable.NewSource(ruletable.New(api, "rules"), ruletable.SourceOptions{Report: r.add, Fallback: fallback}), &r
+	return ruletable.NewSource(ruletable.New(api, table), ruletable.SourceOptions{Report: r.add, Fallback: fallback}), &r
 }
 
 // capacityNow returns the capacity in force.
@@ -106,7 +115,7 @@ func crowd(t *testing.T, source *ruletable.Source, gate chan struct{}, check fun
 func TestFirstRulesAreReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, down := &press{}, errors.New("no answer")
-		source, reports := newSource(api, nil)
+		source, reports := newSource(api, "rules", nil)
 		gate := make(chan struct{})
 		api.set(1, down, gate)
 		crowd(t, source, gate, func(_ int64, err error) {
@@ -139,7 +148,7 @@ func TestGivingUpOnTheFirstRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate, hungUp := &press{}, make(chan struct{}), errors.New("the caller hung up")
 		api.set(1, nil, gate)
-		source, _ := newSource(api, nil)
+		source, _ := newSource(api, "rules", nil)
 		ctx, leave := context.WithCancelCause(t.Context())
 		began := time.Now()
 		time.AfterFunc(100*time.Millisecond, func() { leave(hungUp) })
@@ -164,7 +173,7 @@ func TestGivingUpOnTheFirstRules(t *testing.T) {
 // seconds, well before a Lambda is killed.
 func TestStartOnASilentTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		source, _ := newSource(silent{}, nil)
+		source, _ := newSource(silent{}, "rules", nil)
 		for range 3 {
 			start := time.Now()
 			_, err := source.Rules(t.Context(), epoch)
@@ -181,7 +190,7 @@ func TestStartOnASilentTable(t *testing.T) {
 func TestSlowRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &press{current: 1}
-		source, reports := newSource(api, nil)
+		source, reports := newSource(api, "rules", nil)
 		ask := func(want int64, took time.Duration, reads int) {
 			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
