@@ -48,8 +48,8 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		return nil, err
 	}
 	table := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
-	// Read the rules while the Lambda starts; the first answer also sets the clock.
-	// If that fails, the first request reads them again.
+	// Read the rules while the Lambda starts; the first answer also sets the
+	// clock. If that fails, the first request reads them again.
 	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
@@ -64,8 +64,8 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip
-// writes. The Lambda starts with it if the table cannot be read. rulesCopy returns
-// nil if there is none, and logs an invalid one.
+// writes. The Lambda starts with it if the table cannot be read. rulesCopy
+// returns nil if there is none, and logs an invalid one.
 func rulesCopy(dir string, log *slog.Logger) *rules.Set {
 	if dir == "" {
 		return nil

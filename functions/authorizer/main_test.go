@@ -42,8 +42,8 @@ func TestBuildWithoutRules(t *testing.T) {
 	}
 }
 
-// TestRulesCopy: if the table cannot be read, the Lambda starts with the copy of
-// the rules in the zip.
+// TestRulesCopy: if the table cannot be read, the Lambda starts with the copy
+// of the rules in the zip.
 func TestRulesCopy(t *testing.T) {
 	dynamotest.Connect(t)
 	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")

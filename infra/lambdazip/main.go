@@ -4,9 +4,9 @@
 //	lambdazip [-root ..] [-goarch arm64] [-o ../dist] [-rules FILE] NAME...
 //
 // Each NAME is a directory of functions/ and becomes NAME.zip. The same source
-// gives the same bytes, so that deploying it again changes nothing. -rules puts a
-// copy of a rules file into each zip, as JSON: the authorizer starts with it if it
-// cannot read the rules table.
+// gives the same bytes, so that deploying it again changes nothing. -rules puts
+// a copy of a rules file into each zip, as JSON: the authorizer starts with it
+// if it cannot read the rules table.
 package main
 
 import (
@@ -64,7 +64,8 @@ func run(args []string) error {
 	return nil
 }
 
-// readRules returns the JSON of a rules file, which must be valid; nil for no file.
+// readRules returns the JSON of a rules file, which must be valid; nil for no
+// file.
 func readRules(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -80,8 +81,8 @@ func readRules(path string) ([]byte, error) {
 	return ruledoc.Marshal(set.Document())
 }
 
-// pack builds functions/NAME and writes path atomically: a build that fails leaves
-// the last zip as it was.
+// pack builds functions/NAME and writes path atomically: a build that fails
+// leaves the last zip as it was.
 func pack(root, name, goarch string, document []byte, path string) error {
 	executable, err := build(root, name, goarch)
 	if err != nil {
@@ -100,8 +101,8 @@ func pack(root, name, goarch string, document []byte, path string) error {
 	return nil
 }
 
-// build links without symbols, and without paths and stamps of this machine. The
-// tag lambda.norpc leaves out the RPC server of the go1.x runtime, which
+// build links without symbols, and without paths and stamps of this machine.
+// The tag lambda.norpc leaves out the RPC server of the go1.x runtime, which
 // provided.al2023 does not use.
 func build(root, name, goarch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "lambdazip")
@@ -121,8 +122,8 @@ func build(root, name, goarch string) ([]byte, error) {
 	return os.ReadFile(executable)
 }
 
-// writeZip writes the executable and, unless they are nil, the rules. The entries
-// have no times.
+// writeZip writes the executable and, unless they are nil, the rules. The
+// entries have no times.
 func writeZip(w io.Writer, executable, document []byte) error {
 	z := zip.NewWriter(w)
 	if err := writeEntry(z, bootstrapEntry, 0o755, executable); err != nil {

@@ -62,7 +62,8 @@ func bootstrap(t *testing.T, path string) []byte {
 	return unpack(t, path, []string{"bootstrap"}, []os.FileMode{0o755}, 0)
 }
 
-// unpack returns one of the entries of a zip, which must have these names and modes.
+// unpack returns one of the entries of a zip, which must have these names and
+// modes.
 func unpack(t *testing.T, path string, names []string, modes []os.FileMode, which int) []byte {
 	t.Helper()
 	z, err := zip.OpenReader(path)

@@ -16,8 +16,8 @@ const principal = "slidegate"
 // Response is an authorizer's answer: a policy, with the decision as context.
 type Response = events.APIGatewayCustomAuthorizerResponse
 
-// Authorizer answers API Gateway's authorizer events. The gateway must not cache
-// its answers (TTL 0), so that every request counts.
+// Authorizer answers API Gateway's authorizer events. The gateway must not
+// cache its answers (TTL 0), so that every request counts.
 type Authorizer struct {
 	engine *engine.Engine
 	now    func() time.Time
@@ -26,16 +26,16 @@ type Authorizer struct {
 // NewAuthorizer returns an authorizer. now is the time of each decision.
 func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer { return &Authorizer{e, now} }
 
-// HandleRequest answers the event of a REST API's REQUEST authorizer. It fails if
-// the event has another form than AWS documents, or if there are no rules; API
-// Gateway then answers with status 500.
+// HandleRequest answers the event of a REST API's REQUEST authorizer. It fails
+// if the event has another form than AWS documents, or if there are no rules;
+// API Gateway then answers with status 500.
 func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
 	answer, _, err := a.Decide(ctx, ev)
 	return answer, err
 }
 
-// Decide is HandleRequest for a gateway that sees the backend's answer. The gateway
-// must pass the decision and the outcome to Finish.
+// Decide is HandleRequest for a gateway that sees the backend's answer. The
+// gateway must pass the decision and the outcome to Finish.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
 	resource, err := stageARN(ev.MethodArn)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Names in the context of an authorizer's answer, which templates and backends
-// read. All values are strings of plain ASCII. The context leaves out values that
-// do not apply, and retryAfter if the request will never be allowed.
+// read. All values are strings of plain ASCII. The context leaves out values
+// that do not apply, and retryAfter if the request will never be allowed.
 const (
 	contextAllowed         = "allowed"         // "true" or "false"
 	contextRule            = "rule"            // the deciding rule, or "rule.limit" if it has several limits
@@ -28,8 +28,8 @@ const (
 	contextProblemTitle    = "problemTitle"
 )
 
-// Names in place of a rule's in the context if no rule decided. No rule may have
-// them.
+// Names in place of a rule's in the context if no rule decided. No rule may
+// have them.
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
@@ -103,8 +103,8 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 	}
 }
 
-// uncountedRule returns the name of the rule if no limit that clients may see was
-// charged: the first visible rule, or ruleQuiet if a quiet rule denies.
+// uncountedRule returns the name of the rule if no limit that clients may see
+// was charged: the first visible rule, or ruleQuiet if a quiet rule denies.
 func uncountedRule(d *engine.Decision) string {
 	for i := range d.Verdicts {
 		if rule := d.Verdicts[i].Rule; !rule.Quiet {

@@ -1,7 +1,8 @@
-// Package apigw translates between API Gateway's events and the engine: the event
-// of a request authorizer into a request, and a decision into a policy and its
-// context. Their forms follow "Input to an API Gateway Lambda authorizer" and
-// "Output from an API Gateway Lambda authorizer" in the AWS documentation.
+// Package apigw translates between API Gateway's events and the engine: the
+// event of a request authorizer into a request, and a decision into a policy
+// and its context. Their forms follow "Input to an API Gateway Lambda
+// authorizer" and "Output from an API Gateway Lambda authorizer" in the AWS
+// documentation.
 package apigw
 
 import (
@@ -58,9 +59,9 @@ func several(all map[string][]string, last map[string]string) map[string][]strin
 	return all
 }
 
-// stageARN returns the resource of a policy: all methods and paths of the stage.
-// The method's own ARN holds the path as the client sent it, and may be longer
-// than a policy allows.
+// stageARN returns the resource of a policy: all methods and paths of the
+// stage. The method's own ARN holds the path as the client sent it, and may be
+// longer than a policy allows.
 func stageARN(methodARN string) (string, error) {
 	parts := strings.SplitN(methodARN, "/", 3)
 	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {

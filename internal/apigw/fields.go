@@ -26,8 +26,8 @@ func AllowedFields(authorizer map[string]any) map[string]string {
 	return fields
 }
 
-// Delay returns the delay of an allowed request from the authorizer's context; 0
-// if it has none.
+// Delay returns the delay of an allowed request from the authorizer's context;
+// 0 if it has none.
 func Delay(authorizer map[string]any) time.Duration {
 	text, _ := authorizer[contextDelayMs].(string)
 	ms, err := strconv.ParseInt(text, 10, 64)

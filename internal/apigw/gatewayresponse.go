@@ -1,20 +1,20 @@
 package apigw
 
-// GatewayResponse is an answer that a REST API gives in place of a backend, with
-// the names of API Gateway. The construct in infra deploys these answers, and the
-// local gateway applies the same ones.
+// GatewayResponse is an answer that a REST API gives in place of a backend,
+// with the names of API Gateway. The construct in infra deploys these answers,
+// and the local gateway applies the same ones.
 //
-// AWS documents `$context.*` in body templates ("Gateway responses for REST APIs
-// in API Gateway"). Mapping a header from context.authorizer.* works but is not
-// documented; localstack/README.md has the command that checks it on an account.
-// Templates do not escape values, so the context holds only plain ASCII without
-// quotes.
+// AWS documents `$context.*` in body templates ("Gateway responses for REST
+// APIs in API Gateway"). Mapping a header from context.authorizer.* works but
+// is not documented; localstack/README.md has the command that checks it on an
+// account. Templates do not escape values, so the context holds only plain
+// ASCII without quotes.
 type GatewayResponse struct {
 	Type   string // "ACCESS_DENIED", "DEFAULT_4XX", …
 	Status int    // 0 leaves the status that API Gateway chose
 	// Parameters maps "gatewayresponse.header.NAME" to a mapping expression:
-	// 'literal', in single quotes, or context.authorizer.NAME. API Gateway leaves
-	// out headers whose source is missing.
+	// 'literal', in single quotes, or context.authorizer.NAME. API Gateway
+	// leaves out headers whose source is missing.
 	Parameters map[string]string
 	// Templates maps a content type to a body. API Gateway uses only
 	// application/json.
@@ -37,8 +37,8 @@ const deniedBody = `{"type":"$context.authorizer.problemType",` +
 	`"violated-policies":["$context.authorizer.rule"]}`
 
 // GatewayResponses returns the responses that a REST API behind the authorizer
-// needs. Each has the CORS fields, because API Gateway does not inherit them from
-// the defaults.
+// needs. Each has the CORS fields, because API Gateway does not inherit them
+// from the defaults.
 func GatewayResponses() []GatewayResponse {
 	return []GatewayResponse{
 		{Type: "ACCESS_DENIED", Status: 429, Parameters: deniedHeaders(), Templates: map[string]string{jsonTemplate: deniedBody}},

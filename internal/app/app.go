@@ -93,8 +93,8 @@ func LoadSecrets(name string, set *rules.Set) error {
 	return nil
 }
 
-// NewPrepare returns LoadSecrets for a limiter that does not verify credentials.
-// It warns, once for each document, of rules that need them.
+// NewPrepare returns LoadSecrets for a limiter that does not verify
+// credentials. It warns, once for each document, of rules that need them.
 func NewPrepare(log *slog.Logger) Prepare {
 	return func(name string, set *rules.Set) error {
 		if err := LoadSecrets(name, set); err != nil {

@@ -26,8 +26,8 @@ func TestTimezones(t *testing.T) {
 	}
 }
 
-// TestNewPrepare: a warning names the rules that need credentials, once for each
-// document.
+// TestNewPrepare: a warning names the rules that need credentials, once for
+// each document.
 func TestNewPrepare(t *testing.T) {
 	var out strings.Builder
 	prepare := NewPrepare(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

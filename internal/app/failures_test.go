@@ -75,7 +75,8 @@ func (j *journal) fail(action, rule, key string, err error) {
 	j.StoreFailed(context.Background(), action, rule, key, err)
 }
 
-// throttled is an error of DynamoDB in an outage: its text is different each time.
+// throttled is an error of DynamoDB in an outage: its text is different each
+// time.
 func throttled(n int) error {
 	return fmt.Errorf("table counters: %w (%w)", dynamo.ErrThrottled, fmt.Errorf("RequestID: %d", n))
 }
@@ -98,9 +99,9 @@ func (broken) Override(_ context.Context, _ time.Time, rule, key string) (*rules
 	return nil, fmt.Errorf("%w: override of rule %s for key %s:1:2: capacty: unknown field", ruletable.ErrUnreadable, rule, key)
 }
 
-// TestFloodOfFailures sends 1,000 requests a second for half a minute, each with
-// another key, while the store does not answer or no override is readable. A
-// line at once and one in ten seconds stand for all failures.
+// TestFloodOfFailures sends 1,000 requests a second for half a minute, each
+// with another key, while the store does not answer or no override is readable.
+// A line at once and one in ten seconds stand for all failures.
 func TestFloodOfFailures(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: api, key: "ip:{ip}", overrides: true, on_error: allow, limits: [{capacity: 4, window: 60s}]}]`))
 	if err != nil {
@@ -136,8 +137,8 @@ func TestFloodOfFailures(t *testing.T) {
 	}
 }
 
-// TestKindsOfFailures: a failure with another action, rule or cause is logged at
-// once, and one with another key or text is not.
+// TestKindsOfFailures: a failure with another action, rule or cause is logged
+// at once, and one with another key or text is not.
 func TestKindsOfFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		action, rule, key string

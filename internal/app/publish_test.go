@@ -17,8 +17,8 @@ import (
 )
 
 // TestPublishUnderWay: while a limiter works, its rules are published again, an
-// override is set, and both are undone. Each change applies within ten seconds of
-// the limiter's clock, and no count is lost.
+// override is set, and both are undone. Each change applies within ten seconds
+// of the limiter's clock, and no count is lost.
 func TestPublishUnderWay(t *testing.T) {
 	client, ctx := dynamotest.Connect(t), context.Background()
 	rulesTable := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
@@ -62,8 +62,8 @@ func TestPublishUnderWay(t *testing.T) {
 			}
 		}
 	}
-	// later lets ten seconds pass, and waits until the limiter has the capacity: a
-	// slow refresh continues beside the request that starts it.
+	// later lets ten seconds pass, and waits until the limiter has the
+	// capacity: a slow refresh continues beside the request that starts it.
 	later := func(capacity int64) {
 		t.Helper()
 		now = now.Add(10 * time.Second)

@@ -29,7 +29,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	since   time.Time // of the counts in shadows; the zero Time before the first decision
 	shadows map[string]*shadowCounts
-	warned  map[string]bool // rules that were warned of, because nobody sees answers
+	warned  map[string]bool // rules with a warning that answers are not seen
 }
 
 // shadowCounts are the results of one shadow rule or candidate capacity.
@@ -38,9 +38,9 @@ type shadowCounts struct {
 	key                             string // of the latest request that would have had another result
 }
 
-// NewRecorder returns a recorder. seesAnswers says that the caller of the engine
-// also calls Finish after the backend has answered. If it does not, the recorder
-// warns once of each rule that needs it.
+// NewRecorder returns a recorder. seesAnswers says that the caller of the
+// engine also calls Finish after the backend has answered. If it does not, the
+// recorder warns once of each rule that needs it.
 func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
 	throttle := logthrottle.New(log.Handler(), "action", "rule", "error")
 	return &Recorder{

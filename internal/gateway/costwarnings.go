@@ -71,7 +71,8 @@ func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs 
 		"field", costField, "ignored", names, "limits", listed(d.Settling()))
 }
 
-// newNames returns the names that were not logged before, as many as still may be.
+// newNames returns the names that were not logged before, as many as still may
+// be.
 func (c *costWarnings) newNames(names []string) (unlogged []string) {
 	room := max(1, min(maxListed, maxUnknown-len(c.unknown)))
 	for _, name := range names {

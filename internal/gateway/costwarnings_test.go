@@ -69,8 +69,8 @@ func costsOf(names ...string) map[string]int64 {
 
 const stays = `level=WARN msg="the backend's costs name no limit with settle: true; the request stays charged as it was" field=Slidegate-Cost `
 
-// TestUnsettledCosts: each name that no limit settles by is logged once, with one
-// line in ten seconds.
+// TestUnsettledCosts: each name that no limit settles by is logged once, with
+// one line in ten seconds.
 func TestUnsettledCosts(t *testing.T) {
 	d := decided(t)
 	synctest.Test(t, func(t *testing.T) {

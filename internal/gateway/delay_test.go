@@ -25,8 +25,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// TestLeavesEvenly sends a burst through a leaky bucket: two a second go on, half a second apart, and what the queue does
-// not hold is sent away at once.
+// TestLeavesEvenly sends a burst through a leaky bucket: two requests a second
+// go on, half a second apart. Requests beyond the queue are denied at once.
 func TestLeavesEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
@@ -57,9 +57,9 @@ func TestLeavesEvenly(t *testing.T) {
 	})
 }
 
-// TestHeldFields says of a request that was held what the limit said when it came: no Retry-After, and a reset that is
-// never early.
-func TestHeldFields(t *testing.T) {
+// TestFieldsOfADelayedRequest: the fields show the limit at the arrival of the
+// request, without Retry-After, and a reset that is never early.
+func TestFieldsOfADelayedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
 		s.get(t, "/")
@@ -72,8 +72,9 @@ func TestHeldFields(t *testing.T) {
 	})
 }
 
-// TestHangUpWhileHeld does not pass on what nobody waits for any more.
-func TestHangUpWhileHeld(t *testing.T) {
+// TestHangUpWhileDelayed: the gateway does not pass on a delayed request after
+// its client has hung up.
+func TestHangUpWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
 		s.get(t, "/first")
@@ -93,8 +94,8 @@ func TestHangUpWhileHeld(t *testing.T) {
 	})
 }
 
-// TestMaxDelay denies a request at once where its turn is too far off: passed on early it would be part of a burst. One
-// whose turn is just near enough is held for it.
+// TestMaxDelay: a request with a longer delay than the maximum is denied at
+// once, and one with exactly the maximum is delayed.
 func TestMaxDelay(t *testing.T) {
 	for name, test := range map[string]struct {
 		maxDelay, interval time.Duration
@@ -128,7 +129,8 @@ func TestMaxDelay(t *testing.T) {
 	}
 }
 
-// TestMaxDelayBody is the problem of the rule's quota. What was charged stays so, and the next turn is later.
+// TestMaxDelayBody: a request with too long a delay gets the problem of an
+// exceeded quota. It stays charged, so the next turn is later.
 func TestMaxDelayBody(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
 	if err != nil {
@@ -143,7 +145,7 @@ func TestMaxDelayBody(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		fields := w.Header()
-		field := func(name string) string { return strings.Join(fields[name], "") } // as it is spelt
+		field := func(name string) string { return strings.Join(fields[name], "") } // in the case of its specification
 		left, retry := field("X-RateLimit-Remaining"), field("Retry-After")
 		if w.Code != want.status || left != want.remaining || retry != want.retryAfter {
 			t.Errorf("request %d: status %d, fields %v; want %+v", i, w.Code, fields, want)
@@ -154,8 +156,8 @@ func TestMaxDelayBody(t *testing.T) {
 	}
 }
 
-// TestStopWhileHeld lets a request that is held have its answer.
-func TestStopWhileHeld(t *testing.T) {
+// TestStopWhileDelayed: a gateway that stops still answers delayed requests.
+func TestStopWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 9s, queue: 5}]}]", 0)
 		s.get(t, "/")
@@ -171,7 +173,8 @@ func TestStopWhileHeld(t *testing.T) {
 	})
 }
 
-// TestHangUpBeforeTheDecision is no failure of the authorizer: nothing is logged, and nothing is passed on.
+// TestHangUpBeforeTheDecision: a client that hangs up is no failure of the
+// authorizer. The gateway logs nothing and passes nothing on.
 func TestHangUpBeforeTheDecision(t *testing.T) {
 	var log bytes.Buffer
 	set, err := rulefile.Parse("rules.yaml", []byte(document))

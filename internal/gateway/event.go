@@ -71,7 +71,8 @@ func endToEnd(fields http.Header) http.Header {
 	return kept
 }
 
-// last keeps the last of repeated values, as API Gateway's single-valued maps do.
+// last keeps the last of repeated values, as API Gateway's single-valued maps
+// do.
 func last(all map[string][]string) map[string]string {
 	single := make(map[string]string, len(all))
 	for name, values := range all {

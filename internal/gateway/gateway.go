@@ -28,8 +28,8 @@ const (
 	// drainTime bounds how long requests under way may take when the gateway
 	// stops. A delayed request still gets its answer.
 	drainTime = DefaultMaxDelay + 5*time.Second
-	// headerTime and headerSize bound the header of a request; API Gateway takes
-	// 10 KB.
+	// headerTime and headerSize bound the header of a request; API Gateway
+	// takes 10 KB.
 	headerTime = 10 * time.Second
 	headerSize = 10 << 10
 	// restTime bounds how long the rest of a denied request may take.
@@ -131,8 +131,8 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 	whole = true
 }
 
-// wait delays a request. It returns false if the client has hung up; the turn of
-// the request then passes unused.
+// wait delays a request. It returns false if the client has hung up; the turn
+// of the request then passes unused.
 func wait(ctx context.Context, delay time.Duration) bool {
 	if delay <= 0 {
 		return true
@@ -168,8 +168,9 @@ func decision(ctx context.Context) map[string]any {
 	return d
 }
 
-// addFields adds the decision's fields, and replaces those of the same name. The
-// names keep the case of their specifications, which Header.Set would change.
+// addFields adds the decision's fields, and replaces those of the same name.
+// The names keep the case of their specifications, which Header.Set would
+// change.
 func addFields(h http.Header, decision map[string]any) {
 	for name, value := range apigw.AllowedFields(decision) {
 		if strings.HasPrefix(name, "Access-Control-") && h.Get("Access-Control-Allow-Origin") != "" {

@@ -41,8 +41,8 @@ func recorderOf(ctx context.Context) *responseRecorder {
 	return w
 }
 
-// WriteHeader passes the status on. Statuses of the 1xx class precede the answer,
-// and HTTP/1.0 has none of them (RFC 9110, section 15.2).
+// WriteHeader passes the status on. Statuses of the 1xx class precede the
+// answer, and HTTP/1.0 has none of them (RFC 9110, section 15.2).
 func (w *responseRecorder) WriteHeader(status int) {
 	if w.http10 && status < 200 && status != http.StatusSwitchingProtocols {
 		return
@@ -92,8 +92,8 @@ func (w *responseRecorder) takeCosts(fields http.Header, name string) {
 	fields.Del(name)
 }
 
-// outcome returns the outcome of the request after the answer has ended, and the
-// members of its costs that cannot be parsed.
+// outcome returns the outcome of the request after the answer has ended, and
+// the members of its costs that cannot be parsed.
 func (w *responseRecorder) outcome() (o *engine.Outcome, malformed []string) {
 	w.takeCosts(w.Header(), costField)
 	w.takeCosts(w.Header(), http.TrailerPrefix+costField)

@@ -92,7 +92,8 @@ func TestResponseRecorder(t *testing.T) {
 	}
 }
 
-// TestRecordUpgrade: the header of an upgrade does not pass through WriteHeader.
+// TestRecordUpgrade: the header of an upgrade does not pass through
+// WriteHeader.
 func TestRecordUpgrade(t *testing.T) {
 	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
 	w := &responseRecorder{ResponseWriter: httptest.NewRecorder()}

@@ -21,7 +21,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// pipes is a network in memory: in a bubble of fake time nothing may wait for a real one.
+// pipes is a network in memory, because nothing in a bubble may wait for a real
+// one.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -48,7 +49,7 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// site is a gateway under fake time that notes when it passes requests on.
+// site is a gateway on a fake clock. It records when it passes requests on.
 type site struct {
 	net     *pipes
 	started time.Time
@@ -60,7 +61,7 @@ type site struct {
 	reached []string // path and the time since the start
 }
 
-// startSite serves rules until close, with the echo for a backend.
+// startSite serves rules until close, with the echo as backend.
 func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
@@ -86,7 +87,8 @@ func (s *site) close(t *testing.T) {
 	}
 }
 
-// noting notes when the gateway begins to answer a request: the echo does so as soon as the request is passed on to it.
+// noting records when the gateway begins to answer a request, which the echo
+// does at once.
 type noting struct {
 	site    *site
 	gateway http.Handler
@@ -111,14 +113,15 @@ func (w *notingWriter) Write(body []byte) (int, error) {
 	return w.ResponseWriter.Write(body)
 }
 
-// send sends text as it stands over a connection of its own.
+// send sends text unchanged over a new connection.
 func (s *site) send(text string) net.Conn {
 	conn := s.net.dial()
 	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")) }()
 	return conn
 }
 
-// get sends a request and returns the status, the fields and how long the answer took.
+// get sends a request, and returns the status, the fields and the time until
+// the answer.
 func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) {
 	t.Helper()
 	sent := time.Now()

@@ -16,9 +16,9 @@ import (
 const (
 	// Every is how often a line of one kind passes.
 	Every = 10 * time.Second
-	// Suppressed is the attribute that says how many lines of the same kind were
-	// suppressed since the last one that passed. A line without it stands for
-	// itself alone.
+	// Suppressed is the attribute that says how many lines of the same kind
+	// were suppressed since the last one that passed. A line without it stands
+	// for itself alone.
 	Suppressed = "suppressed"
 	// maxKinds bounds the kinds in memory. Beyond it all others are one kind.
 	maxKinds = 100
@@ -99,9 +99,10 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 	return &with
 }
 
-// Sweep writes one line for each kind whose last line passed ten seconds ago and
-// of which lines were suppressed since. It forgets kinds without such lines.
-// It costs next to nothing if no line was logged lately, so call it often.
+// Sweep writes one line for each kind whose last line passed ten seconds ago
+// and of which lines were suppressed since. It forgets kinds without such
+// lines. It costs next to nothing if no line was logged lately, so call it
+// often.
 func (h *Handler) Sweep(ctx context.Context) {
 	if !h.kinds.any.Load() {
 		return
@@ -144,8 +145,8 @@ func (h *Handler) kind(r slog.Record) string {
 	return b.String()
 }
 
-// pass reports whether a line may pass, and how many of its kind were suppressed
-// before it.
+// pass reports whether a line may pass, and how many of its kind were
+// suppressed before it.
 func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed int, ok bool) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -167,8 +168,8 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	return suppressed, true
 }
 
-// take returns the kinds that are due with suppressed lines, and starts to count
-// them anew. It forgets those without.
+// take returns the kinds that are due with suppressed lines, and starts to
+// count them anew. It forgets those without.
 func (ks *kinds) take(due func(*kind, time.Time) bool) (taken []kind) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()

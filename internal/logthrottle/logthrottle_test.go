@@ -220,7 +220,8 @@ func TestBoundAttributes(t *testing.T) {
 	}
 }
 
-// TestLevels: the level is part of the kind, and the other handler's level holds.
+// TestLevels: the level is part of the kind, and the other handler's level
+// holds.
 func TestLevels(t *testing.T) {
 	j := newJournal()
 	log := slog.New(j)
@@ -233,7 +234,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestKindsAreBounded: the first hundred kinds are separate, all others are one.
+// TestKindsAreBounded: the first hundred kinds are separate, all others are
+// one.
 func TestKindsAreBounded(t *testing.T) {
 	j := newJournal()
 	for range 2 {

@@ -17,7 +17,8 @@ import (
 const (
 	// maxAttempts bounds the attempts at a change that conflicts with others.
 	maxAttempts = 10
-	// firstPause and longestPause bound the pauses between attempts, in real time.
+	// firstPause and longestPause bound the pauses between attempts, in real
+	// time.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
 )
@@ -47,8 +48,8 @@ func (c change) on(table string) types.TransactWriteItem {
 }
 
 // transact makes changes and adds the event to the history, all or nothing. It
-// fails with ErrConflict if a condition does not hold, or if another transaction
-// is in progress on the same item.
+// fails with ErrConflict if a condition does not hold, or if another
+// transaction is in progress on the same item.
 func (t *Table) transact(ctx context.Context, e Event, changes ...change) error {
 	var writes []types.TransactWriteItem
 	for _, c := range append(changes, change{put: e.item()}) {
@@ -61,7 +62,8 @@ func (t *Table) transact(ctx context.Context, e Event, changes ...change) error 
 	return dynamo.Translate(err, t.name)
 }
 
-// conflicts reports whether a transaction wrote nothing because of another change.
+// conflicts reports whether a transaction wrote nothing because of another
+// change.
 func conflicts(err error) bool {
 	var canceled *types.TransactionCanceledException
 	return errors.As(err, &canceled) && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
@@ -70,8 +72,8 @@ func conflicts(err error) bool {
 }
 
 // pause waits before the next attempt: twice as long each time, up to
-// longestPause, minus a random part so that two writers do not collide again. It
-// returns early, with the cause, if the context ends.
+// longestPause, minus a random part so that two writers do not collide again.
+// It returns early, with the cause, if the context ends.
 func pause(ctx context.Context, attempts int) error {
 	longest := min(longestPause, firstPause<<min(attempts-1, 10))
 	select {

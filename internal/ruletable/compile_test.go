@@ -12,8 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestExamplesAsJSON: a published document compiles to the rules of the author's
-// text.
+// TestExamplesAsJSON: a published document compiles to the rules of the
+// author's text.
 func TestExamplesAsJSON(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*.yaml")
 	must(t, err)

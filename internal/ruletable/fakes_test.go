@@ -27,8 +27,8 @@ func (empty) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.
 	return &dynamodb.GetItemOutput{}, nil
 }
 
-// batches is a table that takes an import. takes returns how many items a call of
-// BatchWriteItem takes; all of them by default.
+// batches is a table that takes an import. takes returns how many items a call
+// of BatchWriteItem takes; all of them by default.
 type batches struct {
 	ruletable.API
 	takes func(call, items int) (int, error)

@@ -118,8 +118,8 @@ func TestUnreadableOverrides(t *testing.T) {
 }
 
 // TestOlderVersion: a version of an older Slidegate has a text and no JSON. Its
-// text can be read, and it cannot come into force again. Limiters keep the rules
-// that they have, or start with the copy from the deployment.
+// text can be read, and it cannot come into force again. Limiters keep the
+// rules that they have, or start with the copy from the deployment.
 func TestOlderVersion(t *testing.T) {
 	client, name := newTable(t)
 	table, ctx := ruletable.New(client, name), t.Context()

@@ -64,8 +64,8 @@ const (
 )
 
 // History yields all changes, newest first by the clocks of their authors. It
-// reads page by page, so the first few are cheap, and ends with the first error.
-// No entry is ever removed.
+// reads page by page, so the first few are cheap, and ends with the first
+// error. No entry is ever removed.
 func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),

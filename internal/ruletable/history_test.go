@@ -62,8 +62,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRecordResetTouchesTheHistoryAlone: recording a reset needs no permission but
-// to put items of the history.
+// TestRecordResetTouchesTheHistoryAlone: recording a reset needs no permission
+// but to put items of the history.
 func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 	api := &batches{}
 	must(t, ruletable.New(api, "rules").RecordReset(t.Context(), "api", "k", "api|k|9e0c8586", note(0, "ticket 86")))
@@ -79,8 +79,8 @@ func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 	}
 }
 
-// TestHistoryOrder: fractions of a second sort right despite trailing zeros, and
-// several events may have the same time.
+// TestHistoryOrder: fractions of a second sort right despite trailing zeros,
+// and several events may have the same time.
 func TestHistoryOrder(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

@@ -25,8 +25,8 @@ const (
 	// writesAtOnce leaves requests their share of the 1,000 small writes that a
 	// partition of DynamoDB takes in a second.
 	writesAtOnce = 4
-	// batchTime bounds one call in real time, for all of the SDK's attempts: their
-	// pauses take at most 37 s.
+	// batchTime bounds one call in real time, for all of the SDK's attempts:
+	// their pauses take at most 37 s.
 	batchTime = time.Minute
 	// noteTime bounds writing the history of an import, in real time. An import
 	// that was cancelled writes it too.
@@ -34,16 +34,16 @@ const (
 )
 
 // ImportOverrides sets the documents of many keys of a rule, whatever their
-// revisions. Grants stay, and every override gets the note. ImportOverrides holds
-// all overrides in memory and checks them before it writes the first: it refuses
-// a repeated key, a grant (see Grant), and an override of another rule.
+// revisions. Grants stay, and every override gets the note. ImportOverrides
+// holds all overrides in memory and checks them before it writes the first: it
+// refuses a repeated key, a grant (see Grant), and an override of another rule.
 //
-// The import is not one transaction: four goroutines write 25 items at a time, in
-// no order, and repeat items that DynamoDB does not take. If the import fails or
-// the context ends, written overrides stay, and the error says how many they are.
-// Importing the same again does no harm. The history gets one entry. A grant is
-// lost if it is given between the moments at which the import reads the key's
-// grants and writes them back.
+// The import is not one transaction: four goroutines write 25 items at a time,
+// in no order, and repeat items that DynamoDB does not take. If the import
+// fails or the context ends, written overrides stay, and the error says how
+// many they are. Importing the same again does no harm. The history gets one
+// entry. A grant is lost if it is given between the moments at which the import
+// reads the key's grants and writes them back.
 //
 // ImportOverrides calls progress, if not nil, with the number of written
 // overrides, from one goroutine at a time.

@@ -37,8 +37,8 @@ func TestImport(t *testing.T) {
 	must(t, table.Grant(t.Context(), "api", "user:000042", running))
 	must(t, table.Grant(t.Context(), "api", "user:000042", ended))
 	set(t, table, "api", "another", `{"deny": true}`)
-	var told []int
-	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { told = append(told, written) }))
+	var progress []int
+	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { progress = append(progress, written) }))
 
 	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 131 || list[0].Key != "another" {
@@ -57,8 +57,8 @@ func TestImport(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if !slices.IsSorted(told) || len(told) != 6 || told[5] != 130 {
-		t.Errorf("progress %v", told)
+	if !slices.IsSorted(progress) || len(progress) != 6 || progress[5] != 130 {
+		t.Errorf("progress %v", progress)
 	}
 	if got, want := lines(t, table)[0], `22:14:07 ada: overrides imported api "" "">"" 130 of 130 the list`; got != want {
 		t.Errorf("history %q, want %q", got, want)
@@ -68,8 +68,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportRefused: one bad override makes the whole import fail, before the first
-// call of the table.
+// TestImportRefused: one bad override makes the whole import fail, before the
+// first call of the table.
 func TestImportRefused(t *testing.T) {
 	table := ruletable.New(struct{ ruletable.API }{}, "rules")
 	good := ruletable.Override{Key: "a", Document: "{}"}
@@ -91,8 +91,8 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
-// TestImportAgain: an import repeats items that the table did not take, and gives
-// up if it takes no more.
+// TestImportAgain: an import repeats items that the table did not take, and
+// gives up if it takes no more.
 func TestImportAgain(t *testing.T) {
 	down := errors.New("down")
 	for _, test := range []struct {
@@ -161,8 +161,8 @@ func TestImportAtOnce(t *testing.T) {
 	})
 }
 
-// TestImportCancelled: an import that is cancelled ends at once, and the history
-// says how many overrides it wrote.
+// TestImportCancelled: an import that is cancelled ends at once, and the
+// history says how many overrides it wrote.
 func TestImportCancelled(t *testing.T) {
 	gone := errors.New("the operator has gone")
 	for what, takes := range map[string]func(call, items int) (int, error){

@@ -23,8 +23,8 @@ const (
 	attrAdd       = "add"
 	attrUntil     = "until"
 
-	// maxSort is the maximum length of a sort key in bytes. DynamoDB allows twice
-	// as much for a partition key.
+	// maxSort is the maximum length of a sort key in bytes. DynamoDB allows
+	// twice as much for a partition key.
 	maxSort = 1024
 )
 

@@ -84,8 +84,8 @@ func deleting(table *ruletable.Table, _ int64) error {
 	return table.DeleteOverride(context.Background(), "api", "k", note(0, ""))
 }
 
-// TestOperatorsAtOnce: of several operators who set the same revision, one succeeds;
-// of several who grant, all succeed.
+// TestOperatorsAtOnce: of several operators who set the same revision, one
+// succeeds; of several who grant, all succeed.
 func TestOperatorsAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

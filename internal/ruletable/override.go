@@ -49,15 +49,16 @@ type Grant struct {
 const (
 	overridePartition = "override#"
 
-	// maxOverride bounds a document with its grants and notes, in bytes, because
-	// requests wait for it.
+	// maxOverride bounds a document with its grants and notes, in bytes,
+	// because requests wait for it.
 	maxOverride = 32 << 10
 	// maxRevision bounds revisions to numbers that JSON holds exactly.
 	maxRevision = 1 << 53
 )
 
-// overrideAt returns the key of an override's item. It refuses keys that are not
-// UTF-8: they would change on their way, and could become the key of another.
+// overrideAt returns the key of an override's item. It refuses keys that are
+// not UTF-8: they would change on their way, and could become the key of
+// another.
 func overrideAt(rule, sort string) (item, error) {
 	switch {
 	case rule == "" || sort == "":

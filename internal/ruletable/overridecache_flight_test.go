@@ -39,8 +39,8 @@ func TestReadsOfDifferentOverrides(t *testing.T) {
 	})
 }
 
-// TestSlowTable: the request that starts a read waits for 100 ms, and all others
-// not at all. A read that takes too long is reported.
+// TestSlowTable: the request that starts a read waits for 100 ms, and all
+// others not at all. A read that takes too long is reported.
 func TestSlowTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestFlood sends made-up keys between those of known callers. The cache keeps its
-// bound, each made-up key costs one read, and known keys cost few.
+// TestFlood sends made-up keys between those of known callers. The cache keeps
+// its bound, each made-up key costs one read, and known keys cost few.
 func TestFlood(t *testing.T) {
 	const size, known, made, times = 500, 50, 20_000, 400
 	api := &shelf{}
@@ -55,7 +55,8 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOverrides: with 100,000 overrides in the table, a request costs the same.
+// TestManyOverrides: with 100,000 overrides in the table, a request costs the
+// same.
 func TestManyOverrides(t *testing.T) {
 	const many = 100_000
 	client, name := newTable(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestOverrideCache is a trace of one key: what happens to the table, the time of
-// the request, its answer, the reads so far and the reports so far. The tests of
-// package swr have more of them.
+// TestOverrideCache is a trace of one key: what happens to the table, the time
+// of the request, its answer, the reads so far and the reports so far. The
+// tests of package swr have more of them.
 func TestOverrideCache(t *testing.T) {
 	down := errors.New("no answer")
 	always := func(*shelf) {}
@@ -105,8 +105,8 @@ func TestOverrideCacheErrors(t *testing.T) {
 	}
 }
 
-// TestGrantsReachRequests: an override has the grants of its item, with a document
-// and without.
+// TestGrantsReachRequests: an override has the grants of its item, with a
+// document and without.
 func TestGrantsReachRequests(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
@@ -133,8 +133,8 @@ func TestGrantsReachRequests(t *testing.T) {
 }
 
 // TestOverrideFailuresAreThrottled: while the table fails for a thousand keys,
-// one line in ten seconds stands for all of them. Unreadable items have lines of
-// their own.
+// one line in ten seconds stands for all of them. Unreadable items have lines
+// of their own.
 func TestOverrideFailuresAreThrottled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, down := &shelf{}, errors.New("no answer")

@@ -10,7 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestOverrideKeys: different keys are different overrides, and come back unchanged.
+// TestOverrideKeys: different keys are different overrides, and come back
+// unchanged.
 func TestOverrideKeys(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
@@ -67,8 +68,8 @@ func TestBadOverrides(t *testing.T) {
 	}
 }
 
-// TestTooManyGrants: the size of an item bounds the grants of a key. Ended grants
-// do not count.
+// TestTooManyGrants: the size of an item bounds the grants of a key. Ended
+// grants do not count.
 func TestTooManyGrants(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Override returns the override of a key, nil if there is none. An item that this
-// package did not write is ErrUnreadable.
+// Override returns the override of a key, nil if there is none. An item that
+// this package did not write is ErrUnreadable.
 func (t *Table) Override(ctx context.Context, rule, key string) (*Override, error) {
 	return t.override(ctx, rule, key, true)
 }
@@ -35,9 +35,9 @@ func (t *Table) override(ctx context.Context, rule, key string, consistent bool)
 }
 
 // SetOverride sets the document of a key; its grants stay until they end.
-// o.Revision is the revision that the operator saw, 0 for none. SetOverride fails
-// with ErrConflict if the table holds another one. The caller must have checked
-// the document.
+// o.Revision is the revision that the operator saw, 0 for none. SetOverride
+// fails with ErrConflict if the table holds another one. The caller must have
+// checked the document.
 func (t *Table) SetOverride(ctx context.Context, o Override) error {
 	if o.Document == "" {
 		return fmt.Errorf("override of rule %s for key %q: the document is empty; delete the override instead", o.Rule, o.Key)
@@ -56,8 +56,8 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 }
 
 // DeleteOverride removes the override of a key and its grants, whatever the
-// revision, even if the item is unreadable. It fails with ErrNoOverride if there
-// is none.
+// revision, even if the item is unreadable. It fails with ErrNoOverride if
+// there is none.
 func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note) error {
 	e := Event{Note: note, Kind: OverrideDeleted, Rule: rule, Key: key}
 	err := t.edit(ctx, rule, key, func(old *Override) (*Override, Event, error) {

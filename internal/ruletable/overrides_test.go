@@ -196,7 +196,8 @@ func TestOverridesByPages(t *testing.T) {
 	}
 }
 
-// TestCompile: an override has its document and its grants; either may be missing.
+// TestCompile: an override has its document and its grants; either may be
+// missing.
 func TestCompile(t *testing.T) {
 	given := grant("hour", 50, 0, 60)
 	for document, want := range map[string]*rules.Override{"": {}, `{"capacity": 5}`: capacityOf(5)} {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxItem bounds both forms of a version, gzipped, with its note, in bytes. An
-	// item of DynamoDB holds 400 KB with the names of its attributes.
+	// maxItem bounds both forms of a version, gzipped, with its note, in bytes.
+	// An item of DynamoDB holds 400 KB with the names of its attributes.
 	maxItem = 390_000
 	// maxDocument bounds each form of a version before gzip, in bytes.
 	maxDocument = 4 << 20
@@ -40,8 +40,8 @@ func (v *Version) pack() (text, document []byte, err error) {
 	return text, document, nil
 }
 
-// unpack returns a version from its item. A version of an older Slidegate has no
-// document.
+// unpack returns a version from its item. A version of an older Slidegate has
+// no document.
 func unpack(i item) (v *Version, err error) {
 	v = &Version{Note: noteOf(i)}
 	text, ok, err := unzip(i, attrDocument)

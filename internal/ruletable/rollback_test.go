@@ -61,8 +61,8 @@ func TestRollbackOvertaken(t *testing.T) {
 	}
 }
 
-// TestRollbacksAtOnce: of several rollbacks from a version and a publication over
-// it, one succeeds, and the others fail with ErrConflict.
+// TestRollbacksAtOnce: of several rollbacks from a version and a publication
+// over it, one succeeds, and the others fail with ErrConflict.
 func TestRollbacksAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

@@ -27,8 +27,8 @@ func newTable(t *testing.T) (*dynamo.Client, string) {
 	return client, dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
 }
 
-// racing runs race before each transaction, so that another change comes between
-// its read and its write.
+// racing runs race before each transaction, so that another change comes
+// between its read and its write.
 type racing struct {
 	ruletable.API
 	race func()

@@ -69,8 +69,8 @@ func NewSource(table *Table, o SourceOptions) *Source {
 
 // Rules returns the rules in force as last read. The first calls wait for the
 // table, for 3 s and as long as their context lets them. They fail if the table
-// cannot be read and there is no fallback; the next call then reads again. Later
-// calls never fail; one in ten seconds waits for at most 100 ms.
+// cannot be read and there is no fallback; the next call then reads again.
+// Later calls never fail; one in ten seconds waits for at most 100 ms.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	r, err := s.cache.Get(ctx, now, tableName(s.table.name))
 	return r.set, err

@@ -22,8 +22,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// press is a table with GetItem alone. Its version n has the capacity n. It counts
-// the calls, may fail, and may make them wait.
+// press is a table with GetItem alone. Its version n has the capacity n. It
+// counts the calls, may fail, and may make them wait.
 type press struct {
 	ruletable.API // nil
 
@@ -110,8 +110,8 @@ func crowd(t *testing.T, source *ruletable.Source, gate chan struct{}, check fun
 	wg.Wait()
 }
 
-// TestFirstRulesAreReadOnce: all requests that wait for the first rules share one
-// read, or its error. The next request reads again.
+// TestFirstRulesAreReadOnce: all requests that wait for the first rules share
+// one read, or its error. The next request reads again.
 func TestFirstRulesAreReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, down := &press{}, errors.New("no answer")
@@ -184,9 +184,9 @@ func TestStartOnASilentTable(t *testing.T) {
 	})
 }
 
-// TestSlowRefresh: the request that starts a refresh waits for 100 ms, all others
-// not at all, and one refresh is in flight. The source takes its answer when it
-// comes. A failed refresh is not repeated for ten seconds.
+// TestSlowRefresh: the request that starts a refresh waits for 100 ms, all
+// others not at all, and one refresh is in flight. The source takes its answer
+// when it comes. A failed refresh is not repeated for ten seconds.
 func TestSlowRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &press{current: 1}

@@ -76,8 +76,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestFallback: the source starts with the copy of the rules, and replaces it by
-// the table's rules after the first successful read.
+// TestFallback: the source starts with the copy of the rules, and replaces it
+// by the table's rules after the first successful read.
 func TestFallback(t *testing.T) {
 	fallback, err := ruletable.Compile("copy", document(99))
 	must(t, err)
@@ -132,8 +132,8 @@ func TestFallbackUnused(t *testing.T) {
 	}
 }
 
-// TestFallbackOfASilentTable: all requests together wait two seconds for a table
-// that does not answer.
+// TestFallbackOfASilentTable: all requests together wait two seconds for a
+// table that does not answer.
 func TestFallbackOfASilentTable(t *testing.T) {
 	fallback, err := ruletable.Compile("copy", document(99))
 	must(t, err)

@@ -1,6 +1,6 @@
 // Package ruletable stores rules in a DynamoDB table: numbered versions of the
-// rules document that never change, a pointer to the version in force, overrides
-// of single keys, and a history of changes.
+// rules document that never change, a pointer to the version in force,
+// overrides of single keys, and a history of changes.
 //
 // Items have the keys p and s, both text:
 //
@@ -36,20 +36,21 @@ var (
 	ErrNone = errors.New("no rules are published; `slidegate rules apply FILE` publishes some")
 	// ErrNoVersion is the error for a number that no version has.
 	ErrNoVersion = errors.New("there is no such version of the rules; `slidegate rules list` shows those there are")
-	// ErrNoDocument is the error of a version without the JSON that limiters read.
+	// ErrNoDocument is the error of a version without the JSON that limiters
+	// read.
 	ErrNoDocument = errors.New("an older Slidegate published this version, without the JSON that limiters read; " +
 		"publish it again with `slidegate rules get` and `slidegate rules apply`")
 	// ErrInForce is the error of a rollback to the version in force.
 	ErrInForce = errors.New("this version is in force already")
 	// ErrNoOverride is the error of deleting an override that does not exist.
 	ErrNoOverride = errors.New("there is no such override; `slidegate overrides list` shows those there are")
-	// ErrConflict is the error of a change that another change has overtaken. The
-	// table is as the other change left it.
+	// ErrConflict is the error of a change that another change has overtaken.
+	// The table is as the other change left it.
 	ErrConflict = errors.New("somebody else has changed this since you looked; look at what they did (`slidegate rules history`) and try again")
 	// ErrTooLarge is the error for data that does not fit into an item.
 	ErrTooLarge = errors.New("too large for an item of the table")
-	// ErrUnreadable is the error for an override that this package did not write,
-	// or that is not valid.
+	// ErrUnreadable is the error for an override that this package did not
+	// write, or that is not valid.
 	ErrUnreadable = errors.New("the item cannot be read; delete it (`slidegate overrides delete`) and set it again")
 )
 
@@ -77,9 +78,9 @@ func Description(name string) dynamo.Table {
 	return dynamo.Table{Name: name, Partition: attrPartition, Sort: attrSort}
 }
 
-// Note says who changed something, why, and when by the author's clock. Notes are
-// for people. The time also orders the history, and decides which grants have
-// ended when their override is written again.
+// Note says who changed something, why, and when by the author's clock. Notes
+// are for people. The time also orders the history, and decides which grants
+// have ended when their override is written again.
 type Note struct {
 	Who, Why string
 	When     time.Time
@@ -97,7 +98,8 @@ func (t *Table) get(ctx context.Context, key item, consistent bool) (item, error
 	return out.Item, nil
 }
 
-// pages yields the items of a query, page by page. It ends with the first error.
+// pages yields the items of a query, page by page. It ends with the first
+// error.
 func (t *Table) pages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		in := *in

@@ -26,8 +26,9 @@ const (
 type Version struct {
 	Number int64
 	// Text is the document as its author wrote it, and Document what limiters
-	// read: the author's document, normalized. Versions leaves both out. Document
-	// is nil if an older Slidegate published the version.
+	// read: its normalized form, as rules.Set.Document returns it. Versions
+	// leaves both out. Document is nil if an older Slidegate published the
+	// version.
 	Text     []byte
 	Document *ruledoc.Document
 	InForce  bool // only Versions sets it
@@ -35,9 +36,9 @@ type Version struct {
 }
 
 // Publish puts a version in force and returns its number. One transaction puts
-// the version and moves the pointer, if the pointer is still at the version that
-// the author saw, 0 for none. Otherwise Publish fails with ErrConflict, and
-// changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
+// the version and moves the pointer, if the pointer is still at the version
+// that the author saw, 0 for none. Otherwise Publish fails with ErrConflict,
+// and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
 // otherwise it fails with ErrTooLarge.
 func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int64, err error) {
 	packed, err := v.item()
@@ -59,8 +60,8 @@ func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int6
 }
 
 // Rollback puts another version in force, earlier or later, by moving the
-// pointer, if the pointer is still at version from, 0 for none. Otherwise it fails
-// with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
+// pointer, if the pointer is still at version from, 0 for none. Otherwise it
+// fails with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
 // ErrNoDocument, and ErrInForce if both versions are the same.
 func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	v, err := t.Get(ctx, to)
@@ -75,8 +76,8 @@ func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, point(from, to))
 }
 
-// Current returns the number of the version in force. It fails with ErrNone if the
-// table has no versions.
+// Current returns the number of the version in force. It fails with ErrNone if
+// the table has no versions.
 func (t *Table) Current(ctx context.Context) (int64, error) {
 	found, err := t.get(ctx, key(partitionSet, sortCurrent), true)
 	if err != nil {
@@ -110,8 +111,8 @@ func (t *Table) Get(ctx context.Context, number int64) (*Version, error) {
 	return v, nil
 }
 
-// Rules returns the compiled rules of a version, as limiters read them. It fails
-// with ErrNoDocument if an older Slidegate published the version.
+// Rules returns the compiled rules of a version, as limiters read them. It
+// fails with ErrNoDocument if an older Slidegate published the version.
 func (t *Table) Rules(ctx context.Context, number int64) (*rules.Set, error) {
 	v, err := t.Get(ctx, number)
 	if err != nil {
@@ -128,8 +129,8 @@ func (t *Table) nameOf(number int64) string {
 	return fmt.Sprintf("dynamodb://%s version %d", t.name, number)
 }
 
-// Versions yields all versions without text and document, newest first. It reads
-// page by page, and ends with the first error.
+// Versions yields all versions without text and document, newest first. It
+// reads page by page, and ends with the first error.
 func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		inForce, err := t.Current(ctx)

@@ -141,8 +141,8 @@ func TestVersionsNeverChange(t *testing.T) {
 	}
 }
 
-// TestPublishersAtOnce: of several authors who publish over the same version, one
-// succeeds.
+// TestPublishersAtOnce: of several authors who publish over the same version,
+// one succeeds.
 func TestPublishersAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

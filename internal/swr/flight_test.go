@@ -143,8 +143,8 @@ func TestSlowReload(t *testing.T) {
 	})
 }
 
-// TestFirstTimeout: requests wait for a first value that does not come until the
-// load times out, and each of them starts a new load.
+// TestFirstTimeout: requests wait for a first value that does not come until
+// the load times out, and each of them starts a new load.
 func TestFirstTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, o := newCache(0)
@@ -162,8 +162,8 @@ func TestFirstTimeout(t *testing.T) {
 	})
 }
 
-// TestGivingUp: a request that cannot wait returns at once and says why, even the
-// one that started the load; the others get the value by the same load.
+// TestGivingUp: a request that cannot wait returns at once and says why, even
+// the one that started the load; the others get the value by the same load.
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, o := newCache(0)

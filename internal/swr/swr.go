@@ -50,9 +50,9 @@ type Options[K Key, V any] struct {
 	// is known, the cache keeps them for ten seconds like a value. Nil marks
 	// none; requests then load again after every error.
 	Answer func(error) bool
-	// MaxEntries bounds the keys in memory; 0 for no bound. Frequency and age of
-	// use decide which keys are evicted (W-TinyLFU), so that keys in steady use
-	// survive a flood of made-up ones.
+	// MaxEntries bounds the keys in memory; 0 for no bound. Frequency and age
+	// of use decide which keys are evicted (W-TinyLFU), so that keys in steady
+	// use survive a flood of made-up ones.
 	MaxEntries int
 }
 
