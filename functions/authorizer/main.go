@@ -1,5 +1,5 @@
-// The authorizer is the Lambda in front of a REST API: it reads its rules from one DynamoDB table, counts in another, and
-// answers with a policy. It is wiring only.
+// Command authorizer is the Lambda authorizer of a REST API. It reads its rules
+// from one DynamoDB table, counts in another, and answers with a policy.
 package main
 
 import (
@@ -17,7 +17,9 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 func main() {
@@ -30,7 +32,8 @@ func main() {
 	lambda.Start(authorizer.HandleRequest)
 }
 
-// build reads SLIDEGATE_COUNTERS and SLIDEGATE_RULES, the names of the tables, and SLIDEGATE_DEADLINE, a duration.
+// build reads the environment: SLIDEGATE_COUNTERS and SLIDEGATE_RULES name the
+// tables, and SLIDEGATE_DEADLINE is a duration.
 func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	counters, rulesTable := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
 	if counters == "" || rulesTable == "" {
@@ -44,8 +47,9 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := app.NewTable(client, rulesTable, app.NewParser(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
-	// Read them while the Lambda starts: the first answer also tells the time. A failure shows again at the first request.
+	table := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
+	// Read the rules while the Lambda starts; the first answer also sets the
+	// clock. If that fails, the first request reads them again.
 	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
@@ -59,22 +63,37 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	return apigw.NewAuthorizer(engine, client.Clock.Now), nil
 }
 
-// rulesCopy reads the copy of the rules that may lie beside the executable, for a start on a day on which the table cannot
-// be read; nil if there is none. One that is not valid is reported, and no reason not to start.
+// rulesCopy reads the copy of the rules beside the executable, which lambdazip
+// writes. The Lambda starts with it if the table cannot be read. rulesCopy
+// returns nil if there is none, and logs an invalid one.
 func rulesCopy(dir string, log *slog.Logger) *rules.Set {
-	path := filepath.Join(dir, "rules.yaml")
-	document, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || dir == "" {
+	if dir == "" {
 		return nil
 	}
-	var set *rules.Set
-	if err == nil {
-		set, err = app.ParseRules(path, document)
-	}
-	if err != nil {
-		log.Error("the copy of the rules in the zip is of no use", "error", err)
+	set, err := readRules(filepath.Join(dir, "rules.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("the copy of the rules in the zip cannot be used", "error", err)
 	}
 	return set
+}
+
+func readRules(path string) (*rules.Set, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	document, err := ruledoc.Unmarshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	set, err := ruletable.Compile(path, document)
+	if err != nil {
+		return nil, err
+	}
+	if err := app.LoadSecrets(path, set); err != nil {
+		return nil, err
+	}
+	return set, nil
 }
 
 func deadline(text string) (time.Duration, error) {

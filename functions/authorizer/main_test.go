@@ -27,7 +27,8 @@ func TestBuildNeedsTables(t *testing.T) {
 	}
 }
 
-// TestBuildWithoutRules starts although no rules can be read yet: they may be there when the first request comes.
+// TestBuildWithoutRules: the Lambda starts without rules, because the table may
+// have some when the first request comes.
 func TestBuildWithoutRules(t *testing.T) {
 	dynamotest.Connect(t)
 	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")
@@ -41,26 +42,29 @@ func TestBuildWithoutRules(t *testing.T) {
 	}
 }
 
-// TestRulesCopy starts by the copy of the rules that lies in the zip, where the table cannot be read.
+// TestRulesCopy: if the table cannot be read, the Lambda starts with the copy
+// of the rules in the zip.
 func TestRulesCopy(t *testing.T) {
 	dynamotest.Connect(t)
 	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")
 	t.Setenv("SLIDEGATE_RULES", "no-such-table")
-	const banned = "deny: [{path: /banned}]\nrules: []\n"
+	const banned = `{"deny": [{"path": "/banned"}], "rules": []}`
 	for name, test := range map[string]struct {
 		document string // empty for no copy
 		works    bool
 		logged   string
 	}{
-		"a copy":             {banned, true, "starting with the copy"},
-		"no copy":            {"", false, "does not exist"},
-		"a copy that is bad": {"rules: {}", false, "of no use"},
+		"a copy":           {banned, true, "starting with the copy"},
+		"no copy":          {"", false, "does not exist"},
+		"an invalid copy":  {`{"rules": [{}]}`, false, "cannot be used"},
+		"a copy as YAML":   {"rules: []", false, "cannot be used"},
+		"an unknown field": {`{"rules": [], "of a newer Slidegate": 1}`, false, "cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			t.Setenv("LAMBDA_TASK_ROOT", root)
 			if test.document != "" {
-				if err := os.WriteFile(filepath.Join(root, "rules.yaml"), []byte(test.document), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(root, "rules.json"), []byte(test.document), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,5 +1,6 @@
-// Command backend is a sample API behind the authorizer. It echoes each request with the decision that let it through,
-// and shows how a backend passes that decision on: API Gateway adds no fields to an answer of a Lambda proxy.
+// Command backend is a sample API behind the authorizer. It echoes each request
+// with its decision, and shows how a backend adds the decision's fields to its
+// answer: API Gateway adds none to the answer of a Lambda proxy.
 package main
 
 import (
@@ -14,7 +15,8 @@ import (
 
 func main() { lambda.Start(handle) }
 
-// fields maps the response fields to the names under which the authorizer's context holds their values.
+// fields maps response fields to the names of their values in the authorizer's
+// context.
 var fields = map[string]string{
 	"RateLimit":             "rateLimit",
 	"RateLimit-Policy":      "rateLimitPolicy",
@@ -37,7 +39,8 @@ func handle(_ context.Context, request events.APIGatewayProxyRequest) (events.AP
 	return events.APIGatewayProxyResponse{StatusCode: http.StatusOK, Headers: headers(decision), Body: string(body)}, nil
 }
 
-// headers lets scripts of every origin read the answer, as the gateway does for the answers that it gives itself.
+// headers lets scripts of every origin read the answer, as the gateway's own
+// answers do.
 func headers(decision map[string]any) map[string]string {
 	h := map[string]string{
 		"Content-Type":                  "application/json",

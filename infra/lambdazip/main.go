@@ -1,10 +1,12 @@
-// Command lambdazip builds the Lambdas and packs each into a zip that the provided.al2023 runtime takes.
+// Command lambdazip builds the Lambdas and packs each into a zip for the
+// provided.al2023 runtime.
 //
 //	lambdazip [-root ..] [-goarch arm64] [-o ../dist] [-rules FILE] NAME...
 //
-// Each NAME is a directory of functions/ and becomes NAME.zip. The same source gives the same bytes, so that a
-// deployment with nothing new changes nothing. The copy of the rules is for the authorizer: it starts by it on a day on
-// which the table cannot be read.
+// Each NAME is a directory of functions/ and becomes NAME.zip. The same source
+// gives the same bytes, so that deploying it again changes nothing. -rules puts
+// a copy of a rules file into each zip, as JSON: the authorizer starts with it
+// if it cannot read the rules table.
 package main
 
 import (
@@ -18,14 +20,14 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Entries of a zip: the name that the runtime looks for, and the one under which the authorizer looks for its rules.
+// Entries of a zip.
 const (
-	bootstrapEntry = "bootstrap"
-	rulesEntry     = "rules.yaml"
+	bootstrapEntry = "bootstrap"  // the executable that the runtime starts
+	rulesEntry     = "rules.json" // the rules that the authorizer reads
 )
 
 func main() {
@@ -40,7 +42,7 @@ func run(args []string) error {
 	root := flags.String("root", "..", "the `directory` that holds functions/")
 	goarch := flags.String("goarch", "arm64", "the Lambdas' `architecture`: arm64 or amd64")
 	out := flags.String("o", "../dist", "the `directory` to write to")
-	copied := flags.String("rules", "", "a rules `file` to put into each zip")
+	copied := flags.String("rules", "", "a rules `file` to put into each zip, as JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,20 +64,25 @@ func run(args []string) error {
 	return nil
 }
 
-// readRules reads a rules file, and refuses one that the authorizer would; nil for no file.
+// readRules returns the JSON of a rules file, which must be valid; nil for no
+// file.
 func readRules(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
-	document, err := os.ReadFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
-	_, err = rulefile.Parse(path, document)
-	return document, err
+	set, err := rulefile.Parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	return ruledoc.Marshal(set.Document())
 }
 
-// pack builds functions/NAME and writes path in one piece: a build that fails leaves the last zip alone.
+// pack builds functions/NAME and writes path atomically: a build that fails
+// leaves the last zip as it was.
 func pack(root, name, goarch string, document []byte, path string) error {
 	executable, err := build(root, name, goarch)
 	if err != nil {
@@ -94,8 +101,9 @@ func pack(root, name, goarch string, document []byte, path string) error {
 	return nil
 }
 
-// build links without the symbols, the paths and the stamps of this machine. The tag lambda.norpc leaves out the RPC
-// server of the go1.x runtime, which provided.al2023 does not use.
+// build links without symbols, and without paths and stamps of this machine.
+// The tag lambda.norpc leaves out the RPC server of the go1.x runtime, which
+// provided.al2023 does not use.
 func build(root, name, goarch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "lambdazip")
 	if err != nil {
@@ -114,7 +122,8 @@ func build(root, name, goarch string) ([]byte, error) {
 	return os.ReadFile(executable)
 }
 
-// writeZip writes the executable and, unless it is nil, the rules, with no times of their own.
+// writeZip writes the executable and, unless they are nil, the rules. The
+// entries have no times.
 func writeZip(w io.Writer, executable, document []byte) error {
 	z := zip.NewWriter(w)
 	if err := writeEntry(z, bootstrapEntry, 0o755, executable); err != nil {

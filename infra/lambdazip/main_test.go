@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// newRoot is a module with one function that builds and one that does not.
+// newRoot returns a module with one function that builds and one that does not.
 func newRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -60,7 +62,8 @@ func bootstrap(t *testing.T, path string) []byte {
 	return unpack(t, path, []string{"bootstrap"}, []os.FileMode{0o755}, 0)
 }
 
-// unpack returns one of the entries of a zip, which must have these names and modes.
+// unpack returns one of the entries of a zip, which must have these names and
+// modes.
 func unpack(t *testing.T, path string, names []string, modes []os.FileMode, which int) []byte {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -88,10 +91,10 @@ func unpack(t *testing.T, path string, names []string, modes []os.FileMode, whic
 	return data
 }
 
-// TestRulesCopy puts the rules beside the executable, as they stand in their file.
+// TestRulesCopy: the zip holds the rules as JSON beside the executable.
 func TestRulesCopy(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
-	out, document := t.TempDir(), "rules: [] # none yet\n"
+	out, document := t.TempDir(), "deny: [{path: /banned}] # for now\nrules: []\n"
 	path := filepath.Join(t.TempDir(), "my-rules.yml")
 	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,9 +102,11 @@ func TestRulesCopy(t *testing.T) {
 	if err := run([]string{"-root", newRoot(t), "-o", out, "-rules", path, "hello"}); err != nil {
 		t.Fatal(err)
 	}
-	entries, modes := []string{"bootstrap", "rules.yaml"}, []os.FileMode{0o755, 0o644}
-	if got := unpack(t, filepath.Join(out, "hello.zip"), entries, modes, 1); string(got) != document {
-		t.Errorf("the copy is %q", got)
+	entries, modes := []string{"bootstrap", "rules.json"}, []os.FileMode{0o755, 0o644}
+	got := unpack(t, filepath.Join(out, "hello.zip"), entries, modes, 1)
+	copied, err := ruledoc.Unmarshal(got)
+	if err != nil || len(copied.Deny) != 1 || copied.Deny[0].Path[0] != "/banned" || copied.Rules == nil || len(copied.Rules) != 0 {
+		t.Errorf("the copy is %s, error %v", got, err)
 	}
 }
 
@@ -136,7 +141,7 @@ func TestRunRefuses(t *testing.T) {
 		{"a function that does not build", []string{"broken"}, "broken: go build: "},
 		{"an architecture that is not there", []string{"-goarch", "z80", "hello"}, "hello: go build: "},
 		{"rules that are not there", []string{"-rules", "absent.yaml", "hello"}, "read the rules: "},
-		{"rules that the authorizer would refuse", []string{"-rules", "main.go", "hello"}, "main.go:11:1: not YAML"},
+		{"rules that the authorizer would refuse", []string{"-rules", "main.go", "hello"}, "main.go:13:1: not YAML"},
 		{"a flag that is not there", []string{"-x", "hello"}, "flag provided but not defined: -x"},
 	}
 	for _, tt := range tests {

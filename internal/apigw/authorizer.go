@@ -9,30 +9,33 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 )
 
-// principal is the policy's principal: the limiter authenticates nobody.
+// principal is the principal of every policy: the limiter does not authenticate
+// callers.
 const principal = "slidegate"
 
-// Response is an authorizer's answer: a policy and the decision as its context.
+// Response is an authorizer's answer: a policy, with the decision as context.
 type Response = events.APIGatewayCustomAuthorizerResponse
 
-// Authorizer answers API Gateway's authorizer events. Results must not be cached by the gateway (TTL 0): each request
-// is to be counted.
+// Authorizer answers API Gateway's authorizer events. The gateway must not
+// cache its answers (TTL 0), so that every request counts.
 type Authorizer struct {
 	engine *engine.Engine
 	now    func() time.Time
 }
 
-// NewAuthorizer returns an authorizer that decides by the engine at the moments of the clock.
+// NewAuthorizer returns an authorizer. now is the time of each decision.
 func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer { return &Authorizer{e, now} }
 
-// HandleRequest answers a REST API's REQUEST authorizer event. An error makes API Gateway answer 500: the event is not
-// what AWS documents, or there are no rules to judge by.
+// HandleRequest answers the event of a REST API's REQUEST authorizer. It fails
+// if the event has another form than AWS documents, or if there are no rules;
+// API Gateway then answers with status 500.
 func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
 	answer, _, err := a.Decide(ctx, ev)
 	return answer, err
 }
 
-// Decide is HandleRequest for a gateway that sees what becomes of the request: it is to tell Finish, with the decision.
+// Decide is HandleRequest for a gateway that sees the backend's answer. The
+// gateway must pass the decision and the outcome to Finish.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
 	resource, err := stageARN(ev.MethodArn)
 	if err != nil {
@@ -53,7 +56,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	}, d, nil
 }
 
-// Finish corrects what an allowed request was charged, once its outcome is known.
+// Finish corrects the charge of an allowed request by its outcome.
 func (a *Authorizer) Finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
 	a.engine.Finish(ctx, a.now(), d, o)
 }

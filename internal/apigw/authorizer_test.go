@@ -75,7 +75,8 @@ func readEvent(t testing.TB, name string) (ev apigw.RequestEvent) {
 	return ev
 }
 
-// TestGolden sends an event a number of times and compares the last answer, as JSON, with a file.
+// TestGolden sends an event several times, and compares the JSON of the last
+// answer with a file.
 func TestGolden(t *testing.T) {
 	for name, test := range map[string]struct {
 		event string
@@ -132,8 +133,9 @@ func compare(t *testing.T, name string, answer apigw.Response) {
 	}
 }
 
-// checkContext holds a context to what API Gateway takes: flat, strings, and nothing that a template would have to escape.
-// Header values alone may hold quotes: they never stand in a JSON body.
+// checkContext checks that API Gateway takes a context: flat, only strings, and
+// no character that a template would have to escape. Only values of headers may
+// hold quotes, because they never stand in a JSON body.
 func checkContext(t *testing.T, c map[string]any) {
 	t.Helper()
 	for name, value := range c {
@@ -184,7 +186,8 @@ func TestBadEvents(t *testing.T) {
 	}
 }
 
-// TestResource keeps the policy's resource short and free of what the client sent.
+// TestResource: the resource of a policy is short, and holds nothing of the
+// path.
 func TestResource(t *testing.T) {
 	ev := readEvent(t, "get")
 	ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/prod/GET/" + strings.Repeat("x*/", 4000)
@@ -197,7 +200,8 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// FuzzEvent decodes anything: an error or a policy, never a panic, and never an allowance for a banned address.
+// FuzzEvent: every event causes an error or a policy, and the policy never
+// allows a banned address.
 func FuzzEvent(f *testing.F) {
 	for _, name := range []string{"get", "banned", "several", "emulator", "skipped", "unmatched", "uploads"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".event.json"))

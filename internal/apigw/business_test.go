@@ -30,8 +30,9 @@ overrides:
   barred: {"ip:203.0.113.9": {deny: true, why: not for clients to read}}
 `
 
-// TestBusiness looks at the contexts of decisions by rules on trial, rules that clients are not told of, and overrides: each
-// line is the last answer of so many, its values without those of the problem.
+// TestBusiness compares the contexts of decisions by shadow rules, rules with
+// headers: off, and overrides. Each line is the last of several answers,
+// without the values of the problem.
 func TestBusiness(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(business))
 	if err != nil {
@@ -59,13 +60,13 @@ func TestBusiness(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var told []string
+		var values []string
 		for _, name := range slices.Sorted(maps.Keys(answer.Context)) {
 			if !strings.HasPrefix(name, "problem") {
-				told = append(told, fmt.Sprint(name, "=", answer.Context[name]))
+				values = append(values, fmt.Sprint(name, "=", answer.Context[name]))
 			}
 		}
-		if got := strings.Join(told, " "); got != test.want {
+		if got := strings.Join(values, " "); got != test.want {
 			t.Errorf("%s, %d times:\n%s\nwant\n%s", test.path, test.times, got, test.want)
 		}
 	}

@@ -10,31 +10,33 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Names of the context that an authorizer's answer carries to templates and backends. All values are strings of plain
-// ASCII. What does not apply is left out; so is retryAfter where the answer is never.
+// Names in the context of an authorizer's answer, which templates and backends
+// read. All values are strings of plain ASCII. The context leaves out values
+// that do not apply, and retryAfter if the request will never be allowed.
 const (
 	contextAllowed         = "allowed"         // "true" or "false"
-	contextRule            = "rule"            // the deciding rule, or "rule.limit" where it has several
+	contextRule            = "rule"            // the deciding rule, or "rule.limit" if it has several limits
 	contextLimit           = "limit"           // that limit's capacity, in units
 	contextRemaining       = "remaining"       // units left now
-	contextReset           = "reset"           // seconds until the key is empty again
+	contextReset           = "reset"           // seconds until the limit is unused
 	contextRetryAfter      = "retryAfter"      // seconds until the same request would be allowed
-	contextDelayMs         = "delayMs"         // milliseconds to hold an allowed request for; left out where there are none
+	contextDelayMs         = "delayMs"         // milliseconds to delay an allowed request, above 0
 	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided
 	contextRateLimit       = "rateLimit"       // value of the RateLimit field
 	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
-	contextProblemType     = "problemType"     // of a denial: a problem type's URI
+	contextProblemType     = "problemType"     // of a denial: the URI of a problem type
 	contextProblemTitle    = "problemTitle"
 )
 
-// Names that stand for a rule in the context where none decided. No rule may have them.
+// Names in place of a rule's in the context if no rule decided. No rule may
+// have them.
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
-	ruleQuiet     = "undisclosed" // it denies, and clients are not told of it
+	ruleQuiet     = "undisclosed" // the denying rule has headers: off
 )
 
-// decisionContext spells a decision as an authorizer's context.
+// decisionContext returns a decision as an authorizer's context.
 func decisionContext(d *engine.Decision) map[string]any {
 	c := map[string]any{
 		contextAllowed:  strconv.FormatBool(d.Allowed),
@@ -42,7 +44,7 @@ func decisionContext(d *engine.Decision) map[string]any {
 	}
 	switch d.Reason {
 	case engine.Banned:
-		c[contextRule] = ruleDeny // whether by the document or by an override is nobody's business
+		c[contextRule] = ruleDeny // by the document or by an override: clients need not know which
 	case engine.Unmatched:
 		c[contextRule] = ruleUnmatched
 	case engine.Limited:
@@ -70,7 +72,7 @@ func problemOf(d *engine.Decision) headers.Problem {
 	return headers.QuotaExceeded
 }
 
-// describeLimits adds every limit that was asked, and the tightest on its own.
+// describeLimits adds every limit that was charged, and the tightest by itself.
 func describeLimits(c map[string]any, d *engine.Decision) {
 	rateLimit, policy := make([]byte, 0, 64), make([]byte, 0, 64)
 	for i := range d.Verdicts {
@@ -93,7 +95,7 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 		c[contextLimit] = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
 		c[contextRemaining] = strconv.FormatInt(v.Limits[i].Remaining, 10)
 		c[contextReset] = strconv.FormatInt(headers.Seconds(v.Limits[i].Reset), 10)
-	} else if rule := nothingCounted(d); rule != "" {
+	} else if rule := uncountedRule(d); rule != "" {
 		c[contextRule] = rule
 	}
 	if !d.Allowed {
@@ -101,9 +103,9 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 	}
 }
 
-// nothingCounted names a rule where no limit that clients are told of was asked: the first that they are told of; the one
-// that denies, if it is quiet, has no name of its own.
-func nothingCounted(d *engine.Decision) string {
+// uncountedRule returns the name of the rule if no limit that clients may see
+// was charged: the first visible rule, or ruleQuiet if a quiet rule denies.
+func uncountedRule(d *engine.Decision) string {
 	for i := range d.Verdicts {
 		if rule := d.Verdicts[i].Rule; !rule.Quiet {
 			return rule.Name
@@ -121,8 +123,9 @@ func addRetryAfter(c map[string]any, d time.Duration) {
 	}
 }
 
-// TooLong returns the context of a denial for a request that the authorizer let through, but with a delay that whoever is to
-// hold it does not wait: come back at the turn.
+// TooLong returns the context of a denial for a request that the authorizer
+// allowed with a delay that is too long for the gateway. The client may retry
+// after the delay.
 func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
 	c := maps.Clone(authorizer)
 	delete(c, contextDelayMs)
@@ -132,7 +135,7 @@ func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
 	return c
 }
 
-// milliseconds rounds up: nobody goes before the turn.
+// milliseconds rounds up, so that no request goes on before its turn.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

@@ -1,6 +1,8 @@
-// Package apigw translates between API Gateway's events and the engine: a request authorizer's event into a request, a
-// decision into a policy and its context. Shapes are those of "Input to an API Gateway Lambda authorizer" and "Output
-// from an API Gateway Lambda authorizer" in the AWS documentation.
+// Package apigw translates between API Gateway's events and the engine: the
+// event of a request authorizer into a request, and a decision into a policy
+// and its context. Their forms follow "Input to an API Gateway Lambda
+// authorizer" and "Output from an API Gateway Lambda authorizer" in the AWS
+// documentation.
 package apigw
 
 import (
@@ -19,7 +21,8 @@ type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
 var errNoARN = errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
 
-// request reads an event. The address is the one that API Gateway saw; no header can change it.
+// request reads an event. The client's address is the one that API Gateway saw,
+// whatever the headers say.
 func request(ev *RequestEvent) (*rules.Request, error) {
 	if ev.Type != "REQUEST" {
 		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
@@ -43,7 +46,8 @@ func request(ev *RequestEvent) (*rules.Request, error) {
 	return req, nil
 }
 
-// several prefers the map that keeps repeated values; some emulators send the other alone.
+// several returns the map with repeated values. Some emulators send only the
+// other one.
 func several(all map[string][]string, last map[string]string) map[string][]string {
 	if len(all) > 0 || len(last) == 0 {
 		return all
@@ -55,8 +59,9 @@ func several(all map[string][]string, last map[string]string) map[string][]strin
 	return all
 }
 
-// stageARN returns the resource that a policy names: all methods and paths of the stage. The method's own ARN holds the
-// path as the client sent it, and may be longer than a policy allows.
+// stageARN returns the resource of a policy: all methods and paths of the
+// stage. The method's own ARN holds the path as the client sent it, and may be
+// longer than a policy allows.
 func stageARN(methodARN string) (string, error) {
 	parts := strings.SplitN(methodARN, "/", 3)
 	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {

@@ -39,8 +39,9 @@ func TestPathBelowTheRoot(t *testing.T) {
 	}
 }
 
-// slowPathBelow is what pathBelow means, spelled out: the longest end of the path that is what the template says, dots and
-// all, else the longest that comes to the same.
+// slowPathBelow is the definition of pathBelow: the longest end of the path
+// that equals the filled-in template with its dots, else the longest that is
+// equivalent.
 func slowPathBelow(ev *RequestEvent) string {
 	below, ok := filledIn(ev.Resource, ev.PathParameters)
 	if !ok {
@@ -58,7 +59,8 @@ func slowPathBelow(ev *RequestEvent) string {
 	return clean
 }
 
-// longestEnd returns the path itself if none of its ends is wanted, as it is or decoded.
+// longestEnd returns the longest end of a path that is wanted, as sent or
+// decoded; the path itself if there is none.
 func longestEnd(p string, wanted func(string) bool) (end string, ok bool) {
 	for i := range len(p) {
 		if p[i] != '/' {
@@ -90,7 +92,7 @@ func TestPathBelowTheRootByDefinition(t *testing.T) {
 	}
 }
 
-// TestPathBelowTheRootIsQuick takes minutes, if the time grows with the square of the path.
+// TestPathBelowTheRootIsQuick would take minutes in quadratic time.
 func TestPathBelowTheRootIsQuick(t *testing.T) {
 	for _, step := range []string{"/.", "/a/..", "%2F.", "/"} {
 		ev := &RequestEvent{Resource: "/{proxy+}", Path: "/v1" + strings.Repeat(step, 1<<18), PathParameters: map[string]string{"proxy": "v1"}}

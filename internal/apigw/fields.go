@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AllowedFields returns the response fields that a backend adds to an answer that the authorizer let through, from the
-// authorizer's context: API Gateway adds none of its own to what a backend says.
+// AllowedFields returns the fields that a backend adds to its answer, from the
+// authorizer's context. API Gateway adds none itself.
 func AllowedFields(authorizer map[string]any) map[string]string {
 	fields := map[string]string{
 		"Access-Control-Allow-Origin":   "*",
@@ -26,8 +26,8 @@ func AllowedFields(authorizer map[string]any) map[string]string {
 	return fields
 }
 
-// Delay returns how long a request that the authorizer let through is to be held before it goes on, from the authorizer's
-// context; 0 where it may go at once.
+// Delay returns the delay of an allowed request from the authorizer's context;
+// 0 if it has none.
 func Delay(authorizer map[string]any) time.Duration {
 	text, _ := authorizer[contextDelayMs].(string)
 	ms, err := strconv.ParseInt(text, 10, 64)

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// pathBelow returns the path below the API's root. Behind a custom domain the event's own begins with the domain's base
-// path, which no rule knows of. What the resource's template says with its parameters filled in tells how much of it that
-// is: the path ends in it, as it was sent or decoded. Where the parameters have dots, they must be the path's own: those of
-// "/api/v1/../.." would else take parts of the base path back, and be taken for parts of the path.
+// pathBelow returns the path below the API's root. Behind a custom domain, the
+// path of an event begins with the domain's base path, which no rule contains.
+// The resource's template with its parameters shows where the base path ends:
+// the path ends in it, as sent or decoded. Dots in the parameters must be the
+// path's own: otherwise "/api/v1/../.." would reach into the base path.
 func pathBelow(ev *RequestEvent) string {
 	below, ok := filledIn(ev.Resource, ev.PathParameters)
 	if !ok {
@@ -29,7 +30,7 @@ func pathBelow(ev *RequestEvent) string {
 	return ev.Path
 }
 
-// filledIn puts a request's parameters in the places that a template names.
+// filledIn returns a template with a request's parameters.
 func filledIn(template string, parameters map[string]string) (string, bool) {
 	segments := strings.Split(template, "/")
 	for i, s := range segments {
@@ -46,7 +47,7 @@ func filledIn(template string, parameters map[string]string) (string, bool) {
 	return strings.Join(segments, "/"), strings.HasPrefix(template, "/")
 }
 
-// endings are what the path may end in, in the order in which they are looked for.
+// endings returns what the path may end in, in the order of the search.
 func endings(below, clean string) []ending {
 	if full := withoutEmpty(below); full != clean {
 		return []ending{{rest: full, dots: true}, {rest: clean}}
@@ -59,8 +60,9 @@ func withoutEmpty(p string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-// endIn returns where the longest end of a path begins that comes to the same as the one wanted, once its segments are
-// decoded; the path's length if there is none. It goes through the path once, from its end to its start.
+// endIn returns the start of the longest end of a path that is equivalent to
+// the wanted one after decoding its segments; the path's length if there is
+// none. It reads the path once, from its end.
 func endIn(p string, wanted ending, decode func(segment string) (string, error)) (start int) {
 	start = len(p)
 	for end := len(p); ; {
@@ -79,17 +81,18 @@ func endIn(p string, wanted ending, decode func(segment string) (string, error))
 	}
 }
 
-// ending is what is still to come of a path that is read from its end. It has no empty segments.
+// ending is the unread rest of a wanted path, which is read from its end. It
+// has no empty segments.
 type ending struct {
 	rest string
-	dots bool // "." and ".." are names like others; otherwise the path is clean
-	up   int  // segments that the ".." read so far take back
+	dots bool // "." and ".." are ordinary names; otherwise the path is clean
+	up   int  // segments that the ".." read so far remove
 }
 
 func (e *ending) complete() bool { return e.rest == "" || e.rest == "/" }
 
-// precede takes in what comes before: a segment, or several where a slash was escaped. It returns false once the path
-// cannot end in what it is to end in.
+// precede reads the preceding segment, or several if a slash was escaped. It
+// returns false if the path cannot have the wanted end.
 func (e *ending) precede(text string) bool {
 	for _, segment := range slices.Backward(strings.Split(text, "/")) {
 		switch {

@@ -1,5 +1,6 @@
-// Package app puts the parts together: the one way, shared by the Lambda, the local gateway and the commands, from
-// configuration to an engine. Mains choose the store, so that a binary carries no driver that it does not use.
+// Package app builds an engine from configuration, for the Lambda, the local
+// gateway and the commands. Each main package chooses the store, so that no
+// binary links a driver that it does not use.
 package app
 
 import (
@@ -7,30 +8,31 @@ import (
 	"log/slog"
 	"os"
 	"time"
-	_ "time/tzdata" // calendar windows know their timezones in a Lambda too, which has no zone database
+	_ "time/tzdata" // a Lambda has no zone database, and calendar windows need one
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// DefaultDeadline bounds the store's part of a decision: beyond it on_error decides, well before API Gateway gives up.
+// DefaultDeadline bounds the store's part of a decision. After it, on_error
+// decides, long before API Gateway gives up.
 const DefaultDeadline = 250 * time.Millisecond
 
-// localKeys bounds the counters that on_error: local keeps in this process.
+// localKeys bounds the counters of on_error: local in this process.
 const localKeys = 50_000
 
-// Config is what a main hands over.
+// Config is what a main package chooses.
 type Config struct {
 	Rules engine.RuleSource
 	Store engine.Store
-	// Overrides are those that operators set by command; nil for none.
+	// Overrides are the ones that operators set by command; nil for none.
 	Overrides engine.OverrideSource
-	Deadline  time.Duration // 0 for none: the store is in this process
+	Deadline  time.Duration // 0 for none, if the store is in this process
 	Recorder  *Recorder     // nil for one that logs to Log and sees no answers
 	Log       *slog.Logger
 }
@@ -50,7 +52,8 @@ func NewEngine(c Config) *engine.Engine {
 	})
 }
 
-// NewDynamoStore returns a store over a table of counters that decides by the client's corrected clock.
+// NewDynamoStore returns a store over a table of counters. wall is the client's
+// corrected clock.
 func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) *dynamo.Store {
 	return dynamo.New(client, table, dynamo.Options{Wall: wall, Confirmed: client.Clock.Confirmed})
 }
@@ -61,47 +64,46 @@ type Table struct {
 	Overrides *ruletable.OverrideCache
 }
 
-// Parser reads a rules document: rulefile.Parse, or that of NewParser for a limiter.
-type Parser func(file string, document []byte) (*rules.Set, error)
+// Prepare completes compiled rules for a limiter, or refuses them. name is the
+// place of the rules, for messages.
+type Prepare func(name string, set *rules.Set) error
 
-// NewTable returns what there is to read of a table of rules, and logs every look that fails. fallback are the rules to
-// start with on a day on which the table cannot be read; nil for none.
-func NewTable(client *dynamo.Client, table string, parse Parser, fallback *rules.Set, log *slog.Logger) *Table {
+// NewTable returns the readers of a table of rules. They log every read that
+// fails; failed reads of overrides are throttled. fallback are the rules to
+// start with if the table cannot be read at the start; nil for none.
+func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) *Table {
 	from := ruletable.New(client, table)
+	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
 	return &Table{
 		Rules: ruletable.NewSource(from, ruletable.SourceOptions{
-			Report: func(err error) { log.Error("rules", "error", err) }, Parse: parse, Fallback: fallback,
+			Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
 		}),
 		Overrides: ruletable.NewOverrideCache(from, ruletable.OverrideCacheOptions{
-			Report: func(err error) { log.Error("overrides", "error", err) },
+			Report: func(err error) { throttled.Error("overrides", "error", err) },
 		}),
 	}
 }
 
-// ParseRules reads a rules document for a limiter, with the secrets that it names from the environment.
-func ParseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rulefile.Parse(file, document)
-	if err != nil {
-		return nil, err
-	}
+// LoadSecrets is the Prepare that reads the secrets of rules from the
+// environment.
+func LoadSecrets(name string, set *rules.Set) error {
 	if err := set.LoadSecrets(os.LookupEnv); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return set, nil
+	return nil
 }
 
-// NewParser returns ParseRules for a limiter whose callers nobody verifies: it logs, once for each document, which rules wait
-// for credentials that no request has.
-func NewParser(log *slog.Logger) Parser {
-	return func(file string, document []byte) (*rules.Set, error) {
-		set, err := ParseRules(file, document)
-		if err != nil {
-			return nil, err
+// NewPrepare returns LoadSecrets for a limiter that does not verify
+// credentials. It warns, once for each document, of rules that need them.
+func NewPrepare(log *slog.Logger) Prepare {
+	return func(name string, set *rules.Set) error {
+		if err := LoadSecrets(name, set); err != nil {
+			return err
 		}
 		if idle, lumped := lint.WithoutCredentials(set); len(idle) > 0 || len(lumped) > 0 {
-			log.Warn("nobody verifies credentials yet: all callers are anonymous",
-				"rules", file, "never_asked", idle, "count_all_callers_as_one", lumped)
+			log.Warn("credentials are not verified yet: all callers are anonymous",
+				"rules", name, "never_matched", idle, "count_all_callers_as_one", lumped)
 		}
-		return set, nil
+		return nil
 	}
 }

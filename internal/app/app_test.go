@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// TestTimezones has every main carry the zone database: a Lambda has none, and rules that name a timezone would be refused
-// there.
+// TestTimezones: every main package links the zone database. A Lambda has none,
+// and would refuse rules that name a timezone.
 func TestTimezones(t *testing.T) {
 	for _, main := range []string{"functions/authorizer", "cmd/slidegate"} {
 		out, err := exec.Command("go", "list", "-deps", "github.com/slidegate/slidegate/"+main).Output()
@@ -20,15 +21,16 @@ func TestTimezones(t *testing.T) {
 			t.Fatalf("go list: %v", err)
 		}
 		if !slices.Contains(strings.Fields(string(out)), "time/tzdata") {
-			t.Errorf("%s carries no zone database", main)
+			t.Errorf("%s links no zone database", main)
 		}
 	}
 }
 
-// TestNewParser: rules that wait for credentials are named once for each document, and never in silence.
-func TestNewParser(t *testing.T) {
+// TestNewPrepare: a warning names the rules that need credentials, once for
+// each document.
+func TestNewPrepare(t *testing.T) {
 	var out strings.Builder
-	parse := NewParser(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	prepare := NewPrepare(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -36,15 +38,23 @@ func TestNewParser(t *testing.T) {
 	}})))
 	for document, want := range map[string]string{
 		`rules: [{name: r, key: "ip:{ip}", limits: [{capacity: 1, window: 1s}]}]`:                                                                                    "",
-		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="nobody verifies credentials yet: all callers are anonymous" rules=f never_asked=[s] count_all_callers_as_one=[r]` + "\n",
+		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="credentials are not verified yet: all callers are anonymous" rules=f never_matched=[s] count_all_callers_as_one=[r]` + "\n",
 	} {
 		out.Reset()
-		if set, err := parse("f", []byte(document)); err != nil || set == nil || out.String() != want {
+		set, err := rulefile.Parse("f", []byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := prepare("f", set); err != nil || out.String() != want {
 			t.Errorf("%s: %v, logged %q, want %q", document, err, out.String(), want)
 		}
 	}
 	const hashed = "{hash_secret: {env: SLIDEGATE_TEST_SECRET, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"
-	if _, err := parse("f", []byte(hashed)); !errors.Is(err, rules.ErrMissingSecret) {
+	set, err := rulefile.Parse("f", []byte(hashed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prepare("f", set); !errors.Is(err, rules.ErrMissingSecret) {
 		t.Errorf("without a secret: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -12,21 +11,26 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestPublishUnderWay has a limiter at work while its rules are published anew, an override is set and both are taken back:
-// each shows within ten seconds of the limiter's clock, and no count is lost.
+// TestPublishUnderWay: while a limiter works, its rules are published again, an
+// override is set, and both are undone. Each change applies within ten seconds
+// of the limiter's clock, and no count is lost.
 func TestPublishUnderWay(t *testing.T) {
 	client, ctx := dynamotest.Connect(t), context.Background()
 	rulesTable := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
 	published := ruletable.New(client, rulesTable)
 	now := time.Unix(1_700_000_040, 0)
 	note := ruletable.Note{Who: "ada", Why: "a test", When: now}
-	publish := func(capacity int, seen int64) {
+	publish := func(capacity, seen int64) {
 		t.Helper()
-		document := fmt.Appendf(nil, `rules: [{name: api, key: "ip:{ip}", overrides: true, limits: [{capacity: %d, window: 1h}]}]`, capacity)
+		document := &ruledoc.Document{Rules: []ruledoc.Rule{{
+			Name: "api", Key: "ip:{ip}", Overrides: &ruledoc.OverrideKeys{OwnKey: true},
+			Limits: []ruledoc.Limit{{Capacity: capacity, Window: "1h"}},
+		}}}
 		if _, err := published.Publish(ctx, ruletable.Version{Document: document, Note: note}, seen); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +38,7 @@ func TestPublishUnderWay(t *testing.T) {
 	publish(5, 0)
 
 	log := slog.New(slog.DiscardHandler)
-	table := app.NewTable(client, rulesTable, app.ParseRules, nil, log)
+	table := app.NewTable(client, rulesTable, app.LoadSecrets, nil, log)
 	e := app.NewEngine(app.Config{
 		Rules: table.Rules, Overrides: table.Overrides, Log: log,
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
@@ -58,7 +62,8 @@ func TestPublishUnderWay(t *testing.T) {
 			}
 		}
 	}
-	// later lets ten seconds pass, and has the limiter look: a look that takes long goes on beside the request that starts it.
+	// later lets ten seconds pass, and waits until the limiter has the
+	// capacity: a slow refresh continues beside the request that starts it.
 	later := func(capacity int64) {
 		t.Helper()
 		now = now.Add(10 * time.Second)
@@ -75,7 +80,7 @@ func TestPublishUnderWay(t *testing.T) {
 	}
 	spend(3, 5)
 	publish(1000, 1)
-	spend(1, 5) // not seen yet
+	spend(1, 5) // the limiter has not read it yet
 	later(1000)
 	spend(2, 1000)
 	override := ruletable.Override{Rule: "api", Key: "ip:203.0.113.9", Document: `{"capacity": 2000}`, Note: note}

@@ -9,62 +9,62 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/sparing"
+	"github.com/slidegate/slidegate/internal/logthrottle"
 )
 
-// Recorder logs failures, and what rules and capacities on trial would have done: a line for each of them, every ten
-// seconds in which a request meets one; the first failure of a kind at once. A process that ends without Flush takes up to
-// ten seconds of that with it. It is safe for concurrent use.
+// reportEvery is how often shadow rules and candidates are reported.
+const reportEvery = 10 * time.Second
+
+// Recorder logs store failures, stale overrides, and what shadow rules and
+// candidate capacities would have done. A flood of failures gives one line for
+// each action, rule and reason in ten seconds. Shadow results are summed up
+// every ten seconds in which a request meets one. A process that ends without
+// Flush loses up to ten seconds of both. It is safe for concurrent use.
 type Recorder struct {
 	log         *slog.Logger
+	throttled   *slog.Logger
+	throttle    *logthrottle.Handler // of throttled
 	seesAnswers bool
-	failures    *failures
 
-	mu     sync.Mutex
-	since  time.Time // the zero Time before the first decision
-	trials map[string]*trial
-	warned map[string]bool
-	misfit map[string]*sparing.Line // by rule
+	mu      sync.Mutex
+	since   time.Time // of the counts in shadows; the zero Time before the first decision
+	shadows map[string]*shadowCounts
+	warned  map[string]bool // rules with a warning that answers are not seen
 }
 
-// trial is what a rule or a limit on trial would have done.
-type trial struct {
+// shadowCounts are the results of one shadow rule or candidate capacity.
+type shadowCounts struct {
 	requests, wouldDeny, wouldAllow int64
-	key                             string // the latest that would have fared otherwise
+	key                             string // of the latest request that would have had another result
 }
 
-// NewRecorder returns a recorder. seesAnswers says that somebody calls Finish once a backend has answered; otherwise rules
-// that wait for it are reported once.
+// NewRecorder returns a recorder. seesAnswers says that the caller of the
+// engine also calls Finish after the backend has answered. If it does not, the
+// recorder warns once of each rule that needs it.
 func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
+	throttle := logthrottle.New(log.Handler(), "action", "rule", "error")
 	return &Recorder{
-		log: log, seesAnswers: seesAnswers, failures: newFailures(log),
-		trials: map[string]*trial{}, warned: map[string]bool{}, misfit: map[string]*sparing.Line{},
+		log: log, throttled: slog.New(throttle), throttle: throttle, seesAnswers: seesAnswers,
+		shadows: map[string]*shadowCounts{}, warned: map[string]bool{},
 	}
 }
 
-// StoreFailed logs a failure that a decision survived. If the same action has failed for the same rule and reason within
-// ten seconds, it is counted, whatever the key, and told by a later line.
+// StoreFailed logs a failure that a decision survived. Lines with the same
+// action, rule and root cause are throttled, whatever the key.
 func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, err error) {
-	r.failures.add(ctx, failure{action, rule, key, err})
+	r.throttled.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
 }
 
-// StaleOverride logs, for each rule once in ten seconds, that an override does not fit it.
-func (r *Recorder) StaleOverride(ctx context.Context, now time.Time, rule, key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.misfit[rule] == nil {
-		r.misfit[rule] = &sparing.Line{}
-	}
-	if _, ok := r.misfit[rule].Due(now); !ok {
-		return
-	}
-	r.log.WarnContext(ctx, "an override does not fit the rules as they are now: what does not fit is left out; "+
+// StaleOverride logs that an override is stale: it no longer fits its rule. Lines for
+// the same rule are throttled.
+func (r *Recorder) StaleOverride(ctx context.Context, _ time.Time, rule, key string) {
+	r.throttled.WarnContext(ctx, "an override does not fit the rules in force, so part of it does not apply; "+
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
 
-// Decided counts what is on trial, and tells what is due.
+// Decided counts shadow results, and logs what is due.
 func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	r.failures.tell(ctx, now)
+	r.throttle.Sweep(ctx)
 	if !r.concerns(d) {
 		return
 	}
@@ -78,15 +78,16 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 		r.candidates(ctx, v)
 		r.count(v.Rule.Name, v.Key, !v.Allowed, false)
 	}
-	if now.Sub(r.since).Abs() >= sparing.Every {
+	if now.Sub(r.since).Abs() >= reportEvery {
 		if !r.since.IsZero() {
-			r.flush(ctx)
+			r.reportShadows(ctx)
 		}
 		r.since = now
 	}
 }
 
-// concerns reports whether anything of a decision is on trial, or to be warned of: most decisions pass without a lock.
+// concerns reports whether a decision has shadow results or needs a warning.
+// Most decisions have neither, and take no lock.
 func (r *Recorder) concerns(d *engine.Decision) bool {
 	for i := range d.Verdicts {
 		if v := &d.Verdicts[i]; v.Rule.Candidates != nil || !r.seesAnswers && v.Settles() {
@@ -96,11 +97,11 @@ func (r *Recorder) concerns(d *engine.Decision) bool {
 	return len(d.Shadows) > 0
 }
 
-// candidates counts the capacities on trial of one rule.
+// candidates counts the candidate capacities of one rule.
 func (r *Recorder) candidates(ctx context.Context, v *engine.Verdict) {
 	if !r.seesAnswers && !r.warned[v.Rule.Name] && v.Settles() {
 		r.warned[v.Rule.Name] = true
-		r.log.WarnContext(ctx, "nobody here sees answers: refund_on and settle have no effect", "rule", v.Rule.Name)
+		r.log.WarnContext(ctx, "this limiter does not see the backend's answers: refund_on and settle have no effect", "rule", v.Rule.Name)
 	}
 	if v.Rule.Candidates == nil {
 		return
@@ -113,35 +114,35 @@ func (r *Recorder) candidates(ctx context.Context, v *engine.Verdict) {
 }
 
 func (r *Recorder) count(what, key string, wouldDeny, wouldAllow bool) {
-	t := r.trials[what]
-	if t == nil {
-		t = &trial{}
-		r.trials[what] = t
+	c := r.shadows[what]
+	if c == nil {
+		c = &shadowCounts{}
+		r.shadows[what] = c
 	}
-	t.requests++
+	c.requests++
 	if wouldDeny {
-		t.wouldDeny++
+		c.wouldDeny++
 	}
 	if wouldAllow {
-		t.wouldAllow++
+		c.wouldAllow++
 	}
 	if wouldDeny || wouldAllow {
-		t.key = key
+		c.key = key
 	}
 }
 
-// Flush logs what is on trial now, and the failures that were held back.
+// Flush logs the shadow results so far, and the lines that were suppressed.
 func (r *Recorder) Flush(ctx context.Context) {
-	r.failures.flush(ctx)
+	r.throttle.Flush(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flush(ctx)
+	r.reportShadows(ctx)
 }
 
-func (r *Recorder) flush(ctx context.Context) {
-	for _, what := range slices.Sorted(maps.Keys(r.trials)) {
-		t := r.trials[what]
-		r.log.InfoContext(ctx, "on trial", "what", what, "requests", t.requests, "would_deny", t.wouldDeny, "would_allow", t.wouldAllow, "key", t.key)
+func (r *Recorder) reportShadows(ctx context.Context) {
+	for _, what := range slices.Sorted(maps.Keys(r.shadows)) {
+		c := r.shadows[what]
+		r.log.InfoContext(ctx, "shadow results", "what", what, "requests", c.requests, "would_deny", c.wouldDeny, "would_allow", c.wouldAllow, "key", c.key)
 	}
-	clear(r.trials)
+	clear(r.shadows)
 }

@@ -16,15 +16,16 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-const onTrial = `
+const shadowed = `
 rules:
   - {name: api, key: "ip:{ip}", limits: [{capacity: 4, window: 60s, candidate: 2}]}
   - {name: strict, mode: shadow, key: "ip:{ip}", limits: [{capacity: 3, window: 60s}], refund_on: [5xx]}
 `
 
-// TestTrials counts what is on trial, and says it every ten seconds in which a request comes.
-func TestTrials(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(onTrial))
+// TestShadowResults: shadow rules and candidates are reported every ten seconds
+// in which a request comes.
+func TestShadowResults(t *testing.T) {
+	set, err := rulefile.Parse("rules.yaml", []byte(shadowed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,17 +54,17 @@ func TestTrials(t *testing.T) {
 		decide(0)
 	}
 	if got := lines(); !strings.Contains(got, "refund_on and settle have no effect") || strings.Count(got, "\n") != 1 {
-		t.Errorf("logged %q: want one warning that nobody sees answers", got)
+		t.Errorf("logged %q: want one warning that this limiter does not see answers", got)
 	}
 	decide(10 * time.Second)
-	want := `level=INFO msg="on trial" what="api candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
-level=INFO msg="on trial" what=strict requests=4 would_deny=1 would_allow=0 key=ip:203.0.113.9
+	want := `level=INFO msg="shadow results" what="api candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
+level=INFO msg="shadow results" what=strict requests=4 would_deny=1 would_allow=0 key=ip:203.0.113.9
 `
 	if got := lines(); got != want {
 		t.Errorf("logged\n%swant\n%s", got, want)
 	}
 	decide(11 * time.Second)
-	decide(10*time.Second - time.Millisecond) // requests side by side bring moments that differ a little
+	decide(10*time.Second - time.Millisecond) // a request that runs side by side
 	if got := lines(); got != "" {
 		t.Errorf("a second later, logged %q", got)
 	}
@@ -71,7 +72,7 @@ level=INFO msg="on trial" what=strict requests=4 would_deny=1 would_allow=0 key=
 	if got := lines(); !strings.Contains(got, "requests=2") {
 		t.Errorf("at the end, logged %q", got)
 	}
-	decide(-time.Hour) // the clock is put back
+	decide(-time.Hour) // the clock was set back
 	if got := lines(); !strings.Contains(got, "requests=1") {
 		t.Errorf("an hour earlier, logged %q", got)
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // operated is a table in which operators have set overrides, and its address.
@@ -32,6 +34,12 @@ func newOperated(t *testing.T) operated {
 func (o operated) set(t *testing.T, rule, key, document string) {
 	t.Helper()
 	note := ruletable.Note{Who: "jo", When: time.Now()}
+	if !json.Valid([]byte(document)) {
+		var err error
+		if document, err = overrideJSON(document); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := o.SetOverride(t.Context(), ruletable.Override{Rule: rule, Key: key, Document: document, Note: note}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,14 +137,14 @@ func TestComparisonThatCannotReadAnOverride(t *testing.T) {
 	table := newOperated(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
 	mustRun(t, "rules", "apply", files[0], "--rules", table.place)
-	table.set(t, "api", "user:broken", "{capacity: five}")
+	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	recorded := func(sub string) string {
 		return file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`+"\n"+strings.Repeat(`{"time":1,"jwt":{"sub":"`+sub+`"}}`+"\n", 20))
 	}
 	const said = "slidegate: --against: the requests cannot be compared: rule api, key user:"
 	for _, command := range []string{"rules diff ", "rules apply "} {
 		place := files[1] + " --rules " + table.place + " --against "
-		wantFailure(t, command+place+recorded("broken"), said+"broken: read override: ", "delete it (`slidegate overrides delete`)", "capacity: must be a whole number")
+		wantFailure(t, command+place+recorded("broken"), said+"broken: read override: ", "delete it (`slidegate overrides delete`)", "capacity: -5 is out of range")
 		l := tap(t)
 		l.down = "api user:bob"
 		wantFailure(t, command+place+recorded("bob"), said+"bob: read override: ", "DynamoDB throttles the table")
@@ -195,10 +203,10 @@ func TestReplayKnowsOverrides(t *testing.T) {
 func TestReplayThatCannotReadAnOverride(t *testing.T) {
 	table := newOperated(t)
 	mustRun(t, "rules", "apply", ruleFiles(t, "capacity: 2, window: 60s")[0], "--rules", table.place)
-	table.set(t, "api", "user:broken", "{capacity: five}")
+	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	r := slidegate(t.Context(), `{"time":1,"jwt":{"sub":"broken"}}`, "replay", "-", "--format", "jsonl", "--rules", table.place)
 	if want := "slidegate: 1 of 1 requests were decided by on_error"; r.code != 1 || !strings.HasPrefix(r.stderr, want) ||
-		!strings.Contains(r.stderr, "capacity: must be a whole number") {
+		!strings.Contains(r.stderr, "capacity: -5 is out of range") {
 		t.Errorf("exit %d, said %q", r.code, r.stderr)
 	}
 	l := tap(t)
@@ -232,4 +240,14 @@ func TestRecordedTrafficNeedsTheSecretOfKeys(t *testing.T) {
 	t.Setenv("AGAINST_KEYS", "")
 	wantFailure(t, replayed, "hash_secret", "set the environment variable AGAINST_KEYS")
 	wantFailure(t, "rules diff "+rules+" --rules "+table.place+" --against "+log, "--against: the rules in force: hash_secret", "set the environment variable AGAINST_KEYS")
+}
+
+// overrideJSON returns the JSON of an override that is written as YAML.
+func overrideJSON(document string) (string, error) {
+	o := &ruledoc.Override{}
+	if _, err := yamlfile.Decode("", []byte(document), o); err != nil {
+		return "", err
+	}
+	data, err := ruledoc.MarshalOverride(o)
+	return string(data), err
 }

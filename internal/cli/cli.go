@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -86,10 +87,15 @@ func (c *cli) exitCode(err error) int {
 	}
 	var several operator.Errors
 	var invalid yamlfile.Errors
+	var published *ruletable.Problems
 	var usage flags.UsageError
 	switch {
 	case errors.As(err, &several):
 		for line := range strings.SplitSeq(several.Error(), "\n") {
+			c.Note("%s", line)
+		}
+	case errors.As(err, &published):
+		for line := range strings.SplitSeq(err.Error(), "\n") {
 			c.Note("%s", line)
 		}
 	case errors.As(err, &invalid):

@@ -35,7 +35,7 @@ func TestCompleteFromATable(t *testing.T) {
 	for _, key := range []string{"user:7", "user:auth0|8"} {
 		mustRun(t, "overrides", "set", "chat", key, "--deny", "--why", "x", "--rules", place)
 	}
-	left := ruletable.Override{Rule: "chat", Key: "tenant:zeta", Document: "{deny: true}", Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	left := ruletable.Override{Rule: "chat", Key: "tenant:zeta", Document: `{"deny": true}`, Note: ruletable.Note{Who: "jo", When: time.Now()}}
 	if err := ruletable.New(client, table).SetOverride(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}

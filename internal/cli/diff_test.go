@@ -14,6 +14,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -190,14 +191,14 @@ func TestApplyOverAnInvalidVersion(t *testing.T) {
 	client := dynamotest.Connect(t)
 	table := rulesTable(t, client)
 	note := ruletable.Note{Who: "jo", When: time.Now()}
-	if _, err := ruletable.New(client, table).Publish(t.Context(), ruletable.Version{Document: []byte("rules: 7"), Note: note}, 0); err != nil {
+	if _, err := ruletable.New(client, table).Publish(t.Context(), ruletable.Version{Text: []byte("rules: 7"), Document: &ruledoc.Document{}, Note: note}, 0); err != nil {
 		t.Fatal(err)
 	}
 	place := "dynamodb://" + table
 	file := ruleFiles(t, "capacity: 2, window: 60s")[0]
 	for _, command := range []string{"rules diff ", "rules apply --against testdata/day.log "} {
 		r := slidegate(t.Context(), "", strings.Fields(command+file+" --rules "+place)...)
-		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, place+" version 1:1:8: rules: must be a list") {
+		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, place+" version 1: rules: is missing") {
 			t.Errorf("%s: exit %d, said %q", command, r.code, r.stderr)
 		}
 	}

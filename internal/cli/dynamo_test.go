@@ -116,7 +116,7 @@ func TestRulesApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, err := published.Get(t.Context(), 1)
-	if err != nil || string(first.Document) != string(document) || first.Who != "jo" || first.Why != "launch week" {
+	if err != nil || string(first.Text) != string(document) || first.Who != "jo" || first.Why != "launch week" {
 		t.Errorf("version 1 is %+v, %v", first, err)
 	}
 	if age := time.Since(first.When); age < -time.Minute || age > time.Minute {

@@ -161,7 +161,7 @@ func TestOrphans(t *testing.T) {
 	table, place := published(t, client, "testdata/business.yaml")
 	mustRun(t, "overrides", "set", "api", "tenant:zeta", "--capacity", "5", "--why", "x", "--rules", place)
 	stored := ruletable.New(client, table)
-	broken := ruletable.Override{Rule: "api", Key: "tenant:broken", Document: "{capacty: 5}", Note: ruletable.Note{Who: "jo", Why: "by hand", When: time.Unix(1_800_000_000, 0)}}
+	broken := ruletable.Override{Rule: "api", Key: "tenant:broken", Document: `{"capacty": 5}`, Note: ruletable.Note{Who: "jo", Why: "by hand", When: time.Unix(1_800_000_000, 0)}}
 	if err := stored.SetOverride(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}

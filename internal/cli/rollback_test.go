@@ -137,7 +137,7 @@ func TestRollbackDryRun(t *testing.T) {
 func TestRollbackThatCannotBeCompared(t *testing.T) {
 	table := newOperated(t)
 	table.apply(t, ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")...)
-	table.set(t, "api", "user:broken", "{capacity: five}")
+	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	rollback := "rules rollback 1 --why x --who jo --rules " + table.place
 	wantFailure(t, rollback+" --against "+file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"broken"}}`),
 		"--against: the requests cannot be compared: rule api, key user:broken: read override: ")

@@ -23,10 +23,10 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 	stored := ruletable.New(client, table)
 	for i := range operator.StaleShown + 2 {
 		o := ruletable.Override{
-			Rule: "api", Key: fmt.Sprintf("user:%02d", i), Document: "{capacity: {minute: 9}}", Note: ruletable.Note{Who: "jo", When: time.Now()},
+			Rule: "api", Key: fmt.Sprintf("user:%02d", i), Document: `{"capacity": {"minute": 9}}`, Note: ruletable.Note{Who: "jo", When: time.Now()},
 		}
 		if i == 0 {
-			o.Document = "{capacity: 9}"
+			o.Document = `{"capacity": 9}`
 		}
 		if err := stored.SetOverride(t.Context(), o); err != nil {
 			t.Fatal(err)

@@ -103,12 +103,12 @@ func TestExplainAnUnreadableOverride(t *testing.T) {
 	client := dynamotest.Connect(t)
 	table, _ := published(t, client, "testdata/unreadable.yaml")
 	for rule, key := range map[string]string{"local": "tenant:t", "pass": "tenant:t", "refuse": "tenant:t", rules.PlanOverrides: "user:7"} {
-		broken := ruletable.Override{Rule: rule, Key: key, Document: "{capacty: 5}", Note: ruletable.Note{Who: "jo", When: time.Now()}}
+		broken := ruletable.Override{Rule: rule, Key: key, Document: `{"capacty": 5}`, Note: ruletable.Note{Who: "jo", When: time.Now()}}
 		if err := ruletable.New(client, table).SetOverride(t.Context(), broken); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gone := ruletable.Override{Rule: rules.PlanOverrides, Key: "user:8", Document: "{plan: gold}", Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	gone := ruletable.Override{Rule: rules.PlanOverrides, Key: "user:8", Document: `{"plan": "gold"}`, Note: ruletable.Note{Who: "jo", When: time.Now()}}
 	if err := ruletable.New(client, table).SetOverride(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}

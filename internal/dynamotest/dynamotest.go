@@ -1,5 +1,6 @@
-// Package dynamotest gives tests a real DynamoDB engine: fresh tables in whatever answers at AWS_ENDPOINT_URL, which
-// `make test` sets after starting the local emulator.
+// Package dynamotest gives tests new tables in a real DynamoDB engine: the one
+// at AWS_ENDPOINT_URL, which `make test` sets after it has started the
+// emulator.
 package dynamotest
 
 import (
@@ -21,7 +22,8 @@ const howTo = `no DynamoDB engine to test against: AWS_ENDPOINT_URL is not set.
 // tables numbers the tables of this process.
 var tables atomic.Int64
 
-// Connect returns a client of the engine under test. It fails the test where there is none, saying how to get one.
+// Connect returns a client of the engine. If there is none, it fails the test
+// and says how to start one.
 func Connect(t testing.TB) *dynamo.Client {
 	t.Helper()
 	if os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
@@ -41,20 +43,22 @@ func Connect(t testing.TB) *dynamo.Client {
 	return client
 }
 
-// Counters creates a table of counters that goes when the test ends, and returns its name.
+// Counters creates a table of counters, and returns its name. The table is
+// deleted when the test ends.
 func Counters(t testing.TB, client *dynamo.Client) string {
 	t.Helper()
 	table := dynamo.CountersTable(Name())
-	table.TTL = "" // tests have clocks of their own, and engines that reap by the real one would take items from under them
+	table.TTL = "" // engines delete expired items by the real clock, and tests use other clocks
 	return Create(t, client, table)
 }
 
-// Name returns a name for a table that no other test uses.
+// Name returns a new name for a table.
 func Name() string {
 	return fmt.Sprintf("slidegate-test-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), tables.Add(1))
 }
 
-// Create makes a table that goes when the test ends, and returns its name.
+// Create creates a table, and returns its name. The table is deleted when the
+// test ends.
 func Create(t testing.TB, client *dynamo.Client, table dynamo.Table) string {
 	t.Helper()
 	ctx := context.Background()

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestStrangeCosts has a backend mistake the name of a limit: that is logged, with the name that there is.
-func TestStrangeCosts(t *testing.T) {
+// TestUnknownCosts: a backend misspells the name of a limit. The gateway logs
+// that with the right name.
+func TestUnknownCosts(t *testing.T) {
 	f := serveBefore(t, `
 rules:
   - name: chat
@@ -29,11 +30,11 @@ rules:
 	}
 	answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nX-Tokens: 1\nConnection: close\n\n")
 	if !strings.Contains(answer, `"chat.requests";r=96`) || !strings.Contains(answer, `"chat.tokens";r=1487`) { // all but 5, 500, 7 and 1
-		t.Errorf("what was charged by mistaken names does not stay: answered\n%s", answer)
+		t.Errorf("a misspelled name changed a charge: answered\n%s", answer)
 	}
 }
 
-// TestCostsAreHidden from clients wherever a backend may put them.
+// TestCostsAreHidden: clients do not see costs, wherever a backend puts them.
 func TestCostsAreHidden(t *testing.T) {
 	f := serveBefore(t, "rules: [{name: all, key: all, cost: {from: header.x-tokens, min: 1, max: 4, settle: true}, limits: [{capacity: 100, window: 60s}]}]",
 		func(w http.ResponseWriter, r *http.Request) {

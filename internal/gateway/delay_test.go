@@ -1,13 +1,11 @@
 package gateway_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -27,129 +25,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// pipes is a network in memory: in a bubble of fake time nothing may wait for a real one.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-func (p *pipes) dial() net.Conn {
-	client, server := net.Pipe()
-	p.conns <- server
-	return client
-}
-
-// site is a gateway under fake time that notes when it passes requests on.
-type site struct {
-	net     *pipes
-	started time.Time
-	log     bytes.Buffer
-	stop    context.CancelFunc
-	stopped chan error
-
-	mu      sync.Mutex
-	reached []string // path and the time since the start
-}
-
-// startSite serves rules until close, with the echo for a backend.
-func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
-	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
-	handler := gateway.New(gateway.Options{
-		Authorizer: apigw.NewAuthorizer(e, time.Now), MaxDelay: maxDelay, Log: log,
-	})
-	go func() { s.stopped <- gateway.Serve(ctx, s.net, noting{s, handler}) }()
-	return s
-}
-
-func (s *site) close(t *testing.T) {
-	t.Helper()
-	s.stop()
-	if err := <-s.stopped; err != nil {
-		t.Errorf("stopped with %v", err)
-	}
-}
-
-// noting notes when the gateway begins to answer a request: the echo does so as soon as the request is passed on to it.
-type noting struct {
-	site    *site
-	gateway http.Handler
-}
-
-func (n noting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.gateway.ServeHTTP(&notingWriter{w, n.site, r.URL.Path}, r)
-}
-
-type notingWriter struct {
-	http.ResponseWriter
-	site *site
-	path string
-}
-
-func (w *notingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *notingWriter) Write(body []byte) (int, error) {
-	w.site.mu.Lock()
-	w.site.reached = append(w.site.reached, w.path+" "+time.Since(w.site.started).String())
-	w.site.mu.Unlock()
-	return w.ResponseWriter.Write(body)
-}
-
-// send sends text as it stands over a connection of its own.
-func (s *site) send(text string) net.Conn {
-	conn := s.net.dial()
-	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")) }()
-	return conn
-}
-
-// get sends a request and returns the status, the fields and how long the answer took.
-func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) {
-	t.Helper()
-	sent := time.Now()
-	conn := s.net.dial()
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Error(err)
-		return 0, nil, 0
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Error(err)
-		return 0, nil, 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Error(err)
-	}
-	return response.StatusCode, response.Header, time.Since(sent)
-}
-
-const leaky = "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 2, window: 1s, queue: 4}]}]"
-
-// TestLeavesEvenly sends a burst through a leaky bucket: two a second go on, half a second apart, and what the queue does
-// not hold is sent away at once.
+// TestLeavesEvenly sends a burst through a leaky bucket: two requests a second
+// go on, half a second apart. Requests beyond the queue are denied at once.
 func TestLeavesEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
@@ -180,9 +57,9 @@ func TestLeavesEvenly(t *testing.T) {
 	})
 }
 
-// TestHeldFields says of a request that was held what the limit said when it came: no Retry-After, and a reset that is
-// never early.
-func TestHeldFields(t *testing.T) {
+// TestFieldsOfADelayedRequest: the fields show the limit at the arrival of the
+// request, without Retry-After, and a reset that is never early.
+func TestFieldsOfADelayedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
 		s.get(t, "/")
@@ -195,8 +72,9 @@ func TestHeldFields(t *testing.T) {
 	})
 }
 
-// TestHangUpWhileHeld does not pass on what nobody waits for any more.
-func TestHangUpWhileHeld(t *testing.T) {
+// TestHangUpWhileDelayed: the gateway does not pass on a delayed request after
+// its client has hung up.
+func TestHangUpWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
 		s.get(t, "/first")
@@ -216,8 +94,8 @@ func TestHangUpWhileHeld(t *testing.T) {
 	})
 }
 
-// TestMaxDelay denies a request at once where its turn is too far off: passed on early it would be part of a burst. One
-// whose turn is just near enough is held for it.
+// TestMaxDelay: a request with a longer delay than the maximum is denied at
+// once, and one with exactly the maximum is delayed.
 func TestMaxDelay(t *testing.T) {
 	for name, test := range map[string]struct {
 		maxDelay, interval time.Duration
@@ -251,14 +129,15 @@ func TestMaxDelay(t *testing.T) {
 	}
 }
 
-// TestMaxDelayBody is the problem of the rule's quota. What was charged stays so, and the next turn is later.
+// TestMaxDelayBody: a request with too long a delay gets the problem of an
+// exceeded quota. It stays charged, so the next turn is later.
 func TestMaxDelayBody(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
-	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now })})
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: slog.New(slog.DiscardHandler)})
 	for i, want := range []struct {
 		status                int
 		remaining, retryAfter string
@@ -266,7 +145,7 @@ func TestMaxDelayBody(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		fields := w.Header()
-		field := func(name string) string { return strings.Join(fields[name], "") } // as it is spelt
+		field := func(name string) string { return strings.Join(fields[name], "") } // in the case of its specification
 		left, retry := field("X-RateLimit-Remaining"), field("Retry-After")
 		if w.Code != want.status || left != want.remaining || retry != want.retryAfter {
 			t.Errorf("request %d: status %d, fields %v; want %+v", i, w.Code, fields, want)
@@ -277,8 +156,8 @@ func TestMaxDelayBody(t *testing.T) {
 	}
 }
 
-// TestStopWhileHeld lets a request that is held have its answer.
-func TestStopWhileHeld(t *testing.T) {
+// TestStopWhileDelayed: a gateway that stops still answers delayed requests.
+func TestStopWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 9s, queue: 5}]}]", 0)
 		s.get(t, "/")
@@ -294,7 +173,8 @@ func TestStopWhileHeld(t *testing.T) {
 	})
 }
 
-// TestHangUpBeforeTheDecision is no failure of the authorizer: nothing is logged, and nothing is passed on.
+// TestHangUpBeforeTheDecision: a client that hangs up is no failure of the
+// authorizer. The gateway logs nothing and passes nothing on.
 func TestHangUpBeforeTheDecision(t *testing.T) {
 	var log bytes.Buffer
 	set, err := rulefile.Parse("rules.yaml", []byte(document))

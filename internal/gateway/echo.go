@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// echo is the backend where none is named: it says what it was asked and what the authorizer decided.
+// echo is the default backend. It answers with the request and the authorizer's
+// context.
 func echo(w http.ResponseWriter, r *http.Request) {
 	addFields(w.Header(), decision(r.Context()))
 	if r.Method == http.MethodOptions {
@@ -17,7 +18,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(struct { // a client that has gone does not matter
+	_ = encoder.Encode(struct { // the client may have hung up
 		Method     string         `json:"method"`
 		Path       string         `json:"path"`
 		Authorizer map[string]any `json:"authorizer"`

@@ -10,18 +10,20 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
-// greedyRoute is the template that every local request matches: rules then look at the path.
+// greedyRoute is the template that every local request matches, so that rules
+// match by the path.
 const greedyRoute = "/{proxy+}"
 
-// event describes a request as a REST API does to its authorizer. The address is the connection's: no header counts. As API
-// Gateway does, it adds that address to X-Forwarded-For.
+// event describes a request as a REST API does to its authorizer. The client's
+// address is that of the connection, whatever the headers say. As API Gateway
+// does, event appends it to X-Forwarded-For.
 func event(r *http.Request, stage string) apigw.RequestEvent {
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
 	query, headers := r.URL.Query(), endToEnd(r.Header)
-	headers["Host"] = []string{r.Host} // net/http takes it out of the fields
+	headers["Host"] = []string{r.Host} // net/http removes it from the fields
 	if address := peer(r); address != "" {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], address)
 	}
@@ -46,7 +48,7 @@ func event(r *http.Request, stage string) apigw.RequestEvent {
 	return ev
 }
 
-// peer returns the address of the connection; empty where there is none.
+// peer returns the address of the connection; empty if there is none.
 func peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -56,19 +58,21 @@ func peer(r *http.Request) string {
 	return address
 }
 
-// endToEnd returns the fields that a backend sees too. Those that Connection names are for this hop alone, and a proxy takes
-// them out: a limit must not go by what the backend cannot verify.
+// endToEnd returns the fields that the backend sees too. A proxy removes the
+// fields that Connection names, and a limit must not depend on fields that the
+// backend cannot verify.
 func endToEnd(fields http.Header) http.Header {
 	kept := fields.Clone()
 	for _, list := range fields["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
-			kept.Del(textproto.TrimString(name)) // blanks and tabs alone, as the proxy does
+			kept.Del(textproto.TrimString(name)) // spaces and tabs only, as the proxy does
 		}
 	}
 	return kept
 }
 
-// last keeps the last of repeated values, as API Gateway's single-valued maps do.
+// last keeps the last of repeated values, as API Gateway's single-valued maps
+// do.
 func last(all map[string][]string) map[string]string {
 	single := make(map[string]string, len(all))
 	for name, values := range all {

@@ -1,6 +1,7 @@
-// Package gateway is a local stand-in for API Gateway: it turns HTTP into the events of a REST API's authorizer, runs the
-// same handler that the Lambda runs, applies the same gateway responses that the construct deploys, and passes what is
-// allowed on to a backend or echoes it.
+// Package gateway is a local substitute for API Gateway. It turns HTTP requests
+// into events of a REST API's authorizer, runs the Lambda's own handler, and
+// applies the gateway responses that the construct deploys. It passes allowed
+// requests on to a backend or echoes them.
 package gateway
 
 import (
@@ -15,34 +16,38 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/sparing"
 )
 
-// DefaultMaxDelay bounds a delay where Options do not. It is what rule documents are warned by.
+// DefaultMaxDelay is the default of Options.MaxDelay. Warnings about rules
+// documents assume it.
 const DefaultMaxDelay = rules.LongestHold
 
 const (
-	// drainTime is how long requests under way may take when the gateway stops: one that is held still gets its answer.
+	// drainTime bounds how long requests under way may take when the gateway
+	// stops. A delayed request still gets its answer.
 	drainTime = DefaultMaxDelay + 5*time.Second
-	// headerTime and headerSize bound what a client may send before it is judged; 10 KB is what API Gateway takes.
+	// headerTime and headerSize bound the header of a request; API Gateway
+	// takes 10 KB.
 	headerTime = 10 * time.Second
 	headerSize = 10 << 10
-	// restTime bounds what is still to come of a request that is refused.
+	// restTime bounds how long the rest of a denied request may take.
 	restTime = 5 * time.Second
-	// idleTime is how long a connection is kept for its next request.
+	// idleTime bounds how long a connection waits for its next request.
 	idleTime = time.Minute
 )
 
 // Options set up a gateway.
 type Options struct {
 	Authorizer *apigw.Authorizer
-	Backend    *url.URL // where to proxy what is allowed; nil echoes it
+	Backend    *url.URL // where to pass allowed requests on; nil echoes them
 	Stage      string   // the stage that events name; empty for "local"
-	// MaxDelay bounds how long an allowed request is held for its turn in a leaky bucket; 0 stands for DefaultMaxDelay. One
-	// whose turn comes later is answered as a denial: passed on early it would be part of a burst. What it took stays taken.
+	// MaxDelay bounds how long an allowed request waits for its turn in a leaky
+	// bucket; 0 stands for DefaultMaxDelay. A request with a longer delay is
+	// denied, and stays charged: passing it on early would let a burst through.
 	MaxDelay time.Duration
-	Log      *slog.Logger
+	Log      *slog.Logger // its repeated lines are throttled
 }
 
 type gateway struct {
@@ -52,16 +57,17 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
-	complaints *complaints
-	failures   sparing.Line
+	costs      *costWarnings
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
-	g := &gateway{authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, maxDelay: o.MaxDelay, log: o.Log}
-	g.complaints = &complaints{log: o.Log, strange: map[string]bool{}}
+	g := &gateway{
+		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, maxDelay: o.MaxDelay,
+		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
+	}
 	if o.Backend != nil {
-		g.backend = proxy(o.Backend, o.Log)
+		g.backend = proxy(o.Backend, g.log)
 	}
 	if g.stage == "" {
 		g.stage = "local"
@@ -76,22 +82,21 @@ func New(o Options) http.Handler {
 	return g
 }
 
-// ServeHTTP asks the authorizer, unless the request is a preflight: no authorizer is ever attached to OPTIONS.
+// ServeHTTP calls the authorizer, except for OPTIONS: no API attaches an
+// authorizer to a preflight.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
-		seen := &witness{ResponseWriter: w, old: !r.ProtoAtLeast(1, 1)}
-		g.backend.ServeHTTP(seen, r)
-		seen.outcome() // nothing was charged, but what it would have cost is hidden all the same
+		recorded := newResponseRecorder(w, r)
+		g.backend.ServeHTTP(recorded, r)
+		recorded.outcome() // removes the costs from the trailers; nothing was charged
 		return
 	}
 	answer, d, err := g.authorizer.Decide(r.Context(), event(r, g.stage))
 	if err != nil && r.Context().Err() != nil {
-		abandon()
+		abort()
 	}
 	if err != nil {
-		if held, ok := g.failures.Due(time.Now()); ok {
-			g.log.ErrorContext(r.Context(), "authorizer failed", "error", err, "held_back", held)
-		}
+		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
 		respond(w, r, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
 		return
 	}
@@ -104,29 +109,31 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
 		return
 	}
-	if !hold(r.Context(), delay) {
-		abandon()
+	if !wait(r.Context(), delay) {
+		abort()
 	}
 	g.pass(w, r.WithContext(withDecision(r.Context(), answer.Context)), d)
 }
 
-// pass has the backend answer, and corrects what the request was charged by what became of it. An answer that breaks off
-// panics (http.ErrAbortHandler), and is an outcome too.
+// pass lets the backend answer, and corrects the request's charge by its
+// outcome. That also happens after an answer that breaks off, which panics with
+// http.ErrAbortHandler.
 func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
-	seen, whole := &witness{ResponseWriter: w, old: !r.ProtoAtLeast(1, 1)}, false
+	recorded, whole := newResponseRecorder(w, r), false
 	defer func() {
-		outcome, ignored := seen.outcome()
+		outcome, malformed := recorded.outcome()
 		outcome.Aborted = outcome.Aborted || !whole || r.Context().Err() != nil
-		g.complaints.unreadable(r.Context(), ignored)
-		g.complaints.unsettled(r.Context(), d, outcome.Costs)
+		g.costs.malformed(r.Context(), malformed)
+		g.costs.unsettled(r.Context(), d, outcome.Costs)
 		g.authorizer.Finish(r.Context(), d, outcome)
 	}()
-	g.backend.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), witnessKey{}, seen)))
+	g.backend.ServeHTTP(recorded, r.WithContext(withRecorder(r.Context(), recorded)))
 	whole = true
 }
 
-// hold waits for a request's turn. It returns false if the client has hung up: its turn then passes unused.
-func hold(ctx context.Context, delay time.Duration) bool {
+// wait delays a request. It returns false if the client has hung up; the turn
+// of the request then passes unused.
+func wait(ctx context.Context, delay time.Duration) bool {
 	if delay <= 0 {
 		return true
 	}
@@ -155,25 +162,27 @@ func withDecision(ctx context.Context, decision map[string]any) context.Context 
 	return context.WithValue(ctx, decisionKey{}, decision)
 }
 
-// decision returns what the authorizer said of a request; nil for a preflight, which it never saw.
+// decision returns the authorizer's context for a request; nil for a preflight.
 func decision(ctx context.Context) map[string]any {
 	d, _ := ctx.Value(decisionKey{}).(map[string]any)
 	return d
 }
 
-// addFields adds the decision's fields, in place of the backend's own if it set any, with the spelling of their
-// specifications, which Header.Set would change.
+// addFields adds the decision's fields, and replaces those of the same name.
+// The names keep the case of their specifications, which Header.Set would
+// change.
 func addFields(h http.Header, decision map[string]any) {
 	for name, value := range apigw.AllowedFields(decision) {
 		if strings.HasPrefix(name, "Access-Control-") && h.Get("Access-Control-Allow-Origin") != "" {
-			continue // the backend speaks for itself
+			continue // the backend has a CORS policy of its own
 		}
 		h.Del(name)
 		h[name] = []string{value}
 	}
 }
 
-// Serve answers on the listener until the context ends, and then lets requests under way finish.
+// Serve serves the listener until the context ends. It then lets requests under
+// way finish.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
 	failed := make(chan error, 1)

@@ -49,7 +49,7 @@ func fixed(t *testing.T) engine.RuleSource {
 	return engine.Fixed{Set: set}
 }
 
-// start runs a gateway on a free port and returns its address.
+// start runs a gateway on a free port, and returns its address.
 func start(t *testing.T, backend *url.URL) string {
 	t.Helper()
 	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, fixed(t)), Backend: backend, Log: quiet}))
@@ -134,8 +134,8 @@ func TestAllowedThenDenied(t *testing.T) {
 	}
 }
 
-// TestSpelling looks at the bytes: fields are spelt as their specifications spell them.
-func TestSpelling(t *testing.T) {
+// TestFieldNames: the names of fields have the case of their specifications.
+func TestFieldNames(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -216,7 +216,7 @@ func TestAuthorizerFailure(t *testing.T) {
 	}
 }
 
-// TestServe stops a gateway while a request is under way: it is answered.
+// TestServe: a gateway that stops answers the requests in progress.
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

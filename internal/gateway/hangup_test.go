@@ -28,8 +28,8 @@ rules:
     limits: [{capacity: 1000, window: 1h, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}]
 `
 
-// slow is a backend that tells when it has a request, and answers when it may. /chat streams: head, a piece of the body, and
-// the true cost as a trailer.
+// slow is a backend that signals each request, and waits before it answers.
+// /chat streams a header, a part of the body, and the true cost as a trailer.
 type slow struct{ reached, goOn chan struct{} }
 
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,16 +50,16 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Slidegate-Cost", "chat=900")
 }
 
-// TestHangingUp has clients leave before the answer is whole: that neither refunds what they were charged nor spares them the
-// cost of what they have set going.
+// TestHangingUp: clients that hang up before the end of the answer get no
+// refund, and pay the true cost of their request.
 func TestHangingUp(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(corrected))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, test := range map[string]struct{ hungUp int }{
-		"/work": {3}, // three are charged, and no fourth goes through
-		"/chat": {2}, // 400 each, the most that may be stated, where 1 was: no room for a third
+		"/work": {3}, // three are charged, and a fourth is denied
+		"/chat": {2}, // each costs the maximum of 400, not the stated 1: a third is denied
 	} {
 		t.Run(path, func(t *testing.T) {
 			behind := &slow{make(chan struct{}), make(chan struct{})}
@@ -75,7 +75,7 @@ func TestHangingUp(t *testing.T) {
 			finished := make(chan struct{})
 			inner := gateway.New(gateway.Options{Authorizer: authorizer, Backend: address, Log: log})
 			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer func() { finished <- struct{}{} }() // also where it panics
+				defer func() { finished <- struct{}{} }() // also after a panic
 				inner.ServeHTTP(w, r)
 			}))
 			defer front.Close()
@@ -113,8 +113,9 @@ func TestHangingUp(t *testing.T) {
 	}
 }
 
-// TestHangUpWhileHeldIsNoAnswer: one that has stopped sending and still listens must not be told that all is well.
-func TestHangUpWhileHeldIsNoAnswer(t *testing.T) {
+// TestHangUpWhileDelayedIsNoAnswer: a client that only stopped sending must not
+// get status 200.
+func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, err := rulefile.Parse("rules.yaml", []byte(leaky))
 		if err != nil {
@@ -135,7 +136,8 @@ func TestHangUpWhileHeldIsNoAnswer(t *testing.T) {
 	})
 }
 
-// TestConnectionNames has a client name a field in Connection: proxies take it out on the way, so no limit goes by it.
+// TestConnectionNames: a client names a field in Connection. Proxies remove
+// that field, so no limit depends on it.
 func TestConnectionNames(t *testing.T) {
 	address := serveRules(t, `
 rules:
@@ -148,7 +150,8 @@ overrides: {partner: {"p:acme": {unlimited: true}}}`)
 	}
 }
 
-// TestLocalProxies stands two proxies on this machine before the gateway: what the client makes up counts for nothing.
+// TestLocalProxies: behind two proxies, addresses that a client makes up have
+// no effect.
 func TestLocalProxies(t *testing.T) {
 	address := serveRules(t, `
 client_ip: {trusted_hops: 2}

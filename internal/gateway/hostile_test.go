@@ -24,10 +24,10 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// front is a gateway before a backend, and what it logs.
+// front is a gateway before a backend, with its log.
 type front struct {
 	address string
-	handled sync.WaitGroup // requests under way
+	handled sync.WaitGroup // requests in progress
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -72,7 +72,8 @@ func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front
 	return f
 }
 
-// exchange sends text as it stands and returns all that comes back, until the gateway closes.
+// exchange sends text unchanged, and returns everything that the gateway sends
+// until it closes the connection.
 func exchange(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -90,8 +91,9 @@ func exchange(t *testing.T, address, text string) string {
 	return string(answer)
 }
 
-// TestTargetIsTheOneJudged sends request targets that hide another: what the backend gets is what the rules have looked at.
-func TestTargetIsTheOneJudged(t *testing.T) {
+// TestHiddenTargets sends request targets that hide another one. The backend
+// gets the target that the rules saw.
+func TestHiddenTargets(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	f := serveBefore(t, "deny: [{path: /admin/**}]\nrules: [{name: all, key: all, limits: [{capacity: 100, window: 60s}]}]",
@@ -119,7 +121,8 @@ func TestTargetIsTheOneJudged(t *testing.T) {
 	}
 }
 
-// TestUpgrades passes WebSocket on and nothing else: what a backend would speak then nobody looks at.
+// TestUpgrades: the gateway passes on upgrades to WebSocket only, because no
+// rule sees the requests of other protocols.
 func TestUpgrades(t *testing.T) {
 	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 100, window: 60s}]}]", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -151,12 +154,12 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// TestBrokenUploads has clients break off what they send, once it has reached the backend: that is a way to hang up, and
-// neither refunds what they were charged nor counts as a failure of the backend.
+// TestBrokenUploads: clients that break off their request after it has reached
+// the backend get no refund, and cause no failure of the backend.
 func TestBrokenUploads(t *testing.T) {
 	for name, test := range map[string]struct {
 		sent   string
-		answer int // 0 for a client that does not wait for one
+		answer int // 0 for a client that does not wait for an answer
 	}{
 		"a body too short, and gone":  {"Content-Length: 10\n\nhello", 0},
 		"chunks that break off":       {"Transfer-Encoding: chunked\n\n5\nhello\n", 0},
@@ -195,14 +198,15 @@ rules:
 				t.Errorf("logged %s", f.logged())
 			}
 			answer := exchange(t, f.address, "GET /work HTTP/1.1\nHost: x\nX-Tokens: 1\nConnection: close\n\n")
-			if !strings.Contains(answer, `"work";r=0;`) || !strings.Contains(answer, `"chat";r=199;`) { // twice the most that may be stated
+			if !strings.Contains(answer, `"work";r=0;`) || !strings.Contains(answer, `"chat";r=199;`) { // twice the maximum cost
 				t.Errorf("after two such requests, the next is answered\n%s", answer)
 			}
 		})
 	}
 }
 
-// TestStopsSending has a client stop to send, and wait: what no backend has answered must not look like an answer.
+// TestStopsSending: a client that stops sending and waits must not get an
+// answer that looks like the backend's.
 func TestStopsSending(t *testing.T) {
 	reached := make(chan bool)
 	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 100, window: 60s}]}]", func(_ http.ResponseWriter, r *http.Request) {
@@ -222,8 +226,9 @@ func TestStopsSending(t *testing.T) {
 	}
 }
 
-// TestOutageIsToldOnce sends a flood to a backend that is not there: a line for each request would cost more than they do.
-func TestOutageIsToldOnce(t *testing.T) {
+// TestOutageIsLoggedOnce: a flood of requests to a backend that is down causes
+// one line.
+func TestOutageIsLoggedOnce(t *testing.T) {
 	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 60s}], refund_on: [5xx]}]", func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	})
@@ -237,7 +242,8 @@ func TestOutageIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestIdleClients are not kept for ever, nor is one that is refused and does not send what it has announced.
+// TestIdleClients: the gateway closes idle connections, and those of denied
+// clients that do not send the rest of their request.
 func TestIdleClients(t *testing.T) {
 	const patience = 2 * time.Minute
 	for name, sent := range map[string]string{

@@ -1,22 +1,20 @@
 package gateway
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"time"
-
-	"github.com/slidegate/slidegate/internal/sparing"
 )
 
-// proxy passes requests on to a backend and adds the decision's fields to its answers.
+// proxy passes requests on to a backend, and adds the decision's fields to its
+// answers. log is a throttled one.
 func proxy(backend *url.URL, log *slog.Logger) http.Handler {
-	var failures sparing.Line
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
@@ -24,8 +22,8 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 			confine(r.Out)
 		},
 		ModifyResponse: func(response *http.Response) error {
-			if seen := witnessOf(response.Request.Context()); seen != nil && response.StatusCode == http.StatusSwitchingProtocols {
-				seen.see(response.StatusCode, response.Header) // it goes around the witness
+			if w := recorderOf(response.Request.Context()); w != nil && response.StatusCode == http.StatusSwitchingProtocols {
+				w.record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
 			addFields(response.Header, decision(response.Request.Context()))
 			return nil
@@ -34,29 +32,28 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 			var broken *brokenUpload
 			switch {
 			case r.Context().Err() != nil:
-				abandon() // no failure of the backend, and nothing to refund
+				abort() // the backend did not fail, so nothing is refunded
 			case errors.As(err, &broken):
-				if seen := witnessOf(r.Context()); seen != nil {
-					seen.cut = true
+				if w := recorderOf(r.Context()); w != nil {
+					w.aborted = true
 				}
 				http.Error(w, "the request's body breaks off", http.StatusBadRequest)
 			default:
-				if held, ok := failures.Due(time.Now()); ok {
-					log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err, "held_back", held)
-				}
+				log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err)
 				http.Error(w, "the backend does not answer", http.StatusBadGateway)
 			}
 		},
-		ErrorLog: slog.NewLogLogger(&sparingHandler{Handler: log.Handler()}, slog.LevelWarn),
+		ErrorLog: stdlog.New(errorLog{log}, "", 0),
 	}
 }
 
-// confine keeps a request to what was judged. A target such as "x:http://elsewhere/admin" has no path, and would be passed on
-// as it is. Of the protocols that a connection may be switched to, WebSocket is the one that carries no requests: in HTTP/2
-// a client could send any number of them that nobody judges.
+// confine keeps a request to what the rules saw. A target such as
+// "x:http://elsewhere/admin" has no path, and would be passed on as it is. Of
+// the protocols that a client may upgrade to, only WebSocket is allowed: over
+// HTTP/2 a client could send any number of requests past the rules.
 func confine(out *http.Request) {
 	out.URL.Opaque = ""
-	out.Trailer = nil // its names come unchecked, and API Gateway passes none on
+	out.Trailer = nil // net/http does not check the names, and API Gateway passes none on
 	if !strings.EqualFold(out.Header.Get("Upgrade"), "websocket") {
 		out.Header.Del("Upgrade")
 		out.Header.Del("Connection")
@@ -67,10 +64,12 @@ func confine(out *http.Request) {
 	}
 }
 
-// abandon ends a request whose client has hung up. To return would answer 200 to one that has only stopped sending.
-func abandon() { panic(http.ErrAbortHandler) }
+// abort ends a request whose client has hung up. Returning instead would send
+// status 200 to a client that only stopped sending.
+func abort() { panic(http.ErrAbortHandler) }
 
-// upload is the body of a request. It tells a client's failure to send it from a backend's.
+// upload is the body of a request. It distinguishes the failures of a client to
+// send it from those of a backend.
 type upload struct{ io.ReadCloser }
 
 func (u upload) Read(p []byte) (int, error) {
@@ -86,18 +85,10 @@ type brokenUpload struct{ err error }
 func (b *brokenUpload) Error() string { return "the client's body: " + b.err.Error() }
 func (b *brokenUpload) Unwrap() error { return b.err }
 
-// sparingHandler logs what a library says of every request, one line in ten seconds.
-type sparingHandler struct {
-	slog.Handler
-	line sparing.Line
-}
+// errorLog logs the free text that net/http writes, as lines of one kind.
+type errorLog struct{ log *slog.Logger }
 
-// Handle logs a record if a line is due.
-func (h *sparingHandler) Handle(ctx context.Context, r slog.Record) error {
-	held, ok := h.line.Due(time.Now())
-	if !ok {
-		return nil
-	}
-	r.AddAttrs(slog.Int("held_back", held))
-	return h.Handler.Handle(ctx, r)
+func (l errorLog) Write(text []byte) (int, error) {
+	l.log.Warn("an answer broke off", "detail", string(bytes.TrimSpace(text)))
+	return len(text), nil
 }

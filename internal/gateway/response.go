@@ -16,14 +16,15 @@ const (
 	contextPrefix = "context.authorizer."
 )
 
-// defaultBody is what API Gateway says where a gateway response has no template.
+// defaultBody is API Gateway's body for a gateway response without a template.
 const defaultBody = `{"message":%q}`
 
 var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
-// respond answers with a gateway response. The status is the response's own, else the one that API Gateway would choose.
+// respond answers with a gateway response. status applies if the response has
+// none of its own.
 func respond(w http.ResponseWriter, req *http.Request, r apigw.GatewayResponse, status int, authorizer map[string]any) {
-	dismiss(w, req)
+	discardRest(w, req)
 	if r.Status != 0 {
 		status = r.Status
 	}
@@ -38,22 +39,24 @@ func respond(w http.ResponseWriter, req *http.Request, r apigw.GatewayResponse, 
 	if !ok {
 		body = fmt.Sprintf(defaultBody, http.StatusText(status))
 	}
-	_, _ = io.WriteString(w, fill(body, authorizer)) // a client that has gone does not matter
+	_, _ = io.WriteString(w, fill(body, authorizer)) // the client may have hung up
 }
 
-// dismiss throws away what is still to come of a request, and does not wait for it: its client is answered at once, and must not
-// hold on to anything. The connection ends with it, or what comes late would be read as the next request.
-func dismiss(w http.ResponseWriter, r *http.Request) {
+// discardRest discards the rest of a request without waiting for it, so that a
+// denied client holds no resources. The connection closes after the answer:
+// otherwise the rest would be read as the next request.
+func discardRest(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
 	connection := http.NewResponseController(w)
-	_ = connection.EnableFullDuplex() // there may be no connection, in a test
+	_ = connection.EnableFullDuplex() // in tests there may be no connection
 	_ = connection.SetReadDeadline(time.Now().Add(restTime))
 	w.Header().Set("Connection", "close")
 }
 
-// evaluate returns what a mapping expression stands for; a header whose source is missing is left out.
+// evaluate returns the value of a mapping expression; ok is false if its source
+// is missing.
 func evaluate(expression string, authorizer map[string]any) (value string, ok bool) {
 	if literal, quoted := strings.CutPrefix(expression, "'"); quoted {
 		return strings.TrimSuffix(literal, "'"), true
@@ -62,7 +65,8 @@ func evaluate(expression string, authorizer map[string]any) (value string, ok bo
 	return value, ok && value != ""
 }
 
-// fill substitutes the variables of a template, without escaping: so does API Gateway.
+// fill substitutes the variables of a template. Like API Gateway, it does not
+// escape them.
 func fill(template string, authorizer map[string]any) string {
 	return variable.ReplaceAllStringFunc(template, func(v string) string {
 		value, _ := authorizer[strings.TrimPrefix(v, "$"+contextPrefix)].(string)

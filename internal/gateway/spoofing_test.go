@@ -23,7 +23,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// guarded are the rules of the table below, each with room for one request a minute.
+// guarded are the rules for the table below. Each allows one request a minute.
 const guarded = `
 skip: [{methods: [GET], path: /health}]
 rules:
@@ -46,8 +46,8 @@ overrides:
   partner: {"partner:small": {capacity: 1, why: lowering is all that a client's word may do}}
 `
 
-// TestSpoofing has a client use up a limit by one request and then try for another. Requests are sent as they stand, with
-// no library to tidy them up; each attempt must be answered 429, or refused outright.
+// TestSpoofing: a client exhausts a limit, and then tries to get past it. No
+// library changes its requests. Each attempt must get status 429 or be refused.
 func TestSpoofing(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -102,9 +102,9 @@ func TestSpoofing(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotMeet sends values that would spell another client's key if they were not escaped: nobody uses up another's
-// limit.
-func TestKeysDoNotMeet(t *testing.T) {
+// TestKeysDoNotCollide sends values that would make another client's key
+// without escaping: no client can exhaust the limit of another.
+func TestKeysDoNotCollide(t *testing.T) {
 	address := serveRules(t, guarded)
 	for _, request := range []string{
 		"GET /me?team=a\nX-User: 7", "GET /me\nX-User: 7|a", "GET /me?team=\nX-User: 7%7Ca", "GET /me?team=-\nX-User: 7",
@@ -117,7 +117,8 @@ func TestKeysDoNotMeet(t *testing.T) {
 	}
 }
 
-// serveRules starts a gateway with the echo behind it, and returns its address.
+// serveRules starts a gateway with the echo as backend, and returns its
+// address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
@@ -133,7 +134,7 @@ func serveRules(t *testing.T, document string) string {
 	return server.Listener.Addr().String()
 }
 
-// sendRaw sends a request as it stands and returns the status of the answer.
+// sendRaw sends a request unchanged, and returns the status of the answer.
 func sendRaw(t *testing.T, address, request string) int {
 	t.Helper()
 	line, fields, _ := strings.Cut(request, "\n")
@@ -156,8 +157,9 @@ func sendRaw(t *testing.T, address, request string) int {
 	return answer.StatusCode
 }
 
-// TestMadeUpKeys floods a rule with a million keys in a minute, as a client may make them up. Whoever was limited stays
-// limited, memory stays in its bound, and once the minute is over there is room for everybody.
+// TestMadeUpKeys floods a rule with a million made-up keys in a minute. Limited
+// clients stay limited, memory stays bounded, and after the minute all clients
+// are allowed again.
 func TestMadeUpKeys(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`))
 	if err != nil {
@@ -194,7 +196,7 @@ func TestMadeUpKeys(t *testing.T) {
 		t.Errorf("memory grew by %d bytes: more than a kilobyte for each of %d keys", grown, bound)
 	}
 	if allowed(59*time.Second, "victim") {
-		t.Error("the flood has freed somebody from a limit")
+		t.Error("the flood has freed a client from its limit")
 	}
 	if !allowed(122*time.Second, "victim") || !allowed(122*time.Second, "another") {
 		t.Error("a minute later there is no room")

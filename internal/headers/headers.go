@@ -1,7 +1,9 @@
-// Package headers spells decisions as HTTP fields: RateLimit and RateLimit-Policy of
-// draft-ietf-httpapi-ratelimit-headers-11, Retry-After of RFC 9110, and the problem details of RFC 9457.
+// Package headers formats decisions as HTTP fields: RateLimit and
+// RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-11, Retry-After of
+// RFC 9110, and the problem details of RFC 9457.
 //
-// Rule and limit names are plain ASCII without quotes, so no value here needs escaping.
+// Names of rules and limits are plain ASCII without quotes, so no value needs
+// escaping.
 package headers
 
 import (
@@ -18,9 +20,10 @@ type Policy struct {
 	Result limit.Result
 }
 
-// AppendRateLimit appends one item of the RateLimit field, such as `"per-user";r=50;t=30`: the units left, and the
-// seconds until all of them are back. On a denial they stop at the retry-after, so that no client waits longer for the
-// one than for the other.
+// AppendRateLimit appends one item of the RateLimit field, such as
+// `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
+// unused. For a denial, t is at most the retry-after, so that no client waits
+// longer than it has to.
 func AppendRateLimit(dst []byte, p *Policy) []byte {
 	wait := p.Result.Reset
 	if !p.Result.Allowed && p.Result.RetryAfter != limit.Never {
@@ -33,9 +36,10 @@ func AppendRateLimit(dst []byte, p *Policy) []byte {
 	return strconv.AppendInt(dst, Seconds(wait), 10)
 }
 
-// AppendPolicy appends one item of the RateLimit-Policy field, such as `"per-user";q=100;w=60`: the capacity and the
-// window in seconds, a calendar's by its nominal length. That is the rate that a client can keep up. A bucket may hold
-// more than its capacity, so that the units left are more than q for a while.
+// AppendPolicy appends one item of the RateLimit-Policy field, such as
+// `"per-user";q=100;w=60`: the capacity and the window in seconds, which is the
+// nominal length for a calendar window. That is the rate that a client can
+// sustain. A token bucket may allow more than q units for a while.
 func AppendPolicy(dst []byte, p *Policy) []byte {
 	dst = appendName(dst, p.Name)
 	dst = append(dst, ";q="...)
@@ -44,7 +48,7 @@ func AppendPolicy(dst []byte, p *Policy) []byte {
 	return strconv.AppendInt(dst, Seconds(p.Limit.Window), 10)
 }
 
-// appendName appends an item's name, after a comma if it is not the first of its list.
+// appendName appends an item's name, after a comma if the list has items.
 func appendName(dst []byte, name string) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ", "...)
@@ -54,8 +58,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(dst, '"')
 }
 
-// RetryAfter returns the value of the Retry-After field: whole seconds, never too early, at least 1. It is empty where
-// waiting does not help.
+// RetryAfter returns the value of the Retry-After field: whole seconds, rounded
+// up, at least 1. It is empty if waiting does not help.
 func RetryAfter(d time.Duration) string {
 	if d == limit.Never {
 		return ""
@@ -63,7 +67,7 @@ func RetryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, Seconds(d)), 10)
 }
 
-// Seconds rounds up to whole seconds: what these fields say is never early.
+// Seconds rounds up to whole seconds, so that no field says too early a time.
 func Seconds(d time.Duration) int64 {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {

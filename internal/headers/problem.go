@@ -3,7 +3,8 @@ package headers
 // Problem is a type of problem details (RFC 9457) with its title.
 type Problem struct{ Type, Title string }
 
-// The problems that a denial can be. The first two are those of draft-ietf-httpapi-ratelimit-headers.
+// The problems of denials. draft-ietf-httpapi-ratelimit-headers defines the
+// first two.
 var (
 	QuotaExceeded = Problem{
 		Type:  "https://iana.org/assignments/http-problem-types#quota-exceeded",

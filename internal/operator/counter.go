@@ -32,7 +32,7 @@ type keySession struct {
 
 // openKeys opens the rules and the counters. The caller closes the session.
 func openKeys(ctx context.Context, o *KeyOptions) (*keySession, error) {
-	s, err := session.OpenQuietly(ctx, o.Locations, session.ParseRules)
+	s, err := session.OpenQuietly(ctx, o.Locations, session.LoadHashSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ type ExplainOptions struct {
 
 // Explain says what every rule makes of a request. It charges nothing.
 func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
-	s, err := session.OpenQuietly(ctx, o.Locations, app.ParseRules)
+	s, err := session.OpenQuietly(ctx, o.Locations, app.LoadSecrets)
 	if err != nil {
 		return nil, err
 	}

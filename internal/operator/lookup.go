@@ -105,5 +105,5 @@ func (l *overrideLookup) overlay(ctx context.Context, rule, key string) (*rules.
 
 // parseStored reads the document of a stored override.
 func parseStored(item *ruletable.Override) (*rules.Override, error) {
-	return item.Parse(fmt.Sprintf("override of rule %s for key %s", item.Rule, item.Key))
+	return item.Compile(fmt.Sprintf("override of rule %s for key %s", item.Rule, item.Key))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/operator/convert"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -139,7 +140,7 @@ func (c *importCheck) entry(o imports.Override, err error) {
 
 func (c *importCheck) check(o imports.Override) (checked ruletable.Override, err error) {
 	at := fmt.Sprintf("entry %s, key %s: ", text.Thousands(c.read), text.Printable(o.Key))
-	checked = ruletable.Override{Rule: c.rule, Document: o.Document}
+	checked = ruletable.Override{Rule: c.rule}
 	if checked.Key, err = c.set.OverrideKey(c.rule, o.Key); err != nil {
 		return checked, fmt.Errorf("%s%w", at, err)
 	}
@@ -151,7 +152,11 @@ func (c *importCheck) check(o imports.Override) (checked ruletable.Override, err
 	if err != nil {
 		return checked, err
 	}
-	return checked, withPrefix(at, c.set.CheckOverride(c.rule, checked.Key, parsed))
+	if err := withPrefix(at, c.set.CheckOverride(c.rule, checked.Key, parsed)); err != nil {
+		return checked, err
+	}
+	checked.Document, err = overrideJSON(o.Document)
+	return checked, err
 }
 
 // parse is parseOverride, once for each of the first documents that differ:
@@ -194,4 +199,14 @@ func (c *importCheck) failure(path string) error {
 		c.errors = append(c.errors, fmt.Errorf("%s: and %s more", path, text.Thousands(more)))
 	}
 	return append(c.errors, fmt.Errorf("%s: nothing was imported", path))
+}
+
+// overrideJSON returns the JSON of an override that is written as YAML.
+func overrideJSON(document string) (string, error) {
+	o := &ruledoc.Override{}
+	if _, err := yamlfile.Decode("", []byte(document), o); err != nil {
+		return "", err
+	}
+	data, err := ruledoc.MarshalOverride(o)
+	return string(data), err
 }

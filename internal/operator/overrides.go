@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // KeyReport shows the override of one key.
@@ -72,8 +71,7 @@ func (t *OverrideTarget) Delete(ctx context.Context, note ruletable.Note) (*KeyC
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	before, err := t.snapshot(ctx, note.When)
-	var invalid yamlfile.Errors
-	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) && !errors.As(err, &invalid) {
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 		return nil, err
 	}
 	if err := t.table.DeleteOverride(ctx, t.Rule, t.Key, note); err != nil {

@@ -30,7 +30,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{Rule: "api", Key: "user:a%7Cb"}, {Rule: "api", Key: "user:c|d"}, {Rule: "api", Key: "user:e%7Cf"}, {Rule: "api", Key: "user:e|f"},
 		{Rule: "api", Key: "user:w|ritten"}, {Rule: "api", Key: "tenant:x"}, {Rule: "none", Key: "ip:203.0.113.9"}, {Rule: "gone", Key: "user:a%7Cb"},
 	} {
-		o.Document, o.Note = "{deny: true}", ruletable.Note{Who: "jo", When: time.Unix(1_800_000_000, 0)}
+		o.Document, o.Note = `{"deny": true}`, ruletable.Note{Who: "jo", When: time.Unix(1_800_000_000, 0)}
 		if err := table.SetOverride(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

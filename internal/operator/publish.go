@@ -11,7 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // ChangeReport says what new rules change.
@@ -78,12 +77,12 @@ func baselineOf(ctx context.Context, t *session.Table) (*baseline, error) {
 	defer cancel()
 	set, version, err := t.InForce(ctx)
 	b := &baseline{name: fmt.Sprintf("version %d", version), version: version, set: set}
-	var invalid yamlfile.Errors
+	var invalid *ruletable.Problems
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		b.name = "a table without rules"
 		b.set, err = rulefile.Parse("", []byte("rules: []"))
-	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
+	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion), errors.Is(err, ruletable.ErrNoDocument):
 		b.set, b.invalid, err = nil, err, nil
 	}
 	return b, err
@@ -119,9 +118,9 @@ func Diff(ctx context.Context, file string, where session.Locations, traffic *Tr
 type Publication struct {
 	Report PublishReport
 	table  *session.Table
-	from   int64 // the version in force that Report compares with
-	to     int64 // a version to put in force again; 0 for a new one
-	text   []byte
+	from   int64             // the version in force that Report compares with
+	to     int64             // a version to put in force again; 0 for a new one
+	next   ruletable.Version // to publish, unless to says otherwise
 }
 
 // PrepareApply prepares to publish a rules file.
@@ -142,7 +141,7 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	if err != nil {
 		return nil, err
 	}
-	p := &Publication{Report: PublishReport{Table: tableName}, table: table, from: old.version, text: document}
+	p := &Publication{Report: PublishReport{Table: tableName}, table: table, from: old.version, next: ruletable.Version{Text: document, Document: set.Document()}}
 	p.Report.ChangeReport, err = old.report(ctx, table, set, traffic)
 	return p, err
 }
@@ -180,7 +179,8 @@ func (p *Publication) Publish(ctx context.Context, note ruletable.Note) (err err
 		p.Report.Version = p.to
 		return p.table.Rollback(ctx, p.from, p.to, note)
 	}
-	p.Report.Version, err = p.table.Publish(ctx, ruletable.Version{Document: p.text, Note: note}, p.from)
+	p.next.Note = note
+	p.Report.Version, err = p.table.Publish(ctx, p.next, p.from)
 	return err
 }
 

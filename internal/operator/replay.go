@@ -13,7 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -33,7 +32,7 @@ const (
 
 // OpenReplay opens a session for Replay.
 func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
-	s, err := session.OpenQuietly(ctx, where, rulefile.Parse)
+	s, err := session.OpenQuietly(ctx, where, func(string, *rules.Set) error { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // OpenGateway opens a session for Serve.
 func OpenGateway(ctx context.Context, where session.Locations, log *slog.Logger) (*session.Session, error) {
-	s, err := session.Open(ctx, where, app.NewParser(log), log)
+	s, err := session.Open(ctx, where, app.NewPrepare(log), log)
 	if err != nil {
 		return nil, err
 	}

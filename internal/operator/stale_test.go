@@ -21,7 +21,7 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 	stored := ruletable.New(client, table)
 	all := func(yield func(ruletable.Override) bool) {
 		for i := range StaleRead + 1 {
-			if !yield(ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%d", i), Document: "{capacity: 9}"}) {
+			if !yield(ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%d", i), Document: `{"capacity": 9}`}) {
 				return
 			}
 		}

@@ -51,7 +51,7 @@ func Document(ctx context.Context, t *session.Table, version int64) (*DocumentRe
 	if err != nil {
 		return nil, err
 	}
-	return &DocumentReport{VersionReport{v.Number, v.Number == current, v.Who, v.When, v.Why}, string(v.Document)}, nil
+	return &DocumentReport{VersionReport{v.Number, v.Number == current, v.Who, v.When, v.Why}, string(v.Text)}, nil
 }
 
 // EventReport is one change of a rules table.

@@ -23,6 +23,19 @@ func Unmarshal(data []byte) (*Document, error) {
 // bytes.
 func Marshal(d *Document) ([]byte, error) { return marshal(d) }
 
+// UnmarshalOverride reads one override as MarshalOverride writes it. It refuses
+// unknown fields, as Unmarshal does.
+func UnmarshalOverride(data []byte) (*Override, error) {
+	o := &Override{}
+	if err := decodeStrict(data, o); err != nil {
+		return nil, fmt.Errorf("not the JSON of an override: %w", err)
+	}
+	return o, nil
+}
+
+// MarshalOverride writes one override as JSON.
+func MarshalOverride(o *Override) ([]byte, error) { return marshal(o) }
+
 // marshal is json.Marshal, but leaves <, > and & readable.
 func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer

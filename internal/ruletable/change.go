@@ -15,17 +15,19 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often a change is tried that others stand in the way of.
+	// maxAttempts bounds the attempts at a change that conflicts with others.
 	maxAttempts = 10
-	// firstPause and longestPause bound how long it waits before it is tried again, in real time.
+	// firstPause and longestPause bound the pauses between attempts, in real
+	// time.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// change is one write of a transaction: its condition, if any, must hold or nothing is written.
+// change is one write of a transaction. If its condition does not hold, the
+// transaction writes nothing.
 type change struct {
-	put       item // the item as it will be, or nil
-	remove    item // the key of an item to remove, or nil
+	put       item // the new item, or nil
+	remove    item // the key of the item to remove, or nil
 	condition string
 	values    item
 }
@@ -45,30 +47,33 @@ func (c change) on(table string) types.TransactWriteItem {
 	}}
 }
 
-// transact makes changes and writes the event into the history: all of it or nothing. It fails with ErrConflict if a
-// condition does not hold, or if somebody else's transaction is under way on the same item.
+// transact makes changes and adds the event to the history, all or nothing. It
+// fails with ErrConflict if a condition does not hold, or if another
+// transaction is in progress on the same item.
 func (t *Table) transact(ctx context.Context, e Event, changes ...change) error {
 	var writes []types.TransactWriteItem
 	for _, c := range append(changes, change{put: e.item()}) {
 		writes = append(writes, c.on(t.name))
 	}
 	_, err := t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
-	if overtaken(err) {
+	if conflicts(err) {
 		return t.errorf("%w", ErrConflict)
 	}
 	return dynamo.Translate(err, t.name)
 }
 
-// overtaken reports whether a transaction was cancelled, with nothing done, because of somebody else.
-func overtaken(err error) bool {
+// conflicts reports whether a transaction wrote nothing because of another
+// change.
+func conflicts(err error) bool {
 	var canceled *types.TransactionCanceledException
 	return errors.As(err, &canceled) && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
 		return aws.ToString(r.Code) == "ConditionalCheckFailed" || aws.ToString(r.Code) == "TransactionConflict"
 	})
 }
 
-// pause waits before an attempt that follows so many: twice as long each time, within bounds, and up to half less by
-// chance, so that those who met do not meet again. It ends early, with the reason, when the context does.
+// pause waits before the next attempt: twice as long each time, up to
+// longestPause, minus a random part so that two writers do not collide again.
+// It returns early, with the cause, if the context ends.
 func pause(ctx context.Context, attempts int) error {
 	longest := min(longestPause, firstPause<<min(attempts-1, 10))
 	select {

@@ -9,7 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// counting is a table that can fail, and counts the calls made of it. Without an API behind it, only GetItem may be called.
+// counting counts the calls of a table, and can make them fail.
 type counting struct {
 	ruletable.API
 	mu    sync.Mutex
@@ -27,14 +27,14 @@ func (c *counting) called(name string) error {
 	return c.err
 }
 
-// count returns how often one of the calls was made.
+// count returns the number of calls with this name.
 func (c *counting) count(name string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[name]
 }
 
-// fail makes every call fail from now on; nil mends it.
+// fail makes every later call fail; nil ends that.
 func (c *counting) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,4 @@
 package ruletable
 
-// Len returns how many keys the cache holds, once it has dropped what it has to.
-func (c *OverrideCache) Len() int {
-	c.entries.CleanUp()
-	return c.entries.EstimatedSize()
-}
+// Len returns the number of keys in memory.
+func (c *OverrideCache) Len() int { return c.cache.Len() }

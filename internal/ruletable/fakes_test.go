@@ -14,29 +14,29 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// bubble runs a test whose pauses take no time.
+// bubble runs a test on a fake clock.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// empty is a table that holds nothing and takes no writes: those that it is not asked for are nil.
+// empty is an empty table that takes no writes.
 type empty struct{ ruletable.API }
 
 func (empty) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	return &dynamodb.GetItemOutput{}, nil
 }
 
-// batches is a table that takes an import. A call of BatchWriteItem or BatchGetItem does as many items as takes says, all
-// of them by default.
+// batches is a table that takes an import. takes returns how many items a call
+// of BatchWriteItem takes; all of them by default.
 type batches struct {
 	ruletable.API
 	takes func(call, items int) (int, error)
 
 	mu      sync.Mutex
 	calls   int
-	now     int // calls under way
-	most    int // that there were at once
+	now     int // concurrent calls
+	most    int // the maximum of now
 	written []string
 	events  []*dynamodb.TransactWriteItemsInput
 }
@@ -47,7 +47,7 @@ func (b *batches) enter() (call int) {
 	b.most = max(b.most, b.now)
 	call = b.calls
 	b.mu.Unlock()
-	time.Sleep(time.Millisecond) // of the bubble: all who may call at once have called by then
+	time.Sleep(time.Millisecond) // on the fake clock: all concurrent calls have begun by then
 	b.mu.Lock()
 	b.now--
 	return call

@@ -11,10 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Kind is what an event was.
+// Kind is the kind of an event.
 type Kind string
 
-// The kinds of events. A table may hold others, written by later versions of this program.
+// The kinds of events. Later versions of this program may write others.
 const (
 	Published         Kind = "published"
 	RolledBack        Kind = "rolled back"
@@ -25,28 +25,28 @@ const (
 	CounterReset      Kind = "counter reset"
 )
 
-// Event is one change of the table, or of a counter that its rules count by.
+// Event is one change of the table, or of a counter of its rules.
 type Event struct {
 	Note
 	Kind Kind
 
-	From, To int64 // Published, RolledBack: the version that was in force, 0 for none, and the one that is since
+	From, To int64 // Published, RolledBack: the versions in force before (0 for none) and after
 
 	Rule, Key     string  // of an override, or of a counter; an import has no key
 	Before, After string  // OverrideSet, OverrideDeleted: its document, "" for none
 	Grant         *Grant  // Granted
-	Grants        []Grant // OverrideDeleted: those that went with it before they had ended
+	Grants        []Grant // OverrideDeleted: its grants that had not ended
 
-	Written, Total int    // OverridesImported: how many are known to be in the table, and were to be
-	Failure        string // OverridesImported: why the rest is not
+	Written, Total int    // OverridesImported: how many were written, of how many
+	Failure        string // OverridesImported: why the others were not
 
-	Counter string // CounterReset: the counter's own key
+	Counter string // CounterReset: the counter's key in its own table
 }
 
 const (
 	partitionHistory = "history"
 
-	// sortTime is RFC 3339 in a fixed width, so that the order of texts is the order in time.
+	// sortTime is RFC 3339 with a fixed width, so that texts sort by time.
 	sortTime = "2006-01-02T15:04:05.000000000Z"
 
 	attrKind    = "kind"
@@ -63,8 +63,9 @@ const (
 	attrCounter = "counter"
 )
 
-// History yields all that was changed, newest first by the clocks of those who did it. It reads by pages, so taking the
-// first few is cheap; it ends with the first error. Nothing is ever removed from it.
+// History yields all changes, newest first by the clocks of their authors. It
+// reads page by page, so the first few are cheap, and ends with the first
+// error. No entry is ever removed.
 func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
@@ -80,8 +81,9 @@ func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// RecordReset writes into the history that the counter of a key was reset. Counters are in other tables, or other stores: it
-// is for when the counter is gone. It puts one item, into the partition history, and needs no other permission.
+// RecordReset adds to the history that the counter of a key was reset. Counters
+// are in other tables or stores, so call it after the reset. It puts one item
+// into the partition history, and needs no other permission.
 func (t *Table) RecordReset(ctx context.Context, rule, key, counter string, note Note) error {
 	return t.transact(ctx, Event{Note: note, Kind: CounterReset, Rule: rule, Key: key, Counter: counter})
 }
@@ -109,7 +111,8 @@ func (e *Event) item() item {
 	return i
 }
 
-// eventOf reads an event. It is for people: what is unreadable in it is as good as missing.
+// eventOf reads an event. It treats unreadable parts as missing, because events
+// are for people only.
 func eventOf(i item) Event {
 	count := func(name string) int64 {
 		n, _ := number(i, name)

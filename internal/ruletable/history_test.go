@@ -12,11 +12,11 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// lines returns the history, a line for each event.
+// lines returns the history, with a line for each event.
 func lines(t *testing.T, table *ruletable.Table) (all []string) {
 	t.Helper()
 	for _, e := range collected(t, table.History(t.Context())) {
-		all = append(all, told(e))
+		all = append(all, inLine(e))
 	}
 	return all
 }
@@ -28,13 +28,13 @@ func TestHistory(t *testing.T) {
 		t.Errorf("an empty table has the history %v", all)
 	}
 	publish(t, table, version(1))
-	_, err := table.Publish(ctx, ruletable.Version{Document: document(2), Note: note(1, "more")}, 1)
+	_, err := table.Publish(ctx, ruletable.Version{Text: text(2), Document: document(2), Note: note(1, "more")}, 1)
 	must(t, err)
 	must(t, table.Rollback(ctx, 2, 1, note(2, "less")))
-	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{capacity: 9}", Note: note(3, "a big one")}))
+	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "tenant:acme", Document: `{"capacity": 9}`, Note: note(3, "a big one")}))
 	stored, err := table.Override(ctx, "api", "tenant:acme")
 	must(t, err)
-	stored.Document, stored.Note = "{deny: true}", note(4, "ticket 81")
+	stored.Document, stored.Note = `{"deny": true}`, note(4, "ticket 81")
 	must(t, table.SetOverride(ctx, *stored))
 	must(t, table.Grant(ctx, "api", "tenant:acme", ruletable.Grant{Limit: "hour", Add: 50, Until: epoch.Add(time.Hour), Note: note(5, "demo")}))
 	must(t, table.DeleteOverride(ctx, "api", "tenant:acme", note(6, "over")))
@@ -49,10 +49,10 @@ func TestHistory(t *testing.T) {
 		`22:14:09 ada: override deleted api "tenant:b" "">"" with +70 until 23:14:00 grants alone`,
 		`22:14:08 ada: granted api "tenant:b" "">"" +70 until 23:14:00 long`,
 		`22:14:07 ada: granted api "tenant:b" "">"" +5 until 22:14:09 short`,
-		`22:14:06 ada: override deleted api "tenant:acme" "{deny: true}">"" with hour+50 until 23:14:00 over`,
+		`22:14:06 ada: override deleted api "tenant:acme" "{\"deny\": true}">"" with hour+50 until 23:14:00 over`,
 		`22:14:05 ada: granted api "tenant:acme" "">"" hour+50 until 23:14:00 demo`,
-		`22:14:04 ada: override set api "tenant:acme" "{capacity: 9}">"{deny: true}" ticket 81`,
-		`22:14:03 ada: override set api "tenant:acme" "">"{capacity: 9}" a big one`,
+		`22:14:04 ada: override set api "tenant:acme" "{\"capacity\": 9}">"{\"deny\": true}" ticket 81`,
+		`22:14:03 ada: override set api "tenant:acme" "">"{\"capacity\": 9}" a big one`,
 		`22:14:02 ada: rolled back 2>1 less`,
 		`22:14:01 ada: published 1>2 more`,
 		`22:14:00 ada: published 0>1 launch week`,
@@ -62,7 +62,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Who may put items of the history alone can say that a counter was reset.
+// TestRecordResetTouchesTheHistoryAlone: recording a reset needs no permission
+// but to put items of the history.
 func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 	api := &batches{}
 	must(t, ruletable.New(api, "rules").RecordReset(t.Context(), "api", "k", "api|k|9e0c8586", note(0, "ticket 86")))
@@ -78,7 +79,8 @@ func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 	}
 }
 
-// TestHistoryOrder: fractions of a second are in order whatever their trailing zeros, and the same moment holds several.
+// TestHistoryOrder: fractions of a second sort right despite trailing zeros,
+// and several events may have the same time.
 func TestHistoryOrder(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)

@@ -19,26 +19,34 @@ import (
 )
 
 const (
-	// readSize and writeSize are the most that one BatchGetItem and one BatchWriteItem take.
+	// readSize and writeSize are DynamoDB's limits for BatchGetItem and
+	// BatchWriteItem.
 	readSize, writeSize = 100, 25
-	// writesAtOnce is few: a partition of DynamoDB takes 1,000 small writes a second, and requests need theirs.
+	// writesAtOnce leaves requests their share of the 1,000 small writes that a
+	// partition of DynamoDB takes in a second.
 	writesAtOnce = 4
-	// batchTime bounds one call in real time: the SDK's attempts, 37 s apart at most, and some time for an answer.
+	// batchTime bounds one call in real time, for all of the SDK's attempts:
+	// their pauses take at most 37 s.
 	batchTime = time.Minute
-	// noteTime bounds the writing of an import's history, in real time, also when the import was cancelled.
+	// noteTime bounds writing the history of an import, in real time. An import
+	// that was cancelled writes it too.
 	noteTime = 5 * time.Second
 )
 
-// ImportOverrides sets the documents of many keys of a rule, whatever is stored; grants stay, and the note becomes that of
-// every override. All of them are checked, and held in memory, before the first is written: a key twice, a grant (Grant
-// gives them) or an override of another rule refuses the import whole.
+// ImportOverrides sets the documents of many keys of a rule, whatever their
+// revisions. Grants stay, and every override gets the note. ImportOverrides
+// holds all overrides in memory and checks them before it writes the first: it
+// refuses a repeated key, a grant (see Grant), and an override of another rule.
 //
-// It is not one transaction: 25 at a time, four times at once, in no order; what the table does not take is sent again with
-// pauses. If it breaks off half-way, by failure or because the context ends, what was written stays and the error says how
-// much that is; to import the same again does no harm. The history has one entry for all of it. A grant given in the
-// moment between reading a key's grants and writing them back is lost.
+// The import is not one transaction: four goroutines write 25 items at a time,
+// in no order, and repeat items that DynamoDB does not take. If the import
+// fails or the context ends, written overrides stay, and the error says how
+// many they are. Importing the same again does no harm. The history gets one
+// entry. A grant is lost if it is given between the moments at which the import
+// reads the key's grants and writes them back.
 //
-// progress, if not nil, is told how many are written, by one goroutine at a time.
+// ImportOverrides calls progress, if not nil, with the number of written
+// overrides, from one goroutine at a time.
 func (t *Table) ImportOverrides(ctx context.Context, rule string, all iter.Seq[Override], note Note, progress func(written int)) error {
 	overrides, err := importable(rule, all, note)
 	if err != nil || len(overrides) == 0 {
@@ -54,12 +62,12 @@ func (t *Table) ImportOverrides(ctx context.Context, rule string, all iter.Seq[O
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	if noteErr := t.transact(ctx, e); noteErr != nil {
-		return errors.Join(err, fmt.Errorf("the import is not in the history: %w", noteErr))
+		return errors.Join(err, fmt.Errorf("the history has no entry for the import: %w", noteErr))
 	}
 	return err
 }
 
-// importable checks what is to be imported.
+// importable checks all overrides of an import, and completes them.
 func importable(rule string, all iter.Seq[Override], note Note) ([]Override, error) {
 	var overrides []Override
 	seen := map[string]bool{}
@@ -67,13 +75,13 @@ func importable(rule string, all iter.Seq[Override], note Note) ([]Override, err
 		at := fmt.Sprintf("override %d of rule %s, key %q", len(overrides)+1, rule, o.Key)
 		switch {
 		case o.Rule != "" && o.Rule != rule:
-			return nil, fmt.Errorf("%s: it is of rule %s", at, o.Rule)
+			return nil, fmt.Errorf("%s: it belongs to rule %s", at, o.Rule)
 		case seen[o.Key]:
-			return nil, fmt.Errorf("%s: the key was there before; keep one of them", at)
+			return nil, fmt.Errorf("%s: the key occurs twice; keep one of them", at)
 		case o.Document == "":
-			return nil, fmt.Errorf("%s: an empty document says nothing; leave it out", at)
+			return nil, fmt.Errorf("%s: the document is empty; leave the key out", at)
 		case len(o.Grants) > 0:
-			return nil, fmt.Errorf("%s: grants are not imported; give them one by one (`slidegate grant`)", at)
+			return nil, fmt.Errorf("%s: grants cannot be imported; give them one by one (`slidegate grant`)", at)
 		}
 		o.Rule, o.Note = rule, note
 		if _, err := o.item(note.When); err != nil {
@@ -85,7 +93,7 @@ func importable(rule string, all iter.Seq[Override], note Note) ([]Override, err
 	return overrides, nil
 }
 
-// importing is one import under way.
+// importing is an import in progress.
 type importing struct {
 	*Table
 	rule     string
@@ -96,7 +104,8 @@ type importing struct {
 	written int
 }
 
-// all writes all overrides, a few batches at once. It stops at the first failure.
+// all writes all overrides, several batches at a time. It stops at the first
+// failure.
 func (run *importing) all(ctx context.Context, overrides []Override) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(writesAtOnce)
@@ -115,7 +124,7 @@ func (run *importing) all(ctx context.Context, overrides []Override) error {
 	return work.Wait()
 }
 
-// write writes up to 25 overrides with the grants that their keys have.
+// write writes up to 25 overrides with the grants of their keys.
 func (run *importing) write(ctx context.Context, batch []Override, grants map[string][]Grant) error {
 	var writes []types.WriteRequest
 	for _, o := range batch {
@@ -169,7 +178,7 @@ func (run *importing) grants(ctx context.Context, batch []Override) (map[string]
 	return all, err
 }
 
-// wrote counts what is written.
+// wrote counts written overrides.
 func (run *importing) wrote(n int) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -179,8 +188,8 @@ func (run *importing) wrote(n int) {
 	}
 }
 
-// untilDone makes a call again while it leaves something undone, with pauses, until it has done nothing ten times in a
-// row: then the table is throttled.
+// untilDone repeats a call, with pauses, while items are left. It fails with
+// dynamo.ErrThrottled after ten calls in a row without progress.
 func untilDone(ctx context.Context, items int, call func(context.Context) (left int, err error)) error {
 	for idle := 0; ; {
 		if ctx.Err() != nil {
@@ -196,7 +205,7 @@ func untilDone(ctx context.Context, items int, call func(context.Context) (left 
 			idle = 1
 		}
 		if idle == maxAttempts {
-			return fmt.Errorf("%d items are not taken after %d attempts: %w", left, maxAttempts, dynamo.ErrThrottled)
+			return fmt.Errorf("DynamoDB did not take %d items in %d attempts: %w", left, maxAttempts, dynamo.ErrThrottled)
 		}
 		if err := pause(ctx, idle); err != nil {
 			return err
@@ -205,8 +214,8 @@ func untilDone(ctx context.Context, items int, call func(context.Context) (left 
 	}
 }
 
-// repeating has the SDK repeat a call that failed for a moment. The writes of an import may be sent twice; those of a
-// transaction, like charges, are sent once.
+// repeating lets the SDK repeat a failed call. Sending the writes of an import
+// twice does no harm, unlike those of a transaction.
 func repeating(o *dynamodb.Options) {
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = maxAttempts, longestPause })
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// numbered yields so many overrides of different keys.
+// numbered yields so many overrides with different keys.
 func numbered(n int) iter.Seq[ruletable.Override] {
 	return func(yield func(ruletable.Override) bool) {
 		for i := range n {
-			if !yield(ruletable.Override{Key: fmt.Sprintf("user:%06d", i), Document: fmt.Sprintf("{capacity: %d}", i+1)}) {
+			if !yield(ruletable.Override{Key: fmt.Sprintf("user:%06d", i), Document: fmt.Sprintf(`{"capacity": %d}`, i+1)}) {
 				return
 			}
 		}
@@ -32,20 +32,20 @@ func numbered(n int) iter.Seq[ruletable.Override] {
 func TestImport(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
-	set(t, table, "api", "user:000007", "{deny: true}")
+	set(t, table, "api", "user:000007", `{"deny": true}`)
 	running, ended := grant("", 5, 0, 60), grant("", 6, 0, 7)
 	must(t, table.Grant(t.Context(), "api", "user:000042", running))
 	must(t, table.Grant(t.Context(), "api", "user:000042", ended))
-	set(t, table, "api", "another", "{deny: true}")
-	var told []int
-	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { told = append(told, written) }))
+	set(t, table, "api", "another", `{"deny": true}`)
+	var progress []int
+	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { progress = append(progress, written) }))
 
 	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 131 || list[0].Key != "another" {
 		t.Fatalf("%d overrides, the first %+v", len(list), list[0])
 	}
 	for i, o := range list[1:] {
-		want := ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%06d", i), Document: fmt.Sprintf("{capacity: %d}", i+1), Note: note(7, "the list")}
+		want := ruletable.Override{Rule: "api", Key: fmt.Sprintf("user:%06d", i), Document: fmt.Sprintf(`{"capacity": %d}`, i+1), Note: note(7, "the list")}
 		if i == 42 {
 			want.Grants = []ruletable.Grant{running} // the other has ended
 		}
@@ -57,8 +57,8 @@ func TestImport(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if !slices.IsSorted(told) || len(told) != 6 || told[5] != 130 {
-		t.Errorf("progress %v", told)
+	if !slices.IsSorted(progress) || len(progress) != 6 || progress[5] != 130 {
+		t.Errorf("progress %v", progress)
 	}
 	if got, want := lines(t, table)[0], `22:14:07 ada: overrides imported api "" "">"" 130 of 130 the list`; got != want {
 		t.Errorf("history %q, want %q", got, want)
@@ -68,16 +68,17 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportRefused: bad input is refused whole, before the first write. The table takes no call at all.
+// TestImportRefused: one bad override makes the whole import fail, before the
+// first call of the table.
 func TestImportRefused(t *testing.T) {
 	table := ruletable.New(struct{ ruletable.API }{}, "rules")
 	good := ruletable.Override{Key: "a", Document: "{}"}
 	for want, bad := range map[string]ruletable.Override{
-		`override 2 of rule api, key "b": it is of rule chat`:                 {Rule: "chat", Key: "b", Document: "{}"},
-		`override 2 of rule api, key "a": the key was there before`:           {Key: "a", Document: "{deny: true}"},
-		`override 2 of rule api, key "b": an empty document`:                  {Key: "b"},
-		`override 2 of rule api, key "b": grants are not imported`:            {Key: "b", Document: "{}", Grants: []ruletable.Grant{grant("", 1, 0, 60)}},
-		`an override has a rule and a key: got rule "api", key ""`:            {Document: "{}"},
+		`override 2 of rule api, key "b": it belongs to rule chat`:            {Rule: "chat", Key: "b", Document: "{}"},
+		`override 2 of rule api, key "a": the key occurs twice`:               {Key: "a", Document: `{"deny": true}`},
+		`override 2 of rule api, key "b": the document is empty`:              {Key: "b"},
+		`override 2 of rule api, key "b": grants cannot be imported`:          {Key: "b", Document: "{}", Grants: []ruletable.Grant{grant("", 1, 0, 60)}},
+		`an override needs a rule and a key: got rule "api", key ""`:          {Document: "{}"},
 		`override of rule api for key "b": 40000 bytes with grants and notes`: {Key: "b", Document: strings.Repeat("x", 40_000)},
 	} {
 		err := table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{good, bad}), ruletable.Note{}, nil)
@@ -90,7 +91,8 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
-// TestImportAgain sends what the table did not take again, and gives up when it takes nothing any more.
+// TestImportAgain: an import repeats items that the table did not take, and
+// gives up if it takes no more.
 func TestImportAgain(t *testing.T) {
 	down := errors.New("down")
 	for _, test := range []struct {
@@ -98,8 +100,8 @@ func TestImportAgain(t *testing.T) {
 		takes   func(call, items int) (int, error)
 		written int
 		err     error
-		least   time.Duration // that it takes
-		most    time.Duration // and no more than that
+		least   time.Duration // the import takes
+		most    time.Duration
 	}{
 		{"all at once", nil, 60, nil, 0, 10 * time.Millisecond},
 		{"some each time", func(call, items int) (int, error) { return (items + 1) / 2, nil }, 60, nil, 100 * time.Millisecond, time.Second},
@@ -131,7 +133,7 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
-// wantEvent checks the one entry that an import leaves in the history.
+// wantEvent checks the one entry of an import in the history.
 func wantEvent(t *testing.T, api *batches, written, total int) {
 	t.Helper()
 	if len(api.events) != 1 || len(api.events[0].TransactItems) != 1 {
@@ -159,7 +161,8 @@ func TestImportAtOnce(t *testing.T) {
 	})
 }
 
-// TestImportCancelled cancels an import in the middle: it ends at once, and the history says how far it came.
+// TestImportCancelled: an import that is cancelled ends at once, and the
+// history says how many overrides it wrote.
 func TestImportCancelled(t *testing.T) {
 	gone := errors.New("the operator has gone")
 	for what, takes := range map[string]func(call, items int) (int, error){
@@ -187,18 +190,19 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-// TestImportWithoutHistory says so when the entry in the history cannot be written.
+// TestImportWithoutHistory: the error says that the history has no entry.
 func TestImportWithoutHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &contended{API: &batches{}, reason: "ThrottlingError"}
 		err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(1), note(0, ""), nil)
-		if !errors.Is(err, dynamo.ErrThrottled) || !strings.HasPrefix(err.Error(), "the import is not in the history: ") {
+		if !errors.Is(err, dynamo.ErrThrottled) || !strings.HasPrefix(err.Error(), "the history has no entry for the import: ") {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
-// grantless is a table that answers for some of the keys only, and whose grants may be foreign.
+// grantless is a table that answers for some keys only, and whose grants may be
+// unreadable.
 type grantless struct {
 	*batches
 	reads int

@@ -12,7 +12,8 @@ const (
 	attrPartition = "p"
 	attrSort      = "s"
 	attrVersion   = "version"
-	attrDocument  = "document"
+	attrDocument  = "document" // of an override; of a version, its text
+	attrJSON      = "json"     // of a version
 	attrWho       = "who"
 	attrWhen      = "when"
 	attrWhy       = "why"
@@ -22,11 +23,12 @@ const (
 	attrAdd       = "add"
 	attrUntil     = "until"
 
-	// maxSort is how long a sort key may be, in bytes; DynamoDB allows twice as much for a partition key.
+	// maxSort is the maximum length of a sort key in bytes. DynamoDB allows
+	// twice as much for a partition key.
 	maxSort = 1024
 )
 
-// item is an item, a part of one, or its key.
+// item is an item, a part of an item, or its key.
 type item = map[string]types.AttributeValue
 
 func key(partition, sort string) item {
@@ -41,7 +43,7 @@ func numberValue(n int64) types.AttributeValue {
 
 func timeValue(t time.Time) types.AttributeValue { return textValue(t.UTC().Format(time.RFC3339Nano)) }
 
-// text returns a text of an item, "" if there is none.
+// text returns a text attribute, "" if there is none.
 func text(i item, name string) string {
 	if s, ok := i[name].(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -49,7 +51,16 @@ func text(i item, name string) string {
 	return ""
 }
 
-// number returns a number above 0 of an item, which must have it.
+// binary returns a binary attribute; ok is false if there is none.
+func binary(i item, name string) (data []byte, ok bool) {
+	b, ok := i[name].(*types.AttributeValueMemberB)
+	if !ok {
+		return nil, false
+	}
+	return b.Value, true
+}
+
+// number returns a number attribute, which must exist and be above 0.
 func number(i item, name string) (int64, error) {
 	value, ok := i[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -67,7 +78,7 @@ func (n Note) write(i item) {
 	i[attrWho], i[attrWhy], i[attrWhen] = textValue(n.Who), textValue(n.Why), timeValue(n.When)
 }
 
-// noteOf returns the note of an item: what is unreadable in it is as good as missing.
+// noteOf returns the note of an item. It treats unreadable parts as missing.
 func noteOf(i item) Note {
 	when, _ := time.Parse(time.RFC3339, text(i, attrWhen))
 	return Note{Who: text(i, attrWho), Why: text(i, attrWhy), When: when}

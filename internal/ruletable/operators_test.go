@@ -15,7 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestTwoOperators has one operator change an override between another's look and write.
+// TestTwoOperators: one operator changes an override between another's read and
+// write.
 func TestTwoOperators(t *testing.T) {
 	g1, g2 := grant("", 1, 0, 60), grant("", 2, 0, 60)
 	for _, test := range []struct {
@@ -25,16 +26,16 @@ func TestTwoOperators(t *testing.T) {
 		document   string
 		grants     []ruletable.Grant
 		gone       bool
-		new        bool // there is none at first
+		new        bool // without an override at first
 	}{
-		{what: "both set", work: setting("{capacity: 1}"), race: setting("{capacity: 2}"), err: ruletable.ErrConflict, document: "{capacity: 2}"},
+		{what: "both set", work: setting(`{"capacity": 1}`), race: setting(`{"capacity": 2}`), err: ruletable.ErrConflict, document: `{"capacity": 2}`},
 		{what: "both grant", work: granting(g1), race: granting(g2), document: "{}", grants: []ruletable.Grant{g2, g1}},
-		{what: "one grants, one sets", work: granting(g1), race: setting("{capacity: 2}"), document: "{capacity: 2}", grants: []ruletable.Grant{g1}},
-		{what: "one sets, one grants", work: setting("{capacity: 1}"), race: granting(g2), err: ruletable.ErrConflict, document: "{}", grants: []ruletable.Grant{g2}},
-		{what: "one sets, one deletes", work: setting("{capacity: 1}"), race: deleting, err: ruletable.ErrConflict, gone: true},
-		{what: "one deletes, one sets", work: deleting, race: setting("{capacity: 2}"), gone: true},
+		{what: "one grants, one sets", work: granting(g1), race: setting(`{"capacity": 2}`), document: `{"capacity": 2}`, grants: []ruletable.Grant{g1}},
+		{what: "one sets, one grants", work: setting(`{"capacity": 1}`), race: granting(g2), err: ruletable.ErrConflict, document: "{}", grants: []ruletable.Grant{g2}},
+		{what: "one sets, one deletes", work: setting(`{"capacity": 1}`), race: deleting, err: ruletable.ErrConflict, gone: true},
+		{what: "one deletes, one sets", work: deleting, race: setting(`{"capacity": 2}`), gone: true},
 		{what: "one grants, one deletes", work: granting(g1), race: deleting, grants: []ruletable.Grant{g1}},
-		{what: "both set the first", new: true, work: setting("{capacity: 1}"), race: setting("{capacity: 2}"), err: ruletable.ErrConflict, document: "{capacity: 2}"},
+		{what: "both set the first", new: true, work: setting(`{"capacity": 1}`), race: setting(`{"capacity": 2}`), err: ruletable.ErrConflict, document: `{"capacity": 2}`},
 		{what: "both grant the first", new: true, work: granting(g1), race: granting(g2), grants: []ruletable.Grant{g2, g1}},
 		{what: "both delete", work: deleting, race: deleting, err: ruletable.ErrNoOverride, gone: true},
 	} {
@@ -83,7 +84,8 @@ func deleting(table *ruletable.Table, _ int64) error {
 	return table.DeleteOverride(context.Background(), "api", "k", note(0, ""))
 }
 
-// TestOperatorsAtOnce: of those who set over the same revision one does; of those who grant all do.
+// TestOperatorsAtOnce: of several operators who set the same revision, one
+// succeeds; of several who grant, all succeed.
 func TestOperatorsAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
@@ -93,7 +95,7 @@ func TestOperatorsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	sets, grants := make([]error, 5), make([]error, 5)
 	for i := range sets {
-		wg.Go(func() { sets[i] = setting(fmt.Sprintf("{capacity: %d}", i+1))(table, seen.Revision) })
+		wg.Go(func() { sets[i] = setting(fmt.Sprintf(`{"capacity": %d}`, i+1))(table, seen.Revision) })
 	}
 	wg.Wait()
 	for i := range grants {
@@ -125,7 +127,7 @@ func TestOperatorsAtOnce(t *testing.T) {
 	}
 }
 
-// TestContendedForEver gives up in the end: somebody else's transaction is always under way.
+// TestContendedForEver: a grant gives up if every transaction conflicts.
 func TestContendedForEver(t *testing.T) {
 	for _, reason := range []string{"TransactionConflict", "ConditionalCheckFailed"} {
 		bubble(t, func(t *testing.T) {

@@ -9,39 +9,38 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Override is what operators have said of one key of a rule.
+// Override is an override that operators set for one key of a rule.
 type Override struct {
 	Rule     string // or rules.PlanOverrides
 	Key      string
-	Document string // as rulefile.ParseOverride reads it; "" if there are grants alone
+	Document string // JSON of a ruledoc.Override; "" if there are only grants
 	Grants   []Grant
 	Note           // of who set the document, or gave the first grant
-	Revision int64 // tells each state of the override from all others, those before a deletion too; 0 for none yet
+	Revision int64 // a random number for each state of the override; 0 for a new one
 }
 
-// Parse returns what the override says, its grants included: also those that have ended, which count for nothing. It fails
-// with yamlfile.Errors, in which place stands for the document, if that is not valid.
-func (o *Override) Parse(place string) (*rules.Override, error) {
-	says := &rules.Override{}
+// Compile returns the override for rules, with all its grants, even ended ones.
+// Its error names the override and lists all problems of its document.
+func (o *Override) Compile(name string) (*rules.Override, error) {
+	compiled := &rules.Override{}
 	if o.Document != "" {
 		var err error
-		if says, err = rulefile.ParseOverride(place, []byte(o.Document)); err != nil {
+		if compiled, err = compileOverride(name, o.Document); err != nil {
 			return nil, err
 		}
 	}
 	for _, g := range o.Grants {
-		says.Grants = append(says.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until, From: g.When})
+		compiled.Grants = append(compiled.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until, From: g.When})
 	}
-	return says, nil
+	return compiled, nil
 }
 
 // Grant raises a capacity for a time.
 type Grant struct {
-	Limit string    // its name, "" for a rule's only limit
+	Limit string    // the limit's name, "" for a rule's only limit
 	Add   int64     // units, above 0
 	Until time.Time // when it ends
 	Note            // of who gave it
@@ -50,18 +49,20 @@ type Grant struct {
 const (
 	overridePartition = "override#"
 
-	// maxOverride is what a document may take with its grants and notes, in bytes: it is read on the path of requests.
+	// maxOverride bounds a document with its grants and notes, in bytes,
+	// because requests wait for it.
 	maxOverride = 32 << 10
-	// maxRevision bounds revisions, which are drawn at random, to what JSON carries exactly.
+	// maxRevision bounds revisions to numbers that JSON holds exactly.
 	maxRevision = 1 << 53
 )
 
-// overrideAt returns the key of an override's item. A key that is not UTF-8 would be changed on its way, and so be
-// another's.
+// overrideAt returns the key of an override's item. It refuses keys that are
+// not UTF-8: they would change on their way, and could become the key of
+// another.
 func overrideAt(rule, sort string) (item, error) {
 	switch {
 	case rule == "" || sort == "":
-		return nil, fmt.Errorf("an override has a rule and a key: got rule %q, key %q", rule, sort)
+		return nil, fmt.Errorf("an override needs a rule and a key: got rule %q, key %q", rule, sort)
 	case len(rule) > maxSort || len(sort) > maxSort:
 		return nil, fmt.Errorf("override of rule %.100q for key %.100q: names and keys are at most %d bytes long", rule, sort, maxSort)
 	case !utf8.ValidString(rule) || !utf8.ValidString(sort):
@@ -70,7 +71,8 @@ func overrideAt(rule, sort string) (item, error) {
 	return key(overridePartition+rule, sort), nil
 }
 
-// item returns the override as it is stored, with a revision of its own and without the grants that have ended by then.
+// item returns the item of the override, with a new revision and without grants
+// that have ended by then.
 func (o *Override) item(then time.Time) (item, error) {
 	i, err := overrideAt(o.Rule, o.Key)
 	if err != nil {
@@ -82,7 +84,7 @@ func (o *Override) item(then time.Time) (item, error) {
 		size += g.size()
 	}
 	if size > maxOverride {
-		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes, which is %w: it takes %d bytes",
+		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes are %w: the limit is %d bytes",
 			o.Rule, o.Key, size, ErrTooLarge, maxOverride)
 	}
 	i[attrDocument], i[attrRevision] = textValue(o.Document), numberValue(1+rand.Int64N(maxRevision))
@@ -101,7 +103,7 @@ func (o *Override) live(then time.Time) (grants []Grant) {
 	return grants
 }
 
-// overrideOf reads an override, which fails with ErrUnreadable.
+// overrideOf reads an override from its item. It fails with ErrUnreadable.
 func overrideOf(rule string, i item) (*Override, error) {
 	o := &Override{Rule: rule, Key: text(i, attrSort), Note: noteOf(i)}
 	document, ok := i[attrDocument].(*types.AttributeValueMemberS)
@@ -131,7 +133,7 @@ func (g *Grant) item() item {
 	return i
 }
 
-// writeGrants puts grants into an item, which has no list where there are none.
+// writeGrants puts grants into an item, which has no list if there are none.
 func writeGrants(i item, grants []Grant) {
 	if len(grants) == 0 {
 		return

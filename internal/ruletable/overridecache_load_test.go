@@ -8,8 +8,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestFlood sends made-up keys between those of known callers: the cache keeps its bound, each made-up key costs one read,
-// and the known ones next to nothing.
+// TestFlood sends made-up keys between those of known callers. The cache keeps
+// its bound, each made-up key costs one read, and known keys cost few.
 func TestFlood(t *testing.T) {
 	const size, known, made, times = 500, 50, 20_000, 400
 	api := &shelf{}
@@ -30,7 +30,7 @@ func TestFlood(t *testing.T) {
 	if n := api.readInAll() - reads; n != made {
 		t.Errorf("%d reads for %d made-up keys", n, made)
 	}
-	if reads > known*times/20 { // which keys go is a matter of chance; by age alone it would be all of them
+	if reads > known*times/20 { // eviction is partly random; by age alone it would evict all of them
 		t.Errorf("%d reads for %d known keys, asked for %d times each", reads, known, times)
 	}
 	if n := cache.Len(); n > size {
@@ -38,10 +38,10 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestHitAllocatesNothing: what is kept costs a request no memory.
+// TestHitAllocatesNothing: a cached override costs a request no allocation.
 func TestHitAllocatesNothing(t *testing.T) {
 	api := &shelf{}
-	api.put("k", "{capacity: 5}")
+	api.put("k", `{"capacity": 5}`)
 	cache, _ := newCache(api, 0)
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(1000, func() {
@@ -55,7 +55,8 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOverrides has 100,000 overrides in the table: on the path of a request that changes nothing.
+// TestManyOverrides: with 100,000 overrides in the table, a request costs the
+// same.
 func TestManyOverrides(t *testing.T) {
 	const many = 100_000
 	client, name := newTable(t)

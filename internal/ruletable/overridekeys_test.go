@@ -10,22 +10,23 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestOverrideKeys: no two keys are one, and each comes back as it went in.
+// TestOverrideKeys: different keys are different overrides, and come back
+// unchanged.
 func TestOverrideKeys(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
 	places := [][2]string{
 		{"api", "a"}, {"api", "a#"}, {"api", "#a"}, {"api#a", "a"}, {"api#", "a"}, {"api", "override#api"}, {"set", "current"},
 		{"api", "a\n"}, {"api", "a\r\nb"}, {"api", "\x00"}, {"api", " "}, {"api", "a "}, {"api", `a"\`}, {"api", "%23"}, {"api", "tenant:a|user:b"},
-		{"api", "é"}, {"api", "e\u0301"}, {"api", "\ufffd"}, // composed and not, and what a broken byte would become
+		{"api", "é"}, {"api", "e\u0301"}, {"api", "\ufffd"}, // composed, decomposed, and the replacement for a broken byte
 		{"api", strings.Repeat("x", 503)}, {"api", strings.Repeat("x", 504)}, {"api", strings.Repeat("x", 505)}, {"api", strings.Repeat("é", 512)},
 	}
 	for i, at := range places {
-		set(t, table, at[0], at[1], fmt.Sprintf("{capacity: %d}", i+1))
+		set(t, table, at[0], at[1], fmt.Sprintf(`{"capacity": %d}`, i+1))
 	}
 	for i, at := range places {
 		o := stored(t, table, at[0], at[1])
-		if o == nil || o.Rule != at[0] || o.Key != at[1] || o.Document != fmt.Sprintf("{capacity: %d}", i+1) {
+		if o == nil || o.Rule != at[0] || o.Key != at[1] || o.Document != fmt.Sprintf(`{"capacity": %d}`, i+1) {
 			t.Errorf("rule %q key %.20q: %+v", at[0], at[1], o)
 		}
 	}
@@ -35,13 +36,13 @@ func TestOverrideKeys(t *testing.T) {
 }
 
 func TestBadOverrides(t *testing.T) {
-	table := ruletable.New(empty{}, "rules") // nothing is written
+	table := ruletable.New(empty{}, "rules") // takes no writes
 	long := strings.Repeat("x", 1025)
 	for _, test := range []struct {
 		rule, key, document, want string
 	}{
-		{"", "k", "{}", "has a rule and a key"},
-		{"api", "", "{}", "has a rule and a key"},
+		{"", "k", "{}", "needs a rule and a key"},
+		{"api", "", "{}", "needs a rule and a key"},
 		{"api", long, "{}", "at most 1024 bytes"},
 		{long, "k", "{}", "at most 1024 bytes"},
 		{"api", "a\xff", "{}", "escape other bytes as %XX"},
@@ -67,12 +68,13 @@ func TestBadOverrides(t *testing.T) {
 	}
 }
 
-// TestTooManyGrants: a key takes no more grants than its item may hold, and the ended ones do not count.
+// TestTooManyGrants: the size of an item bounds the grants of a key. Ended
+// grants do not count.
 func TestTooManyGrants(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
 	wordy := grant("", 1, 0, 60)
-	wordy.Why = strings.Repeat("x", 9<<10) // the first one's is the item's note too
+	wordy.Why = strings.Repeat("x", 9<<10) // the note of the first grant is the item's too
 	must(t, table.Grant(t.Context(), "api", "k", wordy))
 	wordy.When = epoch.Add(time.Second)
 	must(t, table.Grant(t.Context(), "api", "k", wordy))

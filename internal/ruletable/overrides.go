@@ -12,7 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Override returns what was said of a key, nil if nothing was. An item that is not this package's is ErrUnreadable.
+// Override returns the override of a key, nil if there is none. An item that
+// this package did not write is ErrUnreadable.
 func (t *Table) Override(ctx context.Context, rule, key string) (*Override, error) {
 	return t.override(ctx, rule, key, true)
 }
@@ -33,11 +34,13 @@ func (t *Table) override(ctx context.Context, rule, key string, consistent bool)
 	return o, nil
 }
 
-// SetOverride replaces the document of a key, or puts the first one; grants stay until they end. o.Revision is the one that
-// the operator saw, 0 for none: it fails with ErrConflict if another is stored by now. The caller has checked the document.
+// SetOverride sets the document of a key; its grants stay until they end.
+// o.Revision is the revision that the operator saw, 0 for none. SetOverride
+// fails with ErrConflict if the table holds another one. The caller must have
+// checked the document.
 func (t *Table) SetOverride(ctx context.Context, o Override) error {
 	if o.Document == "" {
-		return fmt.Errorf("override of rule %s for key %q: an empty document says nothing; delete the override instead", o.Rule, o.Key)
+		return fmt.Errorf("override of rule %s for key %q: the document is empty; delete the override instead", o.Rule, o.Key)
 	}
 	return t.edit(ctx, o.Rule, o.Key, func(old *Override) (*Override, Event, error) {
 		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key, After: o.Document}
@@ -52,8 +55,9 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 	})
 }
 
-// DeleteOverride removes what was said of a key, its grants too, whatever the revision, and also an item that cannot be
-// read. It fails with ErrNoOverride if there was nothing.
+// DeleteOverride removes the override of a key and its grants, whatever the
+// revision, even if the item is unreadable. It fails with ErrNoOverride if
+// there is none.
 func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note) error {
 	e := Event{Note: note, Kind: OverrideDeleted, Rule: rule, Key: key}
 	err := t.edit(ctx, rule, key, func(old *Override) (*Override, Event, error) {
@@ -73,11 +77,12 @@ func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note)
 	return t.transact(ctx, e, change{remove: at, condition: "attribute_exists(p)"})
 }
 
-// Grant raises a capacity of a key for a time, beside the grants that it has, and forgets those that have ended. A grant
-// is one more each time: after a failure whose outcome is unknown, look at the override before granting again.
+// Grant raises a capacity of a key for a time, in addition to its other grants,
+// and removes grants that have ended. Every call adds a grant: after a failure
+// with an unknown outcome, read the override before granting again.
 func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 	if g.Add < 1 || !g.When.Before(g.Until) {
-		return fmt.Errorf("grant to key %q of rule %s: it adds 1 or more and ends after it begins: got %+d from %v until %v",
+		return fmt.Errorf("grant to key %q of rule %s: write at least 1 unit, and an end after the start: got %+d from %v until %v",
 			key, rule, g.Add, g.When, g.Until)
 	}
 	return t.edit(ctx, rule, key, func(old *Override) (*Override, Event, error) {
@@ -90,15 +95,16 @@ func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 	})
 }
 
-// Overrides yields what was said of a rule's keys that begin with prefix, "" for all, in the order of the keys' bytes. It
-// reads those alone, by pages, so taking the first few is cheap. An item that cannot be read yields ErrUnreadable and the
-// next follows; any other error is the last.
+// Overrides yields the overrides of a rule whose keys begin with prefix, "" for
+// all, in the order of the keys' bytes. It reads page by page, so the first few
+// are cheap. After ErrUnreadable for one item the next follows; any other error
+// is the last.
 func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*Override, error] {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
 		ExpressionAttributeValues: item{":p": textValue(overridePartition + rule)},
 	}
-	if prefix != "" { // DynamoDB takes no empty text here
+	if prefix != "" { // DynamoDB refuses an empty prefix
 		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
 		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
 	}
@@ -123,8 +129,8 @@ func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*O
 	}
 }
 
-// edit replaces an override, nil for none, by what alter makes of it, nil for nothing. It starts again if somebody else
-// has changed the override meanwhile, which its revision shows.
+// edit replaces an override by the result of alter. Nil stands for no override.
+// It starts again if the revision shows that another change came first.
 func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Override) (*Override, Event, error)) error {
 	for attempt := 1; ; attempt++ {
 		old, err := t.Override(ctx, rule, key)
@@ -144,7 +150,7 @@ func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Over
 	}
 }
 
-// replace writes an override, or removes it, if the old one is the one that is stored.
+// replace writes or removes an override if the table still holds the old one.
 func (t *Table) replace(ctx context.Context, old, next *Override, e Event) error {
 	c := change{condition: "attribute_not_exists(p)"}
 	if old != nil {

@@ -12,16 +12,15 @@ import (
 
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// set sets an override that is new.
+// set sets a new override.
 func set(t *testing.T, table *ruletable.Table, rule, key, document string) {
 	t.Helper()
 	must(t, table.SetOverride(t.Context(), ruletable.Override{Rule: rule, Key: key, Document: document, Note: note(0, "asked for")}))
 }
 
-// stored returns an override without its revision, which is drawn at random.
+// stored returns an override without its revision, which is random.
 func stored(t *testing.T, table *ruletable.Table, rule, key string) *ruletable.Override {
 	t.Helper()
 	o, err := table.Override(t.Context(), rule, key)
@@ -49,15 +48,15 @@ func TestOverride(t *testing.T) {
 	if err := table.DeleteOverride(ctx, "api", "tenant:acme", note(0, "")); !errors.Is(err, ruletable.ErrNoOverride) {
 		t.Errorf("error %v, want ErrNoOverride", err)
 	}
-	set(t, table, "api", "tenant:acme", "{capacity: 9}")
-	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{capacity: 9}", Note: note(0, "asked for")})
+	set(t, table, "api", "tenant:acme", `{"capacity": 9}`)
+	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: `{"capacity": 9}`, Note: note(0, "asked for")})
 
 	seen, err := table.Override(ctx, "api", "tenant:acme")
 	must(t, err)
 	changed := *seen
-	changed.Document, changed.Note = "{deny: true}", note(5, "ticket 81")
+	changed.Document, changed.Note = `{"deny": true}`, note(5, "ticket 81")
 	must(t, table.SetOverride(ctx, changed))
-	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: "{deny: true}", Note: note(5, "ticket 81")})
+	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: `{"deny": true}`, Note: note(5, "ticket 81")})
 	if err := table.SetOverride(ctx, changed); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("setting over a revision that is gone: error %v, want ErrConflict", err)
 	}
@@ -69,23 +68,24 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestRevisionOfAnotherLife: an override that was deleted and set again is not the one that was seen.
-func TestRevisionOfAnotherLife(t *testing.T) {
+// TestRevisionAfterDeletion: an override that was deleted and set again has
+// another revision.
+func TestRevisionAfterDeletion(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
-	set(t, table, "api", "k", "{capacity: 1}")
+	set(t, table, "api", "k", `{"capacity": 1}`)
 	seen, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
 	must(t, table.DeleteOverride(t.Context(), "api", "k", note(0, "")))
-	set(t, table, "api", "k", "{capacity: 2}")
-	seen.Document = "{capacity: 3}"
+	set(t, table, "api", "k", `{"capacity": 2}`)
+	seen.Document = `{"capacity": 3}`
 	if err := table.SetOverride(t.Context(), *seen); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
 	}
-	must(t, table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: "{capacity: 4}"}}), note(0, ""), nil))
+	must(t, table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: `{"capacity": 4}`}}), note(0, ""), nil))
 	now, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
-	if now.Document != "{capacity: 4}" || now.Revision == seen.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
+	if now.Document != `{"capacity": 4}` || now.Revision == seen.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
 		t.Errorf("override %+v", now)
 	}
 }
@@ -112,21 +112,21 @@ func TestGrant(t *testing.T) {
 
 	seen, err := table.Override(ctx, "api", "k")
 	must(t, err)
-	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: "{capacity: 9}", Revision: seen.Revision, Note: note(3, "up")}))
-	want("{capacity: 9}", note(3, "up"), minute, hour)
+	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: `{"capacity": 9}`, Revision: seen.Revision, Note: note(3, "up")}))
+	want(`{"capacity": 9}`, note(3, "up"), minute, hour)
 
-	later := grant("", 7, 60, 61) // the first has ended: its end is not in it
+	later := grant("", 7, 60, 61) // the first has ended, because the end does not belong to a grant
 	give(later)
-	want("{capacity: 9}", note(3, "up"), hour, later)
+	want(`{"capacity": 9}`, note(3, "up"), hour, later)
 	give(later)
-	want("{capacity: 9}", note(3, "up"), hour, later, later)
+	want(`{"capacity": 9}`, note(3, "up"), hour, later, later)
 
 	for _, bad := range []ruletable.Grant{grant("", 0, 0, 60), grant("", -5, 0, 60), grant("", 5, 60, 60), grant("", 5, 60, 0)} {
 		if err := table.Grant(ctx, "api", "k", bad); err == nil {
 			t.Errorf("grant %+v is taken", bad)
 		}
 	}
-	want("{capacity: 9}", note(3, "up"), hour, later, later)
+	want(`{"capacity": 9}`, note(3, "up"), hour, later, later)
 	must(t, table.DeleteOverride(ctx, "api", "k", note(70, "")))
 	if o := stored(t, table, "api", "k"); o != nil {
 		t.Errorf("a deleted override is %+v", o)
@@ -137,15 +137,15 @@ func TestOverrides(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
 	for _, key := range []string{"b", "a#1", "a", "ä", "A"} {
-		set(t, table, "api", key, "{capacity: 1}")
+		set(t, table, "api", key, `{"capacity": 1}`)
 	}
 	set(t, table, "api2", "c", "{}")
-	set(t, table, "plan", "user:7", "{plan: pro}")
+	set(t, table, "plan", "user:7", `{"plan": "pro"}`)
 	must(t, table.Grant(t.Context(), "api", "b", grant("", 3, 0, 60)))
 	var keys []string
 	for _, o := range collected(t, table.Overrides(t.Context(), "api", "")) {
 		keys = append(keys, o.Key)
-		if o.Rule != "api" || o.Document != "{capacity: 1}" || o.Note != note(0, "asked for") || o.Revision == 0 || len(o.Grants) > 0 != (o.Key == "b") {
+		if o.Rule != "api" || o.Document != `{"capacity": 1}` || o.Note != note(0, "asked for") || o.Revision == 0 || len(o.Grants) > 0 != (o.Key == "b") {
 			t.Errorf("listed %+v", o)
 		}
 	}
@@ -196,22 +196,29 @@ func TestOverridesByPages(t *testing.T) {
 	}
 }
 
-// TestParse reads what is stored: the document by the name of a place, and the grants, which may stand alone.
-func TestParse(t *testing.T) {
+// TestCompile: an override has its document and its grants; either may be
+// missing.
+func TestCompile(t *testing.T) {
 	given := grant("hour", 50, 0, 60)
-	for document, want := range map[string]*rules.Override{"": {}, "{capacity: 5}": capacityOf(5)} {
+	for document, want := range map[string]*rules.Override{"": {}, `{"capacity": 5}`: capacityOf(5)} {
 		stored := &ruletable.Override{Rule: "api", Key: "k", Document: document, Grants: []ruletable.Grant{given}}
-		says, err := stored.Parse("somewhere")
-		if err != nil || len(says.Grants) != 1 || says.Grants[0].Limit != "hour" || says.Grants[0].Add != 50 || !says.Grants[0].Until.Equal(given.Until) {
-			t.Fatalf("%q: %+v, error %v", document, says, err)
+		compiled, err := stored.Compile("somewhere")
+		if err != nil || len(compiled.Grants) != 1 || compiled.Grants[0].Limit != "hour" || compiled.Grants[0].Add != 50 || !compiled.Grants[0].Until.Equal(given.Until) {
+			t.Fatalf("%q: %+v, error %v", document, compiled, err)
 		}
-		if says.Grants = nil; !sameOverride(says, want) {
-			t.Errorf("%q: %+v, want %+v", document, says, want)
+		if compiled.Grants = nil; !sameOverride(compiled, want) {
+			t.Errorf("%q: %+v, want %+v", document, compiled, want)
 		}
 	}
-	var invalid yamlfile.Errors
-	bad := &ruletable.Override{Document: "{capacity: five}", Grants: []ruletable.Grant{given}}
-	if says, err := bad.Parse("somewhere"); says != nil || !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "somewhere:1:12: capacity: ") {
-		t.Errorf("%+v, error %v", says, err)
+	for document, want := range map[string]string{
+		`{"capacity": -5}`:   "somewhere: capacity: ",
+		"{capacity: 5}":      "somewhere: not the JSON of an override: ", // as YAML
+		`{"capacty": 5}`:     `somewhere: not the JSON of an override: json: unknown field "capacty"`,
+		`{"capacity": 5} {}`: "somewhere: not the JSON of an override: text after the end of the document",
+	} {
+		bad := &ruletable.Override{Document: document, Grants: []ruletable.Grant{given}}
+		if compiled, err := bad.Compile("somewhere"); compiled != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %+v, error %v", document, compiled, err)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 var epoch = time.Unix(1_700_000_040, 0).UTC()
 
-// note is what ada says, so many seconds after the epoch.
+// note is a note by ada, so many seconds after the epoch.
 func note(seconds int, why string) ruletable.Note {
 	return ruletable.Note{Who: "ada", Why: why, When: epoch.Add(time.Duration(seconds) * time.Second)}
 }
@@ -27,7 +27,8 @@ func newTable(t *testing.T) (*dynamo.Client, string) {
 	return client, dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
 }
 
-// racing runs somebody else's work before a transaction is sent, so that it is overtaken between its look and its write.
+// racing runs race before each transaction, so that another change comes
+// between its read and its write.
 type racing struct {
 	ruletable.API
 	race func()
@@ -38,7 +39,7 @@ func (r *racing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return r.API.TransactWriteItems(ctx, in, opts...)
 }
 
-// collected returns all that is yielded up to an error.
+// collected returns all items of a list, which must not fail.
 func collected[T any](t *testing.T, all iter.Seq2[T, error]) (list []T) {
 	t.Helper()
 	for each, err := range all {
@@ -57,8 +58,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// told returns an event in one line.
-func told(e ruletable.Event) string {
+// inLine returns an event in one line.
+func inLine(e ruletable.Event) string {
 	line := fmt.Sprintf("%s %s: %s", e.When.Format("15:04:05"), e.Who, e.Kind)
 	if e.To > 0 {
 		line += fmt.Sprintf(" %d>%d", e.From, e.To)
@@ -87,7 +88,7 @@ func told(e ruletable.Event) string {
 // second returns the error of a call.
 func second[T any](_ T, err error) error { return err }
 
-// first returns the error that a list begins with.
+// first returns the first error of a list.
 func first[T any](all iter.Seq2[T, error]) error {
 	for _, err := range all {
 		return err

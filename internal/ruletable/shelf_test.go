@@ -18,7 +18,8 @@ import (
 
 func capacityOf(n int64) *rules.Override { return &rules.Override{Capacity: map[string]int64{"": n}} }
 
-// shelf is a table of which only GetItem can be called. It counts the calls of each key, may fail, and may make them wait.
+// shelf is a table with GetItem alone. It counts the calls of each key, may
+// fail, and may make them wait.
 type shelf struct {
 	ruletable.API // nil
 

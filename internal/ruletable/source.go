@@ -3,175 +3,106 @@ package ruletable
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/swr"
 )
 
 const (
-	// refreshEvery is how old the rules may be before a request starts to look for newer ones.
-	refreshEvery = 10 * time.Second
-	// refreshTimeout bounds one look, in real time.
+	// refreshTimeout bounds one read of newer rules, in real time.
 	refreshTimeout = 5 * time.Second
-	// refreshWait is how long the request that starts a look waits for it, in real time.
-	refreshWait = 100 * time.Millisecond
-	// startTimeout bounds the first look, in real time. A Lambda has 5 s for a request, and is ended if it takes longer: it
-	// then says nothing of why, and the next request starts it anew.
+	// startTimeout bounds the first read, in real time. A Lambda is killed
+	// without a log line if a request takes longer than its 5 s.
 	startTimeout = 3 * time.Second
-	// fallbackAfter bounds the first look where there are other rules to start with, in real time.
+	// fallbackAfter bounds the first read if there is a fallback, in real time.
 	fallbackAfter = 2 * time.Second
 )
 
-// fresh reports whether what was seen then still goes, at most ten seconds later. Requests that run side by side bring
-// moments that differ a little, so one before it goes too; but a clock that was put back must not keep the old for ever.
-func fresh(then, now time.Time) bool {
-	age := now.Sub(then)
-	return -refreshEvery < age && age < refreshEvery
-}
-
-// Source serves the rules in force. A request that finds them ten seconds old starts a look at the pointer, waits for it a
-// moment, and goes on with what there is: a Lambda does nothing between requests, so no timer would do. Rules that cannot
-// be read or are not valid leave the running ones as they are, and are reported.
-//
-// The first rules are read once for all who wait for them. A first look that fails is not kept: the next request tries
-// again.
+// Source serves the rules in force, as package swr does: the rules may be ten
+// seconds old before a request looks for newer ones. If the table cannot be
+// read, or its rules are invalid, the running rules stay in force and the
+// failure is reported.
 type Source struct {
-	table   *Table
-	opts    SourceOptions
-	current atomic.Pointer[inForce] // nil before the first rules
-	flights singleflight.Group      // the first look, under one name
+	table *Table
+	opts  SourceOptions
+	cache *swr.Cache[tableName, inForce]
 }
 
-// inForce are rules as one look has left them. They never change: the next look puts others in their place.
+type tableName string
+
+func (n tableName) String() string { return "table " + string(n) }
+
+// inForce is a compiled version of the rules.
 type inForce struct {
-	set     *rules.Set
-	version int64 // 0 for the fallback
-	checked time.Time
-	looking atomic.Bool // set by the request that looks again
+	set     *rules.Set // nil before the first rules
+	version int64      // 0 for the fallback
 }
 
 // SourceOptions set up a Source.
 type SourceOptions struct {
-	// Report is told of every look that fails, but for a first one without a fallback: that is the requests' own error.
+	// Report receives every failure that requests do not get as their error.
 	Report func(error)
-	// Parse reads a document, nil stands for rulefile.Parse.
-	Parse func(file string, document []byte) (*rules.Set, error)
-	// Fallback is what the source starts with if the table cannot be read then, or holds nothing valid: a copy of the rules
-	// from the day of the deployment, which goes at the first look that succeeds; nil for none.
+	// Prepare completes compiled rules before they come into force, or refuses
+	// them; nil for nothing. name is the place of the rules, for messages.
+	Prepare func(name string, set *rules.Set) error
+	// Fallback is a copy of the rules from the deployment. It applies if the
+	// first read fails, until a later read succeeds; nil for none.
 	Fallback *rules.Set
 }
 
 // NewSource returns a source that reads the table.
 func NewSource(table *Table, o SourceOptions) *Source {
-	if o.Parse == nil {
-		o.Parse = rulefile.Parse
+	s := &Source{table: table, opts: o}
+	first := startTimeout
+	if o.Fallback != nil {
+		first = fallbackAfter
 	}
-	return &Source{table: table, opts: o}
-}
-
-// Rules returns the rules in force as last read. Before there are any it waits for the table, 3 s at most and no longer
-// than its context, and fails if the table cannot be read and there is no fallback; a call that starts a look waits a
-// moment; all others answer at once.
-func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
-	seen := s.current.Load()
-	switch {
-	case seen == nil:
-		return s.wait(ctx, now)
-	case !fresh(seen.checked, now) && seen.looking.CompareAndSwap(false, true):
-		return s.lookAgain(ctx, now, seen), nil
-	}
-	return seen.set, nil
-}
-
-// wait reads the first rules, together with all others who need them. Whoever gives up leaves the look to them.
-func (s *Source) wait(ctx context.Context, now time.Time) (*rules.Set, error) {
-	flight := s.flights.DoChan("", func() (any, error) {
-		if seen := s.current.Load(); seen != nil {
-			return seen.set, nil // an earlier flight has landed since
-		}
-		return s.start(context.WithoutCancel(ctx), now)
+	s.cache = swr.New(swr.Options[tableName, inForce]{
+		Load: s.load, FirstTimeout: first, Timeout: refreshTimeout,
+		Report: func(_ tableName, last inForce, err error) {
+			o.Report(fmt.Errorf("refreshing rules, keeping %s: %w", last.name(), err))
+		},
 	})
-	select {
-	case landed := <-flight:
-		if landed.Err != nil {
-			return nil, landed.Err
-		}
-		return landed.Val.(*rules.Set), nil
-	case <-ctx.Done():
-		return nil, s.table.errorf("waiting for the first rules: %w", context.Cause(ctx))
-	}
+	return s
 }
 
-// start takes the first rules: the table's, or else the fallback.
-func (s *Source) start(ctx context.Context, now time.Time) (*rules.Set, error) {
-	longest := startTimeout
-	if s.opts.Fallback != nil {
-		longest = fallbackAfter
-	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
-	defer cancel()
-	set, version, err := s.load(ctx, 0)
-	if err != nil {
-		if s.opts.Fallback == nil {
-			return nil, err
-		}
+// Rules returns the rules in force as last read. The first calls wait for the
+// table, for 3 s and as long as their context lets them. They fail if the table
+// cannot be read and there is no fallback; the next call then reads again.
+// Later calls never fail; one in ten seconds waits for at most 100 ms.
+func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
+	r, err := s.cache.Get(ctx, now, tableName(s.table.name))
+	return r.set, err
+}
+
+// load returns the rules in force, or the fallback in place of the first ones.
+func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, error) {
+	next, err := s.newest(ctx, last)
+	if err != nil && last.set == nil && s.opts.Fallback != nil {
 		s.opts.Report(fmt.Errorf("reading rules, starting with the copy from the deployment: %w", err))
-		set, version = s.opts.Fallback, 0
+		return inForce{set: s.opts.Fallback}, nil
 	}
-	s.current.Store(&inForce{set: set, version: version, checked: now})
-	return set, nil
+	return next, err
 }
 
-// lookAgain starts a look and waits for it a moment: a Lambda that answered first would be frozen in the middle of it. A
-// look that takes longer goes on beside the request.
-func (s *Source) lookAgain(ctx context.Context, now time.Time, last *inForce) *rules.Set {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.refresh(context.WithoutCancel(ctx), now, last)
-	}()
-	select {
-	case <-done:
-	case <-time.After(refreshWait):
+// newest reads the pointer, and the document of its version unless that is the
+// last one.
+func (s *Source) newest(ctx context.Context, last inForce) (inForce, error) {
+	number, err := s.table.Current(ctx)
+	if err != nil || number == last.version {
+		return last, err
 	}
-	return s.current.Load().set
+	set, err := s.table.Rules(ctx, number)
+	if err == nil && s.opts.Prepare != nil {
+		err = s.opts.Prepare(s.table.nameOf(number), set)
+	}
+	return inForce{set: set, version: number}, err
 }
 
-// refresh looks for rules newer than the last. Where there are none, or none that can be taken, those stay.
-func (s *Source) refresh(ctx context.Context, now time.Time, last *inForce) {
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
-	defer cancel()
-	next := &inForce{set: last.set, version: last.version, checked: now}
-	switch set, version, err := s.load(ctx, last.version); {
-	case err != nil:
-		s.opts.Report(fmt.Errorf("refreshing rules, keeping %s: %w", named(last.version), err))
-	case set != nil:
-		next.set, next.version = set, version
-	}
-	s.current.Store(next)
-}
-
-func named(version int64) string {
-	if version == 0 {
+func (r inForce) name() string {
+	if r.version == 0 {
 		return "the copy from the deployment"
 	}
-	return fmt.Sprintf("version %d", version)
-}
-
-// load reads the pointer, and the version that it names; the set is nil if that is the version at hand.
-func (s *Source) load(ctx context.Context, have int64) (*rules.Set, int64, error) {
-	version, err := s.table.Current(ctx)
-	if err != nil || version == have {
-		return nil, version, err
-	}
-	v, err := s.table.Get(ctx, version)
-	if err != nil {
-		return nil, 0, err
-	}
-	set, err := s.opts.Parse(fmt.Sprintf("dynamodb://%s version %d", s.table.name, version), v.Document)
-	return set, version, err
+	return fmt.Sprintf("version %d", r.version)
 }

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +22,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// press is a table of which only GetItem can be called. Its version n has the capacity n. It counts the calls, may fail,
-// and may make them wait.
+// press is a table with GetItem alone. Its version n has the capacity n. It
+// counts the calls, may fail, and may make them wait.
 type press struct {
 	ruletable.API // nil
 
@@ -50,21 +52,29 @@ func (p *press) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...fun
 		pointer := &types.AttributeValueMemberN{Value: strconv.FormatInt(p.current, 10)}
 		return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"version": pointer}}, p.err
 	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := w.Write(document(int(p.current)))
-	err = errors.Join(err, w.Close(), p.err)
-	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"document": &types.AttributeValueMemberB{Value: packed.Bytes()}}}, err
+	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{
+		"document": zipped("a text that no limiter reads: ["),
+		"json":     zipped(fmt.Sprintf(`{"rules": [{"name": "r", "key": "ip:{ip}", "limits": [{"capacity": %d, "window": "60s"}]}]}`, p.current)),
+	}}, p.err
 }
 
-// set publishes a version, and makes calls fail, nil for not, and wait for a gate, nil for none.
+func zipped(text string) types.AttributeValue {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = io.WriteString(w, text) // to a buffer
+	_ = w.Close()
+	return &types.AttributeValueMemberB{Value: out.Bytes()}
+}
+
+// set publishes a version, and makes calls fail, nil for not, and wait for a
+// gate, nil for none.
 func (p *press) set(current int64, err error, gate chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current, p.err, p.gate = current, err, gate
 }
 
-// taken returns how many reads there were since it was asked last.
+// taken returns the number of reads since its last call.
 func (p *press) taken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,9 +83,9 @@ func (p *press) taken() int {
 	return n
 }
 
-func newSource(api ruletable.API, fallback *rules.Set) (*ruletable.Source, *reported) {
+func newSource(api ruletable.API, table string, fallback *rules.Set) (*ruletable.Source, *reported) {
 	var r reported
-	return ruletable.NewSource(ruletable.New(api, "rules"), ruletable.SourceOptions{Report: r.add, Fallback: fallback}), &r
+	return ruletable.NewSource(ruletable.New(api, table), ruletable.SourceOptions{Report: r.add, Fallback: fallback}), &r
 }
 
 // capacityNow returns the capacity in force.
@@ -87,7 +97,8 @@ func capacityNow(ctx context.Context, source *ruletable.Source, now time.Time) (
 	return set.Rules[0].Limits[0].Capacity, nil
 }
 
-// crowd has a hundred requests ask at once, whose moments differ a little, and lets the table answer once all of them wait.
+// crowd sends a hundred requests at once, with slightly different times. The
+// table answers when all of them wait.
 func crowd(t *testing.T, source *ruletable.Source, gate chan struct{}, check func(capacity int64, err error)) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -99,11 +110,12 @@ func crowd(t *testing.T, source *ruletable.Source, gate chan struct{}, check fun
 	wg.Wait()
 }
 
-// TestFirstRulesAreReadOnce for all who wait for them; so is what goes wrong, which the next request does not inherit.
+// TestFirstRulesAreReadOnce: all requests that wait for the first rules share
+// one read, or its error. The next request reads again.
 func TestFirstRulesAreReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, down := &press{}, errors.New("no answer")
-		source, reports := newSource(api, nil)
+		source, reports := newSource(api, "rules", nil)
 		gate := make(chan struct{})
 		api.set(1, down, gate)
 		crowd(t, source, gate, func(_ int64, err error) {
@@ -125,76 +137,43 @@ func TestFirstRulesAreReadOnce(t *testing.T) {
 			t.Errorf("%d reads, want 2", n)
 		}
 		if errs := reports.take(); len(errs) != 0 {
-			t.Errorf("reported %v, which requests were told", errs)
+			t.Errorf("reported %v, which requests got as their error", errs)
 		}
 	})
 }
 
-// TestLandedStart: a request that comes just as the first rules do does not read them again.
-func TestLandedStart(t *testing.T) {
-	for range 300 {
-		api := &press{current: 1}
-		source, _ := newSource(api, nil)
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				if _, err := capacityNow(t.Context(), source, epoch); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		if wg.Wait(); api.taken() != 2 {
-			t.Fatal("the first rules were read more than once")
-		}
-	}
-}
-
-// TestGivingUpOnTheFirstRules: whoever cannot wait goes at once and says why, also the one who began; the others get the
-// rules by the same look.
+// TestGivingUpOnTheFirstRules: a request that cannot wait returns at once, with
+// an error that names the table.
 func TestGivingUpOnTheFirstRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate, hungUp := &press{}, make(chan struct{}), errors.New("the caller hung up")
 		api.set(1, nil, gate)
-		source, _ := newSource(api, nil)
-		start, leave := context.WithCancelCause(t.Context())
-		bounded, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
-		defer cancel()
+		source, _ := newSource(api, "rules", nil)
+		ctx, leave := context.WithCancelCause(t.Context())
 		began := time.Now()
-		var wg sync.WaitGroup
-		expect := func(ctx context.Context, after time.Duration, capacity int64, cause error) {
-			wg.Go(func() {
-				got, err := capacityNow(ctx, source, epoch)
-				if got != capacity || !errors.Is(err, cause) || time.Since(began) != after {
-					t.Errorf("capacity %d, error %v after %v; want %d, %v after %v", got, err, time.Since(began), capacity, cause, after)
-				}
-				if err != nil && !strings.Contains(err.Error(), "table rules: waiting") {
-					t.Errorf("error %v does not say what it was waiting for", err)
-				}
-			})
-			synctest.Wait() // the first is the one who begins
+		time.AfterFunc(100*time.Millisecond, func() { leave(hungUp) })
+		_, err := capacityNow(ctx, source, epoch)
+		if !errors.Is(err, hungUp) || !strings.Contains(err.Error(), "table rules: waiting") || time.Since(began) != 100*time.Millisecond {
+			t.Errorf("error %v after %v", err, time.Since(began))
 		}
-		expect(start, 100*time.Millisecond, 0, hungUp)
-		expect(bounded, 250*time.Millisecond, 0, context.DeadlineExceeded)
-		expect(t.Context(), time.Second, 1, nil)
-		time.Sleep(100 * time.Millisecond)
-		leave(hungUp)
-		time.Sleep(900 * time.Millisecond)
 		close(gate)
-		wg.Wait()
-		if n := api.taken(); n != 2 {
-			t.Errorf("%d reads, want one look", n)
+		if got, err := capacityNow(t.Context(), source, epoch); got != 1 || err != nil {
+			t.Errorf("capacity %d, error %v", got, err)
 		}
-		if got, err := capacityNow(start, source, epoch); got != 1 || err != nil {
-			t.Errorf("capacity %d, error %v: rules that are there need no wait", got, err)
+		if n := api.taken(); n != 2 {
+			t.Errorf("%d reads, want those of one load", n)
+		}
+		if got, err := capacityNow(ctx, source, epoch); got != 1 || err != nil {
+			t.Errorf("capacity %d, error %v: fresh rules need no wait", got, err)
 		}
 	})
 }
 
-// TestStartOnASilentTable fails after three seconds where there is no fallback, well before a Lambda is ended, and each
-// time anew.
+// TestStartOnASilentTable: without a fallback, each request fails after three
+// seconds, well before a Lambda is killed.
 func TestStartOnASilentTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		source, _ := newSource(silent{}, nil)
+		source, _ := newSource(silent{}, "rules", nil)
 		for range 3 {
 			start := time.Now()
 			_, err := source.Rules(t.Context(), epoch)
@@ -205,16 +184,17 @@ func TestStartOnASilentTable(t *testing.T) {
 	})
 }
 
-// TestSlowRefresh: whoever starts a look waits 100 ms for it, all others not at all, and one look is in flight; its answer
-// is taken when it comes, and a look that fails is not repeated for ten seconds.
+// TestSlowRefresh: the request that starts a refresh waits for 100 ms, all
+// others not at all, and one refresh is in flight. The source takes its answer
+// when it comes. A failed refresh is not repeated for ten seconds.
 func TestSlowRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &press{current: 1}
-		source, reports := newSource(api, nil)
+		source, reports := newSource(api, "rules", nil)
 		ask := func(want int64, took time.Duration, reads int) {
 			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel() // the look goes on
+			defer cancel() // the refresh goes on
 			start := time.Now()
 			got, err := capacityNow(ctx, source, epoch.Add(time.Since(born)))
 			if n := api.taken(); err != nil || got != want || time.Since(start) != took || n != reads {
@@ -244,9 +224,9 @@ func TestSlowRefresh(t *testing.T) {
 			t.Errorf("reported %v, want one ErrTimeout", errs)
 		}
 		api.set(2, nil, nil)
-		ask(2, 0, 0) // not asked again for ten seconds
+		ask(2, 0, 0) // no read for ten seconds
 		time.Sleep(10 * time.Second)
-		ask(2, 0, 1) // it still knows which version it has
+		ask(2, 0, 1) // it still has that version
 		time.Sleep(10 * time.Second)
 		api.set(3, nil, nil)
 		ask(3, 0, 2)

@@ -10,11 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// capacity asks the source until it has the capacity wanted: a refresh runs beside the request that starts it.
+// capacity calls the source until it has the capacity: a slow refresh continues
+// beside the request that starts it.
 func capacity(t *testing.T, source *ruletable.Source, now time.Time, want int64) {
 	t.Helper()
 	var got int64
@@ -42,7 +42,7 @@ func TestSource(t *testing.T) {
 	publish(t, publisher, version(1))
 	capacity(t, source, epoch, 1)
 	reads := api.count("GetItem")
-	for i := range 1000 { // requests side by side bring moments that differ a little
+	for i := range 1000 { // requests side by side pass different times
 		capacity(t, source, epoch.Add(9*time.Second-time.Duration(i%10)*time.Second), 1)
 	}
 	if n := api.count("GetItem") - reads; n != 0 {
@@ -52,7 +52,7 @@ func TestSource(t *testing.T) {
 	publish(t, publisher, version(2))
 	capacity(t, source, epoch.Add(10*time.Second), 2)
 
-	publish(t, publisher, ruletable.Version{Document: []byte("rules: [{}]")})
+	publish(t, publisher, ruletable.Version{Text: []byte("rules: [{}]"), Document: invalid})
 	capacity(t, source, epoch.Add(20*time.Second), 2)
 	if err := <-reports; !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("reported %v: want the invalid version named", err)
@@ -69,16 +69,17 @@ func TestSource(t *testing.T) {
 	must(t, publisher.Rollback(ctx, 4, 1, note(0, "")))
 	capacity(t, source, epoch.Add(50*time.Second), 1)
 	publish(t, publisher, version(5))
-	capacity(t, source, epoch.Add(-time.Hour), 5) // the clock was put back
+	capacity(t, source, epoch.Add(-time.Hour), 5) // the clock was set back
 
 	if n := api.count("Query"); n != 0 {
 		t.Errorf("%d queries on the path of requests", n)
 	}
 }
 
-// TestFallback starts with the copy of the rules, and takes the table's as soon as a look succeeds.
+// TestFallback: the source starts with the copy of the rules, and replaces it
+// by the table's rules after the first successful read.
 func TestFallback(t *testing.T) {
-	fallback, err := rulefile.Parse("copy", document(99))
+	fallback, err := ruletable.Compile("copy", document(99))
 	must(t, err)
 	for what, broken := range map[string]func(api *counting, publisher *ruletable.Table){
 		"unreachable": func(api *counting, publisher *ruletable.Table) {
@@ -87,7 +88,7 @@ func TestFallback(t *testing.T) {
 		},
 		"empty": func(*counting, *ruletable.Table) {},
 		"invalid": func(_ *counting, publisher *ruletable.Table) {
-			publish(t, publisher, ruletable.Version{Document: []byte("rules: [{}]")})
+			publish(t, publisher, ruletable.Version{Text: []byte("rules: [{}]"), Document: invalid})
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -118,11 +119,11 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackUnused: where the table answers, its rules are the first.
+// TestFallbackUnused: if the table answers, the source starts with its rules.
 func TestFallbackUnused(t *testing.T) {
 	client, name := newTable(t)
 	publish(t, ruletable.New(client, name), version(1))
-	fallback, err := rulefile.Parse("copy", document(99))
+	fallback, err := ruletable.Compile("copy", document(99))
 	must(t, err)
 	source := ruletable.NewSource(ruletable.New(client, name), ruletable.SourceOptions{Report: func(err error) { t.Error(err) }, Fallback: fallback})
 	set, err := source.Rules(t.Context(), epoch)
@@ -131,13 +132,13 @@ func TestFallbackUnused(t *testing.T) {
 	}
 }
 
-// TestFallbackOfASilentTable waits two seconds for a table that does not answer, and no more than that, however many
-// requests wait.
+// TestFallbackOfASilentTable: all requests together wait two seconds for a
+// table that does not answer.
 func TestFallbackOfASilentTable(t *testing.T) {
-	fallback, err := rulefile.Parse("copy", document(99))
+	fallback, err := ruletable.Compile("copy", document(99))
 	must(t, err)
 	bubble(t, func(t *testing.T) {
-		source, reports := newSource(silent{}, fallback)
+		source, reports := newSource(silent{}, "rules", fallback)
 		start := time.Now()
 		var wg sync.WaitGroup
 		for range 10 {

@@ -1,16 +1,21 @@
-// Package ruletable keeps rules in a DynamoDB table: numbered versions of the rules document that never change, a pointer
-// to the one in force, overrides of single keys, and a history of who changed what.
+// Package ruletable stores rules in a DynamoDB table: numbered versions of the
+// rules document that never change, a pointer to the version in force,
+// overrides of single keys, and a history of changes.
 //
 // Items have the keys p and s, both text:
 //
-//	set            ten digits            a version: the document, gzipped, with who published it, when and why
+//	set            ten digits            a version, with its author, time and reason
 //	set            current               the pointer: the number of the version in force
-//	override#RULE  KEY                   what an operator has said of one key of a rule
+//	override#RULE  KEY                   the override of one key of a rule
 //	history        time # random digits  one change
 //
-// A change and its entry in the history are one transaction, imports aside; of a counter, which is elsewhere, there is the
-// entry alone. Readers see one whole version or another, never a mixture. On the path of a request, Source and OverrideCache
-// make GetItem calls by key and nothing else.
+// A version holds the document twice, gzipped: as its author wrote it, for
+// people, and as JSON, for limiters, which so need no YAML parser.
+//
+// One transaction writes a change and its entry in the history, except for
+// imports, and for counters, which are in other tables. Readers see one whole
+// version or another, never a mixture. On the path of a request, Source and
+// OverrideCache call GetItem only.
 package ruletable
 
 import (
@@ -27,23 +32,30 @@ import (
 )
 
 var (
-	// ErrNone is returned by a table into which nothing has been published.
+	// ErrNone is the error of a table without versions.
 	ErrNone = errors.New("no rules are published; `slidegate rules apply FILE` publishes some")
-	// ErrNoVersion is returned for a number that no version has; a pointer to one was not written by this package.
+	// ErrNoVersion is the error for a number that no version has.
 	ErrNoVersion = errors.New("there is no such version of the rules; `slidegate rules list` shows those there are")
-	// ErrInForce is returned for a rollback to the version that is in force.
+	// ErrNoDocument is the error of a version without the JSON that limiters
+	// read.
+	ErrNoDocument = errors.New("an older Slidegate published this version, without the JSON that limiters read; " +
+		"publish it again with `slidegate rules get` and `slidegate rules apply`")
+	// ErrInForce is the error of a rollback to the version in force.
 	ErrInForce = errors.New("this version is in force already")
-	// ErrNoOverride is returned for the deletion of an override that is not there.
+	// ErrNoOverride is the error of deleting an override that does not exist.
 	ErrNoOverride = errors.New("there is no such override; `slidegate overrides list` shows those there are")
-	// ErrConflict is returned to somebody whom another has overtaken. Nothing has been changed then.
+	// ErrConflict is the error of a change that another change has overtaken.
+	// The table is as the other change left it.
 	ErrConflict = errors.New("somebody else has changed this since you looked; look at what they did (`slidegate rules history`) and try again")
-	// ErrTooLarge is returned for what an item cannot hold.
+	// ErrTooLarge is the error for data that does not fit into an item.
 	ErrTooLarge = errors.New("too large for an item of the table")
-	// ErrUnreadable is returned for an item that this package has not written, or whose document is not valid.
+	// ErrUnreadable is the error for an override that this package did not
+	// write, or that is not valid.
 	ErrUnreadable = errors.New("the item cannot be read; delete it (`slidegate overrides delete`) and set it again")
 )
 
-// API is the part of the DynamoDB client that the table calls. A Source and an OverrideCache call GetItem alone.
+// API is the part of the DynamoDB client that the table calls. A Source and an
+// OverrideCache call GetItem only.
 type API interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -58,7 +70,7 @@ type Table struct {
 	name string
 }
 
-// New returns the rules table of that name, which must exist.
+// New returns the rules table with this name. The table must exist.
 func New(api API, name string) *Table { return &Table{api, name} }
 
 // Description describes the table to create.
@@ -66,8 +78,9 @@ func Description(name string) dynamo.Table {
 	return dynamo.Table{Name: name, Partition: attrPartition, Sort: attrSort}
 }
 
-// Note says who changed something, why, and when by their own clock. It is for people: it decides nothing, but for the
-// order of the history and which grants have ended when their override is written again.
+// Note says who changed something, why, and when by the author's clock. Notes
+// are for people. The time also orders the history, and decides which grants
+// have ended when their override is written again.
 type Note struct {
 	Who, Why string
 	When     time.Time
@@ -75,8 +88,8 @@ type Note struct {
 
 func (n Note) size() int { return len(n.Who) + len(n.Why) }
 
-// get returns an item, nil if there is none. A consistent read shows every write that was answered before; the other kind
-// costs half of it.
+// get returns an item, nil if there is none. A consistent read returns every
+// earlier write, at twice the cost of the other kind.
 func (t *Table) get(ctx context.Context, key item, consistent bool) (item, error) {
 	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(t.name), Key: key, ConsistentRead: aws.Bool(consistent)})
 	if err != nil {
@@ -85,7 +98,8 @@ func (t *Table) get(ctx context.Context, key item, consistent bool) (item, error
 	return out.Item, nil
 }
 
-// pages yields what a query finds, page by page. It ends with the first error.
+// pages yields the items of a query, page by page. It ends with the first
+// error.
 func (t *Table) pages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		in := *in
@@ -108,7 +122,7 @@ func (t *Table) pages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[it
 	}
 }
 
-// errorf names the table in an error.
+// errorf returns an error that names the table.
 func (t *Table) errorf(format string, args ...any) error {
 	return fmt.Errorf("table %s: %w", t.name, fmt.Errorf(format, args...))
 }

@@ -5,32 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const (
 	partitionSet = "set"
 	sortCurrent  = "current"
-	lastVersion  = 9_999_999_999 // as far as ten digits go
+	lastVersion  = 9_999_999_999 // the most that ten digits hold
 )
 
-// Version is one published document. It never changes.
+// Version is one published rules document. It never changes.
 type Version struct {
-	Number   int64
-	Document []byte // YAML; Versions leaves it out
-	InForce  bool   // only Versions tells
-	Note            // of who published it
+	Number int64
+	// Text is the document as its author wrote it, and Document what limiters
+	// read: its normalized form, as rules.Set.Document returns it. Versions
+	// leaves both out. Document is nil if an older Slidegate published the
+	// version.
+	Text     []byte
+	Document *ruledoc.Document
+	InForce  bool // only Versions sets it
+	Note          // of its author
 }
 
-// Publish makes a document the one in force and returns the number of its version. It puts the version and moves the
-// pointer in one transaction, if the pointer still is where the publisher saw it: at version seen, 0 for none. Otherwise it
-// fails with ErrConflict, and nothing has changed.
+// Publish puts a version in force and returns its number. One transaction puts
+// the version and moves the pointer, if the pointer is still at the version
+// that the author saw, 0 for none. Otherwise Publish fails with ErrConflict,
+// and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
+// otherwise it fails with ErrTooLarge.
 func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int64, err error) {
-	packed, err := pack(v.Document, v.Note)
+	packed, err := v.item()
 	if err != nil {
 		return 0, t.errorf("%w", err)
 	}
@@ -38,29 +49,35 @@ func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int6
 	if err != nil {
 		return 0, err
 	}
-	v.Number = max(seen, last) + 1
-	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: seen, To: v.Number},
-		change{put: v.item(packed), condition: "attribute_not_exists(p)"}, point(seen, v.Number))
+	number = max(seen, last) + 1
+	maps.Copy(packed, versionAt(number))
+	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: seen, To: number},
+		change{put: packed, condition: "attribute_not_exists(p)"}, point(seen, number))
 	if err != nil {
 		return 0, err
 	}
-	return v.Number, nil
+	return number, nil
 }
 
-// Rollback puts an earlier version, or a later one, in force again by moving the pointer, if the pointer still is where the
-// operator saw it: at version from, 0 for none. Otherwise it fails with ErrConflict, and nothing has changed. It fails with
-// ErrNoVersion too, and with ErrInForce where both versions are the same.
+// Rollback puts another version in force, earlier or later, by moving the
+// pointer, if the pointer is still at version from, 0 for none. Otherwise it
+// fails with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
+// ErrNoDocument, and ErrInForce if both versions are the same.
 func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
-	if _, err := t.Get(ctx, to); err != nil {
+	v, err := t.Get(ctx, to)
+	switch {
+	case err != nil:
 		return err
-	}
-	if from == to {
+	case from == to:
 		return t.errorf("version %d: %w", to, ErrInForce)
+	case v.Document == nil:
+		return t.errorf("version %d: %w", to, ErrNoDocument)
 	}
 	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, point(from, to))
 }
 
-// Current returns the number of the version in force, 0 and ErrNone if nothing was published.
+// Current returns the number of the version in force. It fails with ErrNone if
+// the table has no versions.
 func (t *Table) Current(ctx context.Context) (int64, error) {
 	found, err := t.get(ctx, key(partitionSet, sortCurrent), true)
 	if err != nil {
@@ -76,27 +93,44 @@ func (t *Table) Current(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Get returns a version, ErrNoVersion if there is none of that number.
+// Get returns a version. It fails with ErrNoVersion if there is none with this
+// number.
 func (t *Table) Get(ctx context.Context, number int64) (*Version, error) {
-	found, err := t.get(ctx, key(partitionSet, digits(number)), true)
+	found, err := t.get(ctx, versionAt(number), true)
 	if err != nil {
 		return nil, err
 	}
 	if found == nil {
 		return nil, t.errorf("version %d: %w", number, ErrNoVersion)
 	}
-	packed, ok := found[attrDocument].(*types.AttributeValueMemberB)
-	if !ok {
-		return nil, t.errorf("version %d has no document", number)
-	}
-	document, err := unpack(packed.Value)
+	v, err := unpack(found)
 	if err != nil {
 		return nil, t.errorf("version %d: %w", number, err)
 	}
-	return &Version{Number: number, Document: document, Note: noteOf(found)}, nil
+	v.Number = number
+	return v, nil
 }
 
-// Versions yields all versions without their documents, newest first. It reads by pages, and ends with the first error.
+// Rules returns the compiled rules of a version, as limiters read them. It
+// fails with ErrNoDocument if an older Slidegate published the version.
+func (t *Table) Rules(ctx context.Context, number int64) (*rules.Set, error) {
+	v, err := t.Get(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	if v.Document == nil {
+		return nil, t.errorf("version %d: %w", number, ErrNoDocument)
+	}
+	return Compile(t.nameOf(number), v.Document)
+}
+
+// nameOf returns the name of a version in messages.
+func (t *Table) nameOf(number int64) string {
+	return fmt.Sprintf("dynamodb://%s version %d", t.name, number)
+}
+
+// Versions yields all versions without text and document, newest first. It
+// reads page by page, and ends with the first error.
 func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		inForce, err := t.Current(ctx)
@@ -117,7 +151,8 @@ func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 	}
 }
 
-// last returns the newest version there is; 0 for none. It is not the one in force after a rollback.
+// last returns the number of the newest version, 0 for none. After a rollback,
+// another one is in force.
 func (t *Table) last(ctx context.Context) (int64, error) {
 	newest := versions()
 	newest.Limit = aws.Int32(1)
@@ -130,7 +165,7 @@ func (t *Table) last(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
-// versions asks for all versions without their documents, newest first.
+// versions is the query of Versions.
 func versions() *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		KeyConditionExpression: aws.String("p = :p AND s BETWEEN :first AND :last"),
@@ -148,12 +183,12 @@ func versions() *dynamodb.QueryInput {
 func (t *Table) numberOf(version item) (int64, error) {
 	n, err := strconv.ParseInt(text(version, attrSort), 10, 64)
 	if err != nil {
-		return 0, t.errorf("version %q is no number", text(version, attrSort))
+		return 0, t.errorf("version %q is not a number", text(version, attrSort))
 	}
 	return n, nil
 }
 
-// point moves the pointer if it still is where it was seen; from is 0 for nowhere.
+// point moves the pointer if it is still at version from, 0 for none.
 func point(from, to int64) change {
 	moved := key(partitionSet, sortCurrent)
 	moved[attrVersion] = numberValue(to)
@@ -163,11 +198,21 @@ func point(from, to int64) change {
 	return change{put: moved, condition: attrVersion + " = :from", values: item{":from": numberValue(from)}}
 }
 
-func (v *Version) item(packed []byte) item {
-	i := key(partitionSet, digits(v.Number))
-	i[attrDocument] = &types.AttributeValueMemberB{Value: packed}
+// item returns the item of a version without its key.
+func (v *Version) item() (item, error) {
+	text, document, err := v.pack()
+	if err != nil {
+		return nil, err
+	}
+	i := item{
+		attrDocument: &types.AttributeValueMemberB{Value: text},
+		attrJSON:     &types.AttributeValueMemberB{Value: document},
+	}
 	v.write(i)
-	return i
+	return i, nil
 }
+
+// versionAt returns the key of a version's item.
+func versionAt(number int64) item { return key(partitionSet, digits(number)) }
 
 func digits(version int64) string { return fmt.Sprintf("%010d", version) }

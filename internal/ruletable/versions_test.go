@@ -3,6 +3,7 @@ package ruletable_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,18 +15,30 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-func document(capacity int) []byte {
-	return fmt.Appendf(nil, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: %d, window: 60s}]}]", capacity)
+// text is a rules document as its author wrote it.
+func text(capacity int) []byte {
+	return fmt.Appendf(nil, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: %d, window: 60s}]}] # yes", capacity)
 }
+
+// document is the same document for limiters.
+func document(capacity int) *ruledoc.Document {
+	return &ruledoc.Document{Rules: []ruledoc.Rule{{
+		Name: "r", Key: "ip:{ip}", Limits: []ruledoc.Limit{{Capacity: int64(capacity), Window: "60s"}},
+	}}}
+}
+
+// invalid is a document that no limiter takes.
+var invalid = &ruledoc.Document{Rules: []ruledoc.Rule{{}}}
 
 func version(capacity int) ruletable.Version {
-	return ruletable.Version{Document: document(capacity), Note: note(0, "launch week")}
+	return ruletable.Version{Text: text(capacity), Document: document(capacity), Note: note(0, "launch week")}
 }
 
-// publish publishes after a look, as a careful publisher does.
+// publish publishes over the version in force.
 func publish(t *testing.T, table *ruletable.Table, v ruletable.Version) int64 {
 	t.Helper()
 	seen, err := table.Current(t.Context())
@@ -37,14 +50,14 @@ func publish(t *testing.T, table *ruletable.Table, v ruletable.Version) int64 {
 	return number
 }
 
-// inForce returns the document in force.
+// inForce returns the text of the version in force.
 func inForce(t *testing.T, table *ruletable.Table) string {
 	t.Helper()
 	current, err := table.Current(t.Context())
 	must(t, err)
 	v, err := table.Get(t.Context(), current)
 	must(t, err)
-	return string(v.Document)
+	return string(v.Text)
 }
 
 func TestPublish(t *testing.T) {
@@ -65,7 +78,7 @@ func TestPublish(t *testing.T) {
 	if _, err := table.Get(ctx, 4); !errors.Is(err, ruletable.ErrNoVersion) {
 		t.Errorf("error %v for a version that is not there", err)
 	}
-	if err != nil || !bytes.Equal(old.Document, document(1)) || old.Note != note(0, "launch week") {
+	if err != nil || !bytes.Equal(old.Text, text(1)) || !cmp.Equal(old.Document, document(1)) || old.Note != note(0, "launch week") {
 		t.Errorf("version 1 is %+v, error %v", old, err)
 	}
 }
@@ -88,7 +101,7 @@ func TestPublishAfterADiffAgainstAnotherVersion(t *testing.T) {
 	}
 	must(t, table.Rollback(ctx, 2, 1, note(0, "")))
 	refused(2)
-	if got := inForce(t, table); got != string(document(1)) {
+	if got := inForce(t, table); got != string(text(1)) {
 		t.Errorf("in force is %s", got)
 	}
 	if n := len(collected(t, table.History(ctx))); n != 3 {
@@ -104,13 +117,14 @@ func TestTwoPublishers(t *testing.T) {
 		if _, err := first.Publish(t.Context(), version(1), seen); !errors.Is(err, ruletable.ErrConflict) {
 			t.Errorf("overtaken at version %d: error %v, want ErrConflict", seen, err)
 		}
-		if got := inForce(t, other); got != string(document(77)) {
+		if got := inForce(t, other); got != string(text(77)) {
 			t.Errorf("in force is %s; want the other publisher's", got)
 		}
 	}
 }
 
-// TestVersionsNeverChange: the pointer is where the publisher saw it, but was elsewhere meanwhile.
+// TestVersionsNeverChange: the pointer is where the author saw it, but another
+// version was published in between.
 func TestVersionsNeverChange(t *testing.T) {
 	client, name := newTable(t)
 	other := ruletable.New(client, name)
@@ -122,12 +136,13 @@ func TestVersionsNeverChange(t *testing.T) {
 	if _, err := table.Publish(t.Context(), version(2), 1); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
 	}
-	if v, err := other.Get(t.Context(), 2); err != nil || !bytes.Equal(v.Document, document(77)) {
+	if v, err := other.Get(t.Context(), 2); err != nil || !bytes.Equal(v.Text, text(77)) {
 		t.Errorf("version 2 is %+v, error %v; want the other publisher's", v, err)
 	}
 }
 
-// TestPublishersAtOnce lets many publish over the same version at the same time: it is never more than one that does.
+// TestPublishersAtOnce: of several authors who publish over the same version,
+// one succeeds.
 func TestPublishersAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
@@ -149,91 +164,9 @@ func TestPublishersAtOnce(t *testing.T) {
 		if len(published) != 1 {
 			t.Fatalf("round %d: publishers %v of 6 have published", round, published)
 		}
-		if got := inForce(t, table); got != string(document(published[0])) {
+		if got := inForce(t, table); got != string(text(published[0])) {
 			t.Errorf("round %d: in force is %s, published by %d", round, got, published[0])
 		}
-	}
-}
-
-func TestRollback(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), context.Background()
-	if err := table.Rollback(ctx, 0, 1, note(0, "")); !errors.Is(err, ruletable.ErrNoVersion) {
-		t.Errorf("in an empty table: error %v, want ErrNoVersion", err)
-	}
-	for i := range 3 {
-		publish(t, table, version(i+1))
-	}
-	for _, step := range []struct {
-		from, to int64
-		err      error
-		inForce  int
-	}{
-		{from: 3, to: 4, err: ruletable.ErrNoVersion, inForce: 3},
-		{from: 3, to: 3, err: ruletable.ErrInForce, inForce: 3},
-		{from: 2, to: 1, err: ruletable.ErrConflict, inForce: 3}, // 3 was not seen
-		{from: 0, to: 1, err: ruletable.ErrConflict, inForce: 3},
-		{from: -1, to: 1, err: ruletable.ErrConflict, inForce: 3},
-		{from: 3, to: 1, inForce: 1},
-		{from: 3, to: 2, err: ruletable.ErrConflict, inForce: 1}, // it was in force before
-		{from: 1, to: 2, inForce: 2},                             // forward again
-	} {
-		err := table.Rollback(ctx, step.from, step.to, note(9, "it broke"))
-		if !errors.Is(err, step.err) || inForce(t, table) != string(document(step.inForce)) {
-			t.Errorf("from %d to %d: error %v, in force %s; want %+v", step.from, step.to, err, inForce(t, table), step)
-		}
-	}
-	if n := len(collected(t, table.History(ctx))); n != 5 {
-		t.Errorf("the history has %d entries: refused rollbacks are in it", n)
-	}
-	if number := publish(t, table, version(4)); number != 4 {
-		t.Errorf("after rollbacks version %d is published, want 4: versions never change", number)
-	}
-}
-
-func TestRollbackOvertaken(t *testing.T) {
-	client, name := newTable(t)
-	other := ruletable.New(client, name)
-	publish(t, other, version(1))
-	publish(t, other, version(2))
-	table := ruletable.New(&racing{API: client, race: func() { publish(t, other, version(3)) }}, name)
-	err := table.Rollback(t.Context(), 2, 1, note(0, ""))
-	if !errors.Is(err, ruletable.ErrConflict) || !strings.Contains(err.Error(), "slidegate rules history") {
-		t.Errorf("error %v, want ErrConflict and what to do", err)
-	}
-	if got := inForce(t, other); got != string(document(3)) {
-		t.Errorf("in force is %s: somebody's version was rolled back unseen", got)
-	}
-}
-
-// TestRollbacksAtOnce lets many roll back from the same version at the same time, and one publish over it: one of them has
-// its way, and the others hear of it.
-func TestRollbacksAtOnce(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
-	for i := range 6 {
-		publish(t, table, version(i+1))
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, 6) // by the version that comes out: 1 to 5 from rollbacks, 7 from a publish
-	for i := range 5 {
-		wg.Go(func() { errs[i] = table.Rollback(t.Context(), 6, int64(i+1), note(0, "")) })
-	}
-	wg.Go(func() { _, errs[5] = table.Publish(t.Context(), version(7), 6) })
-	wg.Wait()
-	var done []int
-	for i, err := range errs {
-		if err == nil {
-			done = append(done, i)
-		} else if !errors.Is(err, ruletable.ErrConflict) {
-			t.Fatal(err)
-		}
-	}
-	if len(done) != 1 {
-		t.Fatalf("%v of 6 had their way", done)
-	}
-	if got, want := inForce(t, table), string(document([]int{1, 2, 3, 4, 5, 7}[done[0]])); got != want {
-		t.Errorf("in force is %s, want %s", got, want)
 	}
 }
 
@@ -244,8 +177,8 @@ func TestVersions(t *testing.T) {
 		t.Errorf("an empty table lists %v", list)
 	}
 	var want []ruletable.Version
-	for i := range 12 { // past 9: numbers are not ordered as texts by chance
-		v := ruletable.Version{Document: document(i + 1), Note: note(i, fmt.Sprint("reason ", i))}
+	for i := range 12 { // past 9, so that numbers do not sort as texts by chance
+		v := ruletable.Version{Text: text(i + 1), Document: document(i + 1), Note: note(i, fmt.Sprint("reason ", i))}
 		publish(t, table, v)
 		want = append([]ruletable.Version{{Number: int64(i + 1), InForce: i+1 == 11, Note: v.Note}}, want...)
 	}
@@ -255,7 +188,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVersionsByPages lists versions that take more than the megabyte of one page.
+// TestVersionsByPages lists versions that take more than one page of 1 MB.
 func TestVersionsByPages(t *testing.T) {
 	client, name := newTable(t)
 	api := &counting{API: client}
@@ -289,17 +222,31 @@ func TestPublishTooLarge(t *testing.T) {
 		noise[i] = byte(rand.Uint32())
 	}
 	for what, v := range map[string]ruletable.Version{
-		"noise":                     {Document: noise},
-		"four megabytes of nothing": {Document: make([]byte, 4<<20+1)},
-		"a long story":              {Document: document(1), Note: note(0, strings.Repeat("because ", 50_000))},
+		"a text that gzip cannot shorten": {Text: noise, Document: document(1)},
+		"a text over 4 MB":                {Text: make([]byte, 4<<20+1), Document: document(1)},
+		"a long reason":                   {Text: text(1), Document: document(1), Note: note(0, strings.Repeat("because ", 50_000))},
+		"a document over 4 MB":            {Text: text(1), Document: named(strings.Repeat("x", 4<<20))},
+		"both forms together":             {Text: noise[:200_000], Document: named(hex.EncodeToString(noise[200_000:]))},
 	} {
 		_, err := ruletable.New(client, name).Publish(context.Background(), v, 0)
 		if !errors.Is(err, ruletable.ErrTooLarge) {
 			t.Errorf("%s: error %v, want ErrTooLarge", what, err)
 		}
 	}
-	if n := publish(t, ruletable.New(client, name), ruletable.Version{Document: noise[:380_000]}); n != 1 {
+	if n := publish(t, ruletable.New(client, name), ruletable.Version{Text: noise[:380_000], Document: document(1)}); n != 1 {
 		t.Errorf("the largest is version %d", n)
+	}
+}
+
+// named returns a document with a rule of this name.
+func named(name string) *ruledoc.Document {
+	return &ruledoc.Document{Rules: []ruledoc.Rule{{Name: name}}}
+}
+
+func TestPublishWithoutDocument(t *testing.T) {
+	_, err := ruletable.New(empty{}, "rules").Publish(t.Context(), ruletable.Version{Text: text(1)}, 0)
+	if err == nil || !strings.Contains(err.Error(), "needs its document") {
+		t.Errorf("error %v", err)
 	}
 }
 

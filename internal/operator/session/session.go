@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -66,15 +67,18 @@ type Session struct {
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
-func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logger) (*Session, error) {
+func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
 	s := &Session{Locations: where}
 	if where.RulesFile != "" {
 		document, err := os.ReadFile(where.RulesFile)
 		if err != nil {
 			return nil, err
 		}
-		set, err := parse(where.RulesFile, document)
+		set, err := rulefile.Parse(where.RulesFile, document)
 		if err != nil {
+			return nil, err
+		}
+		if err := prepare(where.RulesFile, set); err != nil {
 			return nil, err
 		}
 		s.Rules, s.Source = set, engine.Fixed{Set: set}
@@ -90,7 +94,7 @@ func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logg
 	}
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) error {
 		if where.RulesTable != "" {
-			table := app.NewTable(client, where.RulesTable, parse, nil, log)
+			table := app.NewTable(client, where.RulesTable, withWarnings(prepare), nil, log)
 			set, err := table.Rules.Rules(ctx, client.Clock.Now())
 			if err != nil {
 				return err
@@ -110,8 +114,8 @@ func Open(ctx context.Context, where Locations, parse app.Parser, log *slog.Logg
 }
 
 // OpenQuietly opens a session for a command that shows what limiters see.
-func OpenQuietly(ctx context.Context, where Locations, parse app.Parser) (*Session, error) {
-	return Open(ctx, where, parse, slog.New(slog.DiscardHandler))
+func OpenQuietly(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
+	return Open(ctx, where, prepare, slog.New(slog.DiscardHandler))
 }
 
 // Close closes the connection to Redis, if there is one.
@@ -179,14 +183,22 @@ func (s *Session) CheckAtomic() error {
 		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
 }
 
-// ParseRules reads a rules document for a command that is no limiter. If keys
-// are hashed and the environment lacks the secret, looking up a key fails.
-func ParseRules(file string, document []byte) (*rules.Set, error) {
-	set, err := rulefile.Parse(file, document)
-	if err == nil {
-		_ = set.LoadHashSecret(os.LookupEnv)
+// withWarnings also adds warnings to rules, which come from a table without any.
+func withWarnings(prepare app.Prepare) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		for _, p := range lint.Check(set.Document(), set) {
+			set.Warnings = append(set.Warnings, name+": "+p.String())
+		}
+		return prepare(name, set)
 	}
-	return set, err
+}
+
+// LoadHashSecret prepares rules for commands that do not limit. It ignores
+// errors: if the secret for hashed keys is missing, only reading a typed key
+// fails.
+func LoadHashSecret(_ string, set *rules.Set) error {
+	_ = set.LoadHashSecret(os.LookupEnv)
+	return nil
 }
 
 // ReadRules reads a rules file, and returns its text with it.
@@ -195,7 +207,10 @@ func ReadRules(file string) (*rules.Set, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := ParseRules(file, document)
+	set, err := rulefile.Parse(file, document)
+	if err == nil {
+		err = LoadHashSecret(file, set)
+	}
 	return set, document, err
 }
 

@@ -60,11 +60,11 @@ func (t *Table) InForce(ctx context.Context) (*rules.Set, int64, error) {
 
 // ReadVersion returns the rules of a published version.
 func (t *Table) ReadVersion(ctx context.Context, version int64) (*rules.Set, error) {
-	v, err := t.Get(ctx, version)
+	set, err := t.Rules(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	return ParseRules(t.VersionName(version), v.Document)
+	return set, LoadHashSecret("", set)
 }
 
 // VersionName is how errors name a version.

@@ -42,8 +42,9 @@ type mute struct{ engine.Recorder }
 
 func (mute) Decided(context.Context, time.Time, *engine.Decision) {}
 
-// heard gives the complaints of a backend, and what was logged since it was last asked.
-func heard() (c *complaints, logged func() string) {
+// newTestWarnings returns cost warnings, and a function that returns what they
+// logged since its last call.
+func newTestWarnings() (c *costWarnings, logged func() string) {
 	var log bytes.Buffer
 	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -55,7 +56,7 @@ func heard() (c *complaints, logged func() string) {
 		defer log.Reset()
 		return log.String()
 	}
-	return &complaints{log: slog.New(slog.NewTextHandler(&log, plain)), strange: map[string]bool{}}, logged
+	return newCostWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
 }
 
 func costsOf(names ...string) map[string]int64 {
@@ -66,13 +67,14 @@ func costsOf(names ...string) map[string]int64 {
 	return costs
 }
 
-const stays = `level=WARN msg="the backend's costs name what is no limit with settle: true; what was charged stays" field=Slidegate-Cost `
+const stays = `level=WARN msg="the backend's costs name no limit with settle: true; the request stays charged as it was" field=Slidegate-Cost `
 
-// TestUnsettledCosts has a backend name costs of what does not settle: each name is logged once, in a line in ten seconds.
+// TestUnsettledCosts: each name that no limit settles by is logged once, with
+// one line in ten seconds.
 func TestUnsettledCosts(t *testing.T) {
 	d := decided(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, logged := heard()
+		c, logged := newTestWarnings()
 		for _, step := range []struct {
 			after time.Duration
 			names []string
@@ -82,7 +84,7 @@ func TestUnsettledCosts(t *testing.T) {
 			{0, nil, ""},
 			{0, []string{"chat.token", "chat.tokens"}, stays + "ignored=[chat.token] limits=[chat.tokens]\n"},
 			{0, []string{"chat.token"}, ""},
-			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too soon,
+			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too early,
 			{time.Millisecond, []string{"chat.requests", "chat.token"}, stays + "ignored=[chat.requests] limits=[chat.tokens]\n"}, // and not forgotten
 			{time.Hour, []string{"chat.requests", "chat.token"}, ""},
 			{0, []string{"b", "", "a"}, stays + `ignored="[ a b]" limits=[chat.tokens]` + "\n"},
@@ -98,11 +100,12 @@ func TestUnsettledCosts(t *testing.T) {
 	})
 }
 
-// TestMadeUpCosts has a backend make up a name for every answer: what is logged of it, and kept, has an end.
+// TestMadeUpCosts: a backend that invents a name for every answer causes a
+// bounded number of lines and of names in memory.
 func TestMadeUpCosts(t *testing.T) {
 	d := decided(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, logged := heard()
+		c, logged := newTestWarnings()
 		var many []string
 		for i := range 1000 {
 			many = append(many, fmt.Sprintf("n%03d", i))
@@ -115,37 +118,38 @@ func TestMadeUpCosts(t *testing.T) {
 			lines += strings.Count(got, "\n")
 			size += len(got)
 		}
-		if lines != 3 || size > 2000 || len(c.strange) != mostStrange {
-			t.Errorf("logged %d lines, %d bytes, and keeps %d names", lines, size, len(c.strange))
+		if lines != 3 || size > 2000 || len(c.unknown) != maxUnknown {
+			t.Errorf("logged %d lines, %d bytes, and keeps %d names", lines, size, len(c.unknown))
 		}
 	})
 }
 
-// TestUnreadableCosts are logged once in ten seconds, however many there are.
-func TestUnreadableCosts(t *testing.T) {
+// TestMalformedCosts: malformed costs are logged once in ten seconds, however
+// many there are.
+func TestMalformedCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, logged := heard()
-		const want = `level=WARN msg="the backend's costs are not readable: want limits and whole numbers, such as chat.tokens=512" field=Slidegate-Cost ignored=`
+		c, logged := newTestWarnings()
+		const want = `level=WARN msg="the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512" field=Slidegate-Cost ignored=`
 		for _, step := range []struct {
 			after   time.Duration
 			ignored []string
 			want    string
 		}{
 			{0, nil, ""},
-			{0, []string{"a", "b=x"}, want + `"[a b=x]" held_back=0` + "\n"},
+			{0, []string{"a", "b=x"}, want + `"[a b=x]"` + "\n"},
 			{9 * time.Second, []string{"c"}, ""},
-			{time.Second, []string{strings.Repeat("d", 100)}, want + "[" + strings.Repeat("d", 64) + "...] held_back=1\n"},
-			{time.Minute, strings.Split(strings.Repeat("e", 100), ""), want + `"[` + strings.Repeat("e ", 16) + `and 84 more]" held_back=0` + "\n"},
+			{time.Second, []string{strings.Repeat("d", 100)}, want + "[" + strings.Repeat("d", 64) + "...] suppressed=1\n"},
+			{time.Minute, strings.Split(strings.Repeat("e", 100), ""), want + `"[` + strings.Repeat("e ", 16) + `and 84 more]"` + "\n"},
 		} {
 			time.Sleep(step.after)
-			c.unreadable(t.Context(), step.ignored)
+			c.malformed(t.Context(), step.ignored)
 			if got := logged(); got != step.want {
 				t.Errorf("%.99q: logged %q, want %q", step.ignored, got, step.want)
 			}
 		}
-		c.unsettled(t.Context(), decided(t), costsOf("z")) // has its own ten seconds
+		c.unsettled(t.Context(), decided(t), costsOf("z")) // is throttled separately
 		if logged() == "" {
-			t.Error("a strange name is not logged beside what is not readable")
+			t.Error("an unknown name is not logged beside malformed costs")
 		}
 	})
 }

@@ -31,8 +31,9 @@ func TestParseCosts(t *testing.T) {
 	}
 }
 
-// TestWitness answers in all the ways in which a handler can, and looks at what the client gets and what was seen.
-func TestWitness(t *testing.T) {
+// TestResponseRecorder answers in all the ways in which a handler can, and
+// compares what the client gets and what was recorded.
+func TestResponseRecorder(t *testing.T) {
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		status  int
@@ -69,11 +70,11 @@ func TestWitness(t *testing.T) {
 		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var seen *witness
+			var recorded *responseRecorder
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				seen = &witness{ResponseWriter: w}
-				test.handler(seen, r)
-				seen.outcome()
+				recorded = &responseRecorder{ResponseWriter: w}
+				test.handler(recorded, r)
+				recorded.outcome()
 			}))
 			defer server.Close()
 			answer, err := server.Client().Get(server.URL)
@@ -81,22 +82,23 @@ func TestWitness(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer.Body.Close()
-			if seen.status != test.status || strings.Join(seen.costs, ",") != test.costs {
-				t.Errorf("saw status %d and costs %q, want %d and %q", seen.status, seen.costs, test.status, test.costs)
+			if recorded.status != test.status || strings.Join(recorded.costs, ",") != test.costs {
+				t.Errorf("recorded status %d and costs %q, want %d and %q", recorded.status, recorded.costs, test.status, test.costs)
 			}
 			if answer.Header.Get(costField)+answer.Trailer.Get(costField) != "" {
-				t.Errorf("the client was told: %v %v", answer.Header, answer.Trailer)
+				t.Errorf("the client got %v %v", answer.Header, answer.Trailer)
 			}
 		})
 	}
 }
 
-// TestWitnessOfAnUpgrade: the head of one never passes through the witness.
-func TestWitnessOfAnUpgrade(t *testing.T) {
+// TestRecordUpgrade: the header of an upgrade does not pass through
+// WriteHeader.
+func TestRecordUpgrade(t *testing.T) {
 	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
-	w := &witness{ResponseWriter: httptest.NewRecorder()}
-	w.see(http.StatusSwitchingProtocols, fields)
+	w := &responseRecorder{ResponseWriter: httptest.NewRecorder()}
+	w.record(http.StatusSwitchingProtocols, fields)
 	if o, _ := w.outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
-		t.Errorf("saw %+v, left %v", o, fields)
+		t.Errorf("recorded %+v, left %v", o, fields)
 	}
 }

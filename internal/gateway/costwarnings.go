@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logthrottle"
+)
+
+// These bound what is logged of a backend's costs. A backend may send anything
+// with every answer.
+const (
+	maxUnknown   = 32 // names that are logged, in all
+	maxListed    = 16 // names in one line
+	maxListedLen = 64 // bytes of a name; all names of limits are shorter
+)
+
+// costWarnings logs which of a backend's costs have no effect: the request then
+// stays charged as it was. It is safe for concurrent use.
+type costWarnings struct {
+	log       *slog.Logger
+	throttled *slog.Logger
+
+	mu       sync.Mutex
+	unknown  map[string]bool // the names that were logged
+	reported time.Time       // when the last of them were
+	full     bool
+}
+
+func newCostWarnings(log *slog.Logger) *costWarnings {
+	return &costWarnings{
+		log: log, throttled: slog.New(logthrottle.New(log.Handler())), unknown: map[string]bool{},
+	}
+}
+
+// malformed logs the members of an answer's costs that cannot be parsed.
+func (c *costWarnings) malformed(ctx context.Context, ignored []string) {
+	if len(ignored) > 0 {
+		c.throttled.WarnContext(ctx, "the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512",
+			"field", costField, "ignored", listed(ignored))
+	}
+}
+
+// unsettled logs the names in an answer's costs that no limit settles by, such
+// as a misspelled one. It logs each of them once, and one line in ten seconds;
+// a name that comes too early is logged when it comes again.
+func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
+	names := d.UnknownCosts(costs)
+	if len(names) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names = c.newNames(names)
+	if len(names) == 0 || c.full || time.Since(c.reported) < logthrottle.Every {
+		return
+	}
+	c.reported = time.Now()
+	if c.full = len(c.unknown) == maxUnknown; c.full {
+		c.log.WarnContext(ctx, "the backend invents names for its costs: no more of them are logged", "field", costField, "names", maxUnknown)
+		return
+	}
+	for _, name := range names {
+		c.unknown[name] = true
+	}
+	c.log.WarnContext(ctx, "the backend's costs name no limit with settle: true; the request stays charged as it was",
+		"field", costField, "ignored", names, "limits", listed(d.SettlingLimits()))
+}
+
+// newNames returns the names that were not logged before, as many as still may
+// be.
+func (c *costWarnings) newNames(names []string) (unlogged []string) {
+	room := max(1, min(maxListed, maxUnknown-len(c.unknown)))
+	for _, name := range names {
+		if name = clip(name); !c.unknown[name] && len(unlogged) < room {
+			unlogged = append(unlogged, name)
+		}
+	}
+	return unlogged
+}
+
+// listed shortens a list for a line of the log.
+func listed(list []string) []string {
+	short := make([]string, 0, maxListed+1)
+	for _, s := range list[:min(len(list), maxListed)] {
+		short = append(short, clip(s))
+	}
+	if more := len(list) - maxListed; more > 0 {
+		short = append(short, fmt.Sprintf("and %d more", more))
+	}
+	return short
+}
+
+func clip(s string) string {
+	if len(s) > maxListedLen {
+		return s[:maxListedLen] + "..."
+	}
+	return s
+}

@@ -1,0 +1,217 @@
+// Package logthrottle limits repeated log lines during floods and outages: a
+// line for every request would then cost more than the requests.
+package logthrottle
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Every is how often a line of one kind passes.
+	Every = 10 * time.Second
+	// Suppressed is the attribute that says how many lines of the same kind
+	// were suppressed since the last one that passed. A line without it stands
+	// for itself alone.
+	Suppressed = "suppressed"
+	// maxKinds bounds the kinds in memory. Beyond it all others are one kind.
+	maxKinds = 100
+)
+
+// Handler passes the first line of a kind to another handler at once, and then
+// one in ten seconds with the number of suppressed ones. Lines are of one kind
+// if they agree in level, message and the attributes that New names. Two errors
+// agree if their root causes have the same text: what wraps it, such as the id
+// of a request, may differ.
+//
+// The time is that of the records. Sweep and Flush write lines that were
+// suppressed and that no later line has reported. Without them, the last lines
+// of a flood are never reported.
+//
+// A Handler is safe for concurrent use.
+type Handler struct {
+	next  slog.Handler
+	attrs []string
+	bound []slog.Attr // of attrs, those that WithAttrs has added
+	kinds *kinds
+}
+
+// kinds are shared by a Handler and those that derive from it.
+type kinds struct {
+	now func() time.Time // what slog takes the time of records from
+	any atomic.Bool      // whether byKind has any, which is rare
+
+	mu     sync.Mutex
+	byKind map[string]*kind
+}
+
+// kind is what became of a kind of line.
+type kind struct {
+	passed     time.Time // the last line that did
+	suppressed int       // since then
+	latest     slog.Record
+	next       slog.Handler // for the latest
+}
+
+// New returns a handler that writes to next. Lines that differ in one of attrs
+// are of different kinds. An attribute with a value for each request, such as a
+// key, must not be one of them.
+func New(next slog.Handler, attrs ...string) *Handler {
+	return &Handler{next: next, attrs: attrs, kinds: &kinds{now: time.Now, byKind: map[string]*kind{}}}
+}
+
+// Enabled reports whether the other handler takes lines of this level.
+func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle passes a line or suppresses it.
+func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	suppressed, ok := h.kinds.pass(h.kind(r), r, h.next)
+	if !ok {
+		return nil
+	}
+	return write(ctx, h.next, r, suppressed)
+}
+
+// WithAttrs returns a handler for lines with more attributes.
+func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.next, with.bound = h.next.WithAttrs(attrs), slices.Clip(h.bound)
+	for _, a := range attrs {
+		if slices.Contains(h.attrs, a.Key) {
+			with.bound = append(with.bound, a)
+		}
+	}
+	return &with
+}
+
+// WithGroup returns a handler for lines whose attributes are in a group.
+func (h *Handler) WithGroup(name string) slog.Handler {
+	with := *h
+	with.next = h.next.WithGroup(name)
+	return &with
+}
+
+// Sweep writes one line for each kind whose last line passed ten seconds ago
+// and of which lines were suppressed since. It forgets kinds without such
+// lines. It costs next to nothing if no line was logged lately, so call it
+// often.
+func (h *Handler) Sweep(ctx context.Context) {
+	if !h.kinds.any.Load() {
+		return
+	}
+	h.report(ctx, func(k *kind, now time.Time) bool { return now.Sub(k.passed).Abs() >= Every })
+}
+
+// Flush writes one line for each kind of which lines were suppressed. Call it
+// before the process ends.
+func (h *Handler) Flush(ctx context.Context) {
+	h.report(ctx, func(*kind, time.Time) bool { return true })
+}
+
+// report writes the latest line of each kind that is due.
+func (h *Handler) report(ctx context.Context, due func(*kind, time.Time) bool) {
+	for _, k := range h.kinds.take(due) {
+		_ = write(ctx, k.next, k.latest, k.suppressed-1)
+	}
+}
+
+// kind returns the kind of a line.
+func (h *Handler) kind(r slog.Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %q", r.Level, r.Message)
+	add := func(a slog.Attr) bool {
+		if slices.Contains(h.attrs, a.Key) {
+			value := a.Value.Resolve()
+			text := value.String()
+			if err, ok := value.Any().(error); ok {
+				text = rootCause(err)
+			}
+			fmt.Fprintf(&b, " %s=%q", a.Key, text)
+		}
+		return true
+	}
+	for _, a := range h.bound {
+		add(a)
+	}
+	r.Attrs(add)
+	return b.String()
+}
+
+// pass reports whether a line may pass, and how many of its kind were
+// suppressed before it.
+func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed int, ok bool) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	k := ks.byKind[name]
+	if k == nil && len(ks.byKind) >= maxKinds {
+		name = ""
+		k = ks.byKind[name]
+	}
+	switch {
+	case k == nil:
+		k = &kind{}
+		ks.byKind[name] = k
+		ks.any.Store(true)
+	case r.Time.Sub(k.passed).Abs() < Every: // a clock that was set back suppresses nothing
+		k.suppressed, k.latest, k.next = k.suppressed+1, r.Clone(), next
+		return 0, false
+	}
+	suppressed, *k = k.suppressed, kind{passed: r.Time}
+	return suppressed, true
+}
+
+// take returns the kinds that are due with suppressed lines, and starts to
+// count them anew. It forgets those without.
+func (ks *kinds) take(due func(*kind, time.Time) bool) (taken []kind) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	now := ks.now()
+	for name, k := range ks.byKind {
+		switch {
+		case !due(k, now):
+		case k.suppressed == 0:
+			delete(ks.byKind, name)
+		default:
+			taken = append(taken, *k)
+			*k = kind{passed: now}
+		}
+	}
+	ks.any.Store(len(ks.byKind) > 0)
+	return taken
+}
+
+func write(ctx context.Context, next slog.Handler, r slog.Record, suppressed int) error {
+	if suppressed > 0 {
+		r = r.Clone()
+		r.AddAttrs(slog.Int(Suppressed, suppressed))
+	}
+	return next.Handle(ctx, r)
+}
+
+// rootCause returns the text of the innermost error. Of several errors that one
+// wraps, the first counts: it is the sentinel of the package that wraps them.
+func rootCause(err error) string {
+	for {
+		var cause error
+		switch err := err.(type) {
+		case interface{ Unwrap() error }:
+			cause = err.Unwrap()
+		case interface{ Unwrap() []error }:
+			if causes := err.Unwrap(); len(causes) > 0 {
+				cause = causes[0]
+			}
+		}
+		if cause == nil {
+			return err.Error()
+		}
+		err = cause
+	}
+}

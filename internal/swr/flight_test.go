@@ -1,0 +1,212 @@
+package swr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// born is the start of the clock of every bubble.
+var born = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestOneLoadInFlight: a thousand requests for a new key cause one load, and a
+// thousand for an old key too. So does a failure, which later requests do not
+// get.
+func TestOneLoadInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, o := newCache(0)
+		o.put("k", 5)
+		for round, step := range []struct {
+			at  time.Duration
+			err error
+		}{{0, errDown}, {0, nil}, {time.Minute, nil}, {time.Hour, nil}} {
+			gate := make(chan struct{})
+			o.set(step.err, gate)
+			var wg sync.WaitGroup
+			for i := range 1000 {
+				wg.Go(func() { // requests side by side pass different times
+					got, err := cache.Get(t.Context(), epoch.Add(step.at+time.Duration(i)*time.Millisecond), "k")
+					if !errors.Is(err, step.err) || err == nil && got != 5 {
+						t.Errorf("round %d: %d, error %v", round, got, err)
+					}
+				})
+			}
+			synctest.Wait()
+			close(gate)
+			wg.Wait()
+			if n := o.taken(); n != 1 {
+				t.Errorf("%d loads in round %d, want 1", n, round)
+			}
+		}
+		if errs := o.reported(); len(errs) != 0 {
+			t.Errorf("reported %v, which requests got as their error", errs)
+		}
+	})
+}
+
+// TestLandedLoad: a request that found no value just before a load ended does
+// not load again.
+func TestLandedLoad(t *testing.T) {
+	cache, o := newCache(0)
+	for i := range 2000 {
+		key := name(fmt.Sprint("k", i))
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := cache.Get(t.Context(), epoch, key); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := o.taken(); n != 1 {
+			t.Fatalf("%d loads of %s", n, key)
+		}
+	}
+}
+
+// TestLoadsOfDifferentKeys: concurrent loads of different keys do not share
+// their answers.
+func TestLoadsOfDifferentKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, o := newCache(0)
+		keys := []name{"k", "k2", "K", ""}
+		for i, key := range keys {
+			o.put(key, i+1)
+		}
+		gate := make(chan struct{})
+		o.set(nil, gate)
+		var wg sync.WaitGroup
+		for i, key := range keys {
+			wg.Go(func() {
+				if got, err := cache.Get(t.Context(), epoch, key); got != i+1 || err != nil {
+					t.Errorf("%s: %d, error %v; want %d", key, got, err, i+1)
+				}
+			})
+		}
+		synctest.Wait()
+		close(gate)
+		wg.Wait()
+		if n := o.taken(); n != len(keys) {
+			t.Errorf("%d loads, want %d", n, len(keys))
+		}
+	})
+}
+
+// TestSlowReload: the request that starts a reload waits for 100 ms, and all
+// others not at all. The cache takes the answer when it comes. A reload that
+// fails is not repeated for ten seconds.
+func TestSlowReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, o := newCache(0)
+		o.put("k", 5)
+		ask := func(want int, took time.Duration, loads int) {
+			t.Helper()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel() // the load goes on
+			start := time.Now()
+			got, err := cache.Get(ctx, epoch.Add(time.Since(born)), "k")
+			if n := o.taken(); err != nil || got != want || time.Since(start) != took || n != loads {
+				t.Errorf("%d, error %v after %v and %d loads; want %d after %v and %d", got, err, time.Since(start), n, want, took, loads)
+			}
+		}
+		ask(5, 0, 1)
+		time.Sleep(10 * time.Second)
+		gate := make(chan struct{})
+		o.put("k", 6)
+		o.set(nil, gate)
+		ask(5, 100*time.Millisecond, 1)
+		ask(5, 0, 0)
+		close(gate)
+		time.Sleep(time.Millisecond)
+		ask(6, 0, 0)
+
+		time.Sleep(10 * time.Second)
+		o.set(nil, make(chan struct{})) // for good
+		ask(6, 100*time.Millisecond, 1)
+		time.Sleep(4 * time.Second)
+		ask(6, 0, 0)
+		time.Sleep(time.Second)
+		if errs := o.reported(); len(errs) != 1 || !errors.Is(errs[0], context.DeadlineExceeded) {
+			t.Errorf("reported %v, want one timeout", errs)
+		}
+		o.set(nil, nil)
+		ask(6, 0, 0) // no load for ten seconds
+		time.Sleep(10 * time.Second)
+		o.put("k", 7)
+		ask(7, 0, 1)
+	})
+}
+
+// TestFirstTimeout: requests wait for a first value that does not come until
+// the load times out, and each of them starts a new load.
+func TestFirstTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, o := newCache(0)
+		o.set(nil, make(chan struct{}))
+		for range 3 {
+			start := time.Now()
+			_, err := cache.Get(t.Context(), epoch, "k")
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != 3*time.Second {
+				t.Errorf("error %v after %v, want a timeout after 3 s", err, took)
+			}
+		}
+		if n := o.taken(); n != 3 {
+			t.Errorf("%d loads, want 3", n)
+		}
+	})
+}
+
+// TestGivingUp: a request that cannot wait returns at once and says why, even
+// the one that started the load; the others get the value by the same load.
+func TestGivingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, o := newCache(0)
+		o.put("k", 5)
+		gate, hungUp := make(chan struct{}), errors.New("the caller hung up")
+		o.set(nil, gate)
+		start, leave := context.WithCancelCause(t.Context())
+		bounded, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		var wg sync.WaitGroup
+		expect := func(ctx context.Context, after time.Duration, want int, cause error) {
+			wg.Go(func() {
+				got, err := cache.Get(ctx, epoch, "k")
+				if got != want || !errors.Is(err, cause) || time.Since(began) != after {
+					t.Errorf("%d, error %v after %v; want %d, %v after %v", got, err, time.Since(began), want, cause, after)
+				}
+				if err != nil && !strings.Contains(err.Error(), "value k: waiting") {
+					t.Errorf("error %v does not say what the request waited for", err)
+				}
+			})
+			synctest.Wait() // the first one starts the load
+		}
+		expect(start, 100*time.Millisecond, 0, hungUp)
+		expect(bounded, 250*time.Millisecond, 0, context.DeadlineExceeded)
+		expect(t.Context(), time.Second, 5, nil)
+		time.Sleep(100 * time.Millisecond)
+		leave(hungUp)
+		time.Sleep(900 * time.Millisecond)
+		close(gate)
+		wg.Wait()
+		if n := o.taken(); n != 1 {
+			t.Errorf("%d loads, want 1", n)
+		}
+		if got, err := cache.Get(start, epoch, "k"); got != 5 || err != nil {
+			t.Errorf("%d, error %v: a fresh value needs no wait", got, err)
+		}
+
+		o.set(nil, make(chan struct{}))
+		began = time.Now()
+		if got, err := cache.Get(start, epoch.Add(time.Minute), "k"); got != 5 || err != nil || time.Since(began) != 0 {
+			t.Errorf("a cancelled request waits %v: %d, error %v", time.Since(began), got, err)
+		}
+		time.Sleep(5 * time.Second)
+	})
+}

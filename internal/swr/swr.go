@@ -1,0 +1,200 @@
+// Package swr caches values that may be a little old and reloads them on the
+// path of requests ("stale while revalidate").
+//
+// A value is fresh for ten seconds. The request that finds an older value
+// starts a load, waits for it for at most 100 ms, and goes on with the value
+// that is then known; all other requests go on at once. A process that is
+// frozen between requests, such as a Lambda, could not rely on a timer.
+//
+// Callers pass the time, so tests and replays run at any moment. Libraries
+// such as otter read a clock of their own, and their readers never wait for a
+// reload: a Lambda would be frozen in the middle of it.
+package swr
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+)
+
+const (
+	// Every is how old a value may be before a request reloads it.
+	Every = 10 * time.Second
+	// wait bounds how long the request that starts a reload waits for it, in
+	// real time.
+	wait = 100 * time.Millisecond
+)
+
+// Key names a value; its text stands in errors, such as "table rules".
+type Key interface {
+	comparable
+	fmt.Stringer
+}
+
+// Options set up a Cache.
+type Options[K Key, V any] struct {
+	// Load reads the value of a key. last is the value that the cache holds,
+	// the zero value if there is none. The context is the request's without its
+	// cancellation, bounded by FirstTimeout or Timeout.
+	Load func(ctx context.Context, key K, last V) (V, error)
+	// FirstTimeout bounds a load that requests wait for, and Timeout a reload,
+	// both in real time.
+	FirstTimeout, Timeout time.Duration
+	// Report receives the error of every reload that failed, for which requests
+	// got the last value.
+	Report func(key K, last V, err error)
+	// Answer marks errors of Load that are an answer about the key: if no value
+	// is known, the cache keeps them for ten seconds like a value. Nil marks
+	// none; requests then load again after every error.
+	Answer func(error) bool
+	// MaxEntries bounds the keys in memory; 0 for no bound. Frequency and age
+	// of use decide which keys are evicted (W-TinyLFU), so that keys in steady
+	// use survive a flood of made-up ones.
+	MaxEntries int
+}
+
+// Cache holds values by key. At most one load of a key is in flight. It is safe
+// for concurrent use.
+type Cache[K Key, V any] struct {
+	opts    Options[K, V]
+	entries *otter.Cache[K, *entry[V]]
+
+	mu      sync.Mutex
+	flights map[K]*flight[V]
+}
+
+// entry is the outcome of a load. It never changes.
+type entry[V any] struct {
+	value  V
+	err    error // one that Options.Answer marks; value is the zero value then
+	loaded time.Time
+}
+
+// fresh reports whether the entry is less than ten seconds old. Requests that
+// run side by side pass slightly different times, so an entry from shortly
+// after now is fresh too. A clock that was set back must not keep it for ever.
+func (e *entry[V]) fresh(now time.Time) bool {
+	return e != nil && now.Sub(e.loaded).Abs() < Every
+}
+
+// flight is a load under way. Its entry and error are set when done is closed.
+type flight[V any] struct {
+	done  chan struct{}
+	entry *entry[V]
+	err   error
+}
+
+// New returns an empty cache.
+func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
+	return &Cache[K, V]{
+		opts:    o,
+		entries: otter.Must(&otter.Options[K, *entry[V]]{MaximumSize: o.MaxEntries}),
+		flights: map[K]*flight[V]{},
+	}
+}
+
+// Get returns the value of a key. It waits for the first value of a key as long
+// as its context lets it, together with all other requests for that key, and
+// returns the error of that load. After that it returns a value whatever fails.
+// A fresh value costs no allocation.
+func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
+	last, _ := c.entries.GetIfPresent(key)
+	switch {
+	case last.fresh(now):
+		return last.value, last.err
+	case last == nil || last.err != nil:
+		return c.first(ctx, now, key)
+	}
+	return c.reload(ctx, now, key, last), nil
+}
+
+// Len returns the number of keys in memory.
+func (c *Cache[K, V]) Len() int {
+	c.entries.CleanUp()
+	return c.entries.EstimatedSize()
+}
+
+// first waits for the value of a key of which none is known. A request that
+// gives up leaves the load to the others.
+func (c *Cache[K, V]) first(ctx context.Context, now time.Time, key K) (V, error) {
+	var none V
+	load, _ := c.join(ctx, now, key, nil)
+	select {
+	case <-load.done:
+	case <-ctx.Done():
+		return none, fmt.Errorf("%s: waiting for the first answer: %w", key, context.Cause(ctx))
+	}
+	if load.err != nil {
+		return none, load.err
+	}
+	return load.entry.value, load.entry.err
+}
+
+// reload starts a load unless one is in flight, and waits for it for a moment.
+// A load that takes longer continues beside the request.
+func (c *Cache[K, V]) reload(ctx context.Context, now time.Time, key K, last *entry[V]) V {
+	load, started := c.join(ctx, now, key, last)
+	if !started {
+		return last.value
+	}
+	select {
+	case <-load.done: // a reload never fails, but an earlier first load may have
+		if load.entry.err == nil {
+			return load.entry.value
+		}
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return last.value
+}
+
+// join returns the load of a key that is in flight, or that has ended since the
+// caller found no fresh value; otherwise it starts one.
+func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entry[V]) (load *flight[V], started bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if load := c.flights[key]; load != nil {
+		return load, false
+	}
+	load = &flight[V]{done: make(chan struct{})}
+	if found, _ := c.entries.GetIfPresent(key); found.fresh(now) {
+		load.entry = found
+		close(load.done)
+		return load, true
+	}
+	c.flights[key] = load
+	go func() {
+		load.entry, load.err = c.load(context.WithoutCancel(ctx), now, key, last)
+		c.mu.Lock()
+		delete(c.flights, key)
+		c.mu.Unlock()
+		close(load.done)
+	}()
+	return load, true
+}
+
+// load reads a value and keeps it; last is the entry to keep if that fails, nil
+// for none. It never fails if there is one.
+func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (*entry[V], error) {
+	var known V
+	timeout := c.opts.FirstTimeout
+	if last != nil {
+		timeout, known = c.opts.Timeout, last.value
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	value, err := c.opts.Load(ctx, key, known)
+	switch {
+	case err != nil && last != nil:
+		c.opts.Report(key, known, err)
+		value, err = known, nil
+	case err != nil && (c.opts.Answer == nil || !c.opts.Answer(err)):
+		return nil, err
+	}
+	next := &entry[V]{value: value, err: err, loaded: now}
+	c.entries.Set(key, next)
+	return next, nil
+}

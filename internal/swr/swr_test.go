@@ -1,0 +1,238 @@
+package swr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/swr"
+)
+
+var (
+	epoch      = time.Unix(1_700_000_040, 0)
+	errDown    = errors.New("no answer")
+	errInvalid = errors.New("the value is invalid")
+)
+
+type name string
+
+func (n name) String() string { return "value " + string(n) }
+
+// origin is where values come from. It counts the loads of each key, may fail,
+// and may make them wait.
+type origin struct {
+	mu      sync.Mutex
+	values  map[name]int
+	loads   map[name]int
+	lasts   []int // that the loads were given
+	err     error
+	gate    chan struct{} // if not nil, loads wait until it is closed
+	reports []error
+}
+
+func (o *origin) load(ctx context.Context, key name, last int) (int, error) {
+	o.mu.Lock()
+	o.loads[key]++
+	o.lasts = append(o.lasts, last)
+	gate := o.gate
+	o.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.values[key] < 0 {
+		return 0, errInvalid
+	}
+	return o.values[key], o.err
+}
+
+// put sets a value; a negative one is invalid.
+func (o *origin) put(key name, value int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.values[key] = value
+}
+
+// set makes loads fail, nil for not, and wait for a gate, nil for none.
+func (o *origin) set(err error, gate chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err, o.gate = err, gate
+}
+
+// taken returns the number of loads since its last call.
+func (o *origin) taken() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, loads := range o.loads {
+		n += loads
+	}
+	clear(o.loads)
+	return n
+}
+
+// reported returns the reports since its last call.
+func (o *origin) reported() []error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	errs := o.reports
+	o.reports = nil
+	return errs
+}
+
+func (o *origin) report(key name, last int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reports = append(o.reports, fmt.Errorf("%s keeps %d: %w", key, last, err))
+}
+
+func newCache(maxEntries int) (*swr.Cache[name, int], *origin) {
+	o := &origin{values: map[name]int{}, loads: map[name]int{}}
+	return swr.New(swr.Options[name, int]{
+		Load: o.load, Report: o.report, MaxEntries: maxEntries,
+		FirstTimeout: 3 * time.Second, Timeout: 5 * time.Second,
+		Answer: func(err error) bool { return errors.Is(err, errInvalid) },
+	}), o
+}
+
+// TestTrace is a trace of one key: what happens at the origin, the time of the
+// request, its answer, the loads so far and the reports so far.
+func TestTrace(t *testing.T) {
+	same := func(*origin) {}
+	put := func(value int) func(*origin) { return func(o *origin) { o.put("k", value) } }
+	fail := func(err error) func(*origin) { return func(o *origin) { o.set(err, nil) } }
+	type step struct {
+		before  func(*origin)
+		at      time.Duration
+		want    int
+		err     error
+		loads   int
+		reports int
+	}
+	for name, trace := range map[string][]step{
+		"a value": {
+			{put(5), 0, 5, nil, 1, 0},
+			{put(6), 9999 * time.Millisecond, 5, nil, 1, 0},
+			{same, 10 * time.Second, 6, nil, 2, 0},
+			{put(0), 19 * time.Second, 6, nil, 2, 0},
+			{same, 20 * time.Second, 0, nil, 3, 0},
+		},
+		"the zero value": {
+			{same, 0, 0, nil, 1, 0},
+			{put(5), 9 * time.Second, 0, nil, 1, 0},
+			{same, 10 * time.Second, 5, nil, 2, 0},
+		},
+		"the origin fails": {
+			{put(5), 0, 5, nil, 1, 0},
+			{fail(errDown), 10 * time.Second, 5, nil, 2, 1},
+			{same, 19 * time.Second, 5, nil, 2, 1}, // the next load is ten seconds later
+			{same, 24 * time.Hour, 5, nil, 3, 2},   // however old
+			{fail(nil), 24*time.Hour + 9*time.Second, 5, nil, 3, 2},
+			{put(6), 24*time.Hour + 10*time.Second, 6, nil, 4, 2},
+		},
+		"the origin fails on a zero value": {
+			{same, 0, 0, nil, 1, 0},
+			{fail(errDown), 10 * time.Second, 0, nil, 2, 1},
+		},
+		"the origin fails at first": {
+			{fail(errDown), 0, 0, errDown, 1, 0},
+			{same, 0, 0, errDown, 2, 0}, // the cache does not keep the failure
+			{fail(nil), 0, 0, nil, 3, 0},
+			{put(5), 10 * time.Second, 5, nil, 4, 0},
+		},
+		"an invalid value after a valid one": {
+			{put(5), 0, 5, nil, 1, 0},
+			{put(-1), 10 * time.Second, 5, nil, 2, 1},
+			{same, 19 * time.Second, 5, nil, 2, 1},
+			{put(6), 20 * time.Second, 6, nil, 3, 1},
+		},
+		"an invalid value at first": {
+			{put(-1), 0, 0, errInvalid, 1, 0},
+			{same, 9 * time.Second, 0, errInvalid, 1, 0}, // the cache keeps the answer
+			{put(6), 10 * time.Second, 6, nil, 2, 0},
+		},
+		"an invalid value at first, then a failure": {
+			{put(-1), 0, 0, errInvalid, 1, 0},
+			{func(o *origin) { o.put("k", 0); o.set(errDown, nil) }, 10 * time.Second, 0, errDown, 2, 0},
+			{same, 10 * time.Second, 0, errDown, 3, 0},
+			{func(o *origin) { o.put("k", -1); o.set(nil, nil) }, 10 * time.Second, 0, errInvalid, 4, 0},
+			{put(0), 20 * time.Second, 0, nil, 5, 0},
+		},
+		"the clock is set back": {
+			{put(5), 0, 5, nil, 1, 0},
+			{put(6), -9 * time.Second, 5, nil, 1, 0}, // as far as requests side by side may differ
+			{same, -10 * time.Second, 6, nil, 2, 0},
+			{put(7), -time.Hour, 7, nil, 3, 0},
+			{put(8), -time.Hour + 10*time.Second, 8, nil, 4, 0},
+		},
+		"the clock is set back on an invalid value": {
+			{put(-1), 0, 0, errInvalid, 1, 0},
+			{put(6), -time.Hour, 6, nil, 2, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, o := newCache(0)
+			loads, reports := 0, 0
+			for i, s := range trace {
+				s.before(o)
+				got, err := cache.Get(t.Context(), epoch.Add(s.at), "k")
+				loads, reports = loads+o.taken(), reports+len(o.reported())
+				if got != s.want || !errors.Is(err, s.err) || loads != s.loads || reports != s.reports {
+					t.Fatalf("step %d: %d, error %v, %d loads, %d reports; want %+v", i, got, err, loads, reports, s)
+				}
+			}
+		})
+	}
+}
+
+// TestLastValue: a load is given the value that the cache holds.
+func TestLastValue(t *testing.T) {
+	cache, o := newCache(0)
+	for i, value := range []int{5, 6, -1, 7} {
+		o.put("k", value)
+		_, _ = cache.Get(t.Context(), epoch.Add(time.Duration(i)*time.Minute), "k")
+	}
+	if got := fmt.Sprint(o.lasts); got != "[0 5 6 6]" {
+		t.Errorf("loads were given %s", got)
+	}
+	if errs := o.reported(); len(errs) != 1 || errs[0].Error() != "value k keeps 6: the value is invalid" {
+		t.Errorf("reported %v", errs)
+	}
+}
+
+// TestBound: a flood of keys does not fill the memory.
+func TestBound(t *testing.T) {
+	cache, _ := newCache(500)
+	for i := range 20_000 {
+		if _, err := cache.Get(t.Context(), epoch, name(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := cache.Len(); n > 500 {
+		t.Errorf("%d entries, want at most 500", n)
+	}
+}
+
+// TestHitAllocatesNothing: a fresh value costs no allocation.
+func TestHitAllocatesNothing(t *testing.T) {
+	cache, o := newCache(500)
+	o.put("k", 5)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		for _, key := range []name{"k", "none"} {
+			if _, err := cache.Get(ctx, epoch, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
