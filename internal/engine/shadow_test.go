@@ -9,7 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestShadow has a rule on trial beside one in force. It charges and says what it would do, only of requests that are let
+// TestShadow has a shadow rule beside one in force. It charges and says what it would do, only of requests that are let
 // through, and changes nothing: not the answer, not what clients are told.
 func TestShadow(t *testing.T) {
 	b := newBench(t, `
@@ -24,7 +24,7 @@ rules:
 		}
 		if !d.Allowed {
 			if len(d.Shadows) != 0 {
-				t.Errorf("request %d was denied, and a rule on trial says %+v", i, d.Shadows)
+				t.Errorf("request %d was denied, and a shadow rule says %+v", i, d.Shadows)
 			}
 			continue
 		}
@@ -38,7 +38,7 @@ rules:
 }
 
 // TestShadowAlone has no rule in force cover the request: what becomes of it is the document's unmatched, as it would be
-// without the rule on trial.
+// without the shadow rule.
 func TestShadowAlone(t *testing.T) {
 	for policy, want := range map[string]bool{"allow": true, "deny": false} {
 		b := newBench(t, `
@@ -56,7 +56,7 @@ rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60
 	}
 }
 
-// TestShadowFails breaks the store for a rule on trial alone: it is recorded, and nothing else.
+// TestShadowFails breaks the store for a shadow rule alone: it is recorded, and nothing else.
 func TestShadowFails(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -95,16 +95,16 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
-// TestNoCandidateDuringAnOutage counts in this process: its share of the capacity says nothing of a capacity on trial.
+// TestNoCandidateDuringAnOutage counts in this process: its share of the capacity says nothing of a candidate capacity.
 func TestNoCandidateDuringAnOutage(t *testing.T) {
 	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
 	b.store.down = []string{"r"}
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Verdicts[0].CandidateOutcome(0) != engine.NoCandidate {
-		t.Errorf("%+v: on trial %v", d, d.Verdicts[0].CandidateOutcome(0))
+		t.Errorf("%+v: candidate %v", d, d.Verdicts[0].CandidateOutcome(0))
 	}
 }
 
-// TestNoCandidateOfABan has an override deny the key of a rule with a candidate: nothing was counted, so nothing is on trial.
+// TestNoCandidateOfABan has an override deny the key of a rule with a candidate: nothing was counted, so the candidate has no outcome.
 func TestNoCandidateOfABan(t *testing.T) {
 	b := newBench(t, `
 rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/operator/session"
@@ -25,17 +26,24 @@ type DocumentReport struct {
 
 // Versions returns the newest versions of a table; a limit of 0 is none.
 func Versions(ctx context.Context, t *session.Table, limit int) ([]VersionReport, error) {
-	versions := []VersionReport{}
-	for v, err := range t.Versions(ctx) {
+	return first(t.Versions(ctx), limit, func(v *ruletable.Version) VersionReport {
+		return VersionReport{v.Number, v.InForce, v.Who, v.When, v.Why}
+	})
+}
+
+// first reports the first items of a sequence, as many as the limit says.
+func first[T, R any](items iter.Seq2[T, error], limit int, report func(*T) R) ([]R, error) {
+	reports := []R{}
+	for item, err := range items {
 		if err != nil {
 			return nil, err
 		}
-		versions = append(versions, VersionReport{v.Number, v.InForce, v.Who, v.When, v.Why})
-		if len(versions) == limit {
+		reports = append(reports, report(&item))
+		if len(reports) == limit {
 			break
 		}
 	}
-	return versions, nil
+	return reports, nil
 }
 
 // Document returns a published version; 0 is the one in force.
@@ -83,17 +91,7 @@ type GrantedUnits struct {
 
 // Events returns the latest changes of a table; a limit of 0 is none.
 func Events(ctx context.Context, t *session.Table, limit int) ([]EventReport, error) {
-	events := []EventReport{}
-	for e, err := range t.History(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, reportEvent(&e))
-		if len(events) == limit {
-			break
-		}
-	}
-	return events, nil
+	return first(t.History(ctx), limit, reportEvent)
 }
 
 func reportEvent(e *ruletable.Event) EventReport {

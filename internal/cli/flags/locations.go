@@ -15,7 +15,7 @@ const (
 	redisForm = "redis://HOST:PORT/DB"
 )
 
-// Locations say where rules and counters are.
+// Locations are the flags that say where rules and counters are.
 type Locations struct{ Rules, Store string }
 
 // Add adds --rules and --store.
@@ -121,7 +121,7 @@ func CheckTable(cmd *cobra.Command, flag, table string) error {
 	return nil
 }
 
-// Table are those of commands that work on a rules table alone.
+// Table has the flags of commands that work on a rules table alone.
 type Table struct {
 	Locations
 	JSON bool
@@ -138,7 +138,7 @@ func (f *Table) Read(cmd *cobra.Command) (string, error) {
 	return f.ReadTable(cmd, "this works on a table, dynamodb://TABLE")
 }
 
-// Open returns the table once it has answered.
+// Open opens the table, which must answer.
 func (f *Table) Open(cmd *cobra.Command) (*session.Table, error) {
 	name, err := f.Read(cmd)
 	if err != nil {

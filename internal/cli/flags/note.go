@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-// Note say who changes something, and why.
+// Note has the flags that say who changes something, and why.
 type Note struct{ Who, Why string }
 
 // Add adds --why and --who.
@@ -22,7 +22,7 @@ func (f *Note) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Who, "who", "", "the `NAME` of who changes it (default: the user of this system)")
 }
 
-// Read returns what the history is to say. A reason is required.
+// Read returns the note for the history. A reason is required.
 func (f *Note) Read(cmd *cobra.Command, now time.Time) (note ruletable.Note, err error) {
 	if f.Why == "" {
 		return note, Usagef(cmd, "--why is missing: give a reason for the history")
@@ -43,7 +43,7 @@ func (f *Note) ReadOptional(cmd *cobra.Command, now time.Time) (note ruletable.N
 	return note, nil
 }
 
-// Until say when something ends.
+// Until has the flags that say when something ends.
 type Until struct{ until, span string }
 
 // Add adds --for and --until with these descriptions.

@@ -15,7 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Caller say who makes a request.
+// Caller has the flags that say who makes a request.
 type Caller struct {
 	claims        []string
 	token, apiKey string
@@ -68,7 +68,7 @@ func parseClaims(text string) (claims map[string]any, err error) {
 	return claims, nil
 }
 
-// Request describe a request.
+// Request has the flags that describe a request.
 type Request struct {
 	Caller
 	headers          []string
