@@ -198,7 +198,7 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	} else if problem := tooManyStamps(&tried); problem != "" {
 		c.fail(at, "%s", problem)
 	}
-	return Candidate(*d.Candidate)
+	return *d.Candidate
 }
 
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.
