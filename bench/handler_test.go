@@ -14,7 +14,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const document = `rules:

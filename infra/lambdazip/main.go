@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Entries of a zip: the name that the runtime looks for, and the one under which the authorizer looks for its rules.
