@@ -143,10 +143,22 @@ type Candidate struct {
 	Percent int64
 }
 
+// String returns the candidate as documents write it, such as "80%"; "" for
+// none.
+func (c Candidate) String() string {
+	switch {
+	case c.Percent != 0:
+		return strconv.FormatInt(c.Percent, 10) + "%"
+	case c.Units != 0:
+		return strconv.FormatInt(c.Units, 10)
+	}
+	return ""
+}
+
 // MarshalJSON writes a number, or a text such as "80%".
 func (c Candidate) MarshalJSON() ([]byte, error) {
 	if c.Percent != 0 {
-		return marshal(strconv.FormatInt(c.Percent, 10) + "%")
+		return marshal(c.String())
 	}
 	return marshal(c.Units)
 }

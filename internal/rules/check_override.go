@@ -13,7 +13,7 @@ import (
 // of a rule, or of PlanOverrides; nil if it fits. The key is one that
 // OverrideKey returned, or that a table holds.
 func (s *Set) CheckOverride(rule, key string, o *Override) error {
-	about, problem := s.overridden(rule)
+	about, problem := s.overrideTarget(rule)
 	if problem != "" {
 		return errors.New(problem)
 	}
@@ -32,22 +32,22 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 // user:auth0|666, or as replays and logs print it, such as user:auth0%7C666.
 // The error is ErrHashSecret if the key must be hashed and cannot be.
 func (s *Set) OverrideKey(rule, text string) (key string, err error) {
-	about, problem := s.overridden(rule)
+	about, problem := s.overrideTarget(rule)
 	if problem != "" {
 		return "", errors.New(problem)
 	}
 	return about.key(text)
 }
 
-// overridden is what overrides are about: a rule, or the plans of callers.
-type overridden struct {
+// overrideTarget is what overrides are about: a rule, or the plans of callers.
+type overrideTarget struct {
 	of       string                            // for people
 	keys     *template                         // nil if overrides cannot be checked
 	problems func(*Override) []ruledoc.Problem // of an override, by its fields
 }
 
 // read returns a key as documents hold it: before it is hashed.
-func (about *overridden) read(text string) (key string, err error) {
+func (about *overrideTarget) read(text string) (key string, err error) {
 	if key, err = about.keys.read(text); err != nil {
 		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.text(), err)
 	}
@@ -55,21 +55,21 @@ func (about *overridden) read(text string) (key string, err error) {
 }
 
 // check reports why no request looks up a key.
-func (about *overridden) check(key string) error {
-	spelled, err := about.read(key)
+func (about *overrideTarget) check(key string) error {
+	asMade, err := about.read(key)
 	switch {
 	case err != nil:
 		return err
 	case about.keys.hash != nil && !isHashed(key):
 		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", key, about.of)
-	case spelled != key:
-		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", key, about.of, spelled)
+	case asMade != key:
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", key, about.of, asMade)
 	}
 	return nil
 }
 
 // key returns a key as requests look it up.
-func (about *overridden) key(text string) (key string, err error) {
+func (about *overrideTarget) key(text string) (key string, err error) {
 	if key, err = about.read(text); err != nil {
 		return "", err
 	}
@@ -79,42 +79,42 @@ func (about *overridden) key(text string) (key string, err error) {
 	return key, nil
 }
 
-// overridden finds what the overrides of this name are about. The problem says
+// overrideTarget finds what the overrides of this name are about. The problem says
 // why there can be none.
-func (s *Set) overridden(rule string) (about overridden, problem string) {
+func (s *Set) overrideTarget(rule string) (about overrideTarget, problem string) {
 	if rule == PlanOverrides {
 		if s.plan.overrides == nil {
 			return about, "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}"
 		}
-		return overridden{PlanOverrides, s.plan.overrides, s.planProblems}, ""
+		return overrideTarget{PlanOverrides, s.plan.overrides, s.planProblems}, ""
 	}
 	if r, ok := s.Rule(rule); ok {
-		return r.overridden()
+		return r.overrideTarget()
 	}
 	return about, s.noRule(rule)
 }
 
-func (r *Rule) overridden() (about overridden, problem string) {
+func (r *Rule) overrideTarget() (about overrideTarget, problem string) {
 	if !r.TakesOverrides() {
 		return about, fmt.Sprintf("rule %s does not say that it has overrides: write overrides: true in the rule", r.Name)
 	}
-	return r.written(), ""
+	return r.documentTarget(), ""
 }
 
-// writtenOverrides returns what the document's own overrides of this name are
+// documentTarget returns what the document's own overrides of this name are
 // about.
-func (s *Set) writtenOverrides(name string) overridden {
+func (s *Set) documentTarget(name string) overrideTarget {
 	if r, ok := s.Rule(name); ok {
-		return r.written()
+		return r.documentTarget()
 	}
-	about, _ := s.overridden(name)
+	about, _ := s.overrideTarget(name)
 	return about
 }
 
-// written is overridden for the document's own overrides, which need no leave
+// documentTarget is overrideTarget for the document's own overrides, which need no leave
 // of the rule.
-func (r *Rule) written() overridden {
-	return overridden{"rule " + r.Name, r.overridable, r.overrideProblems}
+func (r *Rule) documentTarget() overrideTarget {
+	return overrideTarget{"rule " + r.Name, r.overridable, r.overrideProblems}
 }
 
 func (s *Set) planProblems(o *Override) (all []ruledoc.Problem) {

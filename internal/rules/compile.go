@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -106,7 +107,7 @@ func (c *compiler) checkUnused() {
 func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 	n := ruledoc.Normalize(d)
 	for rule, overrides := range n.Overrides {
-		about := c.set.writtenOverrides(rule)
+		about := c.set.documentTarget(rule)
 		n.Overrides[rule] = make(map[string]ruledoc.Override, len(overrides))
 		for key, o := range overrides {
 			key, _ = about.read(key) // no error: Compile has read it
@@ -116,21 +117,28 @@ func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 	return n
 }
 
-// name checks a name and takes it. taken has the path of each name so far.
-func (c *compiler) name(path, name string, longest int, taken map[string]string) {
-	pattern := ruleName
-	if longest == longestLimitName {
-		pattern = limitName
-	}
-	holder, _, _ := strings.Cut(path, ".name")
+// nameForm is what names of a kind look like.
+type nameForm struct {
+	pattern *regexp.Regexp
+	longest int // in characters
+}
+
+var (
+	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), 63}
+	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), 31}
+)
+
+// name checks a name and takes it. taken has the paths of what has each name so
+// far; nil if several may have the same name.
+func (c *compiler) name(path, name string, form nameForm, taken map[string]string) {
 	switch other, ok := taken[name]; {
-	case name == "":
-	case !pattern.MatchString(name):
-		c.fail(path, "%q cannot be a name: use 1 to %d lower-case letters, digits and hyphens, a letter or digit first", name, longest)
+	case name == "": // Check reports names that are missing
+	case !form.pattern.MatchString(name):
+		c.fail(path, "%q cannot be a name: use 1 to %d lower-case letters, digits and hyphens, a letter or digit first", name, form.longest)
 	case ok:
 		c.fail(path, "%q is the name of %s too: write a name of its own", name, other)
-	default:
-		taken[name] = holder
+	case taken != nil:
+		taken[name] = strings.TrimSuffix(path, ".name")
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	if d.Name == "" && in.several {
 		c.fail(path+".name", "is missing: one of several limits needs a name, such as name: requests")
 	}
-	c.name(path+".name", d.Name, longestLimitName, in.taken)
+	c.name(path+".name", d.Name, limitName, in.taken)
 	if in.override {
 		c.refuseOfRules(path, d)
 	} else {
@@ -198,7 +198,7 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	} else if problem := tooManyStamps(&tried); problem != "" {
 		c.fail(at, "%s", problem)
 	}
-	return Candidate(*d.Candidate)
+	return *d.Candidate
 }
 
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.

@@ -50,39 +50,39 @@ func (c *compiler) overrides() {
 	c.set.overrides = map[string]map[string]*Override{}
 	for _, name := range sortedKeys(c.doc.Overrides) {
 		path := ruledoc.Join("overrides", name)
-		c.set.overrides[name] = c.overridesOf(path, c.doc.Overrides[name], c.subject(path, name))
+		c.set.overrides[name] = c.overridesOf(path, c.doc.Overrides[name], c.target(path, name))
 	}
 }
 
-// subject returns what overrides of a name are about: nothing, if they cannot
+// target returns what overrides of a name are about: nothing, if they cannot
 // be checked. A rule that does not say by which keys it has overrides has them
 // by its own keys, for as long as the document holds any.
-func (c *compiler) subject(path, name string) overridden {
+func (c *compiler) target(path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
 	if !ok {
-		about, problem := c.set.overridden(name)
+		about, problem := c.set.overrideTarget(name)
 		if problem != "" {
 			c.failKey(path, "%s", problem)
 		}
 		return about
 	}
 	if c.ruleIsWrong(r) {
-		return overridden{}
+		return overrideTarget{}
 	}
 	if r.overridable == nil {
 		if c.doc.Rule(name).Overrides != nil {
 			c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
-			return overridden{}
+			return overrideTarget{}
 		}
 		r.overridable, r.documentOnly = &r.template, true
 		r.restrictOnly = c.restrictOnly(r)
 	}
-	return r.written()
+	return r.documentTarget()
 }
 
 // overridesOf compiles the overrides of one rule, by their keys as requests
 // make them, before those are hashed.
-func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Override, about overridden) map[string]*Override {
+func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Override, about overrideTarget) map[string]*Override {
 	all := make(map[string]*Override, len(overrides))
 	written := make(map[string]string, len(overrides))
 	for _, text := range sortedKeys(overrides) {

@@ -9,16 +9,6 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-var (
-	ruleName  = ruledoc.Pattern(ruledoc.Rule{}, "name")
-	limitName = ruledoc.Pattern(ruledoc.Limit{}, "name")
-)
-
-const (
-	longestRuleName  = 63
-	longestLimitName = 31
-)
-
 // reserved are names that mean something else where names of rules are read.
 var reserved = map[string]string{
 	"deny":        "the deny list in responses",
@@ -40,7 +30,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
-	if c.name(path+".name", d.Name, longestRuleName, taken); c.wrong[path+".name"] {
+	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {
 		r.Name = "" // which no message suggests
 	}
 	if meaning, ok := reserved[d.Name]; ok {
@@ -55,7 +45,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	}
 	c.keys(path, d, r)
 	if d.Counter != "" {
-		c.name(path+".counter", d.Counter, longestRuleName, map[string]string{})
+		c.name(path+".counter", d.Counter, ruleName, nil)
 		r.prefix = d.Counter + "|"
 	}
 	c.ruleLimits(path, d, r)

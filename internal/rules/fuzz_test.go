@@ -114,7 +114,7 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 func checkSet(t *testing.T, s *Set) {
 	names := map[string]bool{}
 	for _, r := range s.Rules {
-		if names[r.Name] || !ruleName.MatchString(r.Name) {
+		if names[r.Name] || !ruleName.pattern.MatchString(r.Name) {
 			t.Errorf("rule name %q", r.Name)
 		}
 		names[r.Name] = true
@@ -129,7 +129,7 @@ func checkSet(t *testing.T, s *Set) {
 		for _, plan := range append(s.plans, "") {
 			own := checkTerms(t, r, plan, nil)
 			for key, o := range s.overrides[r.Name] {
-				about := r.written()
+				about := r.documentTarget()
 				if got, err := about.read(key); got != key {
 					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.text(), got, err)
 				}

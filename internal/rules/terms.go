@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Terms are the effective limits and costs of a rule for one request, after the
@@ -33,22 +34,9 @@ type Terms struct {
 	replaced   bool // the limits are an override's
 }
 
-// String writes the candidate as documents do, such as "80%"; "" for none.
-func (c Candidate) String() string {
-	switch {
-	case c.Percent > 0:
-		return fmt.Sprintf("%d%%", c.Percent)
-	case c.Units > 0:
-		return strconv.FormatInt(c.Units, 10)
-	}
-	return ""
-}
-
-// Candidate is a capacity to try: decisions report what it would change.
-type Candidate struct {
-	Units   int64 // used only with the rule's own capacity
-	Percent int64 // of the effective capacity; 0 if Units is stated
-}
+// Candidate is a capacity to try: decisions report what it would change. Units
+// count only with the rule's own capacity, a percentage with any.
+type Candidate = ruledoc.Candidate
 
 // planned are the limits of a rule on a plan.
 type planned struct {
