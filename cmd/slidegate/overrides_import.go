@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/plain"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -134,7 +135,7 @@ func (f *importFlags) reader(cmd *cobra.Command, path string) (importReader, err
 	switch format {
 	case "plain":
 		return func(file *os.File, rule *rules.Rule, _ *int) iter.Seq2[imports.Override, error] {
-			return imports.Plain(path, file, rule.Name, rule.Limits)
+			return plain.Import(path, file, rule.Name, rule.Limits)
 		}, nil
 	case "jsonl":
 		return func(file *os.File, _ *rules.Rule, grants *int) iter.Seq2[imports.Override, error] {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/envoy"
+	"github.com/slidegate/slidegate/internal/imports/usageplans"
 )
 
 type rulesImportFlags struct {
@@ -98,7 +100,7 @@ func (f *rulesImportFlags) read(cmd *cobra.Command, paths []string) (*imports.Do
 	case f.format != "envoy" && f.format != "usage-plans":
 		return nil, usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
 	}
-	sources, err := imports.ParseSources(f.sources)
+	sources, err := envoy.ParseSources(f.sources)
 	if err != nil {
 		return nil, usagef(cmd, "--map: %w", err)
 	}
@@ -111,12 +113,12 @@ func (f *rulesImportFlags) read(cmd *cobra.Command, paths []string) (*imports.Do
 		return nil, err
 	}
 	if f.format == "envoy" {
-		return imports.Envoy(sources, files...)
+		return envoy.Import(sources, files...)
 	}
-	return imports.UsagePlans(files[0], keys...)
+	return usageplans.Import(files[0], keys...)
 }
 
-func (f *rulesImportFlags) planKeys(cmd *cobra.Command) (keys []imports.PlanKeys, err error) {
+func (f *rulesImportFlags) planKeys(cmd *cobra.Command) (keys []usageplans.Keys, err error) {
 	for _, pair := range f.keys {
 		plan, path, ok := strings.Cut(pair, "=")
 		if !ok || plan == "" || path == "" {
@@ -126,7 +128,7 @@ func (f *rulesImportFlags) planKeys(cmd *cobra.Command) (keys []imports.PlanKeys
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, imports.PlanKeys{Plan: plan, File: files[0]})
+		keys = append(keys, usageplans.Keys{Plan: plan, File: files[0]})
 	}
 	return keys, nil
 }
