@@ -7,7 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
-	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/operator/convert"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -93,7 +93,7 @@ func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert
 		return nil, flags.Usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
 	}
 	if f.format == envoyFormat {
-		sources, err := imports.ParseSources(f.sources)
+		sources, err := envoy.ParseSources(f.sources)
 		if err != nil {
 			return nil, flags.Usagef(cmd, "--map: %w", err)
 		}

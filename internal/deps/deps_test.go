@@ -31,11 +31,15 @@ var allowed = map[string]string{
 	"internal/apigw":      "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":        "internal/engine internal/memory internal/dynamo internal/rules internal/ruletable internal/logthrottle",
 	"internal/gateway":    "internal/apigw internal/engine internal/rules internal/logthrottle",
-	"internal/imports":    "internal/limit internal/rulefile internal/rules internal/yamlfile github.com/goccy/go-yaml",
+	"internal/imports":    "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":     "internal/engine internal/rules internal/limit",
 
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
+
+	"internal/imports/envoy":      "internal/imports internal/ruledoc internal/yamlfile",
+	"internal/imports/usageplans": "internal/imports internal/limit internal/ruledoc",
+	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
 
 	"internal/pathtest":    "",
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",

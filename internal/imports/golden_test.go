@@ -1,4 +1,4 @@
-package imports
+package imports_test
 
 import (
 	"flag"
@@ -8,133 +8,151 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/envoy"
+	"github.com/slidegate/slidegate/internal/imports/usageplans"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// imported is an import that a golden file holds.
-type imported struct {
-	name string
-	do   func(t *testing.T) (*Document, error)
-}
-
-func imports() []imported {
-	envoy := func(pairs []string, names ...string) func(t *testing.T) (*Document, error) {
-		return func(t *testing.T) (*Document, error) {
-			var files []File
-			for _, name := range names {
+func TestGoldenEnvoy(t *testing.T) {
+	headers := []string{"foo=header.foo", "bar=header.bar", "baz=header.baz", "bay=header.bay", "source_cluster=any", "destination_cluster=any"}
+	labels := []string{"generic_key:login=path:/v1/login", "generic_key:search=route:/v1/search", "key_1=jwt.a", "key_2=jwt.b", "user=jwt.sub", "cluster=any", "typo=ip"}
+	for _, tt := range []struct {
+		name  string
+		pairs []string
+		files []string
+	}{
+		{"database", []string{"store=jwt.store"}, []string{"database"}},
+		{"messages", []string{"kind=jwt.kind", "recipient=jwt./to/number"}, []string{"messages"}},
+		{"edge", nil, []string{"edge"}},
+		{"users", []string{"tenant=jwt.tenant", "user=jwt.sub"}, []string{"users"}},
+		{"headers", headers, []string{"headers"}},
+		{"paths", nil, []string{"paths"}},
+		{"labels", labels, []string{"labels"}},
+		{"stars", []string{"plan=jwt.plan", "region=jwt.region"}, []string{"stars"}},
+		{"domains", []string{"store=jwt.store", "kind=jwt.kind", "recipient=jwt.to"}, []string{"database", "messages", "more-messages"}},
+		{"unknown", nil, []string{"headers"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []imports.File
+			for _, name := range tt.files {
 				files = append(files, read(t, "envoy/"+name+".yaml"))
 			}
-			return Envoy(said(t, pairs...), files...)
-		}
-	}
-	plans := func(name string, keys ...[2]string) func(t *testing.T) (*Document, error) {
-		return func(t *testing.T) (*Document, error) {
-			var given []PlanKeys
-			for _, k := range keys {
-				given = append(given, PlanKeys{k[0], read(t, "usageplans/"+k[1]+".json")})
-			}
-			return UsagePlans(read(t, "usageplans/"+name+".json"), given...)
-		}
-	}
-	header := []string{"foo=header.foo", "bar=header.bar", "baz=header.baz", "bay=header.bay", "source_cluster=any", "destination_cluster=any"}
-	labels := []string{"generic_key:login=path:/v1/login", "generic_key:search=route:/v1/search", "key_1=jwt.a", "key_2=jwt.b", "user=jwt.sub", "cluster=any", "typo=ip"}
-	return []imported{
-		{"envoy/database", envoy([]string{"store=jwt.store"}, "database")},
-		{"envoy/messages", envoy([]string{"kind=jwt.kind", "recipient=jwt./to/number"}, "messages")},
-		{"envoy/edge", envoy(nil, "edge")},
-		{"envoy/users", envoy([]string{"tenant=jwt.tenant", "user=jwt.sub"}, "users")},
-		{"envoy/headers", envoy(header, "headers")},
-		{"envoy/paths", envoy(nil, "paths")},
-		{"envoy/labels", envoy(labels, "labels")},
-		{"envoy/stars", envoy([]string{"plan=jwt.plan", "region=jwt.region"}, "stars")},
-		{"envoy/domains", envoy([]string{"store=jwt.store", "kind=jwt.kind", "recipient=jwt.to"}, "database", "messages", "more-messages")},
-		{"envoy/unknown", envoy(nil, "headers")},
-		{"usageplans/single", plans("single")},
-		{"usageplans/plans", plans("plans")},
-		{"usageplans/keys", plans("plans", [2]string{"d4e5f6", "pro-keys"}, [2]string{"Team", "team-keys"}, [2]string{"m4n5o6", "closed-keys"})},
-	}
-}
-
-// The golden files hold the document as it is written, then the overrides and what is lost, as comments.
-func TestGolden(t *testing.T) {
-	for _, i := range imports() {
-		t.Run(i.name, func(t *testing.T) {
-			d, err := i.do(t)
+			d, err := envoy.Import(parseSources(t, tt.pairs...), files...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", i.name+".golden.yaml")
-			got := string(d.YAML)
-			for _, o := range d.Overrides {
-				got += "# override of " + o.Rule + ": " + o.Key + " " + o.Document + "\n"
-			}
-			for _, l := range d.Lost {
-				got += "# lost: " + l.String() + "\n"
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", file, diff)
-			}
+			checkGolden(t, "envoy/"+tt.name, d)
 		})
 	}
 }
 
-// Whatever is imported is a document that the rules take.
-func TestDocumentsAreRules(t *testing.T) {
-	for _, i := range imports() {
-		t.Run(i.name, func(t *testing.T) {
-			d, err := i.do(t)
+func TestGoldenUsagePlans(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		keys       [][2]string // plans and files
+	}{
+		{"single", "single", nil},
+		{"plans", "plans", nil},
+		{"keys", "plans", [][2]string{{"d4e5f6", "pro-keys"}, {"Team", "team-keys"}, {"m4n5o6", "closed-keys"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var keys []usageplans.Keys
+			for _, k := range tt.keys {
+				keys = append(keys, usageplans.Keys{Plan: k[0], File: read(t, "usageplans/"+k[1]+".json")})
+			}
+			d, err := usageplans.Import(read(t, "usageplans/"+tt.file+".json"), keys...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			isRules(t, d)
+			checkGolden(t, "usageplans/"+tt.name, d)
 		})
 	}
 }
 
-// What a key is must not get out: requests are told apart by the key's id.
-func TestNoSecrets(t *testing.T) {
-	for _, i := range imports() {
-		d, err := i.do(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := string(d.YAML)
-		for _, o := range d.Overrides {
-			all += o.Key + o.Document
-		}
-		for _, l := range d.Lost {
-			all += l.String()
-		}
-		if strings.Contains(all, "not-to-be-copied") {
-			t.Errorf("%s repeats an API key", i.name)
-		}
+func parseSources(t testing.TB, pairs ...string) envoy.Sources {
+	t.Helper()
+	s, err := envoy.ParseSources(pairs)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
-func read(t *testing.T, name string) File {
+// read reads a file below testdata.
+func read(t testing.TB, name string) imports.File {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return File{filepath.Base(name), content}
+	return imports.File{Name: filepath.Base(name), Content: content}
 }
 
-func said(t *testing.T, pairs ...string) Sources {
+// checkGolden checks a document, and compares it with
+// testdata/name.golden.yaml: its text, then overrides and losses as comments.
+func checkGolden(t *testing.T, name string, d *imports.Document) {
 	t.Helper()
-	s, err := ParseSources(pairs)
+	checkRules(t, d)
+	checkNoSecrets(t, d)
+	file := filepath.Join("testdata", name+".golden.yaml")
+	got := string(d.YAML)
+	for _, o := range d.Overrides {
+		got += "# override of " + o.Rule + ": " + o.Key + " " + o.Document + "\n"
+	}
+	for _, l := range d.Lost {
+		got += "# lost: " + l.String() + "\n"
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// checkRules checks that a document is valid, and that its overrides fit it.
+func checkRules(t testing.TB, d *imports.Document) {
+	t.Helper()
+	set, err := rulefile.Parse("imported", d.YAML)
+	if err != nil {
+		t.Fatalf("%v\nin:\n%s", err, d.YAML)
+	}
+	for _, o := range d.Overrides {
+		override, err := rulefile.ParseOverride(o.Key, []byte(o.Document))
+		var key string
+		if err == nil {
+			key, err = set.OverrideKey(o.Rule, o.Key)
+		}
+		if err == nil {
+			err = set.CheckOverride(o.Rule, key, override)
+		}
+		if err != nil {
+			t.Fatalf("%s of %s: %v\nbeside:\n%s", o.Document, o.Key, err, d.YAML)
+		}
+	}
+}
+
+// checkNoSecrets checks that a document repeats no API key of the test files.
+func checkNoSecrets(t testing.TB, d *imports.Document) {
+	t.Helper()
+	all := string(d.YAML)
+	for _, o := range d.Overrides {
+		all += o.Key + o.Document
+	}
+	for _, l := range d.Lost {
+		all += l.String()
+	}
+	if strings.Contains(all, "not-to-be-copied") {
+		t.Errorf("the import repeats an API key:\n%s", all)
+	}
 }

@@ -1,26 +1,45 @@
-// Package imports turns the configuration of other rate limiters into rules documents and overrides.
+// Package imports holds what the imports from other rate limiters share: each
+// turns another limiter's configuration into a rules document or overrides.
 //
-// Nothing is dropped without a word. What a rules document cannot say, or says in another meaning, is listed with its
-// place in the source; where an exception cannot be said, the general limit stays, so that what is listed is limited too
-// much rather than not at all.
+// An import drops nothing silently. What a rules document cannot express, or
+// expresses with another meaning, becomes a Lost entry with its place in the
+// source. If rules cannot express an exception, the general limit stays: the
+// result then limits the listed requests too much rather than not at all.
 package imports
 
-// File is a source and its name in messages.
+import (
+	"encoding/json"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// File is a source file.
 type File struct {
-	Name    string
+	Name    string // for messages
 	Content []byte
 }
 
-// Document is what an import comes to.
+// Document is the result of an import.
 type Document struct {
-	YAML      []byte     // a rules document, each rule with a comment that says where it came from
-	Overrides []Override // to be put beside it: there may be more than a document holds
-	Lost      []Lost     // in the order of the source
+	// YAML is a rules document. A comment at each rule names its source.
+	YAML []byte
+	// Overrides belong to the rules, but may be more than a document holds:
+	// they are for the overrides table.
+	Overrides []Override
+	// Lost is in the order of the source.
+	Lost []Lost
 }
 
-// Override is what is said of one exact key.
+// Override is an override of one exact key.
 type Override struct {
-	Rule     string // or rules.PlanOverrides
-	Key      string // as rules.Set.OverrideKey takes it
-	Document string // as in a rules document, in JSON, such as {"capacity":5}
+	Rule     string // a rule, or ruledoc.PlanOverrides
+	Key      string // in the form that rules.Set.OverrideKey takes
+	Document string // a ruledoc.Override as JSON, such as {"capacity":5}
+}
+
+// OverrideJSON returns o for Override.Document. Only a year after 9999 in
+// o.Until fails, and imports set no Until.
+func OverrideJSON(o ruledoc.Override) string {
+	text, _ := json.Marshal(o)
+	return string(text)
 }

@@ -2,10 +2,12 @@ package imports
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
-// Lost is something that is not carried over, or not in the same meaning.
+// Lost is something that an import does not carry over, or carries over with
+// another meaning.
 type Lost struct {
 	Place string // in the source, such as "limits.yaml:12:5"
 	What  string
@@ -15,44 +17,57 @@ type Lost struct {
 // String returns one line, "place: what: why".
 func (l Lost) String() string { return l.Place + ": " + l.What + ": " + l.Why }
 
-// spot is a place in a source.
-type spot struct {
-	text string
-	rank int // among all places
+// Place is a place in the source. A place without a position, which has only a
+// Name, comes before all others.
+type Place struct {
+	Name               string
+	file, line, column int
 }
 
-// losses are what an import could not carry over.
-type losses struct {
-	all   []loss
-	noted map[string]bool
+// At returns a place in a file, named "file:line:column". number is the file's
+// index among the sources; line and column start at 1.
+func At(file string, number, line, column int) Place {
+	return Place{fmt.Sprintf("%s:%d:%d", file, line, column), number, line, column}
+}
+
+// Compare orders places as they stand in the source.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.file, q.file), cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
+}
+
+// Losses collects what an import loses. The zero value is empty.
+type Losses struct {
+	entries  []loss
+	recorded map[string]bool // by RecordOnce
 }
 
 type loss struct {
-	rank int
+	at Place
 	Lost
 }
 
-func (l *losses) lose(at spot, what, why string) {
-	l.all = append(l.all, loss{at.rank, Lost{at.text, what, why}})
+// Record adds an entry.
+func (l *Losses) Record(at Place, what, why string) {
+	l.entries = append(l.entries, loss{at, Lost{at.Name, what, why}})
 }
 
-// note loses what is said once, however often it comes.
-func (l *losses) note(at spot, what, why string) {
-	if l.noted == nil {
-		l.noted = map[string]bool{}
+// RecordOnce adds an entry unless it has added one with the same what before.
+func (l *Losses) RecordOnce(at Place, what, why string) {
+	if l.recorded == nil {
+		l.recorded = map[string]bool{}
 	}
-	if !l.noted[what] {
-		l.noted[what] = true
-		l.lose(at, what, why)
+	if !l.recorded[what] {
+		l.recorded[what] = true
+		l.Record(at, what, why)
 	}
 }
 
-// sorted returns them in the order of the source.
-func (l *losses) sorted() []Lost {
-	slices.SortStableFunc(l.all, func(a, b loss) int { return cmp.Compare(a.rank, b.rank) })
-	lost := make([]Lost, len(l.all))
-	for i, one := range l.all {
-		lost[i] = one.Lost
+// Sorted returns the entries in the order of the source.
+func (l *Losses) Sorted() []Lost {
+	slices.SortStableFunc(l.entries, func(a, b loss) int { return a.at.Compare(b.at) })
+	lost := make([]Lost, len(l.entries))
+	for i, e := range l.entries {
+		lost[i] = e.Lost
 	}
 	return lost
 }

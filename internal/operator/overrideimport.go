@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/plain"
 	"github.com/slidegate/slidegate/internal/operator/convert"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -95,7 +96,7 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 	if o.Format == OverrideLines {
 		entries = convert.Lines(o.File, file, &grants)
 	} else {
-		entries = imports.Plain(o.File, file, rule.Name, rule.Limits)
+		entries = plain.Import(o.File, file, rule.Name, rule.Limits)
 	}
 	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}, parsed: map[string]*rules.Override{}}
 	progress := listener.Progress()

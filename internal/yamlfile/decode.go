@@ -33,6 +33,17 @@ import (
 // of two fields with the same name the first counts. The positions are nil only
 // if text is not plain YAML. File is the name of the text in errors.
 func Decode(file string, text []byte, into any) (*Positions, error) {
+	return decodeInto(file, text, into, false)
+}
+
+// DecodeForeign is Decode for formats of other programs. There null is the same
+// as no value, and texts may be numbers or booleans, which it keeps as written:
+// 007 is the text "007".
+func DecodeForeign(file string, text []byte, into any) (*Positions, error) {
+	return decodeInto(file, text, into, true)
+}
+
+func decodeInto(file string, text []byte, into any, foreign bool) (*Positions, error) {
 	target := reflect.ValueOf(into).Elem()
 	root, errs := parse(text)
 	if len(errs) > 0 {
@@ -43,7 +54,7 @@ func Decode(file string, text []byte, into any) (*Positions, error) {
 		p.errors = Errors{{Line: 1, Column: 1, Reason: "the document is empty: " + toWrite(target.Type())}}
 		return nil, p.errors.in(file)
 	}
-	d := &decoder{p}
+	d := &decoder{p, foreign}
 	n := newNode(root, "", "")
 	p.places[""] = places{placeOf(n.at), placeOf(n.at)}
 	d.value(n, target, ruledoc.NoTags)
@@ -75,7 +86,10 @@ func someField(t reflect.Type) string {
 }
 
 // decoder decodes the tree of a document and collects everything that is wrong.
-type decoder struct{ *Positions }
+type decoder struct {
+	*Positions
+	foreign bool // see DecodeForeign
+}
 
 // node is a node of the document with its path and place.
 type node struct {
@@ -129,7 +143,7 @@ func (n node) is() string {
 
 // value decodes a node into a Go value of any type.
 func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
-	if n.Type() == ast.NullType && tags.Null {
+	if n.Type() == ast.NullType && (tags.Null || d.foreign) {
 		return
 	}
 	if into.Kind() == reflect.Pointer {
@@ -254,7 +268,7 @@ func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
 	m, ok := n.Node.(*ast.MappingNode)
 	switch {
 	case !ok:
-		d.refuse(n, "must be a map, such as %s, and is %s", tags.Example, n.is())
+		d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
 		return
 	case len(m.Values) < tags.MinItems:
 		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
@@ -270,7 +284,7 @@ func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
 	s, ok := n.Node.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		d.refuse(n, "must be a list, such as %s, and is %s", tags.Example, n.is())
+		d.refuse(n, "must be a list%s, and is %s", suchAs(tags), n.is())
 		return
 	case len(s.Values) < tags.MinItems:
 		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))

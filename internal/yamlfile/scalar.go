@@ -26,6 +26,9 @@ func (d *decoder) text(n node, tags ruledoc.Tags) string {
 	if ok && text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
 		d.refuse(n, "is empty: write text, such as %s", tags.Example)
 	}
+	if d.foreign && n.isScalar() && !ok {
+		return n.at.Value
+	}
 	switch n.Node.(type) {
 	case *ast.NullNode:
 		d.refuse(n, "is empty: write text, such as %s", tags.Example)
@@ -34,7 +37,7 @@ func (d *decoder) text(n node, tags ruledoc.Tags) string {
 			d.refuse(n, "{%s} without quotes is a YAML map: write \"{%[1]s}\"", source)
 			break
 		}
-		d.refuse(n, "must be text, such as %s, and is %s", tags.Example, n.is())
+		d.refuse(n, "must be text%s, and is %s", suchAs(tags), n.is())
 	case *ast.IntegerNode:
 		if _, err := time.ParseDuration(tags.Example); err == nil {
 			d.refuse(n, "needs a unit: write %ss for seconds", n.at.Value)
@@ -58,6 +61,23 @@ func (n node) string() (text string, ok bool) {
 		return v.Value.Value, true
 	}
 	return "", false
+}
+
+// suchAs quotes the example, if there is one, for the middle of a sentence.
+func suchAs(tags ruledoc.Tags) string {
+	if tags.Example == "" {
+		return ""
+	}
+	return ", such as " + tags.Example
+}
+
+// isScalar reports whether the node is a text, a number or a boolean.
+func (n node) isScalar() bool {
+	switch n.Node.(type) {
+	case *ast.MappingNode, *ast.SequenceNode, *ast.NullNode:
+		return false
+	}
+	return true
 }
 
 // jsonNumber is a number as JSON, and so every token with claims, writes one.

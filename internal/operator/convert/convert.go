@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/imports/envoy"
+	"github.com/slidegate/slidegate/internal/imports/usageplans"
 )
 
 // Report is a rules file made of another limiter's configuration.
@@ -36,29 +38,29 @@ type Override struct {
 type PlanFile struct{ Plan, File string }
 
 // Envoy makes rules of descriptor files of envoyproxy/ratelimit.
-func Envoy(sources imports.Sources, paths []string) (*Report, error) {
+func Envoy(sources envoy.Sources, paths []string) (*Report, error) {
 	files, err := readFiles(paths...)
 	if err != nil {
 		return nil, err
 	}
-	return report(imports.Envoy(sources, files...))
+	return report(envoy.Import(sources, files...))
 }
 
 // UsagePlans makes rules and overrides of plan of usage plans.
 func UsagePlans(path string, plans []PlanFile) (*Report, error) {
-	var keys []imports.PlanKeys
+	var keys []usageplans.Keys
 	for _, p := range plans {
 		files, err := readFiles(p.File)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, imports.PlanKeys{Plan: p.Plan, File: files[0]})
+		keys = append(keys, usageplans.Keys{Plan: p.Plan, File: files[0]})
 	}
 	files, err := readFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	return report(imports.UsagePlans(files[0], keys...))
+	return report(usageplans.Import(files[0], keys...))
 }
 
 // String says in one line what is lost.

@@ -1,4 +1,4 @@
-package imports
+package envoy
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -18,20 +20,21 @@ import (
 // sent is an entry of a descriptor that a proxy sends.
 type sent struct{ key, value string }
 
-// service is the lookup of envoyproxy/ratelimit, as its README tells it, over what was read of a file.
-type service struct{ descriptors []*descriptor }
+// service is the lookup of envoyproxy/ratelimit, as its README describes it, in
+// the descriptors of a file.
+type service struct{ descriptors []descriptor }
 
-func newService(t *testing.T, f File) service {
-	tree, root, err := readTree(f, 0)
+func newService(t *testing.T, f imports.File) service {
+	im := &importer{}
+	domains, err := im.read([]imports.File{f})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := envoyFile{tree: tree, losses: &losses{}, domain: map[string]map[string]bool{}}
-	_, descriptors := reader.read(root)
-	return service{descriptors}
+	return service{domains[0].descriptors}
 }
 
-// lookup returns the descriptor whose limit a request's descriptor meets, nil for none, and the name of its counter.
+// lookup returns the descriptor whose limit a request's descriptor meets, nil
+// for none, and the name of its counter.
 func (s service) lookup(entries []sent) (met *descriptor, counter string) {
 	list := s.descriptors
 	for _, e := range entries {
@@ -39,27 +42,27 @@ func (s service) lookup(entries []sent) (met *descriptor, counter string) {
 			return nil, ""
 		}
 		value := e.value
-		if met.shared {
-			value = met.value
+		if met.SharedThreshold {
+			value = met.Value
 		}
 		counter += "|" + e.key + "_" + value
-		list = met.children
+		list = met.Children
 	}
 	return met, counter
 }
 
-// take returns the descriptor of a list that takes an entry: of the same value, else the first wildcard, else the one
-// without a value.
-func take(list []*descriptor, e sent) *descriptor {
+// take returns the descriptor of a list that takes an entry: of the same value,
+// else the first wildcard, else the one without a value.
+func take(list []descriptor, e sent) *descriptor {
 	var wild, any *descriptor
-	for _, d := range list {
-		switch {
-		case d.key != e.key:
-		case d.value == e.value:
+	for i := range list {
+		switch d := &list[i]; {
+		case d.Key != e.key:
+		case d.Value == e.value:
 			return d
-		case d.value == "":
+		case d.Value == "":
 			any = d
-		case wild == nil && strings.Contains(d.value, "*") && takes(d.value, e.value):
+		case wild == nil && strings.Contains(d.Value, "*") && matches(d.Value, e.value):
 			wild = d
 		}
 	}
@@ -69,15 +72,16 @@ func take(list []*descriptor, e sent) *descriptor {
 	return any
 }
 
-// takes reports whether a pattern takes a value, trying every length for the first star.
-func takes(pattern, value string) bool {
+// matches reports whether a pattern matches a value, trying every length for
+// the first star.
+func matches(pattern, value string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {
 		return pattern == value
 	}
 	rest, ok := strings.CutPrefix(value, before)
 	for i := 0; ok && i <= len(rest); i++ {
-		if takes(after, rest[i:]) {
+		if matches(after, rest[i:]) {
 			return true
 		}
 	}
@@ -85,23 +89,23 @@ func takes(pattern, value string) bool {
 }
 
 // chains returns every chain of keys that a file has descriptors for.
-func chains(list []*descriptor, above []string) (all [][]string) {
+func chains(list []descriptor, above []string) (all [][]string) {
 	for _, d := range list {
-		chain := append(slices.Clone(above), d.key)
-		all = append(append(all, chain), chains(d.children, chain)...)
+		chain := append(slices.Clone(above), d.Key)
+		all = append(append(all, chain), chains(d.Children, chain)...)
 	}
 	slices.SortFunc(all, slices.Compare)
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// applied is what limits a request, by both accounts.
+// applied is what limits a request, as the service or the rules decide.
 type applied struct {
-	Limits []string // "capacity/window", with "shadow" where it is on trial
+	Limits []string // "capacity/window", with "shadow" for shadow mode
 	Denied bool
 }
 
-// The rules that come of a file limit a request by what the service would have limited it by, and count it where the
-// service would have: over random files and requests, wherever all of a file could be carried over.
+// The imported rules apply the same limits as the service to random requests,
+// and count them in the same counters, for random files that lose nothing.
 func TestRulesDoAsTheService(t *testing.T) {
 	const files, requests = 400, 30
 	r := rand.New(rand.NewPCG(1, 2))
@@ -112,8 +116,8 @@ func TestRulesDoAsTheService(t *testing.T) {
 	whole := 0
 	for range files {
 		text := randomFile(r)
-		f := File{"f.yaml", []byte(text)}
-		d, err := Envoy(said(t, pairs...), f)
+		f := imports.File{Name: "f.yaml", Content: []byte(text)}
+		d, err := Import(parseSources(t, pairs...), f)
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
@@ -147,7 +151,7 @@ func TestRulesDoAsTheService(t *testing.T) {
 }
 
 // isReal tells a loss that changes what limits a request from a remark.
-func isReal(l Lost) bool {
+func isReal(l imports.Lost) bool {
 	for _, remark := range []string{"callers without", "IPv6 addresses", "a counter for each path", "the exact spelling of paths", "requests_per_unit: 0", "so there is nothing to lift", "no descriptor has this key"} {
 		if strings.Contains(l.What+l.Why, remark) {
 			return false
@@ -156,7 +160,8 @@ func isReal(l Lost) bool {
 	return true
 }
 
-// byService returns what the service takes, and the counter of each limit by its text.
+// byService returns what the service takes, and the counter of each limit by
+// its text.
 func byService(s service, values map[string]string) (a applied, counter map[string]string) {
 	counter = map[string]string{}
 	for _, chain := range chains(s.descriptors, nil) {
@@ -165,20 +170,21 @@ func byService(s service, values map[string]string) (a applied, counter map[stri
 			entries[i] = sent{key, values[key]}
 		}
 		met, name := s.lookup(entries)
-		if met == nil || met.limit == nil || met.limit.unlimited {
+		if met == nil || met.Limit == nil || met.Limit.Unlimited {
 			continue
 		}
-		if met.limit.requests == 0 && !met.shadow {
+		if met.Limit.Requests == 0 && !met.ShadowMode {
 			a.Denied = true
 		}
-		limit := written(met.limit.requests, met.limit.window, met.shadow)
+		limit := written(met.Limit.Requests, met.Limit.window, met.ShadowMode)
 		a.Limits = append(a.Limits, limit)
 		counter[limit] += name
 	}
 	return a.sorted(), counter
 }
 
-// byRules returns what the rules take, and the counter of each limit by its text.
+// byRules returns what the rules take, and the counter of each limit by its
+// text.
 func byRules(set *rules.Set, values map[string]string) (a applied, counter map[string]string) {
 	req := &rules.Request{
 		Method: values["method"], Path: values["path"], IP: netip.MustParseAddr(values["remote_address"]),
@@ -197,7 +203,7 @@ func byRules(set *rules.Set, values map[string]string) (a applied, counter map[s
 			a.Denied = true
 		case !terms.Unlimited:
 			l := terms.Limits[0]
-			limit := written(l.Capacity, windowOf(l.Window), r.Mode == rules.Shadow)
+			limit := written(l.Capacity, ruledoc.FormatDuration(l.Window), r.Mode == rules.Shadow)
 			a.Limits = append(a.Limits, limit)
 			counter[limit] += "|" + r.Name + "|" + string(r.AppendKey(nil, req))
 		}
@@ -213,7 +219,7 @@ func written(capacity int64, window string, shadow bool) string {
 	return text
 }
 
-// sorted forgets the limits of what is denied outright: nothing is counted then.
+// sorted drops the limits of a denied request: it counts nowhere.
 func (a applied) sorted() applied {
 	if a.Denied {
 		a.Limits = nil
@@ -222,14 +228,14 @@ func (a applied) sorted() applied {
 	return a
 }
 
-// counters are those of the service and of the rules that hold the same: one of the one for each of the other.
+// counters pairs each counter of the service with one of the rules.
 type counters struct{ theirs, ours map[string]string }
 
 func (c counters) check(t *testing.T, theirs, ours map[string]string, text string) {
 	for limit, name := range theirs {
 		a, b := limit+name, limit+ours[limit]
 		if strings.Contains(a, "path_") {
-			continue // by the route, and listed
+			continue // counted by the route, and recorded
 		}
 		if known, ok := c.theirs[a]; ok && known != b {
 			t.Fatalf("one counter of the service, %s, is two here, %s and %s, of:\n%s", a, known, b, text)
@@ -239,4 +245,13 @@ func (c counters) check(t *testing.T, theirs, ours map[string]string, text strin
 		}
 		c.theirs[a], c.ours[b] = b, a
 	}
+}
+
+func parseSources(t *testing.T, pairs ...string) Sources {
+	t.Helper()
+	s, err := ParseSources(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package imports
+package envoy
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// world says what the keys of random files may be, and what fills them.
+// world has the keys of random files, and their sources.
 var world = []struct {
 	key, source string
 	configured  []string // values in files
@@ -20,7 +20,7 @@ var world = []struct {
 	{"path", "path", []string{"/x", "/x/y", "/x/*", "/z*", "/x/*/q"}, []string{"/x/y", "/x/y/q", "/x/a/b/q", "/z", "/zz/q", "/w"}},
 }
 
-// randomFile writes a descriptor file. What rules cannot say at all is left out of it: the test is of what they can.
+// randomFile writes a descriptor file of what rules can say.
 func randomFile(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("domain: d\ndescriptors:\n")

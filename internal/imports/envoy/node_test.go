@@ -1,7 +1,8 @@
-package imports
+package envoy
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ func TestPathPattern(t *testing.T) {
 	for _, tt := range []struct{ value, pattern, why string }{
 		{"/", "/", ""}, {"/a", "/a", ""}, {"/a/", "/a", ""}, {"/a//b/../c", "/a/c", ""}, {"/*", "/**", ""}, {"/a/*", "/a/**", ""},
 		{"/a*", "/a*/**", ""}, {"/a/*/b", "/a/**/b", ""}, {"/a/*/b*", "/a/**/b*/**", ""}, {"/*/*", "/**/**", ""},
-		{"/a*/b", "", "a star takes slashes"}, {"/a*b", "", "a star takes slashes"}, {"/*b*", "", "a star takes slashes"},
+		{"/a*/b", "", "a star matches slashes"}, {"/a*b", "", "a star matches slashes"}, {"/*b*", "", "a star matches slashes"},
 		{"a", "", "begins with a slash"}, {"*", "", "begins with a slash"}, {"/a?b=*", "", "query string"},
 	} {
 		pattern, why := pathPattern(tt.value)
@@ -23,8 +24,9 @@ func TestPathPattern(t *testing.T) {
 	}
 }
 
-// A pattern of paths takes every path that the service's wildcards take, in the form that paths are cleaned to.
-func TestPathPatternTakesAll(t *testing.T) {
+// A pattern matches the cleaned form of every path that the service's wildcard
+// matches.
+func TestPathPatternMatchesAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	word := func(letters string, most int) string {
 		var b strings.Builder
@@ -41,13 +43,13 @@ func TestPathPatternTakesAll(t *testing.T) {
 		if why != "" {
 			continue
 		}
-		set, err := rulefile.Parse("f", []byte("rules: [{name: r, when: {path: "+quote(pattern)+"}, key: all, limits: [{capacity: 1, window: 1m}]}]"))
+		set, err := rulefile.Parse("f", []byte("rules: [{name: r, when: {path: "+strconv.Quote(pattern)+"}, key: all, limits: [{capacity: 1, window: 1m}]}]"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 30 {
 			path := word("abc/", 8)
-			if !takes(value, path) {
+			if !matches(value, path) {
 				continue
 			}
 			taken++
@@ -61,8 +63,8 @@ func TestPathPatternTakesAll(t *testing.T) {
 	}
 }
 
-// The two ways to try a wildcard agree.
-func TestWildcardTakes(t *testing.T) {
+// wildcardMatches agrees with the test's own way.
+func TestWildcardMatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	word := func(letters string) string {
 		var b strings.Builder
@@ -73,14 +75,14 @@ func TestWildcardTakes(t *testing.T) {
 	}
 	for range 20000 {
 		pattern, value := word("ab*")+"*"+word("ab*"), word("ab")
-		if got, want := wildcardTakes(pattern, value), takes(pattern, value); got != want {
+		if got, want := wildcardMatches(pattern, value), matches(pattern, value); got != want {
 			t.Fatalf("%s takes %s: got %v, want %v", pattern, value, got, want)
 		}
 	}
 }
 
-// Where two patterns take the same value, they may meet.
-func TestMayMeet(t *testing.T) {
+// Two patterns that match the same value may overlap.
+func TestMayOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	word := func(letters string) string {
 		b := "/"
@@ -91,7 +93,7 @@ func TestMayMeet(t *testing.T) {
 	}
 	for range 20000 {
 		a, b, value := word("ab")+"*"+word("ab*"), word("ab")+"*", word("ab")+word("ab")
-		if takes(a, value) && takes(b, value) && !mayMeet(a, b) {
+		if matches(a, value) && matches(b, value) && !mayOverlap(a, b) {
 			t.Fatalf("%s and %s both take %s", a, b, value)
 		}
 	}
@@ -107,8 +109,8 @@ func TestNetwork(t *testing.T) {
 		{"192.0.2.1/24", "", "", false}, {"::ffff:192.0.2.1", "", "", false}, {"fe80::1%eth0", "", "", false}, {"home", "", "", false}, {"", "", "", false},
 		{"192.0.2.01", "", "", false},
 	} {
-		s := &step{meaning: meaning{"ip", tt.value}}
-		if cidr, key, ok := s.network(); cidr != tt.cidr || key != tt.key || ok != tt.ok {
+		n := &node{meaning: meaning{"ip", tt.value}}
+		if cidr, key, ok := n.network(); cidr != tt.cidr || key != tt.key || ok != tt.ok {
 			t.Errorf("%s: got %s, %s, %v", tt.value, cidr, key, ok)
 		}
 	}

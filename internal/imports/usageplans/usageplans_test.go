@@ -1,4 +1,4 @@
-package imports
+package usageplans
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -22,31 +23,33 @@ func TestUsagePlanErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"no JSON", `{"items": [`, "f.json:1:"},
 		{"nothing", ``, "the document is empty"},
-		{"a list", `[]`, "f.json:1:1: must be a map, and is a list"},
-		{"other output", `{"Plans": []}`, "f.json:1:11: Plans: unknown field: there are items, position, NextToken"},
+		{"a list", `[]`, `f.json:1:1: must be a map with fields such as "items:", and is a list`},
+		{"other output", `{"Plans": []}`, "f.json:1:2: Plans: unknown field: there are items, position and NextToken"},
 		{"no items", `{}`, "f.json:1:1: items is missing: give what the AWS CLI prints, as JSON"},
 		{"no list", `{"items": {}}`, "f.json:1:11: items: must be a list, and is a map"},
 		{"no id", `{"items": [{"name": "P"}]}`, "items[0]: id is missing: give what `aws apigateway get-usage-plans` prints"},
 		{"twice", `{"items": [{"id": "p"}, {"id": "p"}]}`, "f.json:1:25: items[1]: plan p is there twice"},
 		{"a field twice", plan(`"id": "q"`), "items[0].id: is there twice, first in line 1"},
-		{"unknown", plan(`"throtle": {}`), "items[0].throtle: unknown field: there are id, name"},
-		{"no throttle", plan(`"throttle": 5`), `items[0].throttle: must be a map, and is "5"`},
+		{"unknown", plan(`"schedule": {}`), "items[0].schedule: unknown field: there are id, name"},
+		{"misspelled", plan(`"throtle": {}`), "items[0].throtle: unknown field: did you mean throttle?"},
+		{"no throttle", plan(`"throttle": 5`), `items[0].throttle: must be a map with fields such as "rateLimit:", and is a number`},
 		{"no rate", plan(`"throttle": {"rateLimit": "many"}`), `throttle.rateLimit: must be a number from 0 to 1000000000, and is "many"`},
 		{"negative rate", plan(`"throttle": {"rateLimit": -1.0}`), `and is "-1.0"`},
 		{"endless rate", plan(`"throttle": {"rateLimit": .inf}`), `and is ".inf"`},
 		{"no number at all", plan(`"throttle": {"rateLimit": .nan}`), `and is ".nan"`},
 		{"too fast", plan(`"throttle": {"rateLimit": 1e10}`), `and is "1e10"`},
 		{"far too fast", plan(`"throttle": {"rateLimit": 1e999999999}`), `and is "1e999999999"`},
-		{"part of a burst", plan(`"throttle": {"burstLimit": 1.5}`), `throttle.burstLimit: must be a whole number from 0 to 2147483647, and is "1.5"`},
+		{"part of a burst", plan(`"throttle": {"burstLimit": 1.5}`), `throttle.burstLimit: must be a whole number`},
 		{"no period", plan(`"quota": {"limit": 5}`), `items[0].quota: period "" is none of DAY, WEEK and MONTH`},
 		{"another period", plan(`"quota": {"limit": 5, "period": "YEAR"}`), `period "YEAR" is none of`},
-		{"negative quota", plan(`"quota": {"limit": -5, "period": "DAY"}`), `quota.limit: must be a whole number`},
+		{"negative quota", plan(`"quota": {"limit": -5, "period": "DAY"}`), `quota.limit: -5 is out of range: write a number from 0 to 2147483647`},
 		{"stages", plan(`"apiStages": {}`), `items[0].apiStages: must be a list, and is a map`},
-		{"a stage's throttle", plan(`"apiStages": [{"throttle": {"/a/GET": 5}}]`), `items[0].apiStages[0].throttle./a/GET: must be a map, and is "5"`},
+		{"a stage's throttle", plan(`"apiStages": [{"throttle": {"/a/GET": 5}}]`), `items[0].apiStages[0].throttle./a/GET: must be a map with fields such as "rateLimit:", and is a number`},
+		{"no id of two", `{"items": [{"id": "p", "apiStages": [{"throttle": {"/a/GET": null}}]}, {}]}`, "items[1]: id is missing"},
 		{"a method twice", plan(`"apiStages": [{"throttle": {"/a/GET": {}, "/a/GET": {}}}]`), `is there twice`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := UsagePlans(File{"f.json", []byte(tt.text)})
+			d, err := Import(imports.File{Name: "f.json", Content: []byte(tt.text)})
 			if d != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, %v, want %s", d, err, tt.want)
 			}
@@ -55,22 +58,23 @@ func TestUsagePlanErrors(t *testing.T) {
 }
 
 func TestPlanKeyErrors(t *testing.T) {
-	plans := File{"f.json", []byte(`{"items": [{"id": "p", "name": "P", "throttle": {"rateLimit": 1, "burstLimit": 1}}]}`)}
+	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "name": "P", "throttle": {"rateLimit": 1, "burstLimit": 1}}]}`)}
 	for _, tt := range []struct{ plan, text, want string }{
-		{"q", `{"items": []}`, `k.json has the keys of plan "q", and there is none of this id or name`},
-		{"", `{"items": []}`, `k.json has the keys of plan "", and there is none of this id or name`},
+		{"q", `{"items": []}`, `k.json has the keys of plan "q", and no plan has this id or name`},
+		{"", `{"items": []}`, `k.json has the keys of plan "", and no plan has this id or name`},
 		{"p", `{"items": [{"name": "x"}]}`, "k.json:1:12: items[0]: id is missing"},
 		{"P", `{"items": [{"id": "x", "stageKeys": []}]}`, "items[0].stageKeys: unknown field"},
 		{"P", `{"items"`, "k.json:1:"},
 	} {
-		d, err := UsagePlans(plans, PlanKeys{tt.plan, File{"k.json", []byte(tt.text)}})
+		d, err := Import(plans, Keys{tt.plan, imports.File{Name: "k.json", Content: []byte(tt.text)}})
 		if d != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, %v, want %s", tt.text, d, err, tt.want)
 		}
 	}
 }
 
-// A rate is a whole capacity in the shortest window of whole seconds that has one.
+// A rate becomes a whole capacity in the shortest window of whole seconds that
+// allows one.
 func TestBucket(t *testing.T) {
 	for _, tt := range []struct {
 		rate, burst string
@@ -81,35 +85,40 @@ func TestBucket(t *testing.T) {
 		{"0.5", "1", "{algorithm: token_bucket, capacity: 1, window: 2s}"},
 		{"1.5", "3", "{algorithm: token_bucket, capacity: 3, window: 2s}"},
 		{"0.1", "1", "{algorithm: token_bucket, capacity: 1, window: 10s}"},
-		{"16.666666", "1", "{algorithm: token_bucket, capacity: 8333333, window: 500000s, burst: 1}"},
+		{"16.666666", "1", "{algorithm: token_bucket, capacity: 8333333, window: 138h53m20s, burst: 1}"},
 		{"0.0166666666666", "1", "the rate has too many digits: round it"},
 		{"1e-9", "1", "the rate has too many digits: round it"},
 		{"1e9", "1", "{algorithm: token_bucket, capacity: 1000000000, window: 1s, burst: 1}"},
 		{"2.0", "0", "{algorithm: token_bucket, capacity: 2, window: 1s}"},
 		{"0.00000001", "2000000000", "the burst would take more than ten years to refill"},
-		{"0.0", "5", "no rate is said, or one of 0"},
-		{"null", "5", "no rate is said, or one of 0"},
+		{"0.0", "5", "the file states no rate, or 0"},
+		{"null", "5", "the file states no rate, or 0"},
 		{"5", "null", "{algorithm: token_bucket, capacity: 5, window: 1s}"},
 	} {
 		text := fmt.Sprintf(`{"items": [{"id": "p", "throttle": {"rateLimit": %s, "burstLimit": %s}}]}`, tt.rate, tt.burst)
-		im := &plansImport{forms: map[string]*form{}}
-		if err := im.read(File{"f.json", []byte(text)}); err != nil {
+		im := &importer{}
+		if err := im.read(imports.File{Name: "f.json", Content: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
-		b, why := bucket(*im.plans[0].throttle)
-		if got := b.String(); why == "" && got != tt.want || why != "" && !strings.HasPrefix(why, tt.want) {
-			t.Errorf("%s and %s: got %s, %q, want %s", tt.rate, tt.burst, got, why, tt.want)
+		var s shape
+		capacity, whyNot := im.plans[0].Throttle.fill(&s)
+		got := fmt.Sprintf("{algorithm: %s, capacity: %d, window: %s", s.algorithm, capacity, s.window)
+		if s.burst > 0 {
+			got += fmt.Sprintf(", burst: %d", s.burst)
+		}
+		if got += "}"; whyNot == "" && got != tt.want || whyNot != "" && !strings.HasPrefix(whyNot, tt.want) {
+			t.Errorf("%s and %s: got %s, %q, want %s", tt.rate, tt.burst, got, whyNot, tt.want)
 		}
 	}
 }
 
 func TestMethods(t *testing.T) {
 	for _, tt := range []struct{ path, want, why string }{
-		{"/pets/GET", "when: {route: /pets, methods: [GET], caller: known}", ""},
-		{"//POST", "when: {route: /, methods: [POST], caller: known}", ""},
+		{"/pets/GET", "when: {methods: GET, route: /pets, caller: known}", ""},
+		{"//POST", "when: {methods: POST, route: /, caller: known}", ""},
 		{"/pets/{id}/ANY", `when: {route: "/pets/{id}", caller: known}`, ""},
 		{"/{proxy+}/ANY", "when: {route: /**, caller: known}", ""},
-		{"/a/{rest+}/PATCH", "when: {route: /a/**, methods: [PATCH], caller: known}", ""},
+		{"/a/{rest+}/PATCH", "when: {methods: PATCH, route: /a/**, caller: known}", ""},
 		{"/pets", "", "is not the path of a resource and a method"},
 		{"pets/GET", "", "is not the path of a resource and a method"},
 		{"/pets/get", "", "is not the path of a resource and a method"},
@@ -118,7 +127,7 @@ func TestMethods(t *testing.T) {
 		{"/a/../b/GET", "", "paths are cleaned before they are matched"},
 	} {
 		text := fmt.Sprintf(`{"items": [{"id": "p", "apiStages": [{"apiId": "a", "stage": "s", "throttle": {%q: {"rateLimit": 1, "burstLimit": 1}}}]}]}`, tt.path)
-		d, err := UsagePlans(File{"f.json", []byte(text)})
+		d, err := Import(imports.File{Name: "f.json", Content: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,15 +144,17 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// A plan of which nothing could be carried over leaves its keys to what every key has.
+// The keys of a plan of which nothing is left have the limits of all keys.
 func TestPlanOfNothing(t *testing.T) {
-	plans := File{"f.json", []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 0}}, {"id": "q", "throttle": {"rateLimit": 7, "burstLimit": 9}}]}`)}
-	key := func(id string) File { return File{id + ".json", []byte(`{"items": [{"id": "` + id + `"}]}`)} }
-	d, err := UsagePlans(plans, PlanKeys{"p", key("kp")}, PlanKeys{"q", key("kq")})
+	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 0}}, {"id": "q", "throttle": {"rateLimit": 7, "burstLimit": 9}}]}`)}
+	key := func(id string) imports.File {
+		return imports.File{Name: id + ".json", Content: []byte(`{"items": [{"id": "` + id + `"}]}`)}
+	}
+	d, err := Import(plans, Keys{"p", key("kp")}, Keys{"q", key("kq")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Override{{"plan", "apikey:kq", `{"plan":"q"}`}}
+	want := []imports.Override{{Rule: "plan", Key: "apikey:kq", Document: `{"plan":"q"}`}}
 	if diff := cmp.Diff(want, d.Overrides); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -161,12 +172,13 @@ func TestTooManyPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := UsagePlans(File{"f.json", text}); err == nil || !strings.Contains(err.Error(), "1001 plans with 1001 different limits are more") {
+	if _, err := Import(imports.File{Name: "f.json", Content: text}); err == nil || !strings.Contains(err.Error(), "1001 plans with 1001 different limits are more") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A caller on a plan has what the plan has, and nothing else limits it: over random plans, each read back from the rules.
+// A caller with a plan has the limits of the plan and no others, for random
+// plans.
 func TestPlansDoAsTheGateway(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 300 {
@@ -178,7 +190,7 @@ func TestPlansDoAsTheGateway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := UsagePlans(File{"f.json", text})
+		d, err := Import(imports.File{Name: "f.json", Content: text})
 		if err != nil {
 			t.Fatal(err)
 		}

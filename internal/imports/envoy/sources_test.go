@@ -1,4 +1,4 @@
-package imports
+package envoy
 
 import (
 	"fmt"
@@ -36,12 +36,11 @@ func TestParseSources(t *testing.T) {
 	}
 }
 
-// A user reads the same words whichever way a key is spelt.
-func TestUsualSources(t *testing.T) {
+func TestConventionalSources(t *testing.T) {
 	got := map[string]string{}
 	for _, key := range []string{"remote_address", "REMOTE_ADDRESS", "masked_remote_address", "path", ":path", "PATH", "method", ":method",
 		"http_method", "x-user", "X-User", "x-api-key", "x-", "x-a b", "user", "generic_key", "header_match"} {
-		got[key], _ = usual(key)
+		got[key], _ = conventional(key)
 	}
 	want := map[string]string{"remote_address": "ip", "REMOTE_ADDRESS": "ip", "masked_remote_address": "ip", "path": "path", ":path": "path",
 		"PATH": "path", "method": "method", ":method": "method", "http_method": "method", "x-user": "header.x-user", "X-User": "header.x-user",

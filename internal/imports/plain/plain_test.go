@@ -1,4 +1,4 @@
-package imports
+package plain
 
 import (
 	"errors"
@@ -12,17 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// perSecond is a limit of the same window and slots as the example of the form has.
+// perSecond has the window and the slots of the example in the documentation.
 var perSecond = limit.Limit{Algorithm: limit.SlidingWindow, Capacity: 100, Window: time.Second, Granularity: time.Second}
 
 // readPlain returns all overrides and all errors of a file.
-func readPlain(r io.Reader, limits ...limit.Limit) (all []Override, errs []string) {
-	for o, err := range Plain("f.json", r, "api", limits) {
+func readPlain(r io.Reader, limits ...limit.Limit) (all []imports.Override, errs []string) {
+	for o, err := range Import("f.json", r, "api", limits) {
 		if err != nil {
 			errs = append(errs, err.Error())
 			continue
@@ -53,7 +54,7 @@ func TestPlain(t *testing.T) {
 			[]string{`user:1 {"limits":[{"name":"burst","capacity":5,"window":"1s","granularity":"1s"}]}`, `user:2 {"capacity":7}`}},
 		{"odd keys", `{"user:auth0|6": {` + entry + `}, "u\u00e9\"": {` + entry + `}}`, perSecond, []string{`user:auth0|6 {"capacity":5}`, `ué" {"capacity":5}`}},
 		{"the most", `{"a": {"time_window_sec": 315360000, "capacity": 4294967295, "granularity_sec": 525600}}`, perSecond,
-			[]string{`a {"limits":[{"capacity":4294967295,"window":"315360000s","granularity":"525600s"}]}`}},
+			[]string{`a {"limits":[{"capacity":4294967295,"window":"3650d","granularity":"146h"}]}`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, errs := readPlain(iotest.OneByteReader(strings.NewReader(tt.text)), tt.limit)
@@ -74,7 +75,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is told with line and key, and does not end the reading where the text is JSON.
+// Every error has its line and key, and does not end the reading if the text is
+// JSON.
 func TestPlainErrors(t *testing.T) {
 	const good = `{"time_window_sec": 1, "capacity": 5, "granularity_sec": 1}`
 	field := func(name, value string) string {
@@ -84,7 +86,7 @@ func TestPlainErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       []string
-		taken      int // entries that are good all the same
+		taken      int // entries without an error
 	}{
 		{"nothing", "", []string{"f.json:1:1: the file ends before the JSON does"}, 0},
 		{"no object", "[1]", []string{`f.json:1:1: must be an object of keys, such as {"user:1": {...}}`}, 0},
@@ -94,9 +96,9 @@ func TestPlainErrors(t *testing.T) {
 		{"cut in a word", `{"a": {"capac`, []string{`"a": the file ends`}, 0},
 		{"more behind", "{}\n{}", []string{"f.json:2:1: nothing may follow the object"}, 0},
 		{"twice", "{\n\"a\": " + good + ",\n\"b\": " + good + ",\n\"\\u0061\": " + good + "\n}", []string{`f.json:4:8: "a": is there twice, first in line 2: remove one of them`}, 2},
-		{"empty key", `{"": ` + good + `}`, []string{`"": is no key`}, 0},
+		{"empty key", `{"": ` + good + `}`, []string{`"": is not a key`}, 0},
 		{"no UTF-8", "{\"a\xff\": " + good + "}", []string{"is not UTF-8"}, 0},
-		{"half a character", `{"a\ud800": ` + good + `}`, []string{"or a surrogate stands alone"}, 0},
+		{"half a character", `{"a\ud800": ` + good + `}`, []string{"or half a surrogate pair"}, 0},
 		{"no map", "{\n\"a\": 5,\n\"b\": " + good + "}", []string{`f.json:2:6: "a": must be an object such as {"time_window_sec": 1, "capacity": 5, "granularity_sec": 1}`}, 1},
 		{"a list", `{"a": [{"x": [1, 2]}, 3], "b": ` + good + "}", []string{`"a": must be an object`}, 1},
 		{"unknown field", `{"a": {"capacity": 5, "time_window_sec": 1, "granularity_sec": 1, "burst": {"x": [1]}}, "b": ` + good + `}`,
@@ -107,21 +109,21 @@ func TestPlainErrors(t *testing.T) {
 			[]string{`"a": granularity_sec is missing`, `"b": time_window_sec is missing`, `"c": time_window_sec is missing`}, 0},
 		{"text", `{"a": ` + field("capacity", `"5"`) + `}`, []string{`"a".capacity: must be a number`}, 0},
 		{"empty", `{"a": ` + field("capacity", `null`) + `}`, []string{`"a".capacity: must be a number`}, 0},
-		{"zero", `{"a": ` + field("capacity", `0`) + `}`, []string{`"a".capacity: 0 is no capacity: write a whole number from 1 to 4294967295`}, 0},
-		{"negative", `{"a": ` + field("capacity", `-5`) + `}`, []string{`-5 is no capacity`}, 0},
-		{"part", `{"a": ` + field("capacity", `5.0`) + `}`, []string{`5.0 is no capacity`}, 0},
-		{"too many", `{"a": ` + field("capacity", `4294967296`) + `}`, []string{`4294967296 is no capacity`}, 0},
-		{"no time", `{"a": ` + field("time_window_sec", `0`) + `}`, []string{`"a".time_window_sec: 0 is no number of seconds from 0.1 to 315360000`}, 0},
-		{"time before", `{"a": ` + field("time_window_sec", `-1`) + `}`, []string{`-1 is no number of seconds`}, 0},
-		{"exponent", `{"a": ` + field("time_window_sec", `1e3`) + `}`, []string{`1e3 is no number of seconds`}, 0},
-		{"too long", `{"a": ` + field("time_window_sec", `315360001`) + `}`, []string{`315360001 is no number of seconds`}, 0},
-		{"far too long", `{"a": ` + field("time_window_sec", `99999999999999999999`) + `}`, []string{`99999999999999999999 is no number of seconds`}, 0},
-		{"too fine", `{"a": ` + field("granularity_sec", `0.0999`) + `}`, []string{`0.0999 is no number of seconds`}, 0},
-		{"finer than milliseconds", `{"a": ` + field("time_window_sec", `1.0001`) + `}`, []string{`1.0001 is no number of seconds`}, 0},
-		{"no multiple", `{"a": {"time_window_sec": 10, "capacity": 5, "granularity_sec": 3}}`, []string{`"a": time_window_sec is no whole multiple of granularity_sec`}, 0},
-		{"wider than the window", `{"a": {"time_window_sec": 1, "capacity": 5, "granularity_sec": 2}}`, []string{`no whole multiple`}, 0},
+		{"zero", `{"a": ` + field("capacity", `0`) + `}`, []string{`"a".capacity: 0 is not a capacity: write a whole number from 1 to 4294967295`}, 0},
+		{"negative", `{"a": ` + field("capacity", `-5`) + `}`, []string{`-5 is not a capacity`}, 0},
+		{"part", `{"a": ` + field("capacity", `5.0`) + `}`, []string{`5.0 is not a capacity`}, 0},
+		{"too many", `{"a": ` + field("capacity", `4294967296`) + `}`, []string{`4294967296 is not a capacity`}, 0},
+		{"no time", `{"a": ` + field("time_window_sec", `0`) + `}`, []string{`"a".time_window_sec: 0 is not a number of seconds from 0.1 to 315360000`}, 0},
+		{"time before", `{"a": ` + field("time_window_sec", `-1`) + `}`, []string{`-1 is not a number of seconds`}, 0},
+		{"exponent", `{"a": ` + field("time_window_sec", `1e3`) + `}`, []string{`1e3 is not a number of seconds`}, 0},
+		{"too long", `{"a": ` + field("time_window_sec", `315360001`) + `}`, []string{`315360001 is not a number of seconds`}, 0},
+		{"far too long", `{"a": ` + field("time_window_sec", `99999999999999999999`) + `}`, []string{`99999999999999999999 is not a number of seconds`}, 0},
+		{"too fine", `{"a": ` + field("granularity_sec", `0.0999`) + `}`, []string{`0.0999 is not a number of seconds`}, 0},
+		{"finer than milliseconds", `{"a": ` + field("time_window_sec", `1.0001`) + `}`, []string{`1.0001 is not a number of seconds`}, 0},
+		{"no multiple", `{"a": {"time_window_sec": 10, "capacity": 5, "granularity_sec": 3}}`, []string{`"a": time_window_sec is not a whole multiple of granularity_sec`}, 0},
+		{"wider than the window", `{"a": {"time_window_sec": 1, "capacity": 5, "granularity_sec": 2}}`, []string{`not a whole multiple`}, 0},
 		{"too many slots", `{"a": {"time_window_sec": 601, "capacity": 5, "granularity_sec": 1}}`, []string{`time_window_sec is 601 times granularity_sec, and 600 is the most`}, 0},
-		{"several", "{\"a\": {\"capacity\": 0},\n\"b\": " + good + ",\n\"c\": {\"x\": 1}\n}", []string{`f.json:1:20: "a".capacity: 0 is no capacity`, `f.json:3:12: "c".x: unknown field`}, 1},
+		{"several", "{\"a\": {\"capacity\": 0},\n\"b\": " + good + ",\n\"c\": {\"x\": 1}\n}", []string{`f.json:1:20: "a".capacity: 0 is not a capacity`, `f.json:3:12: "c".x: unknown field`}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, errs := readPlain(strings.NewReader(tt.text), perSecond)
@@ -139,27 +141,27 @@ func TestPlainErrors(t *testing.T) {
 
 func TestPlainLimits(t *testing.T) {
 	_, errs := readPlain(strings.NewReader("{}"), perSecond, perSecond)
-	if len(errs) != 1 || !strings.Contains(errs[0], "rule api has 2 limits, and this form speaks of one") {
+	if len(errs) != 1 || !strings.Contains(errs[0], "rule api has 2 limits, and this form has one") {
 		t.Errorf("got %q", errs)
 	}
 }
 
 func TestPlainReader(t *testing.T) {
 	broken := errors.New("the disk is gone")
-	for _, err := range Plain("f.json", io.MultiReader(strings.NewReader(`{"a"`), iotest.ErrReader(broken)), "api", []limit.Limit{perSecond}) {
+	for _, err := range Import("f.json", io.MultiReader(strings.NewReader(`{"a"`), iotest.ErrReader(broken)), "api", []limit.Limit{perSecond}) {
 		if !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
 	}
 	var first *yamlfile.Error
-	for _, err := range Plain("f.json", strings.NewReader("{\n1"), "api", []limit.Limit{perSecond}) {
+	for _, err := range Import("f.json", strings.NewReader("{\n1"), "api", []limit.Limit{perSecond}) {
 		if !errors.As(err, &first) || first.File != "f.json" || first.Line < 1 {
 			t.Errorf("got %#v", err)
 		}
 	}
 }
 
-// entries is a file of n entries that is made while it is read.
+// entries is a file of n entries, made while it is read.
 type entries struct {
 	n, at int
 	rest  string
@@ -184,7 +186,7 @@ func (e *entries) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A large file is read entry by entry, and no entry is kept.
+// Import reads a large file entry by entry and keeps none.
 func TestPlainStreams(t *testing.T) {
 	const n = 100_000
 	source := &entries{n: n}
@@ -192,7 +194,7 @@ func TestPlainStreams(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	count := 0
-	for o, err := range Plain("f.json", source, "api", []limit.Limit{perSecond}) {
+	for o, err := range Import("f.json", source, "api", []limit.Limit{perSecond}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +218,7 @@ func TestPlainStreams(t *testing.T) {
 
 // The caller may stop at any entry.
 func TestPlainStops(t *testing.T) {
-	for range Plain("f.json", &entries{n: 1000}, "api", []limit.Limit{perSecond}) {
+	for range Import("f.json", &entries{n: 1000}, "api", []limit.Limit{perSecond}) {
 		break
 	}
 }
@@ -224,14 +226,14 @@ func TestPlainStops(t *testing.T) {
 func TestLines(t *testing.T) {
 	text := "a\nbb\n\nccc\r\nd"
 	for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.HalfReader(strings.NewReader(text))} {
-		l := &lines{reader: r}
+		l := &lineReader{reader: r}
 		if _, err := io.Copy(io.Discard, l); err != nil {
 			t.Fatal(err)
 		}
 		for offset := 1; offset <= len(text); offset++ {
 			before := text[:offset-1]
 			wantLine, wantColumn := strings.Count(before, "\n")+1, offset-1-strings.LastIndex(before, "\n")
-			if line, column := l.at(int64(offset)); line != wantLine || column != wantColumn {
+			if line, column := l.locate(int64(offset)); line != wantLine || column != wantColumn {
 				t.Errorf("offset %d is %d:%d, want %d:%d", offset, line, column, wantLine, wantColumn)
 			}
 		}

@@ -1,0 +1,208 @@
+package envoy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+const nothingToLift = "nothing limits these requests here, so there is nothing to lift"
+
+// importGeneral imports a node for all values of a key.
+func (im *importer) importGeneral(path []*node) {
+	switch n := path[len(path)-1]; {
+	case n.isLimited():
+		im.addRule(path)
+	case n.liftsLimits():
+		im.Record(n.place, describe(path)+": unlimited", nothingToLift)
+	}
+}
+
+// importSpecific imports a node for some values of a key.
+func (im *importer) importSpecific(path []*node) {
+	n := path[len(path)-1]
+	if n.isLimited() && n.Limit.Requests == 0 && im.addDeny(path) {
+		n.excepted = true
+		return
+	}
+	if n.canOverride(path) {
+		n.excepted = true
+		if whyNot := im.addOverride(n); whyNot != "" {
+			im.Record(n.place, describe(path), whyNot)
+		}
+		return
+	}
+	isException := n.isException()
+	switch {
+	case n.isLimited():
+		im.addRule(path)
+		n.excepted = n.rule == nil
+	case isException && n.whyNot != "":
+		im.Record(n.place, describe(path)+": unlimited", n.whyNot)
+		n.excepted = true
+	case !isException && !n.hasGeneralSibling() && n.liftsLimits():
+		im.Record(n.place, describe(path)+": unlimited", nothingToLift)
+	}
+}
+
+// addDeny makes an entry of deny of a limit of no requests. It reports false if
+// deny cannot say which requests the limit is for.
+func (im *importer) addDeny(path []*node) bool {
+	last := path[len(path)-1]
+	if last.ShadowMode {
+		return false
+	}
+	requests := criteria{}
+	for _, n := range path {
+		if len(n.moreSpecific()) > 0 || !n.narrowDeny(requests) {
+			return false
+		}
+	}
+	if len(requests) == 0 {
+		return false
+	}
+	im.draft.AddDeny(*requests.selector(), last.place.Name+": "+describe(path))
+	im.RecordOnce(last.place, "requests_per_unit: 0", "it is in deny: the answer says that the client is blocked, and names no limit")
+	return true
+}
+
+// narrowDeny narrows an entry of deny to the node's requests, if it can.
+func (n *node) narrowDeny(requests criteria) bool {
+	switch cidr, _, isNetwork := n.network(); {
+	case n.source == everyRequest:
+		return true
+	case n.source == "ip":
+		return isNetwork && !n.isGeneral() && requests.narrow(criterion{"cidrs", cidr})
+	}
+	return n.covers.field != "" && !n.isVerified() && requests.narrow(n.covers)
+}
+
+// canOverride reports whether an exception for the node is of the kind that
+// overrides are for: one value of the key that a more general rule counts by.
+func (n *node) canOverride(path []*node) bool {
+	general := n.siblings.general
+	if general == nil || general.rule == nil || n.isWild() || n.source != general.source {
+		return false
+	}
+	if slices.Contains([]string{"path", "route", "method", everyRequest}, n.source) {
+		return false
+	}
+	if slices.ContainsFunc(path[:len(path)-1], (*node).isCounted) {
+		return false // the key has other parts too
+	}
+	return !n.isLimited() || n.ShadowMode == general.ShadowMode
+}
+
+// longestValue is the longest value that gets an override, in bytes: escaped,
+// it takes three times as many.
+const longestValue = 4096
+
+// addOverride makes an exception for one value of the key that a more general
+// rule counts by, or says why it cannot.
+func (im *importer) addOverride(n *node) (whyNot string) {
+	value := n.sourceValue
+	if n.source == "ip" {
+		if _, value, _ = n.network(); value == "" {
+			return "is not an IPv4 address: overrides are for one address, and IPv6 addresses count by their /64"
+		}
+	}
+	rule := n.siblings.general.rule
+	general, limited := rule.Limits[0], n.isLimited()
+	switch {
+	case len(value) > longestValue:
+		return "is longer than the key of an override may be"
+	case n.isClientSupplied() && (!limited || n.Limit.Requests > general.Capacity || n.Limit.window != general.Window):
+		return "a client can send any value there, so no value may be limited less than the others: " +
+			"map the key to what a token or an API key says"
+	case limited && n.Limit.Requests == 0 && n.ShadowMode:
+		return "requests_per_unit is 0, and a deny is never in shadow mode"
+	}
+	var o ruledoc.Override
+	switch {
+	case !limited:
+		o.Unlimited = true
+	case n.Limit.Requests == 0:
+		o.Deny = true
+	case n.Limit.window == general.Window:
+		o.Capacity = ruledoc.Capacities{"": n.Limit.Requests}
+	default:
+		o.Limits = []ruledoc.Limit{n.Limit.limit()}
+	}
+	if !im.draft.AddOverride(rule, n.keyPrefix()+imports.KeyValue(value), o, n.place.Name) {
+		return "another descriptor stands for the same value, and the first one applies"
+	}
+	return ""
+}
+
+// maxExempt bounds how many values all unless fields have. Descriptors below
+// each other could multiply them.
+const maxExempt = 100_000
+
+// addUnless excepts requests from the rule at the end of a path: those for
+// which the service takes a more specific descriptor at any node of the path.
+func (im *importer) addUnless(path []*node) {
+	last := path[len(path)-1]
+	if last.rule == nil {
+		return
+	}
+	unless := criteria{}
+	for _, n := range path {
+		var missing []string
+		for _, other := range n.moreSpecific() {
+			if n == last && other.excepted {
+				continue
+			}
+			if im.exempt >= maxExempt || other.whyNot != "" || !unless.widen(other.covers) {
+				missing = append(missing, other.descriptor.String())
+				continue
+			}
+			im.exempt++
+		}
+		if len(missing) > 0 {
+			im.Record(last.place, fmt.Sprintf("rule %s: all but %s", last.rule.Name, listSome(missing)),
+				"unless cannot say this exception here: the rule limits these requests too")
+		}
+	}
+	last.rule.Unless = unless.selector()
+}
+
+// listSome lists the first few words and counts the others.
+func listSome(words []string) string {
+	const few = 3
+	if len(words) <= few {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
+}
+
+// applyReplaces makes the exceptions that the field replaces asks for: a limit
+// does not count a request if another limit that applies replaces it.
+func (im *importer) applyReplaces() {
+	for _, by := range im.limited {
+		for _, r := range by.Limit.Replaces {
+			found := false
+			for _, n := range im.limited {
+				if n.Limit.Name == r.Name && n.rule != nil && by.rule != nil && n != by {
+					im.replace(n.rule, by)
+					found = true
+				}
+			}
+			if !found {
+				im.Record(by.place, "replaces: "+imports.Show(r.Name), "needs two rules, and one of them is missing: it is listed, or no limit has that name")
+			}
+		}
+	}
+}
+
+// replace excepts the requests of another rule from a rule.
+func (im *importer) replace(r *imports.Rule, by *node) {
+	if r.Unless != nil || by.rule.Unless != nil || by.rule.When == nil || by.rule.Key != "all" {
+		im.Record(by.place, fmt.Sprintf("replaces: rule %s beside rule %s", by.rule.Name, r.Name),
+			"unless cannot say when the other one applies: requests that both are for count against both")
+		return
+	}
+	r.Unless = by.rule.When
+}

@@ -1,0 +1,143 @@
+package envoy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// file is a descriptor file as src/config/config_impl.go of
+// envoyproxy/ratelimit reads it.
+type file struct {
+	Domain      string       `json:"domain"`
+	Descriptors []descriptor `json:"descriptors"`
+}
+
+type descriptor struct {
+	Key             string       `json:"key"`
+	Value           string       `json:"value"`
+	Limit           *rateLimit   `json:"rate_limit"`
+	Children        []descriptor `json:"descriptors"`
+	ShadowMode      bool         `json:"shadow_mode"`
+	QuotaMode       bool         `json:"quota_mode"`
+	SharedThreshold bool         `json:"share_threshold"` // all values that match share a counter
+	DetailedMetric  bool         `json:"detailed_metric"`
+	ValueToMetric   bool         `json:"value_to_metric"`
+	Metadata        any          `json:"metadata"`
+
+	place imports.Place
+}
+
+type rateLimit struct {
+	Unit       string        `json:"unit"`
+	Requests   int64         `json:"requests_per_unit" range:"0 4294967295"`
+	Multiplier *int64        `json:"unit_multiplier"`
+	Unlimited  bool          `json:"unlimited"`
+	Name       string        `json:"name"`
+	Replaces   []replacement `json:"replaces"`
+
+	window string // as rules documents have it
+}
+
+type replacement struct {
+	Name string `json:"name"`
+}
+
+// String returns the descriptor for messages, "key=value" or "key".
+func (d *descriptor) String() string {
+	if d.Value == "" {
+		return imports.Show(d.Key)
+	}
+	return imports.Show(d.Key) + "=" + imports.Show(d.Value)
+}
+
+// fileReader checks a file as the service does, and fills in the places and
+// windows.
+type fileReader struct {
+	*imports.Source
+	*imports.Losses
+}
+
+// checkFile checks a whole file. seen are the descriptors that other files of
+// the same domain have at the top.
+func (r *fileReader) checkFile(f *file, seen map[string]bool) {
+	if f.Domain == "" {
+		r.Fail("domain", "is missing: this is not a descriptor file of envoyproxy/ratelimit")
+	}
+	r.checkList("", f.Descriptors, seen)
+}
+
+func (r *fileReader) checkList(prefix string, list []descriptor, seen map[string]bool) {
+	for i := range list {
+		d, path := &list[i], fmt.Sprintf("%sdescriptors[%d]", prefix, i)
+		r.checkDescriptor(path, d)
+		if id := d.Key + "_" + d.Value; seen[id] {
+			r.Fail(path, "%s is there twice: remove one of them", d)
+		} else {
+			seen[id] = true
+		}
+		r.checkList(path+".", d.Children, map[string]bool{})
+	}
+}
+
+func (r *fileReader) checkDescriptor(path string, d *descriptor) {
+	d.place = r.Place(path)
+	if d.Key == "" {
+		r.Fail(path+".key", "is missing")
+	}
+	if d.SharedThreshold && !strings.Contains(d.Value, "*") {
+		r.Fail(path+".share_threshold", "needs a value that contains *")
+	}
+	if d.Limit != nil {
+		r.checkLimit(path+".rate_limit", d.Limit)
+	}
+	d.ShadowMode = d.ShadowMode || d.QuotaMode
+	const metrics = "changes only the names of metrics: every decision here names its rule and key"
+	for _, f := range []struct {
+		name, why string
+		isSet     bool
+	}{
+		{"quota_mode", "the rule is in shadow mode, and the proxy does not learn that the quota is used up", d.QuotaMode},
+		{"detailed_metric", metrics, d.DetailedMetric},
+		{"value_to_metric", metrics, d.ValueToMetric},
+		{"metadata", "is for the proxy, and nothing here reads it", d.Metadata != nil},
+	} {
+		if f.isSet {
+			r.Record(d.place, d.String()+": "+f.name, f.why)
+		}
+	}
+}
+
+// units are those of src/utils/utilities.go: windows are multiples of these
+// lengths since the Unix epoch.
+var units = map[string]time.Duration{
+	"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
+	"month": 30 * 24 * time.Hour, "year": 365 * 24 * time.Hour,
+}
+
+func (r *fileReader) checkLimit(path string, l *rateLimit) {
+	unit, known := units[strings.ToLower(l.Unit)]
+	switch {
+	case l.Unlimited && known:
+		r.Fail(path+".unit", "contradicts unlimited: remove one of them")
+	case !l.Unlimited && !known:
+		r.Fail(path, "unit %q is none of second, minute, hour, day, week, month and year", imports.Short(l.Unit))
+	}
+	multiplier := time.Duration(1)
+	if l.Multiplier != nil {
+		multiplier = time.Duration(*l.Multiplier)
+	}
+	if most := ruledoc.MaxWindow / max(unit, time.Second); multiplier < 1 || multiplier > most {
+		r.Fail(path+".unit_multiplier", "must be a whole number from 1 to %d", most)
+		return
+	}
+	l.window = ruledoc.FormatDuration(multiplier * unit)
+	for i, other := range l.Replaces {
+		if other.Name == "" || other.Name == l.Name {
+			r.Fail(fmt.Sprintf("%s.replaces[%d]", path, i), "must name another limit")
+		}
+	}
+}

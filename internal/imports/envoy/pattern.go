@@ -1,0 +1,58 @@
+package envoy
+
+import (
+	"path"
+	"strings"
+)
+
+// wildcardMatches reports whether a pattern matches a value, as wildcardMatch
+// of src/config/config_impl.go does: a star matches any text.
+func wildcardMatches(pattern, value string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	rest, ok := strings.CutPrefix(value, parts[0])
+	if !ok {
+		return false
+	}
+	if rest, ok = strings.CutSuffix(rest, parts[last]); !ok {
+		return false
+	}
+	for _, p := range parts[1:max(1, last)] {
+		if _, rest, ok = strings.Cut(rest, p); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// mayOverlap reports whether two patterns may match the same value. It compares
+// only the text before their first stars, so it may say true where none does.
+func mayOverlap(a, b string) bool {
+	a, _, _ = strings.Cut(a, "*")
+	b, _, _ = strings.Cut(b, "*")
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// pathPattern turns a value with stars into a pattern of paths. A star matches
+// slashes too, so it becomes ** where it is a whole segment, or at the end.
+func pathPattern(value string) (pattern, whyNot string) {
+	switch {
+	case !strings.HasPrefix(value, "/"):
+		return "", "a path begins with a slash"
+	case strings.Contains(value, "?"):
+		return "", "patterns do not see the query string"
+	}
+	segments := strings.Split(path.Clean(value)[1:], "/")
+	for i, s := range segments {
+		switch before, _ := strings.CutSuffix(s, "*"); {
+		case s == "*":
+			segments[i] = "**"
+		case !strings.Contains(s, "*"):
+		case i == len(segments)-1 && !strings.Contains(before, "*"):
+			segments = append(segments, "**")
+		default:
+			return "", "a star matches slashes too, which no pattern can say here: write the paths out"
+		}
+	}
+	return "/" + strings.Join(segments, "/"), ""
+}

@@ -1,0 +1,110 @@
+package envoy
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// addRule makes a rule of the limit at the end of a path.
+func (im *importer) addRule(path []*node) {
+	n := path[len(path)-1]
+	r := ruledoc.Rule{Limits: []ruledoc.Limit{n.Limit.limit()}}
+	if n.ShadowMode {
+		r.Mode = "shadow"
+	}
+	if whyNot := im.setRequests(&r, path); whyNot != "" {
+		im.Record(n.place, describe(path), whyNot)
+		return
+	}
+	words := []string{im.domain}
+	if n.Limit.Name != "" {
+		words = append(words, n.Limit.Name)
+	} else {
+		for _, n := range path {
+			words = append(words, n.Key, n.Value)
+		}
+	}
+	r.Name = im.names.Take(words...)
+	n.rule = im.draft.AddRule(n.place, r, n.place.Name+": "+describe(path))
+}
+
+func (l *rateLimit) limit() ruledoc.Limit {
+	return ruledoc.Limit{Algorithm: "fixed_window", Capacity: l.Requests, Window: l.window}
+}
+
+// setRequests sets which requests a rule covers and what it counts by, or says
+// why it cannot.
+func (im *importer) setRequests(r *ruledoc.Rule, path []*node) (whyNot string) {
+	if r.Limits[0].Capacity == 0 {
+		return "requests_per_unit is 0: a limit is at least 1, and deny takes addresses, methods and paths"
+	}
+	when := criteria{}
+	var parts []string
+	for _, n := range path {
+		if n.whyNot != "" {
+			return n.whyNot
+		}
+		if n.covers.field != "" && !when.narrow(n.covers) {
+			return fmt.Sprintf("it asks for two values of %s at once", n.source)
+		}
+		if n.isCounted() {
+			parts = append(parts, n.keyPart())
+		}
+		if n.covers.field == "" && n.isVerified() {
+			when.narrow(criterion{"caller", "known"})
+		}
+		im.recordDifferences(n)
+	}
+	r.When = when.selector()
+	if r.Key = cmp.Or(strings.Join(parts, "|"), "all"); len(r.Key) > longestKey {
+		return "its key would be too long: map its keys to shorter names"
+	}
+	return ""
+}
+
+// longestKey is the longest key template of a rules document, in bytes.
+const longestKey = 256
+
+// keyPart returns the part of a key template that the node's values fill.
+func (n *node) keyPart() string {
+	source := n.source
+	if source == "path" {
+		source = "route"
+	}
+	return n.keyPrefix() + "{" + source + "}"
+}
+
+// keyPrefix returns the descriptor's key with a colon, in the characters and
+// the length that a template allows.
+func (n *node) keyPrefix() string {
+	name := strings.Map(func(c rune) rune {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_.-", c) {
+			return c
+		}
+		return '-'
+	}, n.Key)
+	return name[:min(len(name), 32)] + ":"
+}
+
+// recordDifferences records how a rule counts differently from the service.
+func (im *importer) recordDifferences(n *node) {
+	if n.covers.field == "path" {
+		im.RecordOnce(n.place, "the exact spelling of paths", "patterns ignore letter case and what cleaning changes, so that clients cannot "+
+			"evade them: /X and /x/ are /x, and /x/** covers /x")
+	}
+	switch {
+	case n.isCounted() && n.source == "path":
+		im.RecordOnce(n.place, "a counter for each path", "here each route of the gateway has one: a client can invent any number of paths")
+	case n.isCounted() && strings.EqualFold(n.Key, "masked_remote_address"):
+		im.RecordOnce(n.place, "the mask of addresses", "it is in the proxy's configuration: here each IPv4 address counts alone, and each /64 of IPv6 addresses")
+	case n.isCounted() && n.source == "ip":
+		im.RecordOnce(n.place, "IPv6 addresses one by one", "here they count by their /64: a host can choose any address in it")
+	case n.isVerified() && n.covers.field == "":
+		im.RecordOnce(n.place, "callers without "+n.source, "the proxy does not count them: here known callers without it share one counter")
+	case n.isGeneral() && n.isClientSupplied() && n.source != "method":
+		im.RecordOnce(n.place, "requests without "+n.source, "the proxy does not count them: here they share one counter")
+	}
+}

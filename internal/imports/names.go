@@ -1,0 +1,58 @@
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names gives each rule a name of its own. It maps a name to how often rules
+// asked for it.
+type Names map[string]int
+
+// reserved are names that have a meaning in rules documents.
+var reserved = []string{"deny", "unmatched", "undisclosed", "plan"}
+
+// longestName is shorter than the longest name of a rule by the room for a
+// number.
+const longestName = 56
+
+// Take returns a name that it has not returned before: the words in lower-case
+// letters, digits and hyphens, and a number if another rule has that name.
+func (n Names) Take(words ...string) string {
+	var start []string // long values may come with many rules
+	for _, w := range words {
+		start = append(start, w[:min(len(w), 4*longestName)])
+	}
+	base := slug(strings.Join(start, "-"))
+	for {
+		n[base]++
+		name := base
+		if n[base] > 1 {
+			name = fmt.Sprintf("%s-%d", base, n[base])
+		}
+		if !slices.Contains(reserved, name) && (name == base || n[name] == 0) {
+			n[name] = max(n[name], 1)
+			return name
+		}
+	}
+}
+
+func slug(text string) string {
+	var b []byte
+	for _, c := range []byte(strings.ToLower(text)) {
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			b = append(b, c)
+		case len(b) > 0 && b[len(b)-1] != '-':
+			b = append(b, '-')
+		}
+		if len(b) == longestName {
+			break
+		}
+	}
+	if name := strings.Trim(string(b), "-"); name != "" {
+		return name
+	}
+	return "rule"
+}

@@ -1,0 +1,39 @@
+package imports
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	n := Names{}
+	for _, tt := range []struct{ words, want string }{
+		{"Remote_Address", "remote-address"}, {"remote address", "remote-address-2"}, {"remote-address-2", "remote-address-2-2"},
+		{"remote-address", "remote-address-3"}, {"--a//b--", "a-b"}, {"", "rule"}, {"é", "rule-2"}, {"deny", "deny-2"}, {"unmatched", "unmatched-2"},
+		{"plan", "plan-2"}, {"7", "7"}, {strings.Repeat("x", 99), strings.Repeat("x", 56)}, {strings.Repeat("x", 80), strings.Repeat("x", 56) + "-2"},
+	} {
+		if got := n.Take(tt.words); got != tt.want {
+			t.Errorf("the name of %q is %s, want %s", tt.words, got, tt.want)
+		}
+	}
+}
+
+// No two names are the same, and rules may have all of them.
+func TestNamesAreUnique(t *testing.T) {
+	form := regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	r := rand.New(rand.NewPCG(3, 4))
+	n, seen := Names{}, map[string]bool{}
+	for range 5000 {
+		words := ""
+		for range r.IntN(4) {
+			words += string("ab2-"[r.IntN(4)])
+		}
+		name := n.Take(words)
+		if seen[name] || !form.MatchString(name) {
+			t.Fatalf("%q is not a name, or not unique", name)
+		}
+		seen[name] = true
+	}
+}
