@@ -55,11 +55,11 @@ func (p *Pattern) Segments() []string { return p.segments }
 
 // Match reports whether the pattern matches, letter case aside. It is for what
 // limits or bans: capital letters must not help a client around it.
-func (p *Pattern) Match(t *Text) bool { return p.folded.match(t.folded) }
+func (p *Pattern) Match(t *Text) bool { return p.folded.match(t.folded, t.segments) }
 
 // MatchExactly reports whether the pattern matches in the same letter case. It
 // is for what lifts a limit.
-func (p *Pattern) MatchExactly(t *Text) bool { return p.exact.match(t.exact) }
+func (p *Pattern) MatchExactly(t *Text) bool { return p.exact.match(t.exact, t.segments) }
 
 // matcher matches texts that have no slash at their start or end with one
 // pattern. Most patterns are decided by their ends alone.
@@ -68,7 +68,10 @@ type matcher struct {
 	tail string // after the last star, without slashes around it
 	core string // the longest text between a ** and the last star, likewise
 	kind kind
-	slow *machine // for patterns that their ends do not decide
+	// How many segments a match has at least; exactly so many without a **.
+	segments int
+	deep     bool     // has a **
+	slow     *machine // for patterns that their ends do not decide
 }
 
 type kind uint8
@@ -94,6 +97,13 @@ func newMatcher(segments []string) matcher {
 		return m
 	}
 	m.kind, m.slow = ragged, newMachine(segments)
+	for _, s := range segments {
+		if s == AnyDepth {
+			m.deep = true
+		} else {
+			m.segments++
+		}
+	}
 	last := strings.LastIndexByte(text, '*')
 	m.tail = strings.Trim(text[last+1:], "/")
 	_, floating, _ := strings.Cut(text[:last], AnyDepth)
@@ -105,14 +115,15 @@ func newMatcher(segments []string) matcher {
 	return m
 }
 
-func (m *matcher) match(text string) bool {
+// match takes a text and the number of its segments.
+func (m *matcher) match(text string, segments int) bool {
 	switch m.kind {
 	case plain:
 		return len(text)+1 == len(m.head) && m.head[:len(text)] == text || m.head == "" && text == ""
 	case below:
 		return startsWith(text, m.head)
 	}
-	if !m.undecided(text) {
+	if !m.undecided(text, segments) {
 		return false
 	}
 	ok, _ := m.slow.run(text)
@@ -120,8 +131,8 @@ func (m *matcher) match(text string) bool {
 }
 
 // undecided reports whether the text has what every match has.
-func (m *matcher) undecided(text string) bool {
-	return startsWith(text, m.head) && strings.HasSuffix(text, m.tail) && strings.Contains(text, m.core)
+func (m *matcher) undecided(text string, segments int) bool {
+	return (segments == m.segments || m.deep && segments > m.segments) && startsWith(text, m.head) && strings.HasSuffix(text, m.tail) && strings.Contains(text, m.core)
 }
 
 // startsWith is strings.HasPrefix for a text that ends in a slash which is not

@@ -285,7 +285,7 @@ func TestOrdinaryPatternsTakeFewSteps(t *testing.T) {
 	for _, path := range long {
 		text, steps := NewText(path), 0
 		for _, p := range ordinary(t, 1000) {
-			if m := p.folded; m.slow != nil && m.undecided(text.folded) {
+			if m := p.folded; m.slow != nil && m.undecided(text.folded, text.segments) {
 				_, n := m.slow.run(text.folded)
 				steps += n
 			}

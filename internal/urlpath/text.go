@@ -9,15 +9,20 @@ import (
 // Text is a path, or a gateway's route, that is ready to be matched with many
 // patterns. It has no slash at its start and none at its end.
 type Text struct {
-	exact  string
-	folded string // letter case removed
+	exact    string
+	folded   string // letter case removed
+	segments int
 }
 
 // NewText prepares a decoded path. It allocates only for a path that has
 // capital letters or bytes outside ASCII.
 func NewText(p string) Text {
 	exact := strings.TrimRight(strings.TrimPrefix(p, "/"), "/")
-	return Text{exact: exact, folded: fold(exact)}
+	t := Text{exact: exact, folded: fold(exact)}
+	if exact != "" {
+		t.segments = strings.Count(exact, "/") + 1
+	}
+	return t
 }
 
 // fold returns the same text for all texts that strings.EqualFold takes for
