@@ -20,15 +20,15 @@ func TestNormalize(t *testing.T) {
 		{"unmatched", `{"unmatched":"deny","rules":[]}`, strings.Replace(document, "allow", "deny", 1)},
 		{"no proxies", `{"client_ip":{"trusted_hops":0},"rules":[]}`, document},
 		{"entries", `{"deny":[{"methods":"get","cidrs":["10.0.0.0/8"]},{"path":"/x"},{"cidrs":["2001:DB8::/32","10.0.0.0/8"],"methods":"GET"}],"rules":[]}`,
-			`{"defaults":{"instances":20},"unmatched":"allow","deny":[{"methods":"GET","cidrs":["10.0.0.0/8","2001:db8::/32"]},{"path":"/x"}],"rules":[]}`},
+			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"deny","deny":[{"methods":"GET","cidrs":["10.0.0.0/8","2001:db8::/32"]},{"path":"/x"}],"rules":[]}`},
 		{"on_error of all", `{"defaults":{"on_error":"deny"},"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"60s"}]}]}`,
 			strings.Replace(rule(`"key":"k",`+limits), "local", "deny", 1)},
 		{"own counter", `{"rules":[{"name":"r","key":"k","counter":"r","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
 		{"all callers", `{"rules":[{"name":"r","key":"k","when":{"caller":["known","rejected","anonymous"]},"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
 		{"routes", `{"rules":[{"name":"r","key":"k","when":{"route":["/b","/a","/b"]},"limits":[{"capacity":10,"window":"60s"}]}]}`,
-			rule(`"when":{"route":["/a","/b"]},"key":"k",` + limits)},
+			denyingAmbiguous(rule(`"when":{"route":["/a","/b"]},"key":"k",` + limits))},
 		{"routes in keys", `{"rules":[{"name":"r","key":"{route}","when":{"route":["/b","/a","/b"]},"limits":[{"capacity":10,"window":"60s"}]}]}`,
-			rule(`"when":{"route":["/b","/a"]},"key":"{route}",` + limits)},
+			denyingAmbiguous(rule(`"when":{"route":["/b","/a"]},"key":"{route}",` + limits))},
 		{"headers", `{"rules":[{"name":"r","key":"{header.X-User}|{jwt.Sub}","trusted":"header.X-User","headers":"on","limits":[{"capacity":10,"window":"60s"}]}]}`,
 			rule(`"key":"{header.x-user}|{jwt.Sub}","trusted":"header.x-user",` + limits)},
 		{"no overrides", `{"rules":[{"name":"r","key":"k","overrides":false,"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
@@ -69,4 +69,10 @@ func TestNormalize(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
+}
+
+// denyingAmbiguous adds the default of ambiguous_paths for documents that select
+// by path or route.
+func denyingAmbiguous(document string) string {
+	return strings.Replace(document, `"unmatched":"allow",`, `"unmatched":"allow","ambiguous_paths":"deny",`, 1)
 }
