@@ -33,7 +33,8 @@ const (
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
-	ruleQuiet     = "undisclosed" // the denying rule has headers: off
+	ruleAmbiguous = "ambiguous_paths" // no name of a rule has an underscore
+	ruleQuiet     = "undisclosed"     // the denying rule has headers: off
 )
 
 // decisionContext returns a decision as an authorizer's context.
@@ -47,6 +48,8 @@ func decisionContext(d *engine.Decision) map[string]any {
 		c[contextRule] = ruleDeny // by the document or by an override: clients need not know which
 	case engine.Unmatched:
 		c[contextRule] = ruleUnmatched
+	case engine.Ambiguous:
+		c[contextRule] = ruleAmbiguous
 	case engine.Limited:
 		describeLimits(c, d)
 	}
@@ -66,6 +69,8 @@ func problemOf(d *engine.Decision) headers.Problem {
 		return headers.Blocked
 	case d.Reason == engine.Unmatched:
 		return headers.Unmatched
+	case d.Reason == engine.Ambiguous:
+		return headers.AmbiguousPath
 	case d.Verdicts[0].Degraded:
 		return headers.ReducedCapacity
 	}

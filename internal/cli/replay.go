@@ -182,6 +182,7 @@ func replayTotals(r *operator.ReplayReport, on term.Colours) [][]string {
 	}{
 		{"exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits"},
 		{"banned", r.Banned, "denied by deny or an override, whatever the limits say"},
+		{"ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways"},
 		{"would deny", r.WouldDeny, "allowed: a shadow rule would have denied them"},
 		{"delayed", r.Delayed, "allowed after a wait for their turn"},
 		{"degraded", r.Degraded, "decided by on_error: the store failed"},

@@ -16,9 +16,10 @@ const (
 	Banned                  // the rules file's deny, or an override, denies it
 	Unmatched               // no enforced rule covers it: the rules file's unmatched decides
 	Exempt                  // a plan or an override lifts every rule that covers it
+	Ambiguous               // the request is denied: servers may read its path in several ways
 )
 
-var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt"}
+var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt", "ambiguous"}
 
 // String returns the reason as reports name it, such as "limited".
 func (r Reason) String() string { return reasonNames[r] }

@@ -45,7 +45,7 @@ type PlanReport struct {
 // OutcomeReport is the decision about the request.
 type OutcomeReport struct {
 	Allowed    bool    `json:"allowed"`
-	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched or exempt
+	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched, exempt or ambiguous
 	Why        string  `json:"why,omitempty"`
 	By         string  `json:"by,omitempty"`  // the limit that denies it, as clients know it
 	RetryAfter float64 `json:"retry_after_s"` // 0 if allowed, -1 for never
@@ -118,7 +118,10 @@ func (x *explainer) explain(ctx context.Context, req *rules.Request) (*ExplainRe
 	if report.Plan, err = x.plan(req, &plan); err != nil {
 		return nil, err
 	}
-	why, decided := x.set.WhyBanned(req)
+	why, decided := x.set.WhyAmbiguous(req)
+	if !decided {
+		why, decided = x.set.WhyBanned(req)
+	}
 	if !decided {
 		why, decided = x.set.WhySkipped(req)
 	}

@@ -14,6 +14,7 @@ type ReplayReport struct {
 	Denied     int64                      `json:"denied"`
 	Exempt     int64                      `json:"exempt"`     // allowed requests that skip, a plan or an override lifts all limits from
 	Banned     int64                      `json:"banned"`     // denied by deny or an override
+	Ambiguous  int64                      `json:"ambiguous"`  // denied: servers may read their path in several ways
 	WouldDeny  int64                      `json:"would_deny"` // allowed requests that a shadow rule would have denied
 	Skipped    int64                      `json:"skipped"`    // lines that could not be read
 	Degraded   int64                      `json:"degraded"`   // requests that on_error decided
@@ -47,7 +48,7 @@ type CandidateTotals struct {
 // reportReplay returns the totals. calls is nil unless DynamoDB counted them.
 func reportReplay(r *replay.Report, calls func() (reads, writes int64)) *ReplayReport {
 	report := &ReplayReport{
-		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Exempt: r.Exempt, Banned: r.Banned, WouldDeny: r.WouldDeny,
+		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Exempt: r.Exempt, Banned: r.Banned, Ambiguous: r.Ambiguous, WouldDeny: r.WouldDeny,
 		Skipped: r.Skipped, Degraded: r.Degraded, Delayed: r.Delayed,
 		Rules: map[string]RuleTotals{}, Candidates: map[string]CandidateTotals{}, TopDenied: append([]replay.KeyTotal{}, r.TopDenied...), Elapsed: r.Elapsed.Seconds(),
 		Span: r.Last.Sub(r.First), RulesInOrder: r.Rules, CandidatesInOrder: r.Candidates,

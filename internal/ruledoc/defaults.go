@@ -15,6 +15,13 @@ const (
 	DefaultAlgorithm = "sliding_window"
 )
 
+// DenyAmbiguous is the value of ambiguous_paths that denies requests whose path
+// servers may read in several ways. It is the default if anything in a document
+// selects by path or route; nothing else needs a default.
+const DenyAmbiguous = "deny"
+
+const modeOff = "off"
+
 // Algorithms whose limits have fields of their own.
 const (
 	fixedWindow = "fixed_window"
@@ -33,6 +40,9 @@ func WithDefaults(d *Document) *Document {
 	d.Defaults.Instances = cmp.Or(d.Defaults.Instances, DefaultInstances)
 	d.Defaults.OnError = cmp.Or(d.Defaults.OnError, DefaultOnError)
 	d.Unmatched = cmp.Or(d.Unmatched, DefaultUnmatched)
+	if d.AmbiguousPaths == "" && d.selectsByPath() {
+		d.AmbiguousPaths = DenyAmbiguous
+	}
 	if d.ClientIP != nil {
 		d.ClientIP.lowerHeaders()
 	}
@@ -58,6 +68,20 @@ func WithDefaults(d *Document) *Document {
 		}
 	}
 	return d
+}
+
+// selectsByPath reports whether a selector looks at the path of requests. A rule
+// that is off selects nothing.
+func (d *Document) selectsByPath() bool {
+	selectors := slices.Concat(d.Deny, d.Skip)
+	for i := range d.Rules {
+		for _, s := range []*Selector{d.Rules[i].When, d.Rules[i].Unless} {
+			if s != nil && d.Rules[i].Mode != modeOff {
+				selectors = append(selectors, *s)
+			}
+		}
+	}
+	return slices.ContainsFunc(selectors, func(s Selector) bool { return len(s.Path)+len(s.Route) > 0 })
 }
 
 // OverrideWithDefaults does for one override what WithDefaults does for those

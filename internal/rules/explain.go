@@ -9,7 +9,7 @@ import (
 )
 
 // Why is Matches for people: it says which part of a rule leaves the request out, the first of several. For a request that
-// the rule covers, the reason is empty, unless a spelling of its path alone keeps the rule's unless from lifting it.
+// the rule covers, the reason is empty, unless only the form of its path or a letter case keeps unless from lifting the rule.
 func (r *Rule) Why(req *Request) (reason string, covered bool) {
 	if r.Mode == Off {
 		return "it is off", false
@@ -30,11 +30,25 @@ func (r *Rule) Why(req *Request) (reason string, covered bool) {
 	return "", true
 }
 
+// WhyAmbiguous is Ambiguous for people: it says what makes the path ambiguous,
+// and which setting decides.
+func (s *Set) WhyAmbiguous(r *Request) (reason string, ambiguous bool) {
+	if !s.Ambiguous(r) {
+		return "", false
+	}
+	return "path " + display(r.Path) + " " + r.work().whyAmbiguous() + ", and ambiguous_paths is deny", true
+}
+
+// whyAmbiguous says what makes the path ambiguous: "has a semicolon in a;b".
+func (f *facts) whyAmbiguous() string {
+	if f.ambiguity.Segment == "" {
+		return "has " + f.ambiguity.Kind
+	}
+	return "has " + f.ambiguity.Kind + " in " + display(f.ambiguity.Segment)
+}
+
 // WhyBanned is Banned for people: it names the entry of deny that covers the request, and what of it does.
 func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
-	if r.work().endless {
-		return "the path can be read in too many ways: it is long, and has dots, escapes, parameters or empty segments throughout", true
-	}
 	for i := range s.deny {
 		if reason, covers := s.deny[i].explain(r, false); covers {
 			return fmt.Sprintf("deny[%d]: %s", i, reason), true
@@ -43,8 +57,8 @@ func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
 	return "", false
 }
 
-// WhySkipped is Skipped for people. For a request that is not skipped, the reason names the first entry that a spelling
-// alone keeps from covering it; it is empty if there is none.
+// WhySkipped is Skipped for people. For a request that is not skipped, the reason names the first entry that only the
+// form of its path or a letter case keeps from covering it; it is empty if there is none.
 func (s *Set) WhySkipped(r *Request) (reason string, skipped bool) {
 	for i := range s.skip {
 		why, covers := s.skip[i].explain(r, true)
@@ -102,8 +116,8 @@ func findingOf(holds bool, yes, no string) finding {
 // findings returns what the fields that are given say.
 func (s *selector) findings(r *Request, exactly bool) (all []finding) {
 	f := r.work()
-	if exactly && !f.sent && len(s.routes)+len(s.paths) > 0 {
-		all = append(all, finding{false, fmt.Sprintf("path %s is not sent in its clean form, %s", display(r.Path), display(f.path))})
+	if exactly && !f.exact && s.byPath() {
+		all = append(all, finding{false, "path " + display(r.Path) + " " + f.whyNotExact(r.Path)})
 	}
 	if len(s.methods) > 0 {
 		method := display(r.Method)
@@ -130,20 +144,29 @@ func (s *selector) findings(r *Request, exactly bool) (all []finding) {
 	return all
 }
 
-func (s *selector) routeFinding(f *facts, exactly bool) finding {
-	if f.template != "" {
-		return globFinding("route", s.routes, firstMatch(s.routes, f.template, !exactly), f.template)
+// whyNotExact says why what lifts limits does not look at the path.
+func (f *facts) whyNotExact(raw string) string {
+	if f.path != raw {
+		return "is not sent in its clean form, " + display(f.path)
 	}
-	return pathFinding("route", s.routes, f, exactly)
+	return f.whyAmbiguous()
 }
 
-// pathFinding shows the path as the backend reads it that the patterns are there for.
+func (s *selector) routeFinding(f *facts, exactly bool) finding {
+	switch {
+	case f.template == "":
+		return pathFinding("route", s.routes, f, exactly)
+	case exactly:
+		return globFinding("route", s.routes, firstExactMatch(s.routes, &f.route), f.template)
+	}
+	return globFinding("route", s.routes, firstMatch(s.routes, &f.route), f.template)
+}
+
 func pathFinding(field string, globs []glob, f *facts, exactly bool) finding {
 	if exactly {
-		return globFinding(field, globs, firstMatch(globs, f.path, false), f.path)
+		return globFinding(field, globs, firstExactMatch(globs, &f.variants[0]), f.path)
 	}
-	g, reading := f.meet(globs)
-	return globFinding(field, globs, g, reading)
+	return globFinding(field, globs, f.match(globs), f.path)
 }
 
 func globFinding(field string, globs []glob, match *glob, path string) finding {

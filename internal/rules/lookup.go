@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// lookup is the entries of deny or skip, ready to be asked. Those that name nothing but networks, of which there may be very
-// many, are one set between them; the others are asked one by one.
+// lookup holds the entries of deny or skip. Entries that name only networks, of
+// which there may be very many, share one set; the others are asked one by one.
 type lookup struct {
 	networks *prefixes
 	others   []*selector
