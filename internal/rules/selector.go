@@ -2,7 +2,6 @@ package rules
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -148,14 +147,6 @@ func (s *selector) routePattern(f *facts) string {
 		return ""
 	}
 	return found.text
-}
-
-// sameAs reports whether both cover the same requests for the plain reason that they are written alike.
-func (s *selector) sameAs(o *selector) bool {
-	same := func(a, b glob) bool { return a.text == b.text }
-	return slices.Equal(s.methods, o.methods) && slices.EqualFunc(s.routes, o.routes, same) &&
-		slices.EqualFunc(s.paths, o.paths, same) && slices.Equal(s.cidrs, o.cidrs) && s.callers == o.callers &&
-		slices.EqualFunc(s.match, o.match, func(a, b condition) bool { return a.part == b.part && slices.Equal(a.words, b.words) })
 }
 
 // everything reports whether it covers every request.
