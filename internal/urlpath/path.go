@@ -1,0 +1,168 @@
+// Package urlpath decides what a limiter may conclude from the path of a URL:
+// whether servers agree on what the path means, its clean form, and which
+// patterns match it.
+package urlpath
+
+import (
+	"path"
+	"strings"
+)
+
+// Ambiguity says why servers may read a path in several ways. The zero value
+// is a path that they all read alike.
+type Ambiguity struct {
+	Kind    string // such as "a dot segment"
+	Segment string // the first such segment, as the client sent it
+}
+
+// Ambiguous reports whether servers may read the path in several ways.
+func (a Ambiguity) Ambiguous() bool { return a.Kind != "" }
+
+// Examine returns what makes a path ambiguous, the first thing of several.
+//
+// Proxies and servers agree on few steps: one removes dot segments or merges
+// slashes, another does so before it decodes, others drop ";" parameters, take
+// "\" for a slash, decode twice, stop at a NUL, or drop dots and blanks at the
+// end of a name, as Windows does. A client can combine these steps so that the
+// server answers another path than the limiter sees. Paths that offer such a
+// step are ambiguous; the others have one meaning, once decoded.
+//
+// A single slash at the end is not ambiguous. Servers disagree about it, but
+// ordinary clients send it, and Clean removes it.
+func Examine(raw string) Ambiguity {
+	start, last := 0, byte(0) // of the current segment; last is decoded
+	for i := 0; i < len(raw); {
+		c, size := decodeByte(raw, i)
+		kind := ambiguousByte(c, size > 1)
+		switch {
+		case kind != "" || c != '/':
+		case i == start && i > 0:
+			kind = "an empty segment"
+		default:
+			kind = ambiguousEnd(raw[start:i], last)
+			start = i + 1
+		}
+		if kind != "" {
+			return Ambiguity{kind, segmentAt(raw, i)}
+		}
+		last = c
+		i += size
+	}
+	if kind := ambiguousEnd(raw[start:], last); kind != "" {
+		return Ambiguity{kind, raw[start:]}
+	}
+	return Ambiguity{}
+}
+
+// ambiguousByte returns what a decoded byte makes of any path that has it. A
+// percent sign is one that a server may take for another escape.
+func ambiguousByte(c byte, escaped bool) string {
+	switch {
+	case c == '/' && escaped:
+		return "an encoded slash"
+	case c == '\\':
+		return "a backslash"
+	case c == '%':
+		return "a percent sign after decoding"
+	case c == ';':
+		return "a semicolon"
+	case c < ' ' || c == 0x7f:
+		return "a control character"
+	}
+	return ""
+}
+
+// ambiguousEnd looks at the end of a segment, whose last decoded byte is given.
+func ambiguousEnd(segment string, last byte) string {
+	switch {
+	case segment == "":
+		return ""
+	case last == ' ':
+		return "a segment that ends in a blank"
+	case last != '.':
+		return ""
+	}
+	if name := Decode(segment); name == "." || name == ".." {
+		return "a dot segment"
+	}
+	return "a segment that ends in a dot"
+}
+
+// segmentAt returns the segment around a byte of a path. A slash belongs to the
+// segment before it.
+func segmentAt(raw string, i int) string {
+	end := strings.IndexByte(raw[i:], '/')
+	if end < 0 {
+		end = len(raw) - i
+	}
+	return raw[strings.LastIndexByte(raw[:i], '/')+1 : i+end]
+}
+
+// Clean returns the clean form of a path, as the most obliging server reads it:
+// decoded once, each "\" a slash, without ";" parameters, empty segments, dot
+// segments and a slash at the end. An escape that is cut short, or has other
+// digits, stays as it is. A decoded byte need not be UTF-8.
+func Clean(raw string) string {
+	p := Decode(raw)
+	if strings.ContainsAny(p, `\;`) {
+		p = withoutParameters(strings.ReplaceAll(p, `\`, "/"))
+	}
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	return path.Clean(p)
+}
+
+// withoutParameters cuts each segment at its first semicolon.
+func withoutParameters(p string) string {
+	segments := strings.Split(p, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+// Decode decodes percent-escapes once. It allocates only if there is one.
+func Decode(s string) string {
+	if !HasEscape(s) {
+		return s
+	}
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); {
+		c, size := decodeByte(s, i)
+		out.WriteByte(c)
+		i += size
+	}
+	return out.String()
+}
+
+// HasEscape reports whether Decode changes a text.
+func HasEscape(s string) bool {
+	for i := strings.IndexByte(s, '%'); i >= 0 && i < len(s); i++ {
+		if _, size := decodeByte(s, i); size > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeByte returns the byte that s has at i, decoded, and how many bytes of s
+// it takes: 3 for an escape, else 1.
+func decodeByte(s string, i int) (c byte, size int) {
+	if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+		return unhex(s[i+1])<<4 | unhex(s[i+2]), 3
+	}
+	return s[i], 1
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}

@@ -1,0 +1,273 @@
+package urlpath
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/pathtest"
+)
+
+func TestClean(t *testing.T) {
+	for _, tt := range []struct{ raw, want string }{
+		{"", "/"},
+		{"/", "/"},
+		{"//", "/"},
+		{"/a", "/a"},
+		{"a", "/a"},
+		{"/a/", "/a"},
+		{"/a//b", "/a/b"},
+		{"/./a/./b/.", "/a/b"},
+		{"/a/../b", "/b"},
+		{"/../../a", "/a"},
+		{"/a/..", "/"},
+		{"/a/...", "/a/..."},
+		{"/a%20b", "/a b"},
+		{"/a+b", "/a+b"},
+		{"/%61dmin", "/admin"},
+		{"/a%2Fb", "/a/b"},
+		{"/a%2fb", "/a/b"},
+		{"/%2e%2e/a", "/a"},
+		{"/x/%2E%2e/a", "/a"},
+		{"/a%2F", "/a"},
+		{"/a%252Fb", "/a%2Fb"}, // once
+		{"/a%", "/a%"},
+		{"/a%2", "/a%2"},
+		{"/a%zz", "/a%zz"},
+		{"/a%%41", "/a%A"},
+		{"/a%4g%41", "/a%4gA"},
+		{"/%ff", "/\xff"},
+		{"/%C3%A9", "/é"},
+		{"/a%00b", "/a\x00b"},
+		{"/a?b", "/a?b"},
+		{"/A/b", "/A/b"},
+		{"/admin;x=1/a;y", "/admin/a"},
+		{"/admin%3Bx%2Fy/a", "/admin/y/a"},
+		{"/a/..;/b", "/b"},
+		{`/a\b%5c..\c`, "/a/c"},
+	} {
+		if got := Clean(tt.raw); got != tt.want {
+			t.Errorf("Clean(%q) = %q, want %q", tt.raw, got, tt.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, seed := range []string{"/", "/a/../b//c/.", "/%2e%2E/%2fa", "/a%252e", "%", "/%zz%4", "\xff/é", `/a;b\..%5c;`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		clean := Clean(raw)
+		if !strings.HasPrefix(clean, "/") || strings.Contains(clean, "//") || len(clean) > 1 && strings.HasSuffix(clean, "/") {
+			t.Errorf("Clean(%q) = %q is not clean", raw, clean)
+		}
+		for segment := range strings.SplitSeq(clean[1:], "/") {
+			if segment == "." || segment == ".." {
+				t.Errorf("Clean(%q) = %q keeps %q", raw, clean, segment)
+			}
+		}
+		if !HasEscape(clean) && Clean(clean) != clean {
+			t.Errorf("Clean(%q) = %q, and once more %q", raw, clean, Clean(clean))
+		}
+		if escaped := strings.ReplaceAll(clean, "%", "%25"); Clean(escaped) != clean {
+			t.Errorf("Clean(%q) = %q, want %q", escaped, Clean(escaped), clean)
+		}
+		if len(clean) > len(raw)+1 {
+			t.Errorf("Clean(%q) = %q grew", raw, clean)
+		}
+	})
+}
+
+const (
+	encodedSlash = "an encoded slash"
+	backslash    = "a backslash"
+	percent      = "a percent sign after decoding"
+	semicolon    = "a semicolon"
+	control      = "a control character"
+	empty        = "an empty segment"
+	dots         = "a dot segment"
+	endsInDot    = "a segment that ends in a dot"
+	endsInBlank  = "a segment that ends in a blank"
+)
+
+func TestExamine(t *testing.T) {
+	for _, tt := range []struct{ raw, kind, segment string }{
+		{"", "", ""},
+		{"/", "", ""},
+		{"/a/b", "", ""},
+		{"/a/", "", ""}, // a slash at the end is ordinary
+		{"a", "", ""},
+		{"a/", "", ""},
+		{"/%61/b%20c", "", ""},
+		{"/.well-known/x", "", ""},
+		{"/..a/.b", "", ""},
+		{"/v1.2/a.b", "", ""},
+		{"/%20a/b", "", ""},
+		{"/caf%C3%A9/é", "", ""},
+		{"/a?b#c", "", ""},
+		{"/users/auth0%7C666", "", ""},
+		{"/a/%", percent, "%"},
+		{"/a%zz/b", percent, "a%zz"},
+		{"/a%252Fb/c", percent, "a%252Fb"},
+		{"/a%%41", percent, "a%%41"},
+		{"//a", empty, ""},
+		{"//", empty, ""},
+		{"//a/b", empty, ""},
+		{"///a/b", empty, ""},
+		{"//a/%2e%2e/b/%2e", empty, ""},
+		{"/a//b", empty, ""},
+		{"/a//", empty, ""},
+		{"/a/../b", dots, ".."},
+		{"/a/%2e%2E/b", dots, "%2e%2E"},
+		{"/a/.", dots, "."},
+		{"/a/..", dots, ".."},
+		{"..", dots, ".."},
+		{"./a", dots, "."},
+		{"/a/.//b", dots, "."},
+		{"/a//../b", empty, ""},
+		{"/a%2Fb", encodedSlash, "a%2Fb"},
+		{"/x/a%2fb/y", encodedSlash, "a%2fb"},
+		{"/a%2F", encodedSlash, "a%2F"},
+		{"/a/..%2fb", encodedSlash, "..%2fb"},
+		{"/x%2Fy/../a%2Fb", encodedSlash, "x%2Fy"},
+		{"/a%2F..//%2e/b", encodedSlash, "a%2F.."},
+		{"%2Fa", encodedSlash, "%2Fa"},
+		{"/x/%2e%2e/../a", dots, "%2e%2e"},
+		{"/admin;x=1/a", semicolon, "admin;x=1"},
+		{"/admin/a;x;y", semicolon, "a;x;y"},
+		{"/a%3Bx/b", semicolon, "a%3Bx"},
+		{"/;/a", semicolon, ";"},
+		{"/a/..;/b", semicolon, "..;"},
+		{"/a/..%3b/b", semicolon, "..%3b"},
+		{"/a;x%2Fb/c", semicolon, "a;x%2Fb"},
+		{`/a\b`, backslash, `a\b`},
+		{"/a/..%5Cb", backslash, "..%5Cb"},
+		{`/\a/b`, backslash, `\a`},
+		{"/a%5cb%5F", backslash, "a%5cb%5F"},
+		{"/a%00", control, "a%00"},
+		{"/a\tb/c", control, "a\tb"},
+		{"/a%7f", control, "a%7f"},
+		{"/a%0d%0ab", control, "a%0d%0ab"},
+		{"/a./b", endsInDot, "a."},
+		{"/a/b%2e", endsInDot, "b%2e"},
+		{"/a.../b", endsInDot, "a..."},
+		{"/...", endsInDot, "..."},
+		{"/a%20/b", endsInBlank, "a%20"},
+		{"/a/b ", endsInBlank, "b "},
+		{"/a/ ", endsInBlank, " "},
+	} {
+		got := Examine(tt.raw)
+		if got != (Ambiguity{tt.kind, tt.segment}) || got.Ambiguous() != (tt.kind != "") {
+			t.Errorf("%q: %+v, want %q in %q", tt.raw, got, tt.kind, tt.segment)
+		}
+		expectOneReading(t, tt.raw)
+	}
+}
+
+// What is not ambiguous has one meaning, however proxies and servers combine
+// their steps: any of those that change a path before it is decoded, decoding
+// it whole or by the segment, parameters dropped before, after, both or left,
+// and each result cleaned in any way.
+func FuzzExamine(f *testing.F) {
+	for _, seed := range []string{
+		"/a/b", "/a%2F..//%2e/b", "//", "/%2f%2F", "/a/%2e%2e/", "%", "", "/.//..", "/%252f%2%46", "/a;x/..;/b", "/..%3Bx%2f;/a;y",
+		"/;%2F../a/", `/a\..%5cb`, "/a//../b", "/a/%2e%2e/../b//..", "/a%2Fb//../c%2F..", "//a/b/../c", `/\a//..\b%2e`, "///a", "/a b/%63/",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) { expectOneReading(t, raw) })
+}
+
+// TestOneReading makes paths up of what servers differ in, few at a time.
+func TestOneReading(t *testing.T) {
+	parts := rapid.SampledFrom([]string{"/", "/", "/", "a", "b", ".", "..", "%2e%2e", "%2F", "/%2F..", ";x", "%3By", `\`, "%5C", "%61", "%20", "é"})
+	ambiguous, clear := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		raw := strings.Join(rapid.SliceOfN(parts, 0, 8).Draw(t, "path"), "")
+		expectOneReading(t, raw)
+		if Examine(raw).Ambiguous() {
+			ambiguous++
+		} else {
+			clear++
+		}
+	})
+	if ambiguous < 10 || clear < 10 {
+		t.Errorf("%d ambiguous paths and %d others, want 10 of each at least", ambiguous, clear)
+	}
+}
+
+func expectOneReading(t interface{ Errorf(string, ...any) }, raw string) {
+	if Examine(raw).Ambiguous() {
+		return
+	}
+	want := segmentsOf(Clean(raw))
+	rooted := raw
+	if !strings.HasPrefix(raw, "/") {
+		rooted = "/" + raw
+	}
+	for _, p := range waysToRead(rooted) {
+		if segmentsOf(p) != want {
+			t.Errorf("%q is not ambiguous, and can be read as %q, not only as %q", raw, p, Clean(raw))
+		}
+	}
+}
+
+// waysToRead returns the paths that proxies and servers make of one.
+func waysToRead(sent string) (all []string) {
+	dotted, slashed := pathtest.UnescapeDots(sent), strings.ReplaceAll(sent, `\`, "/")
+	ways := []string{sent, pathtest.MergeSlashes(sent), pathtest.DropHost(sent), pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(slashed)))}
+	for _, p := range []string{sent, dotted} {
+		if strings.Contains(p, "/.") {
+			ways = append(ways, pathtest.RemoveDotSegments(p), pathtest.MergeSlashes(pathtest.RemoveDotSegments(p)), path.Clean(p))
+		}
+	}
+	for _, p := range ways {
+		decoded := append(decodedBothWays(p), decodedBothWays(pathtest.DropParameters(p))...)
+		for _, d := range decoded {
+			decoded = append(decoded, pathtest.DropParameters(d))
+		}
+		decoded = append(decoded, strings.ReplaceAll(Decode(p), `\`, "/"), Decode(Decode(p)))
+		for _, d := range decoded {
+			undotted := pathtest.RemoveDotSegments(d)
+			all = append(all, d, pathtest.MergeSlashes(d), undotted, pathtest.MergeSlashes(undotted), path.Clean(d))
+		}
+	}
+	return all
+}
+
+// decodedBothWays decodes a path whole and by the segment.
+func decodedBothWays(raw string) []string {
+	kept := make([]string, 0, 8) // segments that were decoded after they were cut
+	for segment := range strings.SplitSeq(raw, "/") {
+		kept = append(kept, strings.ReplaceAll(Decode(segment), "/", "%2F"))
+	}
+	return []string{Decode(raw), strings.Join(kept, "/")}
+}
+
+// segmentsOf joins the segments that patterns look at, and is the same however
+// slashes are escaped.
+func segmentsOf(p string) (segments string) {
+	for rest := strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/"); rest != ""; {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		segments += strings.ReplaceAll(segment, "%2f", "%2F") + "/"
+	}
+	return segments
+}
+
+// BenchmarkExamine looks at paths of a few lengths.
+func BenchmarkExamine(b *testing.B) {
+	for name, raw := range map[string]string{
+		"short": "/v1/items/7/x", "one escape": "/v1/items%37/x", "10 KB": strings.Repeat("/items%37", 10<<10/9),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Examine(raw)
+				Clean(raw)
+			}
+		})
+	}
+}

@@ -1,0 +1,333 @@
+package urlpath
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+)
+
+// patternOf reads a pattern, which must be good.
+func patternOf(t testing.TB, text string) Pattern {
+	t.Helper()
+	p, problem := Parse(text)
+	if problem != "" {
+		t.Fatalf("pattern %q: %s", text, problem)
+	}
+	return p
+}
+
+func matches(p *Pattern, path string, fold bool) bool {
+	text := NewText(path)
+	if fold {
+		return p.Match(&text)
+	}
+	return p.MatchExactly(&text)
+}
+
+func TestPattern(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/", "/", true},
+		{"/", "/a", false},
+		{"/a", "/a", true},
+		{"/a", "/", false},
+		{"/a", "/a/b", false},
+		{"/a/b", "/a", false},
+		{"/a", "/ab", false},
+		{"/*", "/a", true},
+		{"/*", "/", false},
+		{"/*", "/a/b", false},
+		{"/a/*/c", "/a/b/c", true},
+		{"/a/*/c", "/a/c", false},
+		{"/a/*/c", "/a/b/b/c", false},
+		{"/v*", "/v1", true},
+		{"/v*", "/v", true},
+		{"/v*", "/w", false},
+		{"/v*/x", "/v1/2/x", false},
+		{"/*.json", "/a.json", true},
+		{"/*.json", "/.json", true},
+		{"/*.json", "/a.json.gz", false},
+		{"/a*b*c", "/aXbXbc", true},
+		{"/a*b*c", "/abXcX", false},
+		{"/a*a", "/a", false},
+		{"/**", "/", true},
+		{"/**", "/a", true},
+		{"/**", "/a/b/c", true},
+		{"/v1/**", "/v1", true},
+		{"/v1/**", "/v1/a/b", true},
+		{"/v1/**", "/v12", false},
+		{"/v1/**", "/v2/v1/a", false},
+		{"/**/x", "/x", true},
+		{"/**/x", "/a/b/x", true},
+		{"/**/x", "/a/x/b", false},
+		{"/**/x", "/ax", false},
+		{"/**/x/**", "/a/x/b", true},
+		{"/**/x/**", "/x", true},
+		{"/**/x/**", "/ax/b", false},
+		{"/a/**/b/**/c", "/a/b/c", true},
+		{"/a/**/b/**/c", "/a/1/b/2/b/c", true},
+		{"/a/**/b/**/c", "/a/1/c/2/b", false},
+		{"/**/*/x", "/x", false},
+		{"/**/*/x", "/a/x", true},
+		{"/**/**/x", "/a/x", true},
+		{"/**/*", "/", false},
+		{"/**/*", "/a/b", true},
+		{"/**/a/b", "/a/a/b", true}, // the first a is not the right one
+		{"/users/{id}", "/users/{id}", true},
+		{"/users/{id}", "/users/42", false},
+		{"/users/*", "/users/{id}", true},
+		{"/a.b", "/axb", false},
+		{"/a?", "/ab", false},
+		{"/[ab]", "/a", false},
+		{"/é*", "/éa", true},
+		{"/*é", "/\xc3\xa9", true},
+		{"/*\ufffd", "/a\xff", false}, // a byte that is no UTF-8 is itself alone
+		{"/$connect", "$connect", true},
+		{"/**", "$connect", true},
+		{"/x", "/x/", true}, // a route's template may end in a slash
+		{"/a/*", "/a//", false},
+		{"/a/*/b", "/a//b", true},
+	} {
+		p := patternOf(t, tt.pattern)
+		if got := matches(&p, tt.path, false); got != tt.want {
+			t.Errorf("%q matches %q: %t, want %t", tt.pattern, tt.path, got, tt.want)
+		}
+		if got := matches(&p, tt.path, true); tt.want && !got {
+			t.Errorf("%q matches %q exactly but not when case is ignored", tt.pattern, tt.path)
+		}
+	}
+}
+
+func TestPatternCase(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/v1/Items", "/V1/iTEMS", true},
+		{"/v1/*s", "/V1/ITEMS", true},
+		{"/CAFÉ", "/café", true},
+		{"/*É*", "/café!", true},
+		{"/k", "/\u212a", true}, // the Kelvin sign is a k too
+		{"/*k", "/a\u212a", true},
+		{"/\u212a\u017f", "/Ks", true},
+		{"/i", "/\u0130", false}, // no simple folding, though its small letter is i
+		{"/a", "/b", false},
+	} {
+		p := patternOf(t, tt.pattern)
+		if got := matches(&p, tt.path, true); got != tt.want {
+			t.Errorf("%q matches %q: %t, want %t", tt.pattern, tt.path, got, tt.want)
+		}
+		if matches(&p, tt.path, false) {
+			t.Errorf("%q matches %q though case counts", tt.pattern, tt.path)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct{ pattern, want string }{
+		{"", "a pattern begins with a slash: write /"},
+		{"v1", "a pattern begins with a slash: write /v1"},
+		{"**", "a pattern begins with a slash: write /**"},
+		{"/v1/", "paths are cleaned before they are matched, so nothing has this form: write /v1"},
+		{"/a/../b", "paths are cleaned before they are matched, so nothing has this form: write /b"},
+		{"/a%20b", "paths are decoded before they are matched: write /a b"},
+		{"/a/**b", "** stands alone between slashes: write * in place of ** in \"**b\", or /** after it"},
+		{"/a***", "** stands alone between slashes: write * in place of ** in \"a***\", or /** after it"},
+		{"/" + strings.Repeat("a", 512), "a pattern is at most 512 bytes long"},
+		{"/" + strings.Repeat("a", 511), ""},
+		{"/100%", ""},
+		{"/{id}", ""},
+	} {
+		if _, got := Parse(tt.pattern); got != tt.want {
+			t.Errorf("pattern %.40q: %q, want %q", tt.pattern, got, tt.want)
+		}
+	}
+}
+
+// A regular expression of the same meaning agrees with every pattern.
+func TestPatternAgainstRegexp(t *testing.T) {
+	segment := rapid.SampledFrom([]string{"a", "b", "A", "aa", "ab", "*", "a*", "*a", "*a*b", "**", "**", "aaaaaaaaaaaaaaaaaaaaaaaaa"})
+	piece := rapid.SampledFrom([]string{"a", "b", "A", "aa", "ab", "aab", "ba", "*", "aaaaaaaaaaaaaaaaaaaaaaaaa"})
+	matched := 0
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := "/" + strings.Join(rapid.SliceOfN(segment, 1, 9).Draw(t, "pattern"), "/")
+		path := "/" + strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "path"), "/")
+		fold := rapid.Bool().Draw(t, "fold")
+		p, problem := Parse(pattern)
+		if problem != "" {
+			t.Fatalf("pattern %q: %s", pattern, problem)
+		}
+		got, want := matches(&p, path, fold), patternRegexp(pattern, fold).MatchString(strings.TrimSuffix(path, "/")+"/")
+		if got != want {
+			t.Errorf("%q matches %q: %t, want %t", pattern, path, got, want)
+		}
+		if got {
+			matched++
+		}
+	})
+	if matched < 3 {
+		t.Errorf("%d matches tried", matched)
+	}
+}
+
+// patternRegexp matches paths with a slash after every segment.
+func patternRegexp(pattern string, fold bool) *regexp.Regexp {
+	expr := "^/"
+	if fold {
+		expr = "(?i)^/"
+	}
+	for segment := range strings.SplitSeq(pattern[1:], "/") {
+		if segment == "**" {
+			expr += "([^/]+/)*"
+			continue
+		}
+		expr += strings.ReplaceAll(regexp.QuoteMeta(segment), `\*`, "[^/]*") + "/"
+	}
+	return regexp.MustCompile(expr + "$")
+}
+
+// Texts that differ in letter case alone fold to one: all characters are
+// tried, with all their cases. Others stay apart.
+func TestFold(t *testing.T) {
+	folded := map[string]rune{}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		text := "a" + string(r)
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			if fold(text) != fold("A"+string(f)) {
+				t.Errorf("%U and %U differ", r, f)
+			}
+		}
+		other, ok := folded[fold(text)]
+		if ok && !strings.EqualFold(string(r), string(other)) {
+			t.Errorf("%U and %U fold to one", r, other)
+		}
+		folded[fold(text)] = r
+	}
+	for _, same := range [][2]string{{"abcK", "ABC\u212a"}, {"s\u017fS", "\u017fsS"}, {"\xff", "\xfe"}, {"\xff", "\ufffd"}, {"é\xc3", "É\ufffd"}} {
+		if !strings.EqualFold(same[0], same[1]) || fold(same[0]) != fold(same[1]) {
+			t.Errorf("%q and %q are equal, but do not fold to one", same[0], same[1])
+		}
+	}
+}
+
+// long are paths of 10 KB that keep matchers busy.
+var long = []string{
+	strings.Repeat("/a", 5<<10),
+	"/" + strings.Repeat("a", 10<<10),
+	strings.Repeat("/", 10<<10) + "x",
+	"/v1" + strings.Repeat("/items7/x", 1<<10),
+	"/" + strings.Repeat("\u212a", 10<<10/3),
+}
+
+// Matching takes at most one step for each byte of the path and each 64 bytes
+// of the pattern, whatever the pattern.
+func TestStepsAreLinear(t *testing.T) {
+	patterns := []string{
+		strings.Repeat("/**/a", 80) + "/b/**", strings.Repeat("/**/a/*", 60) + "/**/b",
+		"/" + strings.Repeat("*a", 200) + "b", "/**/" + strings.Repeat("a/", 200) + "b*/**", strings.Repeat("/**/*", 80) + "/b",
+		strings.Repeat("/*", 250), "/**/*a*/**", "/**/items*/x/**",
+	}
+	for _, text := range patterns {
+		p := patternOf(t, text)
+		for _, path := range long {
+			for _, m := range []*matcher{&p.exact, &p.folded} {
+				_, steps := m.slow.run(NewText(path).folded)
+				if most := (1 + len(path)) * (1 + len(text)/64); steps > most {
+					t.Errorf("%.40q takes %d steps for %d bytes of %.20q, want %d at most", text, steps, len(path), path, most)
+				}
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.StringMatching(`(/(\*\*|[a*]{1,3})){1,40}`).Draw(t, "pattern")
+		path := rapid.StringMatching(`(/[ab]{0,4}){0,200}`).Draw(t, "path")
+		p, problem := Parse(pattern)
+		if problem != "" || p.folded.slow == nil {
+			return
+		}
+		if _, steps := p.folded.slow.run(NewText(path).folded); steps > (1+len(path))*(1+len(pattern)/64) {
+			t.Errorf("%q takes %d steps for %q", pattern, steps, path)
+		}
+	})
+}
+
+// ordinary are patterns as documents have them: their ends decide them.
+func ordinary(t testing.TB, n int) (patterns []Pattern) {
+	for i := range n {
+		form := []string{"/v1/items%d", "/v1/items%d/**", "/v1/items%d/{id}", "/v1/*/items%d", "/**/export%d", "/v1/items%d/*/x*", "/v1/*/items%d/**", "/**/items%d/**"}[i%8]
+		patterns = append(patterns, patternOf(t, fmt.Sprintf(form, i)))
+	}
+	return patterns
+}
+
+// starred are patterns that their ends do not decide.
+func starred(t testing.TB, n int) (patterns []Pattern) {
+	for i := range n {
+		form := []string{"/**/*s*/x/**", "/**/items*/*/x%d*", "/v1/**/*%d*/**", "/*/*/*7*/**/x%d"}[i%4]
+		text := form
+		if strings.Contains(form, "%d") {
+			text = fmt.Sprintf(form, i)
+		}
+		patterns = append(patterns, patternOf(t, text))
+	}
+	return patterns
+}
+
+// Ordinary patterns take no steps for most paths: of a thousand, few get as far
+// as the machine.
+func TestOrdinaryPatternsTakeFewSteps(t *testing.T) {
+	for _, path := range long {
+		text, steps := NewText(path), 0
+		for _, p := range ordinary(t, 1000) {
+			if m := p.folded; m.slow != nil && m.undecided(text.folded, text.segments) {
+				_, n := m.slow.run(text.folded)
+				steps += n
+			}
+		}
+		if steps > 3*len(path) {
+			t.Errorf("a thousand patterns take %d steps for %d bytes of %.20q", steps, len(path), path)
+		}
+	}
+}
+
+func TestMatchAllocations(t *testing.T) {
+	patterns := append(ordinary(t, 100), starred(t, 100)...)
+	if n := testing.AllocsPerRun(10, func() {
+		text := NewText("/v1/items7/x/items14/y")
+		for i := range patterns {
+			patterns[i].Match(&text)
+		}
+	}); n != 0 {
+		t.Errorf("matching allocates %v times", n)
+	}
+}
+
+// BenchmarkThousand matches paths of 10 KB with a thousand patterns.
+func BenchmarkThousand(b *testing.B) {
+	for name, patterns := range map[string][]Pattern{"ordinary": ordinary(b, 1000), "starred": starred(b, 1000)} {
+		for _, path := range append(long, "/v1/items7/x") {
+			b.Run(fmt.Sprintf("%s/%.12q", name, path), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					text := NewText(path)
+					for i := range patterns {
+						patterns[i].Match(&text)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse("/v1/*/items7/**")
+	}
+}
