@@ -136,7 +136,10 @@ func (x *explainer) explain(ctx context.Context, req *rules.Request) (*explanati
 	if told.Plan, err = x.plan(ctx, req); err != nil {
 		return nil, err
 	}
-	why, decided := x.set.WhyBanned(req)
+	why, decided := x.set.WhyAmbiguous(req)
+	if !decided {
+		why, decided = x.set.WhyBanned(req)
+	}
 	if !decided {
 		why, decided = x.set.WhySkipped(req)
 	}

@@ -43,7 +43,7 @@ type planTold struct {
 // outcomeTold is what would become of the request.
 type outcomeTold struct {
 	Allowed    bool    `json:"allowed"`
-	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched or exempt
+	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched, exempt or ambiguous
 	Why        string  `json:"why,omitempty"`
 	By         string  `json:"by,omitempty"`  // the limit that denies it, as clients know it
 	RetryAfter float64 `json:"retry_after_s"` // 0 where allowed, -1 for never
@@ -201,6 +201,7 @@ func (t *explanation) conclude(d *engine.Decision, set *rules.Set, why string) {
 
 var reasons = map[engine.Reason]string{
 	engine.Limited: "limited", engine.Skipped: "skipped", engine.Banned: "banned", engine.Unmatched: "unmatched", engine.Exempt: "exempt",
+	engine.Ambiguous: "ambiguous",
 }
 
 // refusal says which override denies the request.

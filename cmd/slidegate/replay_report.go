@@ -16,6 +16,7 @@ type replayObject struct {
 	Denied     int64                    `json:"denied"`
 	Exempt     int64                    `json:"exempt"`     // allowed requests from which skip, a plan or an override lifts all limits
 	Banned     int64                    `json:"banned"`     // denied ones that deny or an override shuts out
+	Ambiguous  int64                    `json:"ambiguous"`  // denied ones whose path servers may read in several ways
 	WouldDeny  int64                    `json:"would_deny"` // allowed ones that a rule on trial would have denied
 	Skipped    int64                    `json:"skipped"`    // lines that could not be read
 	Degraded   int64                    `json:"degraded"`   // requests that on_error decided
@@ -49,7 +50,7 @@ type keyTold struct {
 
 func (r *replayed) object() replayObject {
 	o := replayObject{
-		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Exempt: r.Exempt, Banned: r.Banned, WouldDeny: r.WouldDeny,
+		Requests: r.Requests, Allowed: r.Allowed, Denied: r.Denied, Exempt: r.Exempt, Banned: r.Banned, Ambiguous: r.Ambiguous, WouldDeny: r.WouldDeny,
 		Skipped: r.Skipped, Degraded: r.Degraded, Delayed: r.Delayed,
 		Rules: map[string]ruleTold{}, Candidates: map[string]candidateTold{}, TopDenied: []keyTold{}, Elapsed: r.Elapsed.Seconds(),
 	}
@@ -90,6 +91,7 @@ func (r *replayed) print(w io.Writer, paint colours) error {
 	}{
 		{"exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits"},
 		{"banned", r.Banned, "denied by deny or an override, whatever the limits say"},
+		{"ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways"},
 		{"would deny", r.WouldDeny, "allowed: a rule on trial would have denied them"},
 		{"delayed", r.Delayed, "allowed after a wait for their turn"},
 		{"degraded", r.Degraded, "decided by on_error: the store failed"},

@@ -87,6 +87,7 @@ func TestGolden(t *testing.T) {
 		"banned":         {"banned", 1},
 		"skipped":        {"skipped", 1},
 		"unmatched":      {"unmatched", 1},
+		"ambiguous":      {"ambiguous", 3},
 		"several":        {"several", 2},
 		"several-denied": {"several", 3},
 		"buckets":        {"uploads", 1},

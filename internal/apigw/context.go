@@ -31,7 +31,8 @@ const (
 const (
 	ruleDeny      = "deny"
 	ruleUnmatched = "unmatched"
-	ruleQuiet     = "undisclosed" // it denies, and clients are not told of it
+	ruleAmbiguous = "ambiguous_paths" // no name of a rule has an underscore
+	ruleQuiet     = "undisclosed"     // it denies, and clients are not told of it
 )
 
 // decisionContext spells a decision as an authorizer's context.
@@ -45,6 +46,8 @@ func decisionContext(d *engine.Decision) map[string]any {
 		c[contextRule] = ruleDeny // whether by the document or by an override is nobody's business
 	case engine.Unmatched:
 		c[contextRule] = ruleUnmatched
+	case engine.Ambiguous:
+		c[contextRule] = ruleAmbiguous
 	case engine.Limited:
 		describeLimits(c, d)
 	}
@@ -64,6 +67,8 @@ func problemOf(d *engine.Decision) headers.Problem {
 		return headers.Blocked
 	case d.Reason == engine.Unmatched:
 		return headers.Unmatched
+	case d.Reason == engine.Ambiguous:
+		return headers.AmbiguousPath
 	case d.Verdicts[0].Degraded:
 		return headers.ReducedCapacity
 	}

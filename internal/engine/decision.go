@@ -16,6 +16,7 @@ const (
 	Banned                  // denied by the rule file's deny, or by an override
 	Unmatched               // no rule in force covers it: as the rule file's unmatched says
 	Exempt                  // allowed: a plan or an override lifts every rule that covers it
+	Ambiguous               // denied: servers may read its path in several ways
 )
 
 // Decision is the answer to a request.

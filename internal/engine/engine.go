@@ -91,6 +91,8 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) 
 func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *rules.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
+	case set.Ambiguous(req):
+		return &Decision{Reason: Ambiguous, set: set}, nil
 	case set.Banned(req):
 		return &Decision{Reason: Banned, set: set}, nil
 	case set.Skipped(req):

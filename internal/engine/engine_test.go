@@ -132,11 +132,42 @@ func TestReasons(t *testing.T) {
 		"/health":   {true, engine.Skipped, 0},
 		"/banned":   {false, engine.Banned, 0},
 		"/other":    {false, engine.Unmatched, 0},
+
+		"/v1//chat":      {false, engine.Ambiguous, 0},
+		"/x/../health":   {false, engine.Ambiguous, 0},
+		"/banned;x":      {false, engine.Ambiguous, 0},
+		"/v1/chat%2Ff/x": {false, engine.Ambiguous, 0},
 	} {
 		d := b.decide(t, path)
 		if d.Allowed != want.allowed || d.Reason != want.reason || len(d.Verdicts) != want.rules || d.Degraded {
 			t.Errorf("%s: got %+v, want %+v", path, d, want)
 		}
+	}
+}
+
+// TestAmbiguousPaths denies before anything else, and counts nothing. The rules
+// may say that both forms of a path count instead.
+func TestAmbiguousPaths(t *testing.T) {
+	b := newBench(t, twoRules)
+	for range 3 {
+		if d := b.decide(t, "/v1//chat"); d.Allowed || d.Reason != engine.Ambiguous {
+			t.Errorf("got %+v", d)
+		}
+	}
+	if b.store.charges > 0 {
+		t.Errorf("%d charges for paths that are denied", b.store.charges)
+	}
+	if d := b.decide(t, "/v1/chat"); !d.Allowed || d.Verdicts[1].Remaining != 1 {
+		t.Errorf("got %+v", d)
+	}
+	b = newBench(t, "ambiguous_paths: clean\n"+twoRules)
+	for i, path := range []string{"/v1//chat", "/x/../v1/chat;x=1", "/v1/chat"} {
+		if d := b.decide(t, path); d.Allowed != (i < 2) || d.Reason != engine.Limited {
+			t.Errorf("%s: got %+v", path, d)
+		}
+	}
+	if d := b.decide(t, "/x/../health"); d.Allowed || d.Reason != engine.Unmatched {
+		t.Errorf("a path that is not clean is skipped: %+v", d)
 	}
 }
 

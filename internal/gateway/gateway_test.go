@@ -25,6 +25,7 @@ import (
 )
 
 const document = `
+ambiguous_paths: clean
 deny: [{path: /banned}]
 rules: [{name: per-user, key: "user:{header.x-user}", limits: [{capacity: 2, window: 10s}]}]
 `

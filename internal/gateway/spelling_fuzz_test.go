@@ -18,13 +18,20 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// A client can spell a path in many ways, and what answers it may read them in another way than the rules do. These tests
-// ask oracles, which know nothing of the rules, where a request is answered. What is answered below /admin must have been
-// limited by the rules for it, however it was spelled; what a skip for /health let off must be answered by /health.
+// A client can send a path in many forms, and servers may read them in another
+// way than the rules do. These tests ask oracles, which know nothing of the
+// rules, which place answers a request. A path is either denied as ambiguous, or
+// every place that may answer it is limited by the rules for that place; and
+// only /health and /static answer requests that are skipped.
+//
+// Under ambiguous_paths: clean, requests are not denied, and the rules look at
+// two forms of their path. A server that reads it in a third way may answer
+// without the rules for that place. But no form gains a skip.
 
 // places are where requests are answered, as patterns of net/http, and the rules that must limit them there.
 var places = map[string][]string{
@@ -48,18 +55,40 @@ rules:
 - {name: deep, when: {path: /one/*/deep}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
 `
 
-func placesAuthorizer(t testing.TB) *apigw.Authorizer {
+// path policies of the rules
+const (
+	deny  = "ambiguous_paths: deny"
+	clean = "ambiguous_paths: clean"
+)
+
+// limited is a gateway and an authorizer with one policy.
+type limited struct {
+	policy     string
+	authorizer *apigw.Authorizer
+	gateway    http.Handler
+}
+
+func newLimited(t testing.TB, policy string) limited {
+	a := placesAuthorizer(t, policy)
+	return limited{policy, a, gateway.New(gateway.Options{Authorizer: a, Log: quiet})}
+}
+
+// rulesOf returns the rules that must limit requests that a place answers.
+func (l *limited) rulesOf(place string) []string {
+	if all := places[place]; l.policy == deny || len(all) == 0 {
+		return all
+	}
+	return []string{"all"}
+}
+
+func placesAuthorizer(t testing.TB, policy string) *apigw.Authorizer {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(placesRules))
+	set, err := rulefile.Parse("rules.yaml", []byte(policy+placesRules))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
-}
-
-func placesGateway(t testing.TB) http.Handler {
-	return gateway.New(gateway.Options{Authorizer: placesAuthorizer(t), Log: quiet})
 }
 
 // tester is a *testing.T or a *rapid.T.
@@ -69,7 +98,7 @@ type tester interface {
 }
 
 // throughGateway sends a request line through the local gateway. Its backend reads the path as one of the oracles does.
-func throughGateway(t tester, g http.Handler, method, target string) {
+func throughGateway(t tester, l *limited, method, target string) {
 	line := method + " " + target + " HTTP/1.1\r\n"
 	if strings.Count(line, "\n") > 1 || method == http.MethodOptions { // preflights are never limited
 		return
@@ -79,35 +108,45 @@ func throughGateway(t tester, g http.Handler, method, target string) {
 		return
 	}
 	answer := httptest.NewRecorder()
-	g.ServeHTTP(answer, r)
-	if answer.Code == http.StatusTooManyRequests && len(target) > 300 {
-		return // too many ways to read it
+	l.gateway.ServeHTTP(answer, r)
+	if answer.Code == http.StatusTooManyRequests && strings.Contains(answer.Body.String(), headers.AmbiguousPath.Type) {
+		l.expectAmbiguous(t, target)
+		return
 	}
 	if answer.Code != http.StatusOK {
 		t.Errorf("%q: status %d", line, answer.Code)
 	}
 	limits := strings.Join(answer.Header()[rateLimit], ", ")
-	answeredAt(r, func(by, place string) { expectLimits(t, line, limits, by, place) })
+	answeredAt(r, func(by, place string) { l.expectLimits(t, line, limits, by, place) })
 }
 
 // rateLimit is the field as the gateway spells it, which is not how net/http would.
 var rateLimit = "RateLimit"
 
 // expectLimits looks for the rules of a place in the RateLimit field.
-func expectLimits(t tester, request, limits, oracle, place string) {
-	for _, rule := range places[place] {
+func (l *limited) expectLimits(t tester, request, limits, oracle, place string) {
+	for _, rule := range l.rulesOf(place) {
 		if !strings.Contains(limits, `"`+rule+`"`) {
-			t.Errorf("%q escapes the rule %s: %s answers it by %s", request, rule, oracle, place)
+			t.Errorf("%s: %q escapes the rule %s: %s answers it by %s", l.policy, request, rule, oracle, place)
 		}
+	}
+}
+
+// plainPath has nothing that servers could read in several ways.
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-]+)*/?([?].*)?$`)
+
+func (l *limited) expectAmbiguous(t tester, target string) {
+	if l.policy == clean || plainPath.MatchString(target) {
+		t.Errorf("%s: %q is denied as ambiguous", l.policy, target)
 	}
 }
 
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
-// throughMiniStack has a path judged as MiniStack has it done: it decodes the path, escapes that are none apart, finds the
+// throughMiniStack has a path decided as MiniStack does: it decodes the path, escapes that are none apart, finds the
 // resource by the segments that are not empty, dots among them, and puts the decoded path into the event. What API Gateway
 // itself makes of such paths is not documented.
-func throughMiniStack(t tester, a *apigw.Authorizer, target string) {
+func throughMiniStack(t tester, l *limited, target string) {
 	raw, _, _ := strings.Cut(target, "?")
 	if !strings.HasPrefix(raw, "/") {
 		return
@@ -117,15 +156,16 @@ func throughMiniStack(t tester, a *apigw.Authorizer, target string) {
 	segments := slices.DeleteFunc(strings.Split(decoded, "/"), func(s string) bool { return s == "" })
 	place := placeOf("/" + strings.Join(segments, "/"))
 	for _, base := range []string{"", "/base/v1"} { // of a custom domain
-		answer, err := a.HandleRequest(t.Context(), placesEvent(base, decoded, place, segments))
+		answer, err := l.authorizer.HandleRequest(t.Context(), placesEvent(base, decoded, place, segments))
 		if err != nil {
 			t.Errorf("%q: %v", target, err)
 		}
-		if len(target) > 300 && answer.PolicyDocument.Statement[0].Effect == "Deny" {
-			return // too many ways to read it
+		if answer.Context["problemType"] == headers.AmbiguousPath.Type {
+			l.expectAmbiguous(t, target)
+			continue
 		}
 		limits, _ := answer.Context["rateLimit"].(string)
-		expectLimits(t, target, limits, "MiniStack below "+base, place)
+		l.expectLimits(t, target, limits, "MiniStack below "+base, place)
 	}
 }
 
@@ -146,7 +186,7 @@ func placesEvent(base, decoded, place string, segments []string) apigw.RequestEv
 	return ev
 }
 
-// spellings are the tricks of old.
+// spellings are paths that have fooled servers.
 var spellings = []string{
 	"/admin", "/admin/", "/admin/x", "/ADMIN/x", "//admin/x", "/./admin/x", "/x/../admin/x", "/admin/../admin/x",
 	"/%61dmin/x", "/%2561dmin/x", "/admin%2Fx", "/admin%2fx", "/%2Fadmin/x", "/admin;a=b/x", "/admin/x;a=b", "/admin/x?y=/health",
@@ -176,14 +216,16 @@ func FuzzSpellings(f *testing.F) {
 	f.Add("CONNECT", "admin:80")
 	f.Add("get", "/admin/x")
 	f.Add("PROPFIND", "/health")
-	g, a := placesGateway(f), placesAuthorizer(f)
+	denying, cleaning := newLimited(f, deny), newLimited(f, clean)
 	f.Fuzz(func(t *testing.T, method, target string) {
-		throughGateway(t, g, method, target)
-		throughMiniStack(t, a, target)
+		for _, l := range []*limited{&denying, &cleaning} {
+			throughGateway(t, l, method, target)
+			throughMiniStack(t, l, target)
+		}
 	})
 }
 
-// TestSpellings makes spellings up of what they are made of.
+// TestSpellings makes paths up of the parts in which they differ.
 func TestSpellings(t *testing.T) {
 	names := []string{"admin", "one", "x", "deep", "health", "static", "%61dmin", "ADMIN", "dee%70", "x%2Fy", "", ";a", "admin;a", "deep%3Ba"}
 	dots := []string{".", "..", "%2e", "%2e%2e", ".%2E", "..%2f", "%2F..", "%252e%252e", "%2F..%2F", "..;", "..%3Ba"}
@@ -195,12 +237,14 @@ func TestSpellings(t *testing.T) {
 	target := rapid.Custom(func(t *rapid.T) string {
 		return "/" + segment.Draw(t, "first") + strings.Join(rapid.SliceOfN(step, 0, 8).Draw(t, "rest"), "")
 	})
-	g, a := placesGateway(t), placesAuthorizer(t)
+	denying, cleaning := newLimited(t, deny), newLimited(t, clean)
 	rapid.Check(t, func(t *rapid.T) {
 		method := rapid.SampledFrom([]string{"GET", "GET", "CONNECT", "post"}).Draw(t, "method")
 		for _, target := range rapid.SliceOfN(target, 20, 20).Draw(t, "targets") {
-			throughGateway(t, g, method, target)
-			throughMiniStack(t, a, target)
+			for _, l := range []*limited{&denying, &cleaning} {
+				throughGateway(t, l, method, target)
+				throughMiniStack(t, l, target)
+			}
 		}
 	})
 }

@@ -21,4 +21,8 @@ var (
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",
 		Title: "No rule admits this request",
 	}
+	AmbiguousPath = Problem{
+		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#ambiguous-path",
+		Title: "Servers may read the path of this request in several ways",
+	}
 )

@@ -15,6 +15,7 @@ import (
 const (
 	byDeny      = "deny" // the document's deny, or an override of a caller's plan
 	byUnmatched = "unmatched"
+	byAmbiguous = "ambiguous_paths"
 )
 
 // ErrDegraded ends a comparison in which a store has failed, or an override could not be read: what on_error makes of a
@@ -31,7 +32,7 @@ type Comparison struct {
 }
 
 // RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that
-// no longer does. What deny shuts out, and what no rule covers, stand under "deny" and "unmatched", which no rule is named.
+// no longer does. Requests denied by deny, unmatched or ambiguous_paths count under these names, which no rule has.
 type RuleChange struct {
 	Rule                string
 	ToDenied, ToAllowed int64
@@ -115,6 +116,8 @@ func (c *comparing) change(denial *engine.Decision) *change {
 		by = ruleKey{denial.Verdicts[0].Rule.Name, denial.Verdicts[0].Key}
 	case denial.Reason == engine.Banned:
 		by.rule = byDeny
+	case denial.Reason == engine.Ambiguous:
+		by.rule = byAmbiguous
 	}
 	if c.changes[by] == nil {
 		c.changes[by] = &change{}

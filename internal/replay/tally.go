@@ -19,6 +19,7 @@ type Report struct {
 	Denied     int64
 	Exempt     int64            // allowed ones from which skip, a plan or an override lifts every limit
 	Banned     int64            // denied ones that deny or an override shuts out, whatever the limits say
+	Ambiguous  int64            // denied ones whose path servers may read in several ways
 	WouldDeny  int64            // allowed ones that at least one rule on trial would have denied
 	Degraded   int64            // requests for which a store did not answer and on_error decided
 	Delayed    int64            // allowed requests that a leaky bucket would hold back; a replay does not wait for their turns
@@ -109,6 +110,7 @@ func (t *tally) count(e *Entry, d *engine.Decision) {
 	add(&r.Denied, !d.Allowed)
 	add(&r.Exempt, d.Reason == engine.Skipped || d.Reason == engine.Exempt)
 	add(&r.Banned, d.Reason == engine.Banned)
+	add(&r.Ambiguous, d.Reason == engine.Ambiguous)
 	add(&r.Degraded, d.Degraded)
 	add(&r.Delayed, d.Delay > 0)
 	add(&r.WouldDeny, slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed }))

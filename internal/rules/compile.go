@@ -76,6 +76,7 @@ func (c *compiler) compile() {
 	d, s := c.doc, c.set
 	s.Unmatched = Policy(indexOf(policies, d.Unmatched))
 	s.Instances = int(d.Defaults.Instances)
+	s.denyAmbiguous = d.AmbiguousPaths == "deny"
 	s.address = c.clientAddress(d.ClientIP)
 	s.hash = c.keyHash(d.HashSecret)
 	s.deny, s.skip = c.selectors("deny", d.Deny), c.selectors("skip", d.Skip)

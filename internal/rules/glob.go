@@ -2,60 +2,48 @@ package rules
 
 import (
 	"fmt"
-	"path"
-	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// maxPattern is the length of the longest pattern, in bytes. It bounds the time that one match can take.
-const maxPattern = 512
+const anyDepth = urlpath.AnyDepth
 
-const anyDepth = "**"
-
-// glob is a pattern of paths: * stands for any text within a segment, ** alone in a segment for any number of segments,
-// none included, so that /v1/** covers /v1 too. Everything else stands for itself; a {parameter} of a route's template
-// is matched by its own text or by *.
+// glob is a pattern of paths or routes, as the document has it. A {parameter}
+// of a route's template is matched by its own text or by *.
 type glob struct {
-	text     string
-	segments []string
+	text    string
+	pattern urlpath.Pattern
 }
 
-// parseGlob reads a pattern of routes. The problem says what to write instead; it is empty for a good pattern.
+// parseGlob reads a pattern of routes. The problem says what to write instead;
+// it is empty for a good pattern.
 func parseGlob(text string) (g glob, problem string) {
+	g.text = text
 	switch method, rest, ok := strings.Cut(text, " "); {
-	case len(text) > maxPattern:
-		return glob{}, fmt.Sprintf("a pattern is at most %d bytes long", maxPattern)
+	case len(text) > urlpath.MaxPattern: // reported below
 	case ok && isMethod(method) && strings.HasPrefix(rest, "/"):
 		return glob{}, fmt.Sprintf("write %s here and %s under methods", rest, method)
 	case text == "$default" || strings.HasSuffix(text, "+}"):
 		return glob{}, fmt.Sprintf("requests on a catch-all route are matched by their path: write %s", widened(text))
-	case strings.HasPrefix(text, "$") && !strings.ContainsAny(text, "/*"):
-		return glob{text, []string{text}}, "" // a WebSocket route, such as $connect
-	case !strings.HasPrefix(text, "/"):
-		return glob{}, fmt.Sprintf("a pattern begins with a slash: write /%s", text)
-	case path.Clean(text) != text:
-		return glob{}, fmt.Sprintf("paths are cleaned before they are matched, so nothing has this form: write %s", path.Clean(text))
-	case hasEscape(text):
-		return glob{}, fmt.Sprintf("paths are decoded before they are matched: write %s", unescape(text))
+	case isWebSocketRoute(text):
+		text = "/" + text
 	}
-	g = glob{text: text}
-	if text != "/" {
-		g.segments = strings.Split(text[1:], "/")
-	}
-	for _, s := range g.segments {
-		if s != anyDepth && strings.Contains(s, anyDepth) {
-			return glob{}, fmt.Sprintf("** stands alone between slashes: write * in place of ** in %q, or /** after it", s)
-		}
+	if g.pattern, problem = urlpath.Parse(text); problem != "" {
+		return glob{}, problem
 	}
 	return g, ""
 }
 
-// parsePathGlob reads a pattern of paths, which know no template parameters.
+// isWebSocketRoute reports whether a pattern is a route such as $connect.
+func isWebSocketRoute(text string) bool {
+	return strings.HasPrefix(text, "$") && !strings.ContainsAny(text, "/*")
+}
+
+// parsePathGlob reads a pattern of paths, which have no template parameters.
 func parsePathGlob(text string) (glob, string) {
 	g, problem := parseGlob(text)
-	for _, s := range g.segments {
+	for _, s := range g.pattern.Segments() {
 		if isParameter(s) {
 			return glob{}, fmt.Sprintf("a path has no template parameters: write * in place of %s, or match on route", s)
 		}
@@ -73,83 +61,37 @@ func widened(route string) string {
 	return strings.TrimSuffix(route[:max(i, 0)], "/") + "/**"
 }
 
-// match reports whether the pattern covers a whole path. fold ignores letter case.
-//
-// One place to go back to is enough: where a later ** is reached, an earlier one that took more could only have skipped
-// ground that the later one can skip as well. The time is the product of both lengths at worst.
-func (g *glob) match(p string, fold bool) bool {
-	rest := strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/")
-	i, back, resume := 0, -1, ""
-	for rest != "" {
-		if i < len(g.segments) {
-			if g.segments[i] == anyDepth {
-				if i++; i == len(g.segments) {
-					return true // whatever follows
-				}
-				back, resume = i, rest
-				continue
-			}
-			head, tail, _ := strings.Cut(rest, "/")
-			if matchSegment(g.segments[i], head, fold) {
-				i++
-				rest = tail
-				continue
-			}
-		}
-		if back < 0 {
-			return false
-		}
-		_, resume, _ = strings.Cut(resume, "/") // ** takes one more
-		i, rest = back, resume
+// routeTemplate returns the gateway's template for a route, or "" where the
+// route says nothing about the path: "$default", no route at all, or one that
+// ends in a greedy part such as {proxy+}. An HTTP API's "GET /items" loses its
+// method.
+func routeTemplate(route string) string {
+	if _, rest, ok := strings.Cut(route, " "); ok && strings.HasPrefix(rest, "/") {
+		route = rest
 	}
-	return !slices.ContainsFunc(g.segments[i:], func(s string) bool { return s != anyDepth })
+	if route == "$default" || strings.HasSuffix(route, "+}") {
+		return ""
+	}
+	return route
 }
 
-func matchSegment(pattern, s string, fold bool) bool {
-	switch {
-	case pattern == "*":
-		return true
-	case strings.IndexByte(pattern, '*') >= 0:
-		return matchStars(pattern, s, fold)
-	case fold:
-		return strings.EqualFold(pattern, s)
+// firstMatch returns the first pattern that matches, letter case aside; nil if
+// none does.
+func firstMatch(globs []glob, t *urlpath.Text) *glob {
+	for i := range globs {
+		if globs[i].pattern.Match(t) {
+			return &globs[i]
+		}
 	}
-	return pattern == s
+	return nil
 }
 
-// matchStars is match, one level down: characters for segments and * for **.
-func matchStars(pattern, s string, fold bool) bool {
-	i, j, back, resume := 0, 0, -1, 0
-	for j < len(s) {
-		if i < len(pattern) {
-			if pattern[i] == '*' {
-				i++
-				back, resume = i, j
-				continue
-			}
-			a, n := utf8.DecodeRuneInString(pattern[i:])
-			b, m := utf8.DecodeRuneInString(s[j:])
-			if pattern[i:i+n] == s[j:j+m] || fold && sameLetter(a, b) {
-				i, j = i+n, j+m
-				continue
-			}
-		}
-		if back < 0 {
-			return false
-		}
-		_, m := utf8.DecodeRuneInString(s[resume:])
-		resume += m
-		i, j = back, resume
-	}
-	return strings.Trim(pattern[i:], "*") == ""
-}
-
-// sameLetter reports whether two characters differ in nothing but letter case.
-func sameLetter(a, b rune) bool {
-	for r := unicode.SimpleFold(a); r != a; r = unicode.SimpleFold(r) {
-		if r == b {
-			return true
+// firstExactMatch is firstMatch for patterns that lift a limit.
+func firstExactMatch(globs []glob, t *urlpath.Text) *glob {
+	for i := range globs {
+		if globs[i].pattern.MatchExactly(t) {
+			return &globs[i]
 		}
 	}
-	return a == b
+	return nil
 }

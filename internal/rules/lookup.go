@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// lookup is the entries of deny or skip, ready to be asked. Those that name nothing but networks, of which there may be very
-// many, are one set between them; the others are asked one by one.
+// lookup holds the entries of deny or skip. Entries that name only networks, of
+// which there may be very many, share one set; the others are asked one by one.
 type lookup struct {
 	networks *prefixes
 	others   []*selector
 }
 
-// newLookup keeps the selectors, which must not change.
+// newLookup returns the lookup of a list of selectors, which must not change
+// afterwards.
 func newLookup(list []selector) *lookup {
 	l := &lookup{}
 	var networks []netip.Prefix

@@ -67,7 +67,7 @@ type Set struct {
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []selector
 	banned, skipped *lookup // deny and skip, ready to be looked up
-	index           *index  // of Rules
+	denyAmbiguous   bool    // paths that servers may read in several ways
 	address         clientAddress
 	plan            planSource
 	plans           []string                               // names, sorted
@@ -86,24 +86,28 @@ func (s *Set) precompute() {
 	for _, r := range s.Rules {
 		r.precompute()
 	}
-	s.banned, s.skipped, s.index = newLookup(s.deny), newLookup(s.skip), newIndex(s.Rules)
+	s.banned, s.skipped = newLookup(s.deny), newLookup(s.skip)
 	if s.hash != nil {
 		s.useRandomSecret()
 	}
 }
 
-// Banned reports whether an entry of deny matches the request, or may match it
-// because its path has too many variants to look at. Nothing overrides deny.
-func (s *Set) Banned(r *Request) bool {
-	return r.work().endless || s.banned.cover(r)
+// Ambiguous reports whether the request is denied before anything else, because
+// servers may read its path in several ways (see urlpath.Examine). The gateway's
+// route does not matter: it says where the gateway sends the request, not what
+// the server behind it answers.
+func (s *Set) Ambiguous(r *Request) bool {
+	return s.denyAmbiguous && r.work().ambiguity.Ambiguous()
 }
+
+// Banned reports whether an entry of deny matches the request. Nothing overrides
+// deny.
+func (s *Set) Banned(r *Request) bool { return s.banned.cover(r) }
 
 // Skipped reports whether an entry of skip exempts the request from every
 // limit. Because an entry removes limits, it matches only the exact path,
 // case-sensitively: a path that had to be cleaned is never skipped.
-func (s *Set) Skipped(r *Request) bool {
-	return s.skipped.coverExactly(r)
-}
+func (s *Set) Skipped(r *Request) bool { return s.skipped.coverExactly(r) }
 
 // Rule returns the rule with this name; ok is false if there is none.
 func (s *Set) Rule(name string) (r *Rule, ok bool) {
@@ -116,9 +120,15 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 }
 
 // Match appends the rules that match the request, in file order. It allocates
-// nothing beyond dst.
+// nothing beyond dst, except on the first look at a request: to clean its path,
+// or to remove its letter case.
 func (s *Set) Match(dst []*Rule, req *Request) []*Rule {
-	return s.index.appendMatches(dst, req)
+	for _, r := range s.Rules {
+		if r.Matches(req) {
+			dst = append(dst, r)
+		}
+	}
+	return dst
 }
 
 // Rule says which requests it matches, by which keys it counts them and how
@@ -167,8 +177,7 @@ var modes = []string{Enforce: "enforce", Shadow: "shadow", Off: "off"}
 func (m Mode) String() string { return nameOf(modes, int(m)) }
 
 // Matches reports whether the rule matches the request; a rule that is off
-// matches none. It allocates nothing, except on the first look at a request
-// whose path has to be cleaned.
+// matches none. It allocates nothing, except on the first look at a request.
 func (r *Rule) Matches(req *Request) bool {
 	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
 }

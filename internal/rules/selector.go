@@ -3,10 +3,13 @@ package rules
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// selector says which requests something covers: those for which every field that is given holds. A field that lists
-// several holds if any of them does. The zero selector covers every request.
+// selector covers the requests for which every stated field holds. A field with
+// several values holds if one of them matches. The zero selector covers every
+// request.
 type selector struct {
 	methods  []string // upper case
 	routes   []glob
@@ -17,24 +20,30 @@ type selector struct {
 	match    []condition
 }
 
-// covers is for what limits or bans. It ignores letter case, and looks at every way in which a backend may read the path, so
-// that no spelling slips past it.
+// covers is for what limits or bans. It ignores letter case, and a pattern
+// matches if it matches any variant of the path.
 func (s *selector) covers(r *Request) bool {
 	f := r.work()
 	return s.hasMethod(r.Method, true) && s.hasRoute(f) && f.isOn(s.paths) &&
 		s.hasAddr(f.addr) && s.hasCaller(r)
 }
 
-// coversExactly is for what lifts limits. Letter case counts, and a path must have been sent in its clean form, without a
-// semicolon or a backslash: a backend may read "/health/../admin" and "/health/..;/admin" in another way than the pattern does.
+// coversExactly is for what lifts limits. It is case-sensitive, and a selector by
+// path or route covers only requests whose path was sent in its clean form: the
+// server may read any other form as a path that is limited.
 func (s *selector) coversExactly(r *Request) bool {
 	f := r.work()
-	if !f.sent && len(s.routes)+len(s.paths) > 0 {
+	if !f.exact && s.byPath() {
 		return false
 	}
-	return s.hasMethod(r.Method, false) && hasMatch(s.routes, f.route, false) && hasMatch(s.paths, f.path, false) &&
+	return s.hasMethod(r.Method, false) && hasExactMatch(s.routes, &f.route) && hasExactMatch(s.paths, &f.variants[0]) &&
 		s.hasAddr(f.addr) && s.hasCaller(r)
 }
+
+// byPath reports whether the path of a request matters. It does for routes too,
+// even if the gateway names a template: the server behind it may read the path in
+// another way.
+func (s *selector) byPath() bool { return len(s.routes)+len(s.paths) > 0 }
 
 func (s *selector) hasMethod(method string, fold bool) bool {
 	if len(s.methods) == 0 {
@@ -48,50 +57,34 @@ func (s *selector) hasMethod(method string, fold bool) bool {
 	return false
 }
 
-// hasRoute looks at the gateway's template, which says where the request goes, else at the path.
+// hasRoute looks at the gateway's template, which says where the request goes,
+// else at the path.
 func (s *selector) hasRoute(f *facts) bool {
 	if f.template != "" {
-		return hasMatch(s.routes, f.template, true)
+		return len(s.routes) == 0 || firstMatch(s.routes, &f.route) != nil
 	}
 	return f.isOn(s.routes)
 }
 
-func (f *facts) isOn(globs []glob) bool {
-	if len(globs) == 0 {
-		return true
-	}
-	g, _ := f.meet(globs)
-	return g != nil
-}
+func (f *facts) isOn(globs []glob) bool { return len(globs) == 0 || f.match(globs) != nil }
 
-// meet returns a pattern that covers the path, letter case aside, and the reading of the path that it covers: the clean one
-// if it can be. The pattern is nil if there is none.
-func (f *facts) meet(globs []glob) (g *glob, reading string) {
-	if g := firstMatch(globs, f.path, true); g != nil {
-		return g, f.path
-	}
-	for _, p := range f.others {
-		if g := firstMatch(globs, p, true); g != nil {
-			return g, p
-		}
-	}
-	return nil, f.path
-}
-
-func hasMatch(globs []glob, path string, fold bool) bool {
-	return len(globs) == 0 || firstMatch(globs, path, fold) != nil
-}
-
-func firstMatch(globs []glob, path string, fold bool) *glob {
-	for i := range globs {
-		if globs[i].match(path, fold) {
-			return &globs[i]
+// match returns a pattern that matches a variant of the path, the clean form if
+// it can be; nil if there is none.
+func (f *facts) match(globs []glob) *glob {
+	variants := f.pathVariants()
+	for i := range variants {
+		if g := firstMatch(globs, &variants[i]); g != nil {
+			return g
 		}
 	}
 	return nil
 }
 
-// limitTo sets the networks that it covers.
+func hasExactMatch(globs []glob, t *urlpath.Text) bool {
+	return len(globs) == 0 || firstExactMatch(globs, t) != nil
+}
+
+// limitTo sets the networks that the selector covers.
 func (s *selector) limitTo(networks []netip.Prefix) {
 	const few = 8 // which are as quickly gone through one by one
 	if s.cidrs = networks; len(networks) > few {
@@ -114,7 +107,7 @@ func (s *selector) hasAddr(addr netip.Addr) bool {
 	return false
 }
 
-// hasCaller reports whether the caller is one of those it covers, with the claims that it wants.
+// hasCaller reports whether the selector covers the caller and its claims.
 func (s *selector) hasCaller(r *Request) bool {
 	if s.callers != 0 && s.callers&r.caller() == 0 {
 		return false
@@ -127,16 +120,18 @@ func (s *selector) hasCaller(r *Request) bool {
 	return true
 }
 
-// routePattern returns what a key's {route} says of a request whose gateway names no template: the pattern that it
-// matched. Only the rules decide how many of those there are, where paths are the client's to make up. A path that backends
-// may read in ways that match several has none: it must not be counted where its sender likes.
+// routePattern returns the value of {route} in a key for a request whose gateway
+// names no template: the pattern that matched. So the rules bound the number of
+// values, where clients make paths up. It is empty if the variants of the path
+// match several patterns: the client must not choose its counter.
 func (s *selector) routePattern(f *facts) string {
 	if len(s.routes) == 0 {
 		return anyDepth
 	}
-	found := firstMatch(s.routes, f.path, true)
-	for _, p := range f.others {
-		switch g := firstMatch(s.routes, p, true); {
+	var found *glob
+	variants := f.pathVariants()
+	for i := range variants {
+		switch g := firstMatch(s.routes, &variants[i]); {
 		case found == nil:
 			found = g
 		case g != nil && g != found:
@@ -149,7 +144,7 @@ func (s *selector) routePattern(f *facts) string {
 	return found.text
 }
 
-// everything reports whether it covers every request.
+// everything reports whether the selector covers every request.
 func (s *selector) everything() bool {
 	return len(s.methods)+len(s.routes)+len(s.paths)+len(s.cidrs)+len(s.match) == 0 && s.callers == 0
 }

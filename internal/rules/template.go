@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // maxTemplate is the length of the longest key template, in bytes.
@@ -161,13 +163,14 @@ func checkValue(v string) error {
 		return fmt.Errorf("a part that a request lacks is written %c", lacking)
 	}
 	for i := 0; i < len(v); i++ {
+		escape := v[i:min(i+3, len(v))]
 		switch c := v[i]; {
-		case c == '%' && !isEscape(v[i:]):
+		case c == '%' && !urlpath.HasEscape(escape):
 			return errors.New("a % inside a value is written %25")
 		case c == '%':
-			b := unhex(v[i+1])<<4 | unhex(v[i+2])
-			if !mustEscape(b) && v != "%2D" || v[i:i+3] != strings.ToUpper(v[i:i+3]) {
-				return fmt.Errorf("%s is not how a key spells %q", v[i:i+3], b)
+			b := urlpath.Decode(escape)[0]
+			if !mustEscape(b) && v != "%2D" || escape != strings.ToUpper(escape) {
+				return fmt.Errorf("%s is not how a key spells %q", escape, b)
 			}
 			i += 2
 		case mustEscape(c):

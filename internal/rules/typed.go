@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // longestTyped bounds the time that it takes to read a key, in bytes. What a person types is far shorter.
@@ -68,8 +70,8 @@ func (t *template) read(text string) (key string, err error) {
 	case misfit == nil && t.hash == nil && len(text) == MaxKey:
 		return text, nil // its end is a hash: what it was made from is not known
 	case misfit == nil:
-		return t.spell(forms.short.FindStringSubmatch(text)[1:], unescape)
-	case hasEscape(text) || !forms.short.MatchString(text):
+		return t.spell(forms.short.FindStringSubmatch(text)[1:], urlpath.Decode)
+	case urlpath.HasEscape(text) || !forms.short.MatchString(text):
 		return "", misfit // where some of it is escaped, all of it has to be
 	}
 	asItIs := func(value string) string { return value }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // overrideKey reads a key as Set.OverrideKey does, of one rule.
@@ -142,10 +144,10 @@ func FuzzOverrideKey(f *testing.F) {
 				value = addr.Unmap().WithZone("").String()
 			}
 			typed.WriteString(value)
-			plainly = plainly && value != "" && value != "-" && !hasEscape(value) && p.source != fromRoute
+			plainly = plainly && value != "" && value != "-" && !urlpath.HasEscape(value) && p.source != fromRoute
 		}
 		got, err := overrideKey(r, typed.String())
-		if plainly && !hasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != MaxKey {
+		if plainly && !urlpath.HasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != MaxKey {
 			t.Errorf("%q of %q reads %q, want %q", typed.String(), text, got, want)
 		}
 	})

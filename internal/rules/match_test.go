@@ -3,33 +3,115 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// scan is what an index stands in for.
-func scan(rules []*Rule, req *Request) (matches []*Rule) {
+// ask returns the rules that match a request, as an oracle knows it: patterns
+// are regular expressions, and every rule is asked.
+func ask(rules []*Rule, req *Request) (matches []*Rule) {
 	for _, r := range rules {
-		if r.Matches(req) {
+		if selects(&r.when, req) && (r.unless == nil || !selectsExactly(r.unless, req)) {
 			matches = append(matches, r)
 		}
 	}
 	return matches
 }
 
-// asked is how many rules an index asks.
-func asked(x *index, req *Request) (n int) {
-	var found shortlist
-	x.find(&found, req)
-	for _, word := range found {
-		n += bits.OnesCount64(word)
+func selects(s *selector, req *Request) bool {
+	onPath := func(globs []glob) bool {
+		return anyMatches(globs, urlpath.Clean(req.Path), true) || anyMatches(globs, urlpath.Decode(req.Path), true)
 	}
-	return n
+	onRoute := onPath
+	if template := routeTemplate(req.Route); template != "" {
+		onRoute = func(globs []glob) bool { return anyMatches(globs, template, true) }
+	}
+	hasMethod := len(s.methods) == 0 || slices.ContainsFunc(s.methods, func(m string) bool { return strings.EqualFold(m, req.Method) })
+	return hasMethod && onRoute(s.routes) && onPath(s.paths) && s.hasAddr(req.work().addr) && s.hasCaller(req)
+}
+
+func selectsExactly(s *selector, req *Request) bool {
+	clean := urlpath.Clean(req.Path)
+	if len(s.routes)+len(s.paths) > 0 && req.Path != "" && (req.Path != clean || urlpath.Examine(req.Path).Ambiguous()) {
+		return false
+	}
+	route := routeTemplate(req.Route)
+	if route == "" {
+		route = clean
+	}
+	return (len(s.methods) == 0 || slices.Contains(s.methods, req.Method)) && anyMatches(s.routes, route, false) &&
+		anyMatches(s.paths, clean, false) && s.hasAddr(req.work().addr) && s.hasCaller(req)
+}
+
+// anyMatches reports whether a pattern matches a path; all of none do.
+func anyMatches(globs []glob, path string, fold bool) bool {
+	text := "/"
+	if path = strings.TrimRight(strings.TrimPrefix(path, "/"), "/"); path != "" {
+		text += path + "/"
+	}
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(g glob) bool {
+		return globRegexp(g.text, fold).MatchString(characters(text, fold))
+	})
+}
+
+// characters returns a text that regular expressions take: they fold a byte
+// that is no UTF-8 as they fold U+FFFD. Exactly means byte by byte.
+func characters(text string, fold bool) string {
+	if fold {
+		return string([]rune(text))
+	}
+	runes := make([]rune, len(text))
+	for i := range len(text) {
+		runes[i] = rune(text[i])
+	}
+	return string(runes)
+}
+
+type regexpKey struct {
+	pattern string
+	fold    bool
+}
+
+var globRegexps = map[regexpKey]*regexp.Regexp{}
+
+// globRegexp matches paths with a slash after every segment.
+func globRegexp(pattern string, fold bool) *regexp.Regexp {
+	key := regexpKey{pattern, fold}
+	if r := globRegexps[key]; r != nil {
+		return r
+	}
+	expr := "(?s)^/"
+	if fold {
+		expr = "(?is)^/"
+	}
+	if pattern = strings.TrimPrefix(pattern, "/"); pattern != "" {
+		for segment := range strings.SplitSeq(pattern, "/") {
+			if segment == "**" {
+				expr += "([^/]*/)*"
+				continue
+			}
+			expr += strings.ReplaceAll(regexp.QuoteMeta(characters(segment, fold)), `\*`, "[^/]*") + "/"
+		}
+	}
+	globRegexps[key] = regexp.MustCompile(expr + "$")
+	return globRegexps[key]
+}
+
+// agree fails unless a set of the rules finds what the oracle finds, after what
+// is in the list already.
+func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *Request) {
+	before := &Rule{Name: "before"}
+	s := Set{Rules: rules}
+	got, want := s.Match([]*Rule{before}, req), append([]*Rule{before}, ask(rules, req)...)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s %.200q on route %q, claims %v: %v, want %v", req.Method, req.Path, req.Route, req.Claims, namesOf(got), namesOf(want))
+	}
 }
 
 // patternsOf are patterns, without those that are none.
@@ -51,16 +133,7 @@ func namesOf(rules []*Rule) (names []string) {
 	return names
 }
 
-// agree fails unless the index gives what a scan gives, after what is in the list already.
-func agree(t interface{ Errorf(string, ...any) }, x *index, req *Request) {
-	before := &Rule{Name: "before"}
-	got, want := x.appendMatches([]*Rule{before}, req), append([]*Rule{before}, scan(x.rules, req)...)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s %.200q on route %q, claims %v: %v, want %v", req.Method, req.Path, req.Route, req.Claims, namesOf(got), namesOf(want))
-	}
-}
-
-func TestIndex(t *testing.T) {
+func TestMatch(t *testing.T) {
 	s := parse(t, `
 rules:
 - {name: all, key: all, limits: [{capacity: 1, window: 60s}]}
@@ -74,7 +147,6 @@ rules:
 - {name: socket, when: {route: $connect}, key: all, limits: [{capacity: 1, window: 60s}]}
 - {name: kelvin, when: {path: /kiss}, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
-	x := newIndex(s.Rules)
 	for _, tt := range []struct{ method, path, route, want string }{
 		{"GET", "/v1/items", "", "all items below"},
 		{"GET", "/V1//Items/", "", "all items below"},
@@ -98,36 +170,35 @@ rules:
 		{"GET", "/kis", "", "all"},
 	} {
 		req := Request{Method: tt.method, Path: tt.path, Route: tt.route}
-		if got := strings.Join(namesOf(x.appendMatches(nil, &req)), " "); got != tt.want {
+		if got := strings.Join(namesOf(s.Match(nil, &req)), " "); got != tt.want {
 			t.Errorf("%s %q on route %q: %s, want %s", tt.method, tt.path, tt.route, got, tt.want)
 		}
-		agree(t, x, &req)
+		agree(t, s.Rules, &req)
 	}
 }
 
-// The rules of a document as large as they come are all found, and so are those beyond.
-func TestIndexOfMany(t *testing.T) {
-	for _, n := range []int{0, 1, 63, 64, 65, maxIndexed - 1, maxIndexed, maxIndexed + 70} {
+// Documents that are as large as they can be lose no rule.
+func TestMatchOfMany(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 1 << 14} {
 		var rules []*Rule
 		for i := range n {
 			rules = append(rules, ruleFor(i, selector{paths: patternsOf(parseGlob, fmt.Sprintf("/p%d", i%10), fmt.Sprintf("/q%d", i))}))
 		}
-		x := newIndex(rules)
 		for _, path := range []string{"/p0", "/p3", "/q0", fmt.Sprintf("/q%d", n-1), "/none"} {
-			agree(t, x, &Request{Path: path})
+			agree(t, rules, &Request{Path: path})
 		}
 	}
 }
 
-// An index is there to ask few rules, whatever it is that tells them apart.
-func TestIndexAsksFew(t *testing.T) {
+// Whatever tells a thousand rules apart, those for a request are found.
+func TestMatchOfThousand(t *testing.T) {
 	const n = 1000
-	each := func(when func(i int) selector) *index {
+	each := func(when func(i int) selector) []*Rule {
 		rules := make([]*Rule, n)
 		for i := range rules {
 			rules[i] = ruleFor(i, when(i))
 		}
-		return newIndex(rules)
+		return rules
 	}
 	path := func(format string) func(int) []glob {
 		return func(i int) []glob { return patternsOf(parseGlob, fmt.Sprintf(format, i)) }
@@ -138,10 +209,10 @@ func TestIndexAsksFew(t *testing.T) {
 	everywhere, own, below, within := path("/**"), path("/v1/items%d"), path("/v1/items%d/**"), path("/v1/*/items%d")
 	claims := map[string]any{"tenant": "t7"}
 	for _, tt := range []struct {
-		name string
-		x    *index
-		req  Request
-		most int
+		name  string
+		rules []*Rule
+		req   Request
+		want  int
 	}{
 		{"routes", each(func(i int) selector { return selector{routes: own(i)} }), Request{Path: "/v1/items7"}, 1},
 		{"paths", each(func(i int) selector { return selector{paths: below(i)} }), Request{Path: "/v1/items7/x/y"}, 1},
@@ -155,16 +226,20 @@ func TestIndexAsksFew(t *testing.T) {
 		{"paths on one route", each(func(i int) selector { return selector{routes: everywhere(i), paths: own(i)} }), Request{Path: "/v1/items7"}, 1},
 		{"nothing tells them apart", each(func(i int) selector { return selector{paths: everywhere(i)} }), Request{Path: "/v1/items7"}, n},
 	} {
-		agree(t, tt.x, &tt.req)
-		if got := asked(tt.x, &tt.req); got != tt.most {
-			t.Errorf("%s: %d rules asked, want %d", tt.name, got, tt.most)
+		agree(t, tt.rules, &tt.req)
+		s := Set{Rules: tt.rules}
+		if got := len(s.Match(nil, &tt.req)); got != tt.want {
+			t.Errorf("%s: %d rules match, want %d", tt.name, got, tt.want)
 		}
 	}
 }
 
+// deepSegments is more segments than most paths have.
+const deepSegments = 16
+
 var (
 	patternSegments = []string{"a", "b", "A", "ab", "k", "s", "\u212a", "\u017f", "é", "\xff", "{id}", "*", "a*", "*b", "**", "**"}
-	pathSegments    = []string{"a", "b", "A", "ab", "K", "S", "\u212a", "\u017f", "É", "\xfe", "\ufffd", "{ID}", "x", "", "..", "%61", "a;x", "..;", ";", "b%3Bx", "a\\b", "x%5Cb", "a;%2Fb", strings.Repeat("k", maxPattern)}
+	pathSegments    = []string{"a", "b", "A", "ab", "K", "S", "\u212a", "\u017f", "É", "\xfe", "\ufffd", "{ID}", "x", "", "..", "%61", "a;x", "..;", ";", "b%3Bx", "a\\b", "x%5Cb", "a;%2Fb", strings.Repeat("k", urlpath.MaxPattern)}
 	someClaims      = []any{nil, "x", "y", "x y", json.Number("1"), true, []any{"x", json.Number("1")}, map[string]any{"x": "y"}, []any{}}
 )
 
@@ -172,7 +247,7 @@ func drawPatterns(t *rapid.T, parse func(string) (glob, string), label string) [
 	pattern := rapid.Custom(func(t *rapid.T) string {
 		return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(patternSegments), 0, 4).Draw(t, "pattern"), "/")
 	})
-	deep := rapid.Just("/" + strings.Repeat("a/", maxSteps) + "b")
+	deep := rapid.Just("/" + strings.Repeat("a/", deepSegments) + "b")
 	return patternsOf(parse, rapid.SliceOfN(rapid.OneOf(pattern, pattern, pattern, deep, rapid.Just("$connect")), 0, 3).Draw(t, label)...)
 }
 
@@ -201,7 +276,7 @@ func drawSent(t *rapid.T) *Request {
 	path := rapid.Custom(func(t *rapid.T) string {
 		return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pathSegments), 0, 5).Draw(t, "path"), "/")
 	})
-	deep := rapid.Map(rapid.IntRange(maxSteps-1, maxSteps+2), func(n int) string { return strings.Repeat("/a", n) + "/b" })
+	deep := rapid.Map(rapid.IntRange(deepSegments-1, deepSegments+2), func(n int) string { return strings.Repeat("/a", n) + "/b" })
 	route := rapid.OneOf(rapid.Just(""), path, rapid.SampledFrom([]string{"$connect", "$default", "GET /a", "/a/{id}", "/a/{proxy+}", "a//b", "", ""}))
 	claim := rapid.SampledFrom(someClaims)
 	req := &Request{
@@ -218,8 +293,8 @@ func drawSent(t *rapid.T) *Request {
 	return req
 }
 
-// The index may ask too many rules, never too few: what it gives is what a scan gives.
-func TestIndexAgainstScan(t *testing.T) {
+// Matching finds what one gets by asking every rule.
+func TestMatchAgainstOracle(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []*Rule
@@ -231,11 +306,10 @@ func TestIndexAgainstScan(t *testing.T) {
 			}
 			rules = append(rules, r)
 		}
-		x := newIndex(rules)
 		for range 8 {
 			req := drawSent(t)
-			matched += len(scan(rules, req))
-			agree(t, x, req)
+			matched += len(ask(rules, req))
+			agree(t, rules, req)
 		}
 	})
 	if matched < 500 {
@@ -243,11 +317,11 @@ func TestIndexAgainstScan(t *testing.T) {
 	}
 }
 
-func FuzzIndex(f *testing.F) {
+func FuzzMatch(f *testing.F) {
 	f.Add("/a\n/A/**\n/*\n\n/a*/b\n/**/b", "/a/b", "")
 	f.Add("/k\n/\u212a\n/s\u017f\n/é/\xff", "/K", "/\u017fS")
 	f.Add("/v1/{id}\n/v1/*\n$connect", "/v1/{ID}", "GET /v1/{id}")
-	f.Add(strings.Repeat("/a", maxSteps)+"\n"+strings.Repeat("/*", maxSteps+1), strings.Repeat("/A", maxSteps+1), "")
+	f.Add(strings.Repeat("/a", deepSegments)+"\n"+strings.Repeat("/*", deepSegments+1), strings.Repeat("/A", deepSegments+1), "")
 	f.Fuzz(func(t *testing.T, patterns, path, route string) {
 		var rules []*Rule
 		for i, text := range strings.Split(patterns, "\n") {
@@ -258,53 +332,37 @@ func FuzzIndex(f *testing.F) {
 				rules = append(rules, ruleFor(3*i+2, selector{paths: append(slices.Clone(before), g...), routes: before}))
 			}
 		}
-		agree(t, newIndex(rules), &Request{Path: path, Route: route})
+		agree(t, rules, &Request{Path: path, Route: route})
 	})
 }
 
-// Stars in all places make many ways to go, though never more than the patterns have segments; and what a client makes
-// long is not all looked at. Neither takes time to speak of.
-func TestIndexDoesNotExplode(t *testing.T) {
-	var rules []*Rule
-	for i := range 4096 {
+// Stars in all places, and paths of a megabyte, take no time to speak of.
+func TestMatchDoesNotExplode(t *testing.T) {
+	const bits, n = 12, 1 << 12
+	s := Set{}
+	for i := range n {
 		pattern := ""
-		for bit := range 12 {
+		for bit := range bits {
 			pattern += []string{"/a", "/*"}[i>>bit&1]
 		}
-		rules = append(rules, ruleFor(i, selector{paths: patternsOf(parseGlob, pattern, pattern+strings.Repeat("/*/a", 100)+"/**")}))
+		s.Rules = append(s.Rules, ruleFor(i, selector{paths: patternsOf(parseGlob, pattern, pattern+strings.Repeat("/*/a", 100)+"/**")}))
 	}
-	x := newIndex(rules)
-	for _, path := range []string{
-		strings.Repeat("/a", 12), strings.Repeat("/a", 11) + "/b", strings.Repeat("/b", 12),
-		strings.Repeat("/a", 5000), strings.Repeat("/", 100000), strings.Repeat("/b", 50000),
-		"/" + strings.Repeat("a", 1<<20), "/" + strings.Repeat("\u212a", 1<<18),
+	for _, tt := range []struct {
+		path string
+		want int
+	}{
+		{strings.Repeat("/a", bits), n},
+		{strings.Repeat("/a", bits-1) + "/b", n / 2}, // those with a star at the end
+		{strings.Repeat("/b", bits), 1},
+		{strings.Repeat("/a", 5000), n},
+		{strings.Repeat("/", 100000), 0},
+		{strings.Repeat("/b", 50000), 0},
+		{"/" + strings.Repeat("a", 1<<20), 0},
+		{"/" + strings.Repeat("\u212a", 1<<18), 0},
 	} {
-		agree(t, x, &Request{Path: path})
-	}
-}
-
-// Texts that differ in letter case alone have one hash: all characters are tried, with all their cases.
-func TestFoldedHash(t *testing.T) {
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		text := "a" + string(r)
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			if foldedHash(text) != foldedHash("A"+string(f)) {
-				t.Errorf("%U and %U differ", r, f)
-			}
+		if got := len(s.Match(nil, &Request{Path: tt.path})); got != tt.want {
+			t.Errorf("%d bytes of %.10q: %d rules, want %d", len(tt.path), tt.path, got, tt.want)
 		}
-	}
-	for _, same := range [][2]string{{"abcK", "ABC\u212a"}, {"s\u017fS", "\u017fsS"}, {"\xff", "\xfe"}, {"\xff", "\ufffd"}, {"é\xc3", "É\ufffd"}} {
-		if !strings.EqualFold(same[0], same[1]) || foldedHash(same[0]) != foldedHash(same[1]) {
-			t.Errorf("%q and %q are equal, and their hashes are not", same[0], same[1])
-		}
-	}
-	hashes := map[uint64]string{}
-	for i := range 10000 {
-		text := fmt.Sprintf("items%d", i)
-		if other, ok := hashes[foldedHash(text)]; ok {
-			t.Errorf("%s and %s have one hash", text, other)
-		}
-		hashes[foldedHash(text)] = text
 	}
 }
 
@@ -318,18 +376,18 @@ func ownRoutes(n int) []*Rule {
 	return rules
 }
 
-func TestIndexAllocations(t *testing.T) {
+func TestMatchAllocations(t *testing.T) {
 	rules := ownRoutes(1000)
 	for i := range 20 {
 		rules = append(rules, ruleFor(i, selector{match: []condition{{part{fromClaim, "scope"}, []string{fmt.Sprint("s", i)}}}}))
 	}
-	x := newIndex(rules)
+	s := Set{Rules: rules}
 	buffer := make([]*Rule, 0, 8)
 	sent := request("/v1/items41/x")
 	sent.Claims = map[string]any{"scope": "openid s7 s8"}
 	if n := testing.AllocsPerRun(100, func() {
 		req := sent
-		if buffer = x.appendMatches(buffer[:0], &req); len(buffer) != 5 {
+		if buffer = s.Match(buffer[:0], &req); len(buffer) != 5 {
 			t.Fatalf("%d matches, want 5", len(buffer))
 		}
 	}); n != 0 {
@@ -339,31 +397,17 @@ func TestIndexAllocations(t *testing.T) {
 
 func BenchmarkMatch(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		rules := ownRoutes(n)
-		x := newIndex(rules)
+		s := Set{Rules: ownRoutes(n)}
 		for _, tt := range []struct{ name, path string }{
 			{"hit", "/v1/items5/x"}, {"miss", "/v2/nothing/x"}, {"deep", "/v1/items5" + strings.Repeat("/segment", 40)},
 		} {
 			sent := request(tt.path)
-			name := fmt.Sprintf("rules=%d/%s", n, tt.name)
 			buffer := make([]*Rule, 0, 8)
-			b.Run(name+"/index", func(b *testing.B) {
+			b.Run(fmt.Sprintf("rules=%d/%s", n, tt.name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					req := sent
-					buffer = x.appendMatches(buffer[:0], &req)
-				}
-			})
-			b.Run(name+"/scan", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					req := sent
-					buffer = buffer[:0]
-					for _, r := range rules {
-						if r.Matches(&req) {
-							buffer = append(buffer, r)
-						}
-					}
+					buffer = s.Match(buffer[:0], &req)
 				}
 			})
 		}
@@ -376,21 +420,13 @@ func BenchmarkMatchClaims(b *testing.B) {
 	for i := range 1000 {
 		rules = append(rules, ruleFor(i, selector{routes: patternsOf(parseGlob, "/v1/**"), match: []condition{{part{fromClaim, "tenant"}, []string{fmt.Sprint("t", i)}}}}))
 	}
-	x := newIndex(rules)
+	s := Set{Rules: rules}
 	sent := request("/v1/items5/x")
 	sent.Claims = map[string]any{"tenant": "t7"}
 	buffer := make([]*Rule, 0, 8)
 	b.ReportAllocs()
 	for b.Loop() {
 		req := sent
-		buffer = x.appendMatches(buffer[:0], &req)
-	}
-}
-
-func BenchmarkNewIndex(b *testing.B) {
-	rules := ownRoutes(1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		newIndex(rules)
+		buffer = s.Match(buffer[:0], &req)
 	}
 }
