@@ -23,7 +23,7 @@ func BenchmarkRules(b *testing.B) {
 		Method: "GET", Path: "/v1/service-777/items/42", IP: netip.MustParseAddr("203.0.113.9"),
 		Claims: map[string]any{"sub": "7", "plan": "pro"},
 	}
-	for _, n := range []int{1, 1000} {
+	for _, n := range []int{1, 100, 1000} {
 		set := thousand(b, n)
 		log := slog.New(slog.DiscardHandler)
 		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})

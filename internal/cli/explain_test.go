@@ -23,6 +23,7 @@ func TestExplain(t *testing.T) {
 		"explain GET /v2 --rejected --json"+business,
 		"explain GET /v2 --ip 10.0.0.1 -H x-forwarded-for:198.51.100.7"+business,
 		"explain GET /%1b%5b31m -H 'x: y' --claim sub=1"+business,
+		"explain GET /%C3%A9%c2%9b31m -H 'x: y' --claim sub=1"+business,
 		"explain POST /v1/chat --claim sub=1 --claim tenant=t --rules testdata/costly.yaml",
 		"explain GET / --rules testdata/secret.yaml",
 	))

@@ -79,6 +79,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Requests with ambiguous paths count under the setting that denies them.
+func TestCompareAmbiguousPaths(t *testing.T) {
+	const byPath = "skip: [{path: /b}]\nrules: []"
+	c := compare(t, "rules: []", byPath, requests("0 /a", "1 /a//b", "2 /b;x"))
+	want := &Comparison{
+		Extent: Extent{Requests: 3, First: time.Unix(0, 0), Last: time.Unix(2, 0)}, ToDenied: 2, Rules: []RuleChange{{"ambiguous_paths", 2, 0}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Both sides see the request as it was sent, though each puts the client's address where its own document says.
 func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	const one = "rules: [{name: r, key: 'ip:{ip}', limits: [{algorithm: fixed_window, capacity: 1, window: 1h}]}]"

@@ -64,6 +64,7 @@ func TestTrials(t *testing.T) {
 		`{"time":64,"path":"/api","jwt":{"sub":"banned"}}`,
 
 		`{"time":65,"path":"/elsewhere"}`, // no rule covers it
+		`{"time":66,"path":"/x/../api"}`,  // whatever covers it
 	}, "\n")
 	var out strings.Builder
 	report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: e, Rules: set.Rules, Decisions: &out})
@@ -72,8 +73,8 @@ func TestTrials(t *testing.T) {
 	}
 	report.Elapsed = 0
 	want := &Report{
-		Extent:  Extent{Requests: 15, First: time.Unix(10, 0), Last: time.Unix(65, 0)},
-		Allowed: 10, Denied: 5, Exempt: 4, Banned: 3, WouldDeny: 2,
+		Extent:  Extent{Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0)},
+		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
 		Rules: []RuleTotal{
 			{Rule: "api", Allowed: 5, Denied: 3},
 			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2},

@@ -97,16 +97,16 @@ func TestAlgorithms(t *testing.T) {
 // Fields that do not go together, and numbers that an algorithm cannot have: one message each.
 func TestAlgorithmErrors(t *testing.T) {
 	for _, tt := range []struct{ fields, want string }{
-		{"capacity: 1, window: 60s, algorithm: sliding_window_counter, granularity: 60s", "granularity: a sliding_window_counter has two slots as wide as its window: remove granularity"},
-		{"capacity: 1, window: 60s, algorithm: sliding_window_log, granularity: 1s", "granularity: a sliding_window_log keeps the time of every request: remove granularity"},
-		{"capacity: 1, window: 60s, algorithm: token_bucket, granularity: 1s", "granularity: a token_bucket has no slots: remove granularity"},
-		{"capacity: 1, window: 60s, algorithm: leaky_bucket, granularity: 1s", "granularity: a leaky_bucket has no slots: remove granularity"},
+		{"capacity: 1, window: 60s, algorithm: sliding_window_counter, granularity: 60s", "granularity: a sliding_window_counter has no granularity: remove it, or write algorithm: sliding_window"},
+		{"capacity: 1, window: 60s, algorithm: sliding_window_log, granularity: 1s", "granularity: a sliding_window_log has no granularity: remove it, or write algorithm: sliding_window"},
+		{"capacity: 1, window: 60s, algorithm: token_bucket, granularity: 1s", "granularity: a token_bucket has no granularity: remove it, or write algorithm: sliding_window"},
+		{"capacity: 1, window: 60s, algorithm: leaky_bucket, granularity: 1s", "granularity: a leaky_bucket has no granularity: remove it, or write algorithm: sliding_window"},
 		{"capacity: 1, window: 60s, burst: 5", "burst: a sliding_window has no burst: remove it, or write algorithm: token_bucket"},
-		{"capacity: 1, window: 60s, algorithm: leaky_bucket, burst: 5", "burst: a leaky_bucket lets nothing out in a burst: write queue for what may wait, or algorithm: token_bucket"},
+		{"capacity: 1, window: 60s, algorithm: leaky_bucket, burst: 5", "burst: a leaky_bucket has no burst: write queue, or write algorithm: token_bucket"},
 		{"capacity: 1, window: 60s, algorithm: fixed_window, queue: 5", "queue: a fixed_window has no queue: remove it, or write algorithm: leaky_bucket"},
-		{"capacity: 1, window: 60s, algorithm: token_bucket, queue: 5", "queue: a token_bucket lets nothing wait: write burst for what it holds, or algorithm: leaky_bucket"},
-		{"capacity: 1, window: 60s, timezone: Europe/Berlin", "timezone: a sliding_window does not follow the calendar: remove timezone, or write algorithm: fixed_window"},
-		{"capacity: 1, window: 60s, algorithm: token_bucket, anchor: 15", "anchor: a token_bucket does not follow the calendar: remove anchor, or write algorithm: fixed_window"},
+		{"capacity: 1, window: 60s, algorithm: token_bucket, queue: 5", "queue: a token_bucket has no queue: write burst, or write algorithm: leaky_bucket"},
+		{"capacity: 1, window: 60s, timezone: Europe/Berlin", "timezone: a sliding_window has no timezone: remove it, or write algorithm: fixed_window"},
+		{"capacity: 1, window: 60s, algorithm: token_bucket, anchor: 15", "anchor: a token_bucket has no anchor: remove it, or write algorithm: fixed_window"},
 
 		{"capacity: 1, window: 1w, algorithm: sliding_window", "window: a sliding_window does not follow the calendar: write 7d, or algorithm: fixed_window"},
 		{"capacity: 1, window: 1mo, algorithm: leaky_bucket", "window: a leaky_bucket does not follow the calendar: write 30d, or algorithm: fixed_window"},

@@ -201,66 +201,27 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	return *d.Candidate
 }
 
+// algorithmOf has the algorithm for each field that only one algorithm has.
+var algorithmOf = map[string]limit.Algorithm{
+	"granularity": limit.SlidingWindow, "burst": limit.TokenBucket, "queue": limit.LeakyBucket,
+	"timezone": limit.FixedWindow, "anchor": limit.FixedWindow,
+}
+
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.
 // To ignore them would leave a person with another limit than was written.
 func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algorithm) {
-	for _, f := range []struct {
-		name   string
-		stated bool
-		reason string
-	}{
-		{"granularity", d.Granularity != "", whyNoGranularity(a)},
-		{"burst", d.Burst != 0, whyNoBurst(a)},
-		{"queue", d.Queue != 0, whyNoQueue(a)},
-		{"timezone", d.Timezone != "", whyNoCalendar(a, "timezone")},
-		{"anchor", d.Anchor != nil, whyNoCalendar(a, "anchor")},
-	} {
-		if f.stated && f.reason != "" {
-			c.fail(path+"."+f.name, "%s", f.reason)
+	stated := map[string]bool{
+		"granularity": d.Granularity != "", "burst": d.Burst != 0, "queue": d.Queue != 0, "timezone": d.Timezone != "", "anchor": d.Anchor != nil,
+	}
+	for _, field := range sortedKeys(stated) {
+		owner := algorithmOf[field]
+		if !stated[field] || a == owner {
+			continue
 		}
+		instead := "remove it"
+		if a == limit.TokenBucket && field == "queue" || a == limit.LeakyBucket && field == "burst" {
+			instead = "write " + SizeField(a)
+		}
+		c.fail(path+"."+field, "a %s has no %s: %s, or write algorithm: %s", a, field, instead, owner)
 	}
-}
-
-func whyNoGranularity(a limit.Algorithm) string {
-	has := ""
-	switch a {
-	case limit.SlidingWindow:
-		return ""
-	case limit.FixedWindow:
-		has = "is one slot as wide as its window"
-	case limit.SlidingWindowCounter:
-		has = "has two slots as wide as its window"
-	case limit.SlidingWindowLog:
-		has = "keeps the time of every request"
-	default:
-		has = "has no slots"
-	}
-	return fmt.Sprintf("a %s %s: remove granularity", a, has)
-}
-
-func whyNoBurst(a limit.Algorithm) string {
-	switch a {
-	case limit.TokenBucket:
-		return ""
-	case limit.LeakyBucket:
-		return fmt.Sprintf("a %s lets nothing out in a burst: write queue for what may wait, or algorithm: %s", a, limit.TokenBucket)
-	}
-	return fmt.Sprintf("a %s has no burst: remove it, or write algorithm: %s", a, limit.TokenBucket)
-}
-
-func whyNoQueue(a limit.Algorithm) string {
-	switch a {
-	case limit.LeakyBucket:
-		return ""
-	case limit.TokenBucket:
-		return fmt.Sprintf("a %s lets nothing wait: write burst for what it holds, or algorithm: %s", a, limit.LeakyBucket)
-	}
-	return fmt.Sprintf("a %s has no queue: remove it, or write algorithm: %s", a, limit.LeakyBucket)
-}
-
-func whyNoCalendar(a limit.Algorithm, field string) string {
-	if a == limit.FixedWindow {
-		return ""
-	}
-	return fmt.Sprintf("a %s does not follow the calendar: remove %s, or write algorithm: %s", a, field, limit.FixedWindow)
 }

@@ -109,6 +109,7 @@ var edits = []struct {
 		"rule api: " + reset,
 	}},
 	{"unmatched", []string{"unmatched: allow", "unmatched: deny"}, []string{"unmatched: from allow to deny"}},
+	{"ambiguous paths", []string{"unmatched: allow", "unmatched: allow\nambiguous_paths: clean"}, []string{"ambiguous_paths: from deny to clean"}},
 	{"a network less", []string{", 203.0.113.0/24", ""}, []string{"deny: removed: {cidrs: 203.0.113.0/24}"}},
 	{"a network more", []string{"203.0.113.0/24]", `203.0.113.0/24, "2001:db8::/32"]`}, []string{"deny: added: {cidrs: 2001:db8::/32}"}},
 	{"skip", []string{"{methods: [GET], route: /health}", "{route: /healthz}"}, []string{

@@ -8,8 +8,10 @@ import (
 	"strings"
 )
 
-// Why is Matches for people: it says which part of a rule leaves the request out, the first of several. For a request that
-// the rule covers, the reason is empty, unless only the form of its path or a letter case keeps unless from lifting the rule.
+// Why explains Matches: for a request that the rule does not match, the reason is
+// the first field that does not hold. For one that it matches, the reason is
+// empty, or says why unless did not exempt a request that differs from it only
+// in letter case or in the form of its path.
 func (r *Rule) Why(req *Request) (reason string, covered bool) {
 	if r.Mode == Off {
 		return "it is off", false
@@ -30,8 +32,8 @@ func (r *Rule) Why(req *Request) (reason string, covered bool) {
 	return "", true
 }
 
-// WhyAmbiguous is Ambiguous for people: it says what makes the path ambiguous,
-// and which setting decides.
+// WhyAmbiguous explains Ambiguous: the reason names the part of the path that is
+// ambiguous, and the setting that decides.
 func (s *Set) WhyAmbiguous(r *Request) (reason string, ambiguous bool) {
 	if !s.Ambiguous(r) {
 		return "", false
@@ -47,7 +49,8 @@ func (f *facts) whyAmbiguous() string {
 	return "has " + f.ambiguity.Kind + " in " + display(f.ambiguity.Segment)
 }
 
-// WhyBanned is Banned for people: it names the entry of deny that covers the request, and what of it does.
+// WhyBanned explains Banned: the reason is the entry of deny that matches, and
+// the fields that do.
 func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
 	for i := range s.deny {
 		if reason, covers := s.deny[i].explain(r, false); covers {
@@ -57,8 +60,9 @@ func (s *Set) WhyBanned(r *Request) (reason string, banned bool) {
 	return "", false
 }
 
-// WhySkipped is Skipped for people. For a request that is not skipped, the reason names the first entry that only the
-// form of its path or a letter case keeps from covering it; it is empty if there is none.
+// WhySkipped explains Skipped. For a request that is not skipped, the reason is
+// the first entry from which it differs only in letter case or in the form of
+// its path; empty if there is none.
 func (s *Set) WhySkipped(r *Request) (reason string, skipped bool) {
 	for i := range s.skip {
 		why, covers := s.skip[i].explain(r, true)
@@ -72,7 +76,8 @@ func (s *Set) WhySkipped(r *Request) (reason string, skipped bool) {
 	return reason, false
 }
 
-// WhyPlan is Plan for people: "jwt.plan is pro". It is empty where the document has no plans.
+// WhyPlan explains Plan, as in "jwt.plan is pro". It is empty if the document has
+// no plans.
 func (s *Set) WhyPlan(r *Request) string {
 	if s.plan.from.source == literal {
 		return ""
@@ -84,10 +89,12 @@ func (s *Set) WhyPlan(r *Request) string {
 	return s.plan.from.spell() + " is " + value
 }
 
-// Caller says what is known of who asks: "anonymous", "known" or "rejected".
+// Caller returns what the gateway knows of the caller: "anonymous", "known" or
+// "rejected".
 func (r *Request) Caller() string { return r.caller().names()[0] }
 
-// explain is covers, or coversExactly, in words: the first field that does not hold, else all that are given.
+// explain returns the first field that does not hold, else all stated fields. It
+// agrees with covers, or with coversExactly.
 func (s *selector) explain(r *Request, exactly bool) (reason string, covers bool) {
 	var held []string
 	for _, f := range s.findings(r, exactly) {
@@ -99,13 +106,13 @@ func (s *selector) explain(r *Request, exactly bool) (reason string, covers bool
 	return strings.Join(held, ", "), true
 }
 
-// finding is what one field says of a request.
+// finding is the result of one field for a request.
 type finding struct {
 	holds bool
 	text  string
 }
 
-// findingOf returns one, worded by whether it holds.
+// findingOf returns a finding with the text for its result.
 func findingOf(holds bool, yes, no string) finding {
 	if holds {
 		return finding{true, yes}
@@ -113,7 +120,7 @@ func findingOf(holds bool, yes, no string) finding {
 	return finding{false, no}
 }
 
-// findings returns what the fields that are given say.
+// findings returns the results of the stated fields.
 func (s *selector) findings(r *Request, exactly bool) (all []finding) {
 	f := r.work()
 	if exactly && !f.exact && s.byPath() {
@@ -144,7 +151,7 @@ func (s *selector) findings(r *Request, exactly bool) (all []finding) {
 	return all
 }
 
-// whyNotExact says why what lifts limits does not look at the path.
+// whyNotExact says why nothing that lifts limits matches the path.
 func (f *facts) whyNotExact(raw string) string {
 	if f.path != raw {
 		return "is not sent in its clean form, " + display(f.path)
@@ -195,7 +202,7 @@ func (s *selector) addrFinding(addr netip.Addr) finding {
 	return finding{false, fmt.Sprintf("address %s is not in %s", addr, list(networks))}
 }
 
-// names returns the callers that a selector names.
+// names returns the names of the callers.
 func (c caller) names() (names []string) {
 	for i, name := range callers {
 		if c&(1<<i) != 0 {
@@ -205,7 +212,8 @@ func (c caller) names() (names []string) {
 	return names
 }
 
-// spell returns the source as documents write it, such as "jwt.plan"; a literal is its text.
+// spell returns the source in the form of documents, such as "jwt.plan"; the text
+// of a literal.
 func (p *part) spell() string {
 	for _, s := range sources {
 		if s.source != p.source {
@@ -219,7 +227,7 @@ func (p *part) spell() string {
 	return p.text
 }
 
-// shown is the request's value of a source, as far as a condition looks at it.
+// shown returns the request's value of a source for people.
 func (p *part) shown(r *Request) string {
 	if text, ok := p.only(r); ok {
 		return display(text)
@@ -234,7 +242,7 @@ func (p *part) shown(r *Request) string {
 }
 
 const (
-	// missing stands for what a request does not say.
+	// missing stands for a value that the request lacks.
 	missing = "missing"
 	// longestList is how many words a reason names, of a list that may hold thousands.
 	longestList = 5
@@ -249,7 +257,8 @@ func list(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// display makes text of a client fit to be read on a terminal: in quotes unless it is plain, and cut where it is long.
+// display makes a client's text safe for terminals: it quotes all but printable
+// ASCII, and shortens long texts.
 func display(text string) string {
 	more := ""
 	if len(text) > longestText {

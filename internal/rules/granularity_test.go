@@ -33,7 +33,7 @@ func TestGranularity(t *testing.T) {
 		{"window: 61s", "window: 1m1s does not divide into 10 to 60 even slots: state the granularity, such as granularity: 1s, or write a rounder window"},
 		{"window: 3607s", "window: 1h0m7s does not divide into 10 to 60 even slots: state the granularity, such as granularity: 6m0.7s, or write a rounder window"},
 		{"window: 1250ms", "window: 1.25s is no whole multiple of 100ms: write one that is, or state the granularity"},
-		{"window: 60s, granularity: 1s, algorithm: fixed_window", "granularity: a fixed_window is one slot as wide as its window: remove granularity"},
+		{"window: 60s, granularity: 1s, algorithm: fixed_window", "granularity: a fixed_window has no granularity: remove it, or write algorithm: sliding_window"},
 	} {
 		s, err := read(t, "f", "rules: [{name: r, key: all, limits: [{capacity: 1, "+tt.fields+"}]}]")
 		switch {

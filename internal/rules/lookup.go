@@ -12,7 +12,8 @@ type lookup struct {
 	others   []*selector
 }
 
-// newLookup keeps the selectors, which must not change.
+// newLookup returns the lookup of a list of selectors, which must not change
+// afterwards.
 func newLookup(list []selector) *lookup {
 	l := &lookup{}
 	var networks []netip.Prefix

@@ -9,12 +9,12 @@ import (
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// Request is what rules see of a request. Fill it in before its first use and leave it unchanged: what has been worked
-// out of it is kept. It belongs to one goroutine.
+// Request holds what rules look at. Do not change it after its first use, because
+// it keeps what rules derive from it. It belongs to one goroutine.
 type Request struct {
 	Method string
 	Path   string // as sent, percent-escapes and all, without the query string
-	Route  string // the gateway's template, such as "/users/{id}" or "GET /users/{id}"; empty where there is none
+	Route  string // the gateway's template, such as "/users/{id}" or "GET /users/{id}"; empty for none
 	Stage  string
 	IP     netip.Addr // the zero Addr where it is not known
 
@@ -25,7 +25,8 @@ type Request struct {
 	// Claims are those of a verified token, as encoding/json decodes them with UseNumber; nil where there was none.
 	Claims map[string]any
 	APIKey string // the id of a verified API key, never the key; empty where there was none
-	// Rejected says that credentials were sent and are no good. Then Claims and APIKey say nothing.
+	// Rejected says that the client sent invalid credentials. Rules then ignore
+	// Claims and APIKey.
 	Rejected bool
 
 	facts facts
@@ -71,7 +72,7 @@ func (r *Request) derive() facts {
 // pathVariants are the forms of the path that limits and bans look at.
 func (f *facts) pathVariants() []urlpath.Text { return f.variants[:f.count] }
 
-// header returns the values of a header, its name given in lower case.
+// header returns the values of a header. The name is in lower case.
 func (r *Request) header(name string) []string {
 	var values []string
 	cases := 0
@@ -87,8 +88,8 @@ func (r *Request) header(name string) []string {
 	return values
 }
 
-// mergedHeader puts the values of a header together that was sent in several letter cases, in the order of its names, so
-// that the same request always gives the same list.
+// mergedHeader returns the values of a header that was sent in several letter
+// cases. It sorts the names, so that the same request always gives the same list.
 func (r *Request) mergedHeader(name string) []string {
 	var values []string
 	for _, n := range slices.Sorted(maps.Keys(r.Headers)) {
@@ -99,5 +100,6 @@ func (r *Request) mergedHeader(name string) []string {
 	return values
 }
 
-// sameHeader compares names of the same length only, so that no letter outside ASCII can fold into one.
+// sameHeader compares names of the same length only, so that no letter outside
+// ASCII can fold into one.
 func sameHeader(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }

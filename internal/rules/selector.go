@@ -2,14 +2,14 @@ package rules
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// selector says which requests something covers: those for which every field that is given holds. A field that lists
-// several holds if any of them does. The zero selector covers every request.
+// selector covers the requests for which every stated field holds. A field with
+// several values holds if one of them matches. The zero selector covers every
+// request.
 type selector struct {
 	methods  []string // upper case
 	routes   []glob
@@ -28,9 +28,9 @@ func (s *selector) covers(r *Request) bool {
 		s.hasAddr(f.addr) && s.hasCaller(r)
 }
 
-// coversExactly is for what lifts limits. Letter case counts, and a selector of
-// paths or routes covers only requests whose path was sent in its clean form: a
-// server may take another path for one that is not protected.
+// coversExactly is for what lifts limits. It is case-sensitive, and a selector by
+// path or route covers only requests whose path was sent in its clean form: the
+// server may read any other form as a path that is limited.
 func (s *selector) coversExactly(r *Request) bool {
 	f := r.work()
 	if !f.exact && s.byPath() {
@@ -40,9 +40,9 @@ func (s *selector) coversExactly(r *Request) bool {
 		s.hasAddr(f.addr) && s.hasCaller(r)
 }
 
-// byPath reports whether the path of a request can matter. A route is matched
-// against the path where the gateway names no template; and where it names one,
-// a server behind it may still read the path in another way.
+// byPath reports whether the path of a request matters. It does for routes too,
+// even if the gateway names a template: the server behind it may read the path in
+// another way.
 func (s *selector) byPath() bool { return len(s.routes)+len(s.paths) > 0 }
 
 func (s *selector) hasMethod(method string, fold bool) bool {
@@ -84,7 +84,7 @@ func hasExactMatch(globs []glob, t *urlpath.Text) bool {
 	return len(globs) == 0 || firstExactMatch(globs, t) != nil
 }
 
-// limitTo sets the networks that it covers.
+// limitTo sets the networks that the selector covers.
 func (s *selector) limitTo(networks []netip.Prefix) {
 	const few = 8 // which are as quickly gone through one by one
 	if s.cidrs = networks; len(networks) > few {
@@ -107,7 +107,7 @@ func (s *selector) hasAddr(addr netip.Addr) bool {
 	return false
 }
 
-// hasCaller reports whether the caller is one of those it covers, with the claims that it wants.
+// hasCaller reports whether the selector covers the caller and its claims.
 func (s *selector) hasCaller(r *Request) bool {
 	if s.callers != 0 && s.callers&r.caller() == 0 {
 		return false
@@ -144,15 +144,7 @@ func (s *selector) routePattern(f *facts) string {
 	return found.text
 }
 
-// sameAs reports whether both cover the same requests for the plain reason that they are written alike.
-func (s *selector) sameAs(o *selector) bool {
-	same := func(a, b glob) bool { return a.text == b.text }
-	return slices.Equal(s.methods, o.methods) && slices.EqualFunc(s.routes, o.routes, same) &&
-		slices.EqualFunc(s.paths, o.paths, same) && slices.Equal(s.cidrs, o.cidrs) && s.callers == o.callers &&
-		slices.EqualFunc(s.match, o.match, func(a, b condition) bool { return a.part == b.part && slices.Equal(a.words, b.words) })
-}
-
-// everything reports whether it covers every request.
+// everything reports whether the selector covers every request.
 func (s *selector) everything() bool {
 	return len(s.methods)+len(s.routes)+len(s.paths)+len(s.cidrs)+len(s.match) == 0 && s.callers == 0
 }
