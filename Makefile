@@ -61,7 +61,7 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 
 sim-long: ## simulate 100,000,000 decisions with faults, and explore small systems at the wide scope
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
-	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo -model -explore.wide
+	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
 engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
 	@localstack/require.sh go

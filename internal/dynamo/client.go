@@ -18,21 +18,25 @@ import (
 )
 
 const (
-	// connectTimeout bounds each TCP connection: a command must answer within seconds also where nothing listens.
+	// connectTimeout bounds each TCP connection: a command must answer within
+	// seconds also where nothing listens.
 	connectTimeout = 2 * time.Second
-	// credentialTimeout bounds the search for credentials, which may be a sign-in or another program.
+	// credentialTimeout bounds the search for credentials, which may be a
+	// sign-in or another program.
 	credentialTimeout = 30 * time.Second
 )
 
-// Client is a DynamoDB client that keeps its clock right by the answers it gets.
+// Client is a DynamoDB client that keeps its clock right by the answers it
+// gets.
 type Client struct {
 	*dynamodb.Client
 	Clock *Clock
 }
 
-// Connect returns a client made from the usual AWS variables and files. The SDK never retries on its own: a charge that
-// was sent twice could be counted twice. It fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does not
-// call DynamoDB yet.
+// Connect returns a client made from the usual AWS variables and files. The SDK
+// never retries on its own: a charge that was sent twice could be counted
+// twice. It fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout;
+// it does not call DynamoDB yet.
 func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
@@ -66,10 +70,12 @@ func credentialError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%w)", ErrNoCredentials, err)
 }
 
-// plainBodies hides that a request's body can write itself. The SDK closes the body as soon as the answer's head is in;
-// net/http, which may still be looking for the body's end by then, takes the body's WriteTo for failed and closes the
-// connection under the answer ("use of closed network connection"). The SDK mends that by retrying; a charge must not
-// be sent twice. A plain Read of a closed body ends it in good order.
+// plainBodies hides that a request's body can write itself. The SDK closes the
+// body as soon as the answer's head is in; net/http, which may still be looking
+// for the body's end by then, takes the body's WriteTo for failed and closes
+// the connection under the answer ("use of closed network connection"). The SDK
+// mends that by retrying; a charge must not be sent twice. A plain Read of a
+// closed body ends it in good order.
 type plainBodies struct{ dynamodb.HTTPClient }
 
 // Do sends a request.
@@ -80,7 +86,8 @@ func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-// listen adds a step next to the wire that shows the clock every answer, successes and failures alike.
+// listen adds a step next to the wire that shows the clock every answer,
+// successes and failures alike.
 func (c *Clock) listen(stack *middleware.Stack) error {
 	step := middleware.DeserializeMiddlewareFunc("slidegate.Date", func(
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,

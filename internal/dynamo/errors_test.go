@@ -101,7 +101,8 @@ func TestConnectNeedsRegionAndCredentials(t *testing.T) {
 	}
 }
 
-// TestDateReachesTheClock makes a real call: the engine's answer confirms a right clock.
+// TestDateReachesTheClock makes a real call: the engine's answer confirms a
+// right clock.
 func TestDateReachesTheClock(t *testing.T) {
 	client := dynamotest.Connect(t)
 	store := dynamo.New(client, "no-such-table", dynamo.Options{Wall: time.Now})

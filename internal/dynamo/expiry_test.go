@@ -84,8 +84,8 @@ func (w *world) removed(name string) int {
 	return len(strings.FieldsFunc(removals, func(r rune) bool { return r == ',' }))
 }
 
-// TestRemovalsAreBounded lets the slots of two limits expire, then charges with a view: one write names 200 of them, and the
-// next the rest.
+// TestRemovalsAreBounded lets the slots of two limits expire, then charges with
+// a snapshot: one write names 200 of them, and the next the rest.
 func TestRemovalsAreBounded(t *testing.T) {
 	w := newWorld(t, 100_000, 300)
 	both := w.charge(1)

@@ -17,7 +17,7 @@ func (w *world) correct(name string, of limit.Receipt, slot, delta, writes int64
 	w.cost(name, 0, writes)
 }
 
-func TestGiveBack(t *testing.T) {
+func TestRefund(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 3)
 	if err := w.settle("A", w.last["A"], 1, -2); err != nil {
@@ -30,7 +30,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-func TestGiveBackNeverBelowZero(t *testing.T) {
+func TestRefundNeverBelowZero(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 1)
@@ -44,7 +44,7 @@ func TestGiveBackNeverBelowZero(t *testing.T) {
 	}
 }
 
-func TestGiveBackTooLate(t *testing.T) {
+func TestRefundTooLate(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 1, 1)
@@ -63,8 +63,9 @@ func TestGiveBackTooLate(t *testing.T) {
 	w.cost("A", 0, 0) // its clock tells that the units are worth nothing now
 }
 
-// TestGiveBackOnce loses the answer to a settlement: sent again, it could give back another caller's units.
-func TestGiveBackOnce(t *testing.T) {
+// TestRefundOnce loses the answer to a settlement: sent again, it could give
+// back another caller's units.
+func TestRefundOnce(t *testing.T) {
 	w := newWorld(t, 4, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 2)
@@ -93,8 +94,9 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 	w.must(true, "stranger", 6, 1)
 }
 
-// TestGiveBackAll gives all units of a slot back, with a view and without one, up to the last moment at which they count.
-func TestGiveBackAll(t *testing.T) {
+// TestRefundAll gives all units of a slot back, with a snapshot and without one,
+// up to the last moment at which they count.
+func TestRefundAll(t *testing.T) {
 	for _, test := range []struct{ slot, writes, left int64 }{{2, 1, 0}, {3, 0, 3}} {
 		for _, name := range []string{"A", "stranger"} {
 			w := newWorld(t, 3, 2)
@@ -107,7 +109,8 @@ func TestGiveBackAll(t *testing.T) {
 	}
 }
 
-// TestNothingToSettle: no correction is no call, and a charge that was never made has nothing to give back.
+// TestNothingToSettle: no correction is no call, and a charge that was never
+// made has nothing to give back.
 func TestNothingToSettle(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 3)
@@ -119,7 +122,8 @@ func TestNothingToSettle(t *testing.T) {
 	}
 }
 
-// TestSettleAfterReset leaves the next life of the counter alone, after one write that finds it.
+// TestSettleAfterReset leaves the next generation of the counter alone, after one
+// write that finds it.
 func TestSettleAfterReset(t *testing.T) {
 	for _, delta := range []int64{-1, 1} {
 		w := newWorld(t, 9, 2)
@@ -137,8 +141,9 @@ func TestSettleAfterReset(t *testing.T) {
 	}
 }
 
-// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is charged now, to the counter that there is; its
-// receipt names no slot that was charged.
+// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is
+// charged now, to the counter that there is; its receipt names no slot that was
+// charged.
 func TestChargeMoreOfNothing(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	nothing := limit.Receipt{}
@@ -155,7 +160,8 @@ func TestChargeMoreOfNothing(t *testing.T) {
 	}
 }
 
-// TestChargeMoreByALateClock: the receipt tells that the newest slot is no earlier than its own.
+// TestChargeMoreByALateClock: the receipt tells that the newest slot is no
+// earlier than its own.
 func TestChargeMoreByALateClock(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	w.must(true, "A", 5, 1)
@@ -165,7 +171,8 @@ func TestChargeMoreByALateClock(t *testing.T) {
 	}
 }
 
-// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in this life, and starts with its whole credit.
+// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in
+// this generation, and starts with its whole credit.
 func TestChargeMoreOfAnotherLimit(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	c := w.charge(1)

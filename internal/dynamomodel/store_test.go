@@ -31,8 +31,8 @@ func newSide(api dynamo.API, table string, wall time.Time) *side {
 	s, lives := &side{receipts: map[string][]limit.Receipt{}}, 0
 	for range 3 {
 		s.callers = append(s.callers, dynamo.New(api, table, dynamo.Options{
-			Wall:    func() time.Time { return wall },
-			NewLife: func() string { lives++; return fmt.Sprint("life ", lives) },
+			Wall:          func() time.Time { return wall },
+			NewGeneration: func() string { lives++; return fmt.Sprint("life ", lives) },
 		}))
 	}
 	return s

@@ -6,5 +6,6 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// TestStep plays the tables that every store must answer to, and holds the step to them.
+// TestStep plays the tables that every store must answer to, and holds the step
+// to them.
 func TestStep(t *testing.T) { storetest.Run(t, storetest.Steps) }

@@ -75,7 +75,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	allowed := true
 	for i, c := range cs {
 		sh := s.shard(c.Key)
-		if err := judge(sh.counters[c.Key], c, now, vs[i]); err != nil {
+		if err := decide(sh.counters[c.Key], c, now, vs[i]); err != nil {
 			return err
 		}
 		allowed = allowed && vs[i].Allowed
@@ -147,7 +147,7 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	sh := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return judge(sh.counters[c.Key], c, now, v)
+	return decide(sh.counters[c.Key], c, now, v)
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits: a negative one gives units back while their
@@ -161,13 +161,13 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	ct := sh.counters[c.Key]
-	if ct == nil && r.Life == "" && slices.Max(deltas) > 0 {
+	if ct == nil && r.Generation == "" && slices.Max(deltas) > 0 {
 		var err error
 		if ct, err = sh.open(c, now); err != nil {
 			return err
 		}
 	}
-	if ct == nil || r.Life != "" && r.Life != ct.life {
+	if ct == nil || r.Generation != "" && r.Generation != ct.generation {
 		return nil
 	}
 	if err := ct.fits(c); err != nil {

@@ -237,8 +237,8 @@ func TestRoomForSettlements(t *testing.T) {
 		{"nothing cost something after all", func(r *room) { r.charge(0, "(c)") }, 1, true},
 		{"nothing is left at that", func(r *room) { r.charge(0, "(c)") }, 0, false},
 		{"nothing has nothing to give back", func(r *room) { r.charge(0, "(c)") }, -1, false},
-		{"another life, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
-		{"another life, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
+		{"another generation, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
+		{"another generation, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRoom(t)

@@ -21,35 +21,35 @@ const (
 
 // counter is the state of one key.
 type counter struct {
-	key    string
-	life   string
-	states []limit.State // one for each limit
-	end    time.Time     // when its last window has ended
-	due    time.Time     // its place in the queue: never after end
-	queued bool
+	key        string
+	generation string
+	states     []limit.State // one for each limit
+	end        time.Time     // when its last window has ended
+	due        time.Time     // its place in the queue: never after end
+	queued     bool
 }
 
 // shard is a part of the keys behind one mutex.
 type shard struct {
-	mu       sync.Mutex
-	counters map[string]*counter
-	queue    queue
-	newest   time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
-	lives    uint64
-	bound    int
+	mu          sync.Mutex
+	counters    map[string]*counter
+	queue       queue
+	newest      time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
+	generations uint64
+	bound       int
 }
 
 // judge says what the charge would get from a counter, nil for one never charged.
-func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	if ct == nil {
 		var never [limit.MaxLimits]limit.State
-		limit.Judge(never[:], c, now, v)
+		limit.Decide(never[:], c, now, v)
 		return nil
 	}
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	limit.Judge(ct.states, c, now, v)
+	limit.Decide(ct.states, c, now, v)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (ct *counter) fits(c *limit.Charge) error {
 // charge makes the charge if it is allowed, on a new counter if there is none yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if err := judge(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
+	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
 		return err
 	}
 	if ct == nil {
@@ -91,8 +91,8 @@ func (sh *shard) hold(c *limit.Charge) (*counter, error) {
 	if len(sh.counters) >= sh.bound {
 		return nil, ErrFull
 	}
-	sh.lives++
-	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: make([]limit.State, len(c.Limits))}
+	sh.generations++
+	ct := &counter{key: c.Key, generation: strconv.FormatUint(sh.generations, 36), states: make([]limit.State, len(c.Limits))}
 	sh.counters[c.Key] = ct
 	return ct, nil
 }
@@ -100,7 +100,7 @@ func (sh *shard) hold(c *limit.Charge) (*counter, error) {
 // take makes a charge that the counter has been judged to allow.
 func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.Take(ct.states, c, now, v)
-	v.Receipt.Life = ct.life
+	v.Receipt.Generation = ct.generation
 	sh.keep(ct, c, now)
 }
 

@@ -49,7 +49,7 @@ func (a arguments) charge(now time.Time, c *limit.Charge, life string) arguments
 
 // correction adds a counter to correct, by units to charge or to give back for each limit.
 func (a arguments) correction(now time.Time, c *limit.Charge, life string, r *limit.Receipt, deltas []int64) arguments {
-	a = append(a, life, r.Life).number(int64(len(c.Limits)))
+	a = append(a, life, r.Generation).number(int64(len(c.Limits)))
 	for i := range c.Limits {
 		a = a.limit(now, &c.Limits[i], deltas[i], r.Slots[i])
 	}

@@ -102,7 +102,7 @@ func wantForeign(t *testing.T, store *redis.Store, c *limit.Charge) {
 		"Charge":    store.Charge(t.Context(), epoch, c, &v),
 		"Peek":      store.Peek(t.Context(), epoch, c, &w),
 		"ChargeAll": store.ChargeAll(t.Context(), epoch, []*limit.Charge{request(fresh(), c.Limits, 1, 1, 1, 1), c}, []*limit.Verdict{{}, {}}),
-		"Settle":    store.Settle(t.Context(), epoch, c, &limit.Receipt{Life: "x"}, []int64{1, 0, 0, 0}),
+		"Settle":    store.Settle(t.Context(), epoch, c, &limit.Receipt{Generation: "x"}, []int64{1, 0, 0, 0}),
 	} {
 		if !errors.Is(err, redis.ErrForeign) || !strings.Contains(err.Error(), "slidegate reset RULE KEY") {
 			t.Errorf("%s: %v", call, err)

@@ -32,8 +32,8 @@ type Options struct {
 	// CallerClock has decisions made by the time that the caller gives, as replays and tests need it. Otherwise the
 	// server's clock decides, the one clock that all callers share, and the caller's only has to be right to a day.
 	CallerClock bool
-	// NewLife returns a mark that no two lives of a counter share; nil stands for 130 random bits.
-	NewLife func() string
+	// NewGeneration returns a mark that no two lives of a counter share; nil stands for 130 random bits.
+	NewGeneration func() string
 }
 
 // Store keeps counters in one Redis database or Cluster. It is safe for concurrent use, also by many processes at once.
@@ -47,8 +47,8 @@ type Store struct {
 
 // New returns a store over a client, which must not send a command again on its own: see Open.
 func New(client Client, opts Options) *Store {
-	if opts.NewLife == nil {
-		opts.NewLife = rand.Text
+	if opts.NewGeneration == nil {
+		opts.NewGeneration = rand.Text
 	}
 	return &Store{client, opts}
 }
@@ -86,7 +86,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 	if err := check(c); err != nil {
 		return err
 	}
-	a := newArguments(modeSettle, now, s.opts.CallerClock).correction(now, c, s.opts.NewLife(), r, deltas)
+	a := newArguments(modeSettle, now, s.opts.CallerClock).correction(now, c, s.opts.NewGeneration(), r, deltas)
 	_, err := runScript(ctx, s.client, []string{prefix + c.Key}, a)
 	return translate(err)
 }
@@ -107,7 +107,7 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 			return err
 		}
 		keys[i] = prefix + c.Key
-		a = a.charge(now, c, s.opts.NewLife())
+		a = a.charge(now, c, s.opts.NewGeneration())
 	}
 	reply, err := runScript(ctx, s.client, keys, a)
 	if err != nil {
@@ -143,7 +143,7 @@ var errDisagree = errors.New("the script decided otherwise than its state says")
 // there is the cost, now or later, and no more than the limit allows.
 func proves(now time.Time, life string, states []limit.State, c *limit.Charge) bool {
 	for i, cost := range c.Costs {
-		if cost > 0 && (life == "" || !states[i].Holds(&c.Limits[i], now, cost)) {
+		if cost > 0 && (life == "" || !states[i].Consistent(&c.Limits[i], now, cost)) {
 			return false
 		}
 	}
@@ -154,8 +154,8 @@ func proves(now time.Time, life string, states []limit.State, c *limit.Charge) b
 // get.
 func verdict(told *answer, life string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
 	if told.charged && !c.Free() {
-		limit.Left(states, life, c, told.now, v)
+		limit.AfterCharge(states, life, c, told.now, v)
 		return
 	}
-	limit.Judge(states, c, told.now, v)
+	limit.Decide(states, c, told.now, v)
 }

@@ -183,7 +183,7 @@ func TestChargedIsProven(t *testing.T) {
 		store := New(answering{[]any{int64(1), now, int64(0), test.life, test.text}}, Options{})
 		var v limit.Verdict
 		err := store.Charge(t.Context(), time.Now(), c, &v)
-		if test.proven && (err != nil || !v.Allowed || v.Receipt.Life != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
+		if test.proven && (err != nil || !v.Allowed || v.Receipt.Generation != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
 			t.Errorf("%s: %+v, %v", name, v.Result, err)
 		}
 		if err := store.Peek(t.Context(), time.Now(), c, &v); err == nil {
@@ -229,7 +229,7 @@ func FuzzReadState(f *testing.F) {
 			return
 		}
 		now := time.Unix(3, 0)
-		got := s.Judge(l, now, 1)
+		got := s.Decide(l, now, 1)
 		if got.Remaining < 0 || got.Remaining > l.Most() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
 			t.Errorf("%q: %+v", text, got)
 		}

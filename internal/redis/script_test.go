@@ -157,7 +157,7 @@ func TestConcurrency(t *testing.T) {
 // The text of a counter is what docs/redis.md shows. Slots that count no longer go with the next write, and with that alone.
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
-	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewLife: func() string { return "life" }})
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
 	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Exact(9, 3*sec), storetest.Token(1, 7*sec, 3), storetest.Weighted(9, 3*sec)}
 	key := fresh()
 	at := func(d time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(d) }

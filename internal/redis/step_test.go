@@ -73,7 +73,7 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 	if err := store.Charge(t.Context(), now, request(key, []limit.Limit{*l}, cost), &v); err != nil {
 		t.Fatal(err)
 	}
-	if want = state.Judge(l, now, cost); want.Allowed {
+	if want = state.Decide(l, now, cost); want.Allowed {
 		want = state.Take(l, now, cost)
 	}
 	return v.Result, want
@@ -93,14 +93,14 @@ func TestFarAboveCapacity(t *testing.T) {
 		}
 		state.Take(&limits[0], epoch, limit.MaxCapacity)
 	}
-	wait := state.Judge(&limits[0], epoch, 1).RetryAfter
+	wait := state.Decide(&limits[0], epoch, 1).RetryAfter
 	for _, at := range []time.Duration{0, time.Hour - 1, time.Hour, wait - 1, wait} {
 		c := request(c.Key, limits, 1)
 		var v limit.Verdict
 		if err := store.Peek(t.Context(), epoch.Add(at), c, &v); err != nil {
 			t.Fatal(err)
 		}
-		if want := state.Judge(&limits[0], epoch.Add(at), 1); v.Result != want {
+		if want := state.Decide(&limits[0], epoch.Add(at), 1); v.Result != want {
 			t.Errorf("after %v: %+v, want %+v", at, v.Result, want)
 		}
 	}

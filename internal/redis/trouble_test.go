@@ -21,7 +21,7 @@ func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, kno
 	for _, err := range []error{
 		store.Charge(t.Context(), epoch, request(known, limits, 1, 1), &v),
 		store.ChargeAll(t.Context(), epoch, []*limit.Charge{request("new|a|s", limits, 1, 1), request(known, limits, 1, 1)}, []*limit.Verdict{&w, {}}),
-		store.Settle(t.Context(), epoch, request(known, limits, 1, 1), &limit.Receipt{Life: before["life"]}, []int64{1, 0}),
+		store.Settle(t.Context(), epoch, request(known, limits, 1, 1), &limit.Receipt{Generation: before["life"]}, []int64{1, 0}),
 	} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)

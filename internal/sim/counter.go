@@ -96,11 +96,11 @@ func (k *counter) settle(w *world, c *call, p *part, item map[string]types.Attri
 			k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
 			log.more(&of)
 			k.charged[i].Take(l, r.now, delta)
-		case delta < 0 && life.Value == p.receipt.Life && gaveBack(item, i, slot, log.slots.units(slot)+delta):
+		case delta < 0 && life.Value == p.receipt.Generation && gaveBack(item, i, slot, log.slots.units(slot)+delta):
 			of := charging{l, delta, slot, r.now, r.born, w.now, false}
 			k.history.add(happening{at: w.now, environment: r.environment.number, what: "give back", charging: of})
 			log.less(slot, -delta, p.entry)
-			k.charged[i].GiveBack(slot, -delta)
+			k.charged[i].Refund(slot, -delta)
 			k.fell = w.now
 		}
 	}
@@ -124,7 +124,7 @@ func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 // room reports whether the exact log has room for a charge.
 func room(states []limit.State, c *limit.Charge, now time.Time) bool {
 	for i := range c.Limits {
-		if !states[i].Judge(&c.Limits[i], now, c.Costs[i]).Allowed {
+		if !states[i].Decide(&c.Limits[i], now, c.Costs[i]).Allowed {
 			return false
 		}
 	}

@@ -77,7 +77,7 @@ func TestCorrectionsOfAnotherLifeAreNotLogged(t *testing.T) {
 		c.Costs[0] = 10
 		p := &part{}
 		k.charge(w, w.called(k, c, p), p, item("1.1", 10, 10))
-		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Life: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
+		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Generation: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
 		k.settle(w, w.called(k, c, p), p, item(test.life, 10, 0))
 		if got := room(k.charged, c, time.Unix(0, epoch)); got != test.room {
 			t.Errorf("10 units given back in life %s: room %v, want %v", test.life, got, test.room)

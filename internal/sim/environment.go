@@ -23,8 +23,8 @@ type environment struct {
 	lives  atomic.Int64
 }
 
-// maxViews is more than a world has counters: which views a full cache drops is up to chance.
-const maxViews = 2000
+// maxSnapshots is more than a world has counters: which views a full cache drops is up to chance.
+const maxSnapshots = 2000
 
 func (w *world) newEnvironment() *environment {
 	w.born++
@@ -33,7 +33,7 @@ func (w *world) newEnvironment() *environment {
 	}
 	e.clock = dynamo.NewClock(e.wall)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
-		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewLife: e.newLife, MaxViews: maxViews,
+		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
 	})
 	if w.plan.TwoCounters {
 		e.other = &twoCounters{e}
@@ -46,8 +46,8 @@ func (w *world) newEnvironment() *environment {
 // wall is the machine's clock, which nobody has corrected.
 func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e.wrong)) }
 
-// newLife returns a mark that no other environment gives.
-func (e *environment) newLife() string {
+// newGeneration returns a mark that no other environment gives.
+func (e *environment) newGeneration() string {
 	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.lives.Add(1), 10)
 }
 

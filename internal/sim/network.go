@@ -108,13 +108,13 @@ func (w *world) apply(c *call) {
 	var err error
 	switch in := c.in.(type) {
 	case *dynamodb.UpdateItemInput:
-		w.tamper.update(in)
+		w.mutation.ApplyToItem(in)
 		var updated *dynamodb.UpdateItemOutput
 		updated, err = w.table.UpdateItem(ctx, in)
 		out = updated
 		w.updated(c, updated, err)
 	case *dynamodb.TransactWriteItemsInput:
-		w.tamper.transaction(in)
+		w.mutation.ApplyToTransaction(in)
 		out, err = w.table.TransactWriteItems(ctx, in)
 		w.transacted(c, in, err)
 	case *dynamodb.GetItemInput:

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/sim"
 )
 
@@ -24,9 +25,9 @@ var (
 const perWorld = 500_000
 
 // run plays a plan in a bubble of its own.
-func run(t *testing.T, p *sim.Plan, decisions int64, tamper sim.Tamper) (r *sim.Report) {
+func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutation) (r *sim.Report) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, tamper) })
+	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, mutation) })
 	return r
 }
 

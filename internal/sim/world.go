@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 )
 
@@ -17,12 +18,12 @@ const tableName = "counters"
 
 // world is one run of a Plan. Everything in it but posted and finished belongs to the goroutine that runs it.
 type world struct {
-	plan    *Plan
-	tamper  Tamper
-	quiesce func()
-	random  *rand.Rand
-	queue   queue
-	now     int64 // true time, Unix nanoseconds
+	plan     *Plan
+	mutation protocoltest.Mutation
+	quiesce  func()
+	random   *rand.Rand
+	queue    queue
+	now      int64 // true time, Unix nanoseconds
 
 	table        *dynamomodel.Table
 	environments []*environment
@@ -39,11 +40,13 @@ type world struct {
 	finished []*request // requests that their stores have answered
 }
 
-// Run plays the plan until so many decisions have been made and nothing is under way any more. quiesce returns once every
-// goroutine that the world has started waits for it: synctest.Wait. tamper, which may be nil, changes what stores write.
-func (p *Plan) Run(decisions int64, quiesce func(), tamper Tamper) *Report {
+// Run plays the plan until so many decisions have been made and nothing is under
+// way any more. quiesce returns once every goroutine that the world has started
+// waits for it: synctest.Wait. The mutation, which may be nil, changes what the
+// stores write, so that tests can show that the log detects it.
+func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
 	w := &world{
-		plan: p, tamper: tamper, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
+		plan: p, mutation: mutation, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
 		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
 	}
 	for range p.Environments {

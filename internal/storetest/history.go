@@ -154,7 +154,7 @@ func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, la
 		c.kind = toPeek
 	case dice < 7 && g.h.Lag == 0:
 		c.kind = toReset
-	case dice < 11 && last != nil && last.kind == toCharge && last.receipt.Life != "" && limits[0].Correctable():
+	case dice < 11 && last != nil && last.kind == toCharge && last.receipt.Generation != "" && limits[0].Correctable():
 		c.kind, c.receipt, c.charges = toSettle, last.receipt, last.charges
 		c.deltas = make([]int64, len(limits))
 		c.deltas[0] = 1

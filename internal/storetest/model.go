@@ -105,7 +105,7 @@ func (c *call) explains(s *Step, got, want *told, lagging bool) bool {
 		if lagging && c.kind == toChargeAll { // what is left is reckoned from before others charged
 			same = g.Allowed
 		}
-		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Life) {
+		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Generation) {
 			return false
 		}
 	}

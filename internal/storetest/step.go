@@ -49,14 +49,14 @@ func (s *Step) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, v
 	defer s.mu.Unlock()
 	allowed := true
 	for i, c := range cs {
-		limit.Judge(s.states(c), c, now, vs[i])
+		limit.Decide(s.states(c), c, now, vs[i])
 		allowed = allowed && vs[i].Allowed
 	}
 	for i, c := range cs {
 		if allowed && !c.Free() {
 			ct := s.counter(c)
 			limit.Take(ct.states, c, now, vs[i])
-			vs[i].Receipt.Life = ct.life
+			vs[i].Receipt.Generation = ct.life
 		}
 	}
 	return nil
@@ -93,7 +93,7 @@ func (s *Step) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit.Judge(s.states(c), c, now, v)
+	limit.Decide(s.states(c), c, now, v)
 	return nil
 }
 
@@ -105,10 +105,10 @@ func (s *Step) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ct := s.counters[c.Key]; r.Life != "" && (ct == nil || ct.life != r.Life) {
+	if ct := s.counters[c.Key]; r.Generation != "" && (ct == nil || ct.life != r.Generation) {
 		return nil
 	}
-	if r.Life != "" || slices.Max(deltas) > 0 {
+	if r.Generation != "" || slices.Max(deltas) > 0 {
 		limit.Settle(s.counter(c).states, c, now, r, deltas)
 	}
 	return nil

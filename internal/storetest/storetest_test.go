@@ -125,11 +125,11 @@ var faults = map[string]struct {
 		life := map[string]string{}
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Step.Charge(ctx, now, c, v)
-			life[c.Key] = v.Receipt.Life
+			life[c.Key] = v.Receipt.Generation
 			return err
 		}
 		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-			return w.Step.Settle(ctx, now, c, &limit.Receipt{Life: life[c.Key], Slots: r.Slots}, deltas)
+			return w.Step.Settle(ctx, now, c, &limit.Receipt{Generation: life[c.Key], Slots: r.Slots}, deltas)
 		}
 	}},
 	"never resets": {"resets", func(w *wrong) { w.reset = func(context.Context, string) error { return nil } }},

@@ -154,8 +154,8 @@ func (tr *trial) receiptsAgree(a *answer) {
 	if !a.want.Allowed {
 		return
 	}
-	if got, want := a.got.Receipt.Life != "", a.want.Receipt.Life != ""; got != want {
-		tr.fail("the store's receipt names the life %q; the step's names one: %v", a.got.Receipt.Life, want)
+	if got, want := a.got.Receipt.Generation != "", a.want.Receipt.Generation != ""; got != want {
+		tr.fail("the store's receipt names the life %q; the step's names one: %v", a.got.Receipt.Generation, want)
 	}
 	for i, cost := range a.charge.Costs {
 		if got, want := a.got.Receipt.Slots[i], a.want.Receipt.Slots[i]; cost != 0 && got != want {
