@@ -89,9 +89,9 @@ var agreementSeed = flag.Uint64("agreement.seed", 0, "draw the charges of TestAg
 
 // TestAgreesWithMemory charges at random and expects the memory store's every
 // answer: of one caller whose clock is late at times, and of four whose clocks
-// agree. (Of both at once it would be wrong to: a late caller with an old snapshot
-// may be denied by the window that its clock shows, when the store has moved on
-// to a later one.)
+// agree. (Of both at once it would be wrong to: a late caller with an old
+// snapshot may be denied by the window that its clock shows, when the store has
+// moved on to a later one.)
 func TestAgreesWithMemory(t *testing.T) {
 	seed := cmp.Or(*agreementSeed, uint64(time.Now().UnixNano()))
 	t.Logf("-agreement.seed=%d", seed)

@@ -59,8 +59,8 @@ func TestOldSnapshotIsCheckedBeforeItDenies(t *testing.T) {
 	w.cost("A", 1, 1)
 }
 
-// TestOldSnapshotReadAgainProvesRoom: what the read has shown is the snapshot of the
-// write that follows, so one is enough.
+// TestOldSnapshotReadAgainProvesRoom: what the read has shown is the snapshot
+// of the write that follows, so one is enough.
 func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	w.must(true, "A", 0, 3)
@@ -107,8 +107,8 @@ func TestCreditIsReckonedAnew(t *testing.T) {
 	w.cost("stranger", 0, 1)
 }
 
-// TestLimitNewToASnapshot: a limit that the snapshot has not seen charged has been
-// since. Its credit is not drawn on: a second write knows the total.
+// TestLimitNewToASnapshot: a limit that the snapshot has not seen charged has
+// been since. Its credit is not drawn on: a second write knows the total.
 func TestLimitNewToASnapshot(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	c := w.charge(1)
@@ -189,8 +189,8 @@ func TestPeekShowsAReset(t *testing.T) {
 	w.must(true, "A", 0, 1)
 }
 
-// TestDenies: a snapshot denies without a call for ten seconds, by a clock put back
-// too, and never says yes.
+// TestDenies: a snapshot denies without a call for ten seconds, by a clock put
+// back too, and never says yes.
 func TestDenies(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	denies := func(slot, cost int64) bool {

@@ -6,13 +6,15 @@ import (
 )
 
 // Clock is a local clock corrected by the Date field of DynamoDB's answers.
-// Callers whose clocks differ by ε share a window that is 2ε shorter, and one
-// far ahead makes everybody wait for its slot, so a wrong clock must mend
-// itself.
+// Callers whose clocks differ by ε share a window that is 2ε shorter. A clock
+// far ahead makes all others wait for its slot, so it must correct itself.
 //
 // Date has whole seconds: the server's time lies in [Date, Date + 1 s). The
-// offset changes only when two answers running rule the corrected clock out, so
-// a healthy clock is never touched.
+// offset changes only if two answers in a row contradict the corrected clock,
+// so a healthy clock is never touched.
+//
+// Example: a clock is 40 s ahead. The first answer contradicts it and changes
+// nothing; the second sets the offset to about -40 s.
 type Clock struct {
 	wall func() time.Time
 
@@ -25,7 +27,7 @@ type Clock struct {
 // NewClock returns a clock that starts with no offset from wall.
 func NewClock(wall func() time.Time) *Clock { return &Clock{wall: wall} }
 
-// Now returns the corrected time, without the monotonic reading: that one may
+// Now returns the corrected time, without the monotonic reading, which may
 // stand still while a Lambda is frozen.
 func (c *Clock) Now() time.Time {
 	c.mu.RLock()
@@ -40,7 +42,7 @@ func (c *Clock) Confirmed() bool {
 	return c.confirmed
 }
 
-// Observe takes in one answer: when its request was sent and the answer
+// Observe reports one answer: when its request was sent and the answer
 // received, by the local clock, and its Date.
 func (c *Clock) Observe(sent, received, date time.Time) {
 	c.mu.Lock()

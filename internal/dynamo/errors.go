@@ -12,8 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// What can go wrong with DynamoDB, in this package's words. Each is wrapped
-// together with the SDK's own error.
+// The errors of DynamoDB. Each is wrapped together with the SDK's own error.
 var (
 	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it")
 	ErrThrottled          = errors.New("DynamoDB throttles the table")
@@ -43,8 +42,9 @@ var codes = map[string]error{
 	"ExpiredTokenException":                  ErrNotPermitted,
 }
 
-// Translate puts an error of the SDK into this package's words and names the
-// table. It is the only place that does, and leaves nil alone.
+// Translate returns this package's error for an error of the SDK, with the
+// table's name. Errors of the SDK are translated nowhere else. It returns nil
+// for nil.
 func Translate(err error, table string) error {
 	if err == nil {
 		return nil
@@ -74,8 +74,8 @@ func classify(err error) error {
 	return err
 }
 
-// isConditionFailed reports whether a write was refused by its condition, and
-// the item as it stood; nil if there was none.
+// isConditionFailed reports whether the condition of a write failed, and
+// returns the item as it was; nil if there was none.
 func isConditionFailed(err error) (old map[string]types.AttributeValue, refused bool) {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {

@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// strangers charge a key at the slots from 0, one each, with no snapshots of it:
-// nobody could name the slots that expire.
+// strangers charge a key at the slots from 0, one each, with no snapshots of
+// it: nobody could name the slots that expire.
 func (w *world) strangers(slots int64) {
 	w.t.Helper()
 	for slot := range slots {
@@ -163,8 +163,8 @@ func TestPruningTouchesNothingNew(t *testing.T) {
 	}
 }
 
-// TestPruningLeavesAnotherGeneration resets the key in between, and charges the same
-// old slots again by a clock put back.
+// TestPruningLeavesAnotherGeneration resets the key in between, and charges the
+// same old slots again by a clock put back.
 func TestPruningLeavesAnotherGeneration(t *testing.T) {
 	w := newWorld(t, 1000, 10)
 	w.strangers(8)

@@ -94,8 +94,8 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 	w.must(true, "stranger", 6, 1)
 }
 
-// TestRefundAll gives all units of a slot back, with a snapshot and without one,
-// up to the last moment at which they count.
+// TestRefundAll gives all units of a slot back, with a snapshot and without
+// one, up to the last moment at which they count.
 func TestRefundAll(t *testing.T) {
 	for _, test := range []struct{ slot, writes, left int64 }{{2, 1, 0}, {3, 0, 3}} {
 		for _, name := range []string{"A", "stranger"} {
@@ -122,8 +122,8 @@ func TestNothingToSettle(t *testing.T) {
 	}
 }
 
-// TestSettleAfterReset leaves the next generation of the counter alone, after one
-// write that finds it.
+// TestSettleAfterReset leaves the next generation of the counter alone, after
+// one write that finds it.
 func TestSettleAfterReset(t *testing.T) {
 	for _, delta := range []int64{-1, 1} {
 		w := newWorld(t, 9, 2)

@@ -17,7 +17,8 @@ func windows(n int) []limit.Limit {
 	return slices.Repeat([]limit.Limit{{Capacity: 5, Window: 2 * time.Second, Granularity: time.Second}}, n)
 }
 
-// snapshotOf reads the snapshot of an item with these numbers, which has limits.
+// snapshotOf reads the snapshot of an item with these numbers, which has
+// limits.
 func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers map[string]int64, readAt time.Time) *protocol.Snapshot {
 	t.Helper()
 	item := protocol.Item{"e": &types.AttributeValueMemberS{Value: generation}}
@@ -42,8 +43,8 @@ func charged(t *testing.T, generation string, totals ...int64) *protocol.Snapsho
 	return snapshotOf(t, generation, windows(len(totals)), numbers, time.Time{})
 }
 
-// TestSnapshotsKeepTheLatest has answers overtake each other. Of one generation the
-// cache keeps the latest state, of two the one that came last.
+// TestSnapshotsKeepTheLatest has answers overtake each other. Of one generation
+// the cache keeps the latest state, of two the one that came last.
 func TestSnapshotsKeepTheLatest(t *testing.T) {
 	before := charged(t, "generation", 4, 4)
 	for name, test := range map[string]struct {
@@ -67,7 +68,8 @@ func TestSnapshotsKeepTheLatest(t *testing.T) {
 	}
 }
 
-// TestSnapshotsFitTheCharge: a snapshot of another number of limits is of no use.
+// TestSnapshotsFitTheCharge: a snapshot of another number of limits is of no
+// use.
 func TestSnapshotsFitTheCharge(t *testing.T) {
 	cache := newSnapshotCache(0)
 	cache.put("k", snapshotOf(t, "generation", windows(2), nil, time.Time{}))

@@ -33,8 +33,8 @@ func TestConformanceOnModel(t *testing.T) {
 	})
 }
 
-// harness makes clients of one table, each with snapshots of its own, which they
-// deny by for ten seconds.
+// harness makes clients of one table, each with snapshots of its own, which
+// they deny by for ten seconds.
 func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 	return storetest.Harness{
 		Client: func(testing.TB) storetest.Store {

@@ -87,8 +87,8 @@ func newTable(t *testing.T) (dynamo.API, string) {
 	return client, dynamotest.Counters(t, client)
 }
 
-// world is one counter in a real engine, several callers with snapshots and clocks
-// of their own, and an exact log.
+// world is one counter in a real engine, several callers with snapshots and
+// clocks of their own, and an exact log.
 type world struct {
 	t       *testing.T
 	engine  dynamo.API

@@ -15,7 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// foreign is what something else has written to a counter with four limits: of slots, of a log, of a bucket and weighted.
+// foreign is what something else has written to a counter with four limits: of
+// slots, of a log, of a bucket and weighted.
 var foreign = map[string][]any{
 	"no life":             {"a", "1:1"},
 	"an empty life":       {"life", "", "a", "1:1"},
@@ -66,7 +67,8 @@ func manySlots(n int) string {
 	return strings.Join(records, " ")
 }
 
-// A counter that is not as the script writes it is an error, whatever is asked, and is left as it is. A reset mends it.
+// A counter that is not as the script writes it is an error, whatever is asked,
+// and is left as it is. A reset mends it.
 func TestForeign(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)

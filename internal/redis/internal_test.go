@@ -19,7 +19,8 @@ import (
 	"github.com/slidegate/slidegate/internal/redistest"
 )
 
-// deaf is a connection whose answers to the script are lost: the server gets the call, and then the line is dead.
+// deaf is a connection whose answers to the script are lost: the server gets
+// the call, and then the line is dead.
 type deaf struct {
 	net.Conn
 	calls *atomic.Int64
@@ -43,8 +44,9 @@ func (c *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A call whose answer is lost may have been made. It must not be made again, in a Cluster either, where go-redis on its own
-// would: that would charge twice, or give back twice.
+// A call whose answer is lost may have been made. It must not be made again, in
+// a Cluster either, where go-redis on its own would: that would charge twice,
+// or give back twice.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -110,8 +112,9 @@ func (f failing) Process(_ context.Context, cmd goredis.Cmder) error {
 	return f.error
 }
 
-// What servers of different versions say, from a call or from within a script, is told in this package's words with a way
-// out; what nobody foresaw is passed on.
+// What servers of different versions say, from a call or from within a script,
+// is told in this package's words with a way out; what nobody foresaw is passed
+// on.
 func TestTranslate(t *testing.T) {
 	for text, want := range map[string]error{
 		"WRONGTYPE Operation against a key holding the wrong kind of value script: 5f, on @user_script:160.":                                 ErrForeign,

@@ -52,7 +52,8 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// What is no state is an error: a record that is not as the script spells it, or out of order, or beyond what is counted.
+// What is no state is an error: a record that is not as the script spells it,
+// or out of order, or beyond what is counted.
 func TestReadNoState(t *testing.T) {
 	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
 	daily := limit.Limit{
@@ -110,7 +111,8 @@ func records(n int) string {
 	return strings.Join(all, " ")
 }
 
-// An answer that makes no sense, whatever it is, is an error that says why, and no admission.
+// An answer that makes no sense, whatever it is, is an error that says why, and
+// no admission.
 func TestReadAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply []any
@@ -143,8 +145,8 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// A counter that cannot be what a charge has left is no proof of an admission: the answer says charged, and nothing is let
-// through.
+// A counter that cannot be what a charge has left is no proof of an admission:
+// the answer says charged, and nothing is let through.
 func TestChargedIsProven(t *testing.T) {
 	const now = int64(1_000_000) // seconds
 	window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
@@ -206,8 +208,8 @@ func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
 	return nil
 }
 
-// FuzzReadState reads what a server may hold: an error, or a state that never allows more than there is room for by the
-// units that the text names.
+// FuzzReadState reads what a server may hold: an error, or a state that never
+// allows more than there is room for by the units that the text names.
 func FuzzReadState(f *testing.F) {
 	for _, text := range []string{
 		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",

@@ -19,9 +19,10 @@ var numbered atomic.Int64
 
 func fresh() string { return fmt.Sprintf("rule|key:%d|00000000", numbered.Add(1)) }
 
-// TestLargeNumbers holds the script's arithmetic against the step where doubles would give way: capacities up to 2³² − 1,
-// windows of microseconds to years, in odd numbers of nanoseconds where the algorithm allows it, and moments to the
-// nanosecond, from the year 1700 to 2240.
+// TestLargeNumbers holds the script's arithmetic against the step where doubles
+// would give way: capacities up to 2³² − 1, windows of microseconds to years,
+// in odd numbers of nanoseconds where the algorithm allows it, and moments to
+// the nanosecond, from the year 1700 to 2240.
 func TestLargeNumbers(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +59,8 @@ func drawLarge(t *rapid.T) limit.Limit {
 	return storetest.Weighted(capacity, window)
 }
 
-// drawStep draws how far to go on: to the moment that the last answer named, next to it, a part of the window, or back.
+// drawStep draws how far to go on: to the moment that the last answer named,
+// next to it, a part of the window, or back.
 func drawStep(t *rapid.T, l *limit.Limit, retry time.Duration) time.Duration {
 	near := time.Duration(rapid.IntRange(-1, 1).Draw(t, "near"))
 	if retry > 0 && rapid.Bool().Draw(t, "waits") {
@@ -79,7 +81,8 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 	return v.Result, want
 }
 
-// A counter far above its capacity, as corrections may leave it, is still decided and corrected exactly.
+// A counter far above its capacity, as corrections may leave it, is still
+// decided and corrected exactly.
 func TestFarAboveCapacity(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Weighted(limit.MaxCapacity, time.Hour)}

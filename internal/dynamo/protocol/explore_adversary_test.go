@@ -19,8 +19,8 @@ type adversary struct {
 	downs   int8 // settlements that give back
 	ups     int8 // and those that charge more
 	free    bool // those may be of requests that took nothing
-	// transactions has charges sent in transactions too, which leave snapshots that
-	// the item need not have had.
+	// transactions has charges sent in transactions too, which leave snapshots
+	// that the item need not have had.
 	transactions bool
 	prunes       bool
 
@@ -80,8 +80,8 @@ func (a *adversary) expand(x adversaryState, visit func(move, adversaryState, st
 	}
 }
 
-// charge visits what the charges make of the item that a snapshot plans. Two snapshots
-// may lead to the same.
+// charge visits what the charges make of the item that a snapshot plans. Two
+// snapshots may lead to the same.
 func (a *adversary) charge(x *adversaryState, snapshot uint32, visit func(move, adversaryState, string)) {
 	for _, r := range a.reach(edge{snapshot, x.item, x.generations + 1}) {
 		if a.visits[r.outcome] == a.visit {
@@ -146,7 +146,8 @@ func (a *adversary) clean(x *adversaryState, snapshot uint32, visit func(move, a
 }
 
 // correct visits what settlements make of the item: of any charge that the
-// exact log holds, by any clock. Those of generations that are over write nothing.
+// exact log holds, by any clock. Those of generations that are over write
+// nothing.
 func (a *adversary) correct(x *adversaryState, visit func(move, adversaryState, string)) {
 	for delta := range a.deltas {
 		if gives := !a.charges(delta); gives && x.downs == a.downs || !gives && x.ups == a.ups {
@@ -193,8 +194,8 @@ func (a *adversary) correctOne(x *adversaryState, c correction, visit func(move,
 	}
 }
 
-// receiptOf returns the receipt of a charge at a tick; generation 0 is that of a
-// request that took nothing.
+// receiptOf returns the receipt of a charge at a tick; generation 0 is that of
+// a request that took nothing.
 func (a *adversary) receiptOf(at, generation int8) uint32 {
 	var b bill
 	if generation > 0 {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// callers is a system of one to three callers with clocks and snapshots of their
-// own. Each makes requests of up to three attempts. A write is sent and applied
-// in separate moves, so that stale writes overtake others, and its answer may
-// be lost.
+// callers is a system of one to three callers with clocks and snapshots of
+// their own. Each makes requests of up to three attempts. A write is sent and
+// applied in separate moves, so that stale writes overtake others, and its
+// answer may be lost.
 type callers struct {
 	scope
 	callers int

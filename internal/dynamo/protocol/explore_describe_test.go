@@ -32,8 +32,8 @@ func describeSnapshot(v *Snapshot) string {
 	return text.String()
 }
 
-// describeSlots counts slots of any width from the one that begins at dawn or next
-// to it.
+// describeSlots counts slots of any width from the one that begins at dawn or
+// next to it.
 func describeSlots(slots []limit.Slot) string {
 	var text strings.Builder
 	for _, s := range slots {

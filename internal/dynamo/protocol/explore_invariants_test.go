@@ -40,8 +40,8 @@ func newAdmissions() *admissions {
 	return &admissions{map[[2]uint32]admission{}, map[lonely]string{}}
 }
 
-// admission returns the receipt of a charge that left its caller with a snapshot,
-// and checks I5.
+// admission returns the receipt of a charge that left its caller with a
+// snapshot, and checks I5.
 func (o *oracle) admission(w, snapshot uint32) (receipt uint32, broken string) {
 	key := [2]uint32{w, snapshot}
 	a, ok := o.admissions.admitted[key]
@@ -58,8 +58,8 @@ func (o *oracle) admission(w, snapshot uint32) (receipt uint32, broken string) {
 	return a.receipt, a.broken
 }
 
-// needless checks I3: what a snapshot of the item as it is denies, the exact log
-// denies too.
+// needless checks I3: what a snapshot of the item as it is denies, the exact
+// log denies too.
 func (s *callers) needless(x *callersState, q question) string {
 	l := &s.limits[q.capacity][0]
 	if len(s.limits[q.capacity]) > 1 || l.Bucket() || l.Algorithm > limit.FixedWindow {

@@ -10,8 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Mutations that only the exploration can make: they need the plan, or the snapshot
-// that a write was planned from.
+// Mutations that only the exploration can make: they need the plan, or the
+// snapshot that a write was planned from.
 
 func eachSlot(p *Plan, f func(*slotPlan)) {
 	for _, l := range p.limits {
@@ -31,8 +31,8 @@ func usedFrom(s *Snapshot, i int, first int64) (units int64) {
 	return units
 }
 
-// ownSlot charges the slot of the caller's clock, even if the snapshot shows a later
-// one.
+// ownSlot charges the slot of the caller's clock, even if the snapshot shows a
+// later one.
 func ownSlot(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 	eachSlot(p, func(sp *slotPlan) {
 		if l := &c.Limits[index(sp.prefix)]; sp.charged && l.Algorithm != limit.SlidingWindowCounter {
@@ -42,7 +42,8 @@ func ownSlot(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 	ownWindow(p, s, c, now)
 }
 
-// ownWindow computes the ceiling from the window that ends at the caller's clock.
+// ownWindow computes the ceiling from the window that ends at the caller's
+// clock.
 func ownWindow(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 	eachSlot(p, func(sp *slotPlan) {
 		if i := index(sp.prefix); sp.charged && c.Limits[i].Algorithm != limit.SlidingWindowCounter {
@@ -147,8 +148,8 @@ func belowZero(u *types.Update) {
 	}
 }
 
-// forgetOlder drops what others have charged from a snapshot's slots, and not from
-// its total.
+// forgetOlder drops what others have charged from a snapshot's slots, and not
+// from its total.
 func forgetOlder(s *Snapshot) {
 	slots := s.states[0].All()
 	s.states[0].Slots = limit.NewSlots(slots[len(slots)-1:])

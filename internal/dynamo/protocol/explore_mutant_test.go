@@ -48,8 +48,8 @@ func (m mutant) whereSnapshot() mutant {
 	return m
 }
 
-// refunds and extras make mutants of settlements: of those that refund units, and of
-// those that charge more.
+// refunds and extras make mutants of settlements: of those that refund units,
+// and of those that charge more.
 func (m mutant) refunds() mutant { return m.settlements(protocoltest.Mutation.OfRefunds) }
 func (m mutant) extras() mutant  { return m.settlements(protocoltest.Mutation.OfExtraCharges) }
 

@@ -19,8 +19,9 @@ type harmless struct {
 	mutant         mutant
 }
 
-// TestExploreMutants leaves out or weakens one term of the real writes at a time. A
-// small search catches each; -v prints the shortest trace to the violation.
+// TestExploreMutants leaves out or weakens one term of the real writes at a
+// time. A small search catches each; -v prints the shortest trace to the
+// violation.
 func TestExploreMutants(t *testing.T) {
 	for _, c := range append(caughtCharges(), caughtOthers()...) {
 		t.Run(c.name, func(t *testing.T) {
@@ -35,8 +36,8 @@ func TestExploreMutants(t *testing.T) {
 	}
 }
 
-// TestExploreHarmlessMutants has the terms that no invariant needs, each with its
-// reason. The wide scope searches every small run for a violation.
+// TestExploreHarmlessMutants has the terms that no invariant needs, each with
+// its reason. The wide scope searches every small run for a violation.
 func TestExploreHarmlessMutants(t *testing.T) {
 	for _, h := range harmlessMutants() {
 		t.Run(h.name, func(t *testing.T) {
@@ -109,7 +110,8 @@ func caughtCharges() []caught {
 	}
 }
 
-// caughtOthers are mutants of settlements, pruning, buckets, logs and transactions.
+// caughtOthers are mutants of settlements, pruning, buckets, logs and
+// transactions.
 func caughtOthers() []caught {
 	noMark := condition("#e = :e AND ", "")
 	drain := condition("#e = :e AND ", "", "#XT > :Xt AND ", "")

@@ -70,8 +70,8 @@ func (s *callers) arrange(x *callersState) {
 	}
 }
 
-// faded is an item or a snapshot, and the tick before which only the existence of
-// its slots matters.
+// faded is an item or a snapshot, and the tick before which only the existence
+// of its slots matters.
 type faded struct {
 	number uint32
 	before int8

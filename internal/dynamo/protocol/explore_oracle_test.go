@@ -17,9 +17,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// oracle answers for the real code: what a caller with a snapshot does, and what
-// becomes of an item. Items, snapshots and writes are known by small numbers; 0 is
-// none.
+// oracle answers for the real code: what a caller with a snapshot does, and
+// what becomes of an item. Items, snapshots and writes are known by small
+// numbers; 0 is none.
 type oracle struct {
 	t *testing.T
 	scope
@@ -52,8 +52,8 @@ type question struct {
 	force                 bool // write even if the snapshot denies
 }
 
-// attempt is a write that meets an item. generation numbers the generation that begins if
-// there is none.
+// attempt is a write that meets an item. generation numbers the generation that
+// begins if there is none.
 type attempt struct {
 	item, write uint32
 	generation  int8
@@ -181,7 +181,8 @@ func (o *oracle) send(w *sent, newGeneration string) (written bool, err error) {
 	return err == nil, err
 }
 
-// canceled reports whether a transaction of one write was cancelled for this reason.
+// canceled reports whether a transaction of one write was cancelled for this
+// reason.
 func canceled(err error, reason string) bool {
 	var failed *types.TransactionCanceledException
 	return errors.As(err, &failed) && *failed.CancellationReasons[0].Code == reason

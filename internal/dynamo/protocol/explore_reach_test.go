@@ -2,8 +2,8 @@ package protocol
 
 import "slices"
 
-// edge is a snapshot, an item that its writes may meet, and the generation that begins if
-// there is none.
+// edge is a snapshot, an item that its writes may meet, and the generation that
+// begins if there is none.
 type edge struct {
 	snapshot, item uint32
 	generation     int8
@@ -15,8 +15,8 @@ type reached struct {
 	outcome uint32
 }
 
-// outcome is all that a charge changes: the item, the exact log, and the snapshot
-// that a transaction leaves.
+// outcome is all that a charge changes: the item, the exact log, and the
+// snapshot that a transaction leaves.
 type outcome struct {
 	item, unseen uint32
 	marks

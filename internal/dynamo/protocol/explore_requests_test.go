@@ -2,8 +2,8 @@ package protocol
 
 import "fmt"
 
-// request has a caller judge a request on its snapshot: it is denied, or a write is
-// sent.
+// request has a caller judge a request on its snapshot: it is denied, or a
+// write is sent.
 func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broken string) {
 	if c.phase == away || c.phase == again && cost != c.cost {
 		return false, ""

@@ -84,8 +84,8 @@ func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 
 func index(prefix string) int { return int(prefix[0] - 'a') }
 
-// transaction returns a charge as a part of a transaction, whose answer shows less
-// of the item than that of a write alone.
+// transaction returns a charge as a part of a transaction, whose answer shows
+// less of the item than that of a write alone.
 func (o *oracle) transaction(q question) uint32 {
 	alone := o.decide(q)
 	if alone == denied || alone == failed {
@@ -107,8 +107,8 @@ func (o *oracle) unseen(w uint32, newGeneration string) uint32 {
 	return o.snapshot(v)
 }
 
-// prune returns the write that removes expired slots of a snapshot; 0 if there are
-// none.
+// prune returns the write that removes expired slots of a snapshot; 0 if there
+// are none.
 func (o *oracle) prune(v uint32) uint32 {
 	old := o.snapshots.all[v]
 	if len(PlanPruning(old, o.limits[0]).removals) == 0 {

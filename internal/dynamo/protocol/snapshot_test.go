@@ -29,8 +29,8 @@ func TestNewerThan(t *testing.T) {
 	}
 }
 
-// TestNewerBucket: a bucket never charged is an earlier state than any charge, also
-// one before 1970.
+// TestNewerBucket: a bucket never charged is an earlier state than any charge,
+// also one before 1970.
 func TestNewerBucket(t *testing.T) {
 	bucket := []limit.Limit{{Algorithm: limit.TokenBucket, Capacity: 1, Window: time.Second, Burst: 1}}
 	never := newSnapshot("generation", bucket, time.Time{})

@@ -1,12 +1,13 @@
-// Package protocoltest breaks the DynamoDB protocol on purpose, one term at a time,
-// so that tests can prove that each term is needed.
+// Package protocoltest breaks the DynamoDB protocol on purpose, one term at a
+// time, so that tests can prove that each term is needed.
 //
 // A Mutation changes a write on its way to the table. Three tests that work
-// independently of each other use the same mutations: the traces of package dynamo
-// on a real engine, the exploration of package protocol, and the simulation.
+// independently of each other use the same mutations: the traces of package
+// dynamo on a real engine, the exploration of package protocol, and the
+// simulation.
 //
-// The package knows the expressions as text only. It imports neither the protocol
-// nor the store, so a mistake in them cannot hide here.
+// The package knows the expressions as text only. It imports neither the
+// protocol nor the store, so a mistake in them cannot hide here.
 package protocoltest
 
 import (
@@ -19,13 +20,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Mutation changes the expressions and values of a write in place. It leaves alone a
-// write that has no such term. Use Apply, not a call.
+// Mutation changes the expressions and values of a write in place. It leaves
+// alone a write that has no such term. Use Apply, not a call.
 type Mutation func(*types.Update)
 
-// Apply changes a write and reports whether the write differs now. It adds and drops
-// placeholders as the expressions need them, because DynamoDB refuses those that an
-// expression does not use. The nil Mutation changes nothing.
+// Apply changes a write and reports whether the write differs now. It adds and
+// drops placeholders as the expressions need them, because DynamoDB refuses
+// those that an expression does not use. The nil Mutation changes nothing.
 func (m Mutation) Apply(u *types.Update) (changed bool) {
 	if m == nil {
 		return false
@@ -72,15 +73,16 @@ func (m Mutation) ApplyToTransaction(in *dynamodb.TransactWriteItemsInput) (chan
 	return changed
 }
 
-// Condition returns a mutation that replaces text of the condition, by pairs of old
-// and new. In the text, X stands for the attribute prefix of any limit: "#XC" is the
-// total of limit a, of limit b, and so on.
+// Condition returns a mutation that replaces text of the condition, by pairs of
+// old and new. In the text, X stands for the attribute prefix of any limit:
+// "#XC" is the total of limit a, of limit b, and so on.
 func Condition(pairs ...string) Mutation {
 	replacements := compile(pairs)
 	return func(u *types.Update) { u.ConditionExpression = replacements.in(u.ConditionExpression) }
 }
 
-// Assignment returns a mutation that replaces text of the update, as Condition does.
+// Assignment returns a mutation that replaces text of the update, as Condition
+// does.
 func Assignment(pairs ...string) Mutation {
 	replacements := compile(pairs)
 	return func(u *types.Update) { u.UpdateExpression = replacements.in(u.UpdateExpression) }
@@ -126,9 +128,9 @@ var (
 
 func settles(update string) bool { return settled.MatchString(update) }
 
-// WithNumber returns a mutation that sets a value for each limit whose expressions
-// name it after m. name contains X, and number computes the value from the write and
-// the limit's prefix.
+// WithNumber returns a mutation that sets a value for each limit whose
+// expressions name it after m. name contains X, and number computes the value
+// from the write and the limit's prefix.
 func WithNumber(name string, number func(u *types.Update, prefix string) int64, m Mutation) Mutation {
 	return func(u *types.Update) {
 		m(u)
@@ -140,8 +142,8 @@ func WithNumber(name string, number func(u *types.Update, prefix string) int64, 
 	}
 }
 
-// Shift returns a mutation that adds to a value that the write names, for each limit
-// if its name contains X.
+// Shift returns a mutation that adds to a value that the write names, for each
+// limit if its name contains X.
 func Shift(name string, by func(u *types.Update, prefix string) int64) Mutation {
 	return func(u *types.Update) {
 		for _, prefix := range prefixes {
@@ -166,7 +168,8 @@ func Number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// ValueOf returns a number that the write names, such as ":ac"; 0 if it names none.
+// ValueOf returns a number that the write names, such as ":ac"; 0 if it names
+// none.
 func ValueOf(u *types.Update, name string) int64 { return units(u.ExpressionAttributeValues[name]) }
 
 func units(value types.AttributeValue) int64 {
@@ -222,7 +225,8 @@ func compile(pairs []string) (rs replacements) {
 	return rs
 }
 
-// suffixOf keeps a pattern that ends in a placeholder from matching a longer one.
+// suffixOf keeps a pattern that ends in a placeholder from matching a longer
+// one.
 func suffixOf(pattern string) string {
 	if last := pattern[len(pattern)-1]; last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' {
 		return `\b`

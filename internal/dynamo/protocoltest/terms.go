@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The mutations that more than one test uses. Each breaks the term that its comment
-// names; docs/protocol.md explains the terms.
+// The mutations that more than one test uses. Each breaks the term that its
+// comment names; docs/protocol.md explains the terms.
 var (
 	// AnyGeneration breaks e = :e: a snapshot serves for any generation.
 	AnyGeneration = Condition("#e = :e", "attribute_exists(#e)")
@@ -26,11 +26,12 @@ var (
 	CreditOfOne = WithNumber(":Xone", Exactly(1), Condition("#XF >= :Xc", "#XF >= :Xone"))
 	// AnyCapacity breaks n = :N: credit of another capacity counts.
 	AnyCapacity = Condition("#XN = :Xn", "attribute_exists(#XN)")
-	// NewLimitAnyway breaks attribute_not_exists(h) of a limit that the snapshot
-	// does not show: it is taken for new even if it was charged since.
+	// NewLimitAnyway breaks attribute_not_exists(h) of a limit that the
+	// snapshot does not show: it is taken for new even if it was charged since.
 	NewLimitAnyway = Condition("AND attribute_not_exists(#XH)", "AND (attribute_not_exists(#XH) OR attribute_exists(#XH))").OfCharges()
 
-	// CreditOfEmptyWindow breaks f = B - C: the credit ignores what was charged.
+	// CreditOfEmptyWindow breaks f = B - C: the credit ignores what was
+	// charged.
 	CreditOfEmptyWindow = WithNumber(":Xfull",
 		func(u *types.Update, prefix string) int64 {
 			return ValueOf(u, ":"+prefix+"n") - ValueOf(u, ":"+prefix+"c")
@@ -94,8 +95,8 @@ func RaiseCredit(u *types.Update) {
 	*u.UpdateExpression = refund.ReplaceAllString(*u.UpdateExpression, "$1, #${2}F = #${2}F + :${2}r")
 }
 
-// RemovePrevious removes the slot before the one that limit a charges. With k of at
-// least 1 it still counts.
+// RemovePrevious removes the slot before the one that limit a charges. With k
+// of at least 1 it still counts.
 func RemovePrevious(u *types.Update) {
 	if !strings.Contains(*u.UpdateExpression, "#aC") || u.ExpressionAttributeValues[":aq"] == nil || settles(*u.UpdateExpression) {
 		return
@@ -103,7 +104,8 @@ func RemovePrevious(u *types.Update) {
 	Remove("a" + strconv.FormatInt(ValueOf(u, ":aq")-1, 36))(u)
 }
 
-// Remove returns a mutation that removes an attribute, unless the write names it.
+// Remove returns a mutation that removes an attribute, unless the write names
+// it.
 func Remove(attribute string) Mutation {
 	name := "#" + strings.ReplaceAll(attribute, "-", "_")
 	return func(u *types.Update) {
