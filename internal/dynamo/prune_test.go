@@ -120,7 +120,7 @@ func TestPruningStaysDue(t *testing.T) {
 	}
 	charge("other")
 	if w.slot(0) != 0 || w.slot(40) != 1 {
-		t.Errorf("not tidied: %v", w.item())
+		t.Errorf("not pruned: %v", w.item())
 	}
 }
 

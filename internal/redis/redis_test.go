@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			Blind: true,
+			NoLocalDenials: true,
 		}
 	})
 }
