@@ -16,7 +16,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// small is a world of one counter of 10 units in 10 slots of a second, at the epoch, in which nothing happens on its own.
+// small is a world of one counter of 10 units in 10 slots of a second, at the
+// epoch, in which nothing happens on its own.
 func small() (*world, *counter, *limit.Charge) {
 	w := &world{
 		plan: &Plan{Network: Network{Latency: time.Millisecond, Deadline: 250 * time.Millisecond}}, now: epoch, report: &Report{},
@@ -27,7 +28,8 @@ func small() (*world, *counter, *limit.Charge) {
 	return w, k, &limit.Charge{Key: k.key, Limits: limits, Costs: []int64{4}}
 }
 
-// item is what the table may hold of the counter after charges in the slot of the epoch.
+// item is what the table may hold of the counter after charges in the slot of
+// the epoch.
 func item(life string, total, units int64) map[string]types.AttributeValue {
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
@@ -137,15 +139,15 @@ func TestNeedlessDenials(t *testing.T) {
 		late    time.Duration
 		want    Needless
 	}{
-		"no room":        {8, 0, 0, Needless{}},
-		"an old view":    {4, 9 * time.Second, 0, Needless{OldView: 1}},
-		"a late clock":   {4, time.Hour, 2 * time.Second, Needless{LateClock: 1}},
-		"no explanation": {4, time.Hour, 0, Needless{Unexplained: 1}},
+		"no room":         {8, 0, 0, Needless{}},
+		"an old snapshot": {4, 9 * time.Second, 0, Needless{OldSnapshot: 1}},
+		"a late clock":    {4, time.Hour, 2 * time.Second, Needless{LateClock: 1}},
+		"no explanation":  {4, time.Hour, 0, Needless{Unexplained: 1}},
 	} {
 		w, k, c := small()
 		k.charged[0].Take(&c.Limits[0], time.Unix(0, epoch), test.charged)
 		k.fell = w.now - int64(test.fell)
-		if k.deniedByView(w, time.Unix(0, epoch).Add(-test.late), c); w.report.Needless != test.want {
+		if k.deniedBySnapshot(w, time.Unix(0, epoch).Add(-test.late), c); w.report.Needless != test.want {
 			t.Errorf("%s: %+v", name, w.report.Needless)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
-// environment is a process with a clock, a store and its views: a Lambda's execution environment, or a gateway.
+// environment is a process with a clock, a store and its snapshots: a Lambda's
+// execution environment, or a gateway.
 type environment struct {
 	world  *world
 	number int
@@ -23,7 +24,8 @@ type environment struct {
 	lives  atomic.Int64
 }
 
-// maxSnapshots is more than a world has counters: which views a full cache drops is up to chance.
+// maxSnapshots is more than a world has counters, because a full cache drops
+// snapshots by chance.
 const maxSnapshots = 2000
 
 func (w *world) newEnvironment() *environment {
@@ -43,10 +45,10 @@ func (w *world) newEnvironment() *environment {
 	return e
 }
 
-// wall is the machine's clock, which nobody has corrected.
+// wall is the machine's clock, uncorrected.
 func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e.wrong)) }
 
-// newGeneration returns a mark that no other environment gives.
+// newGeneration returns a mark that no other environment returns.
 func (e *environment) newGeneration() string {
 	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.lives.Add(1), 10)
 }
@@ -54,8 +56,9 @@ func (e *environment) newGeneration() string {
 // serverDate is the Date field of an answer that DynamoDB gives at a moment.
 func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0) }
 
-// pick returns an environment that can take a request: as Lambda does, rather one of those that were used of late. It
-// returns nil where all that were tried are at work; that request is refused by Lambda itself.
+// pick returns an environment that can take a request. As Lambda does, it
+// prefers those that were used recently. It returns nil if all that it tried
+// are at work; Lambda itself refuses that request.
 func (w *world) pick() *environment {
 	n := len(w.environments)
 	u := w.random.Float64()

@@ -10,16 +10,19 @@ import (
 	"github.com/slidegate/slidegate/internal/sim"
 )
 
-// tried is how many worlds of a kind a mutant is tried in, and with how many decisions each.
+// tried is how many worlds of a kind a mutant is tried in, and with how many
+// decisions each.
 const (
 	tried     = 12
 	decisive  = 20_000
 	seedKills = 1
 )
 
-// TestLogIsNotBlind leaves out or weakens one term of the protocol at a time, in every write on its way to the table. The
-// same worlds that hold with the real protocol must then break: the exact log finds more in some window than the limit allows,
-// or, where it says so, the store itself no longer believes its counters.
+// TestLogIsNotBlind leaves out or weakens one term of the protocol at a time,
+// in every write on its way to the table. The same worlds that hold with the
+// real protocol must then break: the exact log finds more in some window than
+// the limit allows, or, where it says so, the store itself no longer believes
+// its counters.
 func TestLogIsNotBlind(t *testing.T) {
 	tests := []struct {
 		term     string
