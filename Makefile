@@ -78,7 +78,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
-mutants: ## change PACKAGES (default: limit memory dynamo redis) bit by bit; list what no test catches
+mutants: ## change PACKAGES (default: limit memory dynamo dynamo/protocol redis) bit by bit; list what no test catches
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants

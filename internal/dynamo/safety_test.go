@@ -29,7 +29,7 @@ func TestSafetyTerms(t *testing.T) {
 			w.try("B", 2, 1)
 			w.try("A", 2, 1)
 		}},
-		"a snapshot never makes an item": {1, pt.CreateFromSnapshot, func(w *world) {
+		"a snapshot never creates an item": {1, pt.CreateFromSnapshot, func(w *world) {
 			w.try("A", 0, 1)
 			w.settle("A", w.last["A"], 0, -1)
 			w.reset()
@@ -56,7 +56,7 @@ func TestSafetyTerms(t *testing.T) {
 			w.limit.Capacity = 1
 			w.try("B", 0, 1)
 		}},
-		"the credit is reckoned from the total now": {3, pt.CreditOfEmptyWindow, func(w *world) {
+		"the credit is computed from the total now": {3, pt.CreditOfEmptyWindow, func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
 			w.lost("A", 0, 1)
@@ -83,14 +83,14 @@ func TestSafetyTerms(t *testing.T) {
 			w.try("A", 1, 1)
 			w.try("A", 1, 1)
 		}},
-		"giving back: in its own generation, e = :e": {1, pt.AnyGeneration, func(w *world) {
+		"refund: in its own generation, e = :e": {1, pt.AnyGeneration, func(w *world) {
 			w.try("A", 0, 1)
 			w.reset()
 			w.try("B", 0, 1)
 			w.settle("A", w.last["A"], 0, -1)
 			w.try("C", 0, 1)
 		}},
-		"giving back: the total stays": {3, pt.LowerTotal, func(w *world) {
+		"refund: the total stays": {3, pt.LowerTotal, func(w *world) {
 			w.try("A", 0, 2)
 			w.try("B", 0, 0) // looks, and charges nothing
 			w.settle("A", w.last["A"], 1, -2)

@@ -90,7 +90,7 @@ func (l *intervals) forget() {
 	l.first -= some
 }
 
-// giveBack takes units out of the charges made at a moment.
+// refund removes units from the charges made at a time.
 func (l *intervals) refund(at, units int64) {
 	for i := len(l.entries) - 1; i >= 0 && l.entries[i].at >= at; i-- {
 		if e := &l.entries[i]; e.at == at {
