@@ -76,12 +76,12 @@ func TestEightLimits(t *testing.T) {
 			continue
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{-1, -1, -1, -1, -1, -1, -1, -1}); err != nil {
-			t.Errorf("%s, given back: %v", algorithm, err)
+			t.Errorf("%s, refunded: %v", algorithm, err)
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
 			t.Errorf("%s, charged more: %v", algorithm, err)
 		}
-		check("given back and taken again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
+		check("refunded and charged again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
 	}
 }
 

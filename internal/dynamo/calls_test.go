@@ -67,7 +67,7 @@ func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
 	if err := w.settle("B", w.last["A"], 0, -1); err != nil {
 		t.Fatal(err)
 	}
-	w.must(false, "A", 10, 1) // its snapshot has not heard of the unit given back
+	w.must(false, "A", 10, 1) // its snapshot does not show the refund
 	w.cost("A", 0, 1)
 	w.must(true, "A", 11, 1)
 	w.cost("A", 1, 1)
@@ -93,7 +93,7 @@ func TestIdleKey(t *testing.T) {
 	w.must(true, "stranger", 200, 1)
 	w.cost("stranger", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
 	w.must(true, "another", 200, 1)
-	w.cost("another", 0, 1) // the second attempt has reckoned the credit anew
+	w.cost("another", 0, 1) // the second attempt has computed the credit again
 }
 
 // TestCreditIsReckonedAnew by a caller whose snapshot still proves its room: a
@@ -145,7 +145,7 @@ func TestItemGone(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 2)
 	w.reset()
-	w.must(true, "A", 1, 1) // fails without ALL_OLD, then makes the item anew
+	w.must(true, "A", 1, 1) // fails without ALL_OLD, then creates the item again
 	w.cost("A", 0, 3)
 	w.must(true, "A", 1, 2)
 	w.must(false, "A", 1, 1)

@@ -49,7 +49,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 }
 
 // TestConnectionsAreKept calls 65 times at once, twice: 64 connections wait for
-// the second round, and one is made anew.
+// the second round, and another one is made.
 func TestConnectionsAreKept(t *testing.T) {
 	const calls = 65
 	var made atomic.Int64

@@ -28,7 +28,7 @@ func TestClock(t *testing.T) {
 			{990 * ms, 1010 * ms, 999 * ms, 0, true},
 			{1990 * ms, 2010 * ms, 2001 * ms, 0, true},
 		},
-		"a second off either way is within what Date can tell": {
+		"a second off either way is within the precision of Date": {
 			{5000 * ms, 5010 * ms, 4100 * ms, 0, true},
 			{5000 * ms, 5010 * ms, 5900 * ms, 0, true},
 		},
@@ -47,7 +47,7 @@ func TestClock(t *testing.T) {
 			{2 * time.Second, 2020 * ms, 2010 * ms, 0, true},
 			{3 * time.Second, 3020 * ms, 50 * time.Second, 0, false},
 		},
-		"just within what Date can tell, and just not": {
+		"just within the precision of Date, and just not": {
 			{0, 1000 * ms, 2000 * ms, 0, true},
 			{0, 999 * ms, 2000 * ms, 0, false},
 			{3000*ms - 1, 3010 * ms, 1000 * ms, 0, true},

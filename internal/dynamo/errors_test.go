@@ -109,7 +109,7 @@ func TestDateReachesTheClock(t *testing.T) {
 	if client.Clock.Confirmed() {
 		t.Fatal("confirmed before any answer")
 	}
-	_ = store.Reset(context.Background(), "k") // fails: failures tell the time too
+	_ = store.Reset(context.Background(), "k") // fails: failures carry a Date too
 	if !client.Clock.Confirmed() {
 		t.Error("not confirmed by an answer's Date")
 	}

@@ -55,7 +55,7 @@ func foreign(recipe []byte) map[string]types.AttributeValue {
 
 // FuzzForeignItem plants an item that something else has written or changed,
 // and charges it: each answer is an error or a decision, and no more is
-// admitted than a counter that starts afresh would admit.
+// admitted than a new counter would admit.
 func FuzzForeignItem(f *testing.F) {
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 1, 3, 2, 9, 4, 2, 4, 5, 2, 3, 8, 2, 1}) // a huge credit
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 3})

@@ -11,11 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // strangers charge a key at the slots from 0, one each, with no snapshots of
-// it: nobody could name the slots that expire.
+// it: no charge could name the slots that expire.
 func (w *world) strangers(slots int64) {
 	w.t.Helper()
 	for slot := range slots {
@@ -42,7 +43,7 @@ func TestPruning(t *testing.T) {
 		t.Fatal("slot 0 went too early")
 	}
 	w.elsewhere("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || units(w.item()["aC"]) != 9 {
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || protocoltest.Units(w.item()["aC"]) != 9 {
 		t.Errorf("item after pruning: %v", w.item())
 	}
 	w.calls("B")
@@ -158,7 +159,7 @@ func TestPruningTouchesNothingNew(t *testing.T) {
 	w.must(true, "C", 40, 1)
 	w.must(true, "C", 41, 1)
 	w.elsewhere("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || units(w.item()["aC"]) != 11 {
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || protocoltest.Units(w.item()["aC"]) != 11 {
 		t.Errorf("item after pruning: %v", w.item())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -25,7 +26,7 @@ func TestRefund(t *testing.T) {
 	}
 	w.must(true, "A", 1, 2)
 	w.must(false, "A", 1, 1)
-	if got := units(w.item()["aC"]); got != 5 {
+	if got := protocoltest.Units(w.item()["aC"]); got != 5 {
 		t.Errorf("total %d, want 5: it never falls", got)
 	}
 }
@@ -34,7 +35,7 @@ func TestRefundNeverBelowZero(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 1)
-	for _, name := range []string{"A", "A", "stranger"} { // whoever sends the same receipt again
+	for _, name := range []string{"A", "A", "stranger"} { // any caller may send the same receipt again
 		if err := w.settle(name, w.last["A"], 0, -2); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestRefundTooLate(t *testing.T) {
 	if err := w.settle("A", receipt, 9, -2); err != nil {
 		t.Fatal(err)
 	}
-	w.cost("A", 0, 0) // its clock tells that the units are worth nothing now
+	w.cost("A", 0, 0) // by its clock a refund changes nothing now
 }
 
 // TestRefundOnce loses the answer to a settlement: sent again, it could give
@@ -87,7 +88,7 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 	if err := w.settle("A", w.last["A"], 0, 4); err != nil { // late, and above the capacity
 		t.Fatal(err)
 	}
-	if got, h := w.slot(3), units(w.item()["aH"]); got != 6 || h != w.time(3).Unix() {
+	if got, h := w.slot(3), protocoltest.Units(w.item()["aH"]); got != 6 || h != w.time(3).Unix() {
 		t.Errorf("slot 3 holds %d units, newest slot %d; want 6, in slot 3", got, h-epoch.Unix())
 	}
 	w.must(false, "stranger", 5, 1)
@@ -110,7 +111,7 @@ func TestRefundAll(t *testing.T) {
 }
 
 // TestNothingToSettle: no correction is no call, and a charge that was never
-// made has nothing to give back.
+// made has nothing to refund.
 func TestNothingToSettle(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 3)
@@ -160,7 +161,7 @@ func TestChargeMoreOfNothing(t *testing.T) {
 	}
 }
 
-// TestChargeMoreByALateClock: the receipt tells that the newest slot is no
+// TestChargeMoreByALateClock: the receipt shows that the newest slot is no
 // earlier than its own.
 func TestChargeMoreByALateClock(t *testing.T) {
 	w := newWorld(t, 9, 10)
@@ -187,7 +188,7 @@ func TestChargeMoreOfAnotherLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{"aC": 1, "aF": 2, "aN": 3, "bC": 2, "bF": 3, "bN": 5, "bH": epoch.Unix()} {
-		if got := units(w.item()[name]); got != want {
+		if got := protocoltest.Units(w.item()[name]); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}

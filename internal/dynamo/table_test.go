@@ -89,7 +89,7 @@ func TestCreateAsks(t *testing.T) {
 		"one that soon will":         {"ResourceInUseException", expires("ENABLING", "ttl"), "CreateTable DescribeTable DescribeTimeToLive", false, ""},
 		"one that expires otherwise": {"ResourceInUseException", expires("ENABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive", false, "table counters: items expire by attribute until: want ttl"},
 		"one that once did":          {"ResourceInUseException", expires("DISABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
-		"one by nobody knows what":   {"ResourceInUseException", noAttribute, "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
+		"one by an unknown caller":   {"ResourceInUseException", noAttribute, "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
 		"no answer on its expiry":    {"{}", "AccessDeniedException", "CreateTable DescribeTable DescribeTimeToLive", true, dynamo.ErrNotPermitted.Error()},
 	} {
 		synctest.Test(t, func(t *testing.T) {

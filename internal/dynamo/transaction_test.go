@@ -15,10 +15,10 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// busy has a transaction of somebody else stand in the way of the next writes.
+// busy has another caller's transaction block of the next writes.
 type busy struct {
 	dynamo.API
-	reasons []string // of the next transactions, each letter a write's: N none, C conflict
+	reasons []string // of the next transactions, each character a write's: N none, C conflict
 	updates int      // refused before one goes through
 	writes  int
 }
@@ -38,8 +38,8 @@ func (b *busy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrit
 		return b.API.TransactWriteItems(ctx, in, opts...)
 	}
 	failed := &types.TransactionCanceledException{}
-	for _, letter := range b.reasons[0] {
-		code := map[rune]string{'N': "None", 'C': "TransactionConflict", 'T': "ThrottlingError", 'V': "ValidationError"}[letter]
+	for _, reason := range b.reasons[0] {
+		code := map[rune]string{'N': "None", 'C': "TransactionConflict", 'T': "ThrottlingError", 'V': "ValidationError"}[reason]
 		failed.CancellationReasons = append(failed.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
 	}
 	b.reasons = b.reasons[1:]
@@ -98,7 +98,7 @@ func TestViewSurvivesATransaction(t *testing.T) {
 }
 
 // TestSettlementMeetsTransaction: what a request turned out to cost is charged
-// all the same, by whoever settles.
+// all the same, whichever caller settles.
 func TestSettlementMeetsTransaction(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
@@ -144,11 +144,11 @@ func TestViewOfTransactionAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := all(18, 3); !v.Allowed {
-		t.Errorf("five were given back, and still %+v", v)
+		t.Errorf("five were refunded, and still %+v", v)
 	}
 }
 
-// TestFreeMemberIsAsked charges nothing to a counter that somebody else has
+// TestFreeMemberIsAsked charges nothing to a counter that another caller has
 // used: what is left is what is left.
 func TestFreeMemberIsAsked(t *testing.T) {
 	b, store := blocked(&busy{})

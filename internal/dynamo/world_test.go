@@ -45,7 +45,7 @@ func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, in)
-	slot, cost := number(in, ":aq"), number(in, ":ac")
+	slot, cost := protocoltest.Units(in.ExpressionAttributeValues[":aq"]), protocoltest.Units(in.ExpressionAttributeValues[":ac"])
 	w.mutation.ApplyToItem(in)
 	out, err := w.API.UpdateItem(ctx, in, opts...)
 	if err == nil {
@@ -56,20 +56,6 @@ func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 		return nil, errLost
 	}
 	return out, err
-}
-
-// number returns a value of a write; 0 if it has none of that name.
-func number(in *dynamodb.UpdateItemInput, name string) int64 {
-	return units(in.ExpressionAttributeValues[name])
-}
-
-func units(value types.AttributeValue) int64 {
-	n, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	i, _ := strconv.ParseInt(n.Value, 10, 64)
-	return i
 }
 
 // onModel has the protocol's tests run without an engine: what they show then
@@ -155,13 +141,13 @@ func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	}
 	for attribute, value := range w.item() {
 		if number, err := strconv.ParseInt(attribute[1:], 36, 64); err == nil && attribute == strings.ToLower(attribute) && attribute[0] == 'a' {
-			w.charged[number] += units(value) - units(before[attribute])
+			w.charged[number] += protocoltest.Units(value) - protocoltest.Units(before[attribute])
 		}
 	}
 	return err
 }
 
-// reset deletes the counter, as an operator does: the log starts afresh with
+// reset deletes the counter, as an operator does: the log starts again with
 // it.
 func (w *world) reset() {
 	w.t.Helper()
@@ -185,7 +171,7 @@ func (w *world) item() map[string]types.AttributeValue {
 // slot returns the units that the item holds for a slot counted from the start
 // of the trace.
 func (w *world) slot(n int64) int64 {
-	return units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
+	return protocoltest.Units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
 }
 
 // most returns the most units that any window of k+1 slots holds.

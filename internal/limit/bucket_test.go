@@ -50,7 +50,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestStoredBucket judges moments as a store may hand them back, however far
+// TestStoredBucket reads times as a store may return them, however far
 // off.
 func TestStoredBucket(t *testing.T) {
 	l := leaky(10, 10*sec, 5)
@@ -85,7 +85,7 @@ func TestLoweredBucket(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	var v limit.Verdict
-	limit.AfterCharge([]limit.State{state}, "life", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
+	limit.AfterCharge([]limit.State{state}, "generation", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
 	if want := (limit.Result{Allowed: true, Reset: 10 * sec}); v.Result != want {
 		t.Errorf("got %+v, want %+v", v.Result, want)
 	}

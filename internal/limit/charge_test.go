@@ -143,7 +143,7 @@ func TestTakeAfterDecide(t *testing.T) {
 		t.Errorf("receipt %+v, want %+v", v.Receipt, want)
 	}
 	if want := (limit.Result{Allowed: true, Remaining: 3}); v.Result != want {
-		t.Errorf("judged %+v, want %+v: nothing is charged yet", v.Result, want)
+		t.Errorf("decided %+v, want %+v: nothing is charged yet", v.Result, want)
 	}
 	limit.Take(states, c, epoch.Add(4*sec), &v)
 	for i, want := range []limit.Result{
@@ -158,7 +158,7 @@ func TestTakeAfterDecide(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict judges into a verdict of another charge: nothing of it is
+// TestReusedVerdict decides into a verdict of another charge: nothing of it is
 // left.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}

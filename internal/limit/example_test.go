@@ -35,7 +35,8 @@ func TestDocumentedResult(t *testing.T) {
 	}
 }
 
-// TestDocumentedVerdict checks the numbers in the documentation of limit.Verdict.
+// TestDocumentedVerdict checks the numbers in the documentation of
+// limit.Verdict.
 func TestDocumentedVerdict(t *testing.T) {
 	now := time.Unix(1_700_000_040, 0)
 	c := &limit.Charge{

@@ -18,7 +18,7 @@ package limit
 import "time"
 
 // MaxLimits is the number of limits that one rule may hold. A DynamoDB item
-// names each of them by one letter.
+// gives each of them a prefix of one letter.
 const MaxLimits = 8
 
 // MaxSlots is the largest number of slots that a window may be cut into.

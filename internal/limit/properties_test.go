@@ -149,13 +149,13 @@ func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, r
 
 // checkTaken holds a charge to the judgement before it, and what is left to
 // what the state says of it afterwards.
-func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, judged, taken limit.Result) {
-	if !taken.Allowed || taken.Remaining != judged.Remaining-cost || taken.Delay != judged.Delay || taken.RetryAfter != 0 {
-		t.Fatalf("judged %+v, and %+v after %d were taken", judged, taken, cost)
+func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, decided, taken limit.Result) {
+	if !taken.Allowed || taken.Remaining != decided.Remaining-cost || taken.Delay != decided.Delay || taken.RetryAfter != 0 {
+		t.Fatalf("decided %+v, and %+v after %d were taken", decided, taken, cost)
 	}
 	var v limit.Verdict
-	limit.AfterCharge([]limit.State{*state}, "life", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
-	if v.Result != taken || v.Receipt.Generation != "life" || v.Receipt.Slots[0] != state.Current(l, now) {
+	limit.AfterCharge([]limit.State{*state}, "generation", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
+	if v.Result != taken || v.Receipt.Generation != "generation" || v.Receipt.Slots[0] != state.Current(l, now) {
 		t.Fatalf("%+v was left, and now it says %+v", taken, v)
 	}
 	if cost > 0 && !state.Consistent(l, now, cost) {
@@ -183,8 +183,8 @@ func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 	}
 }
 
-// TestPatience denies nobody twice who waits as he is told to, however often
-// and for whatever cost.
+// TestPatience never denies twice a caller that waits for the retry-after,
+// however often and for whatever cost.
 func TestPatience(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)

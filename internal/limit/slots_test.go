@@ -40,16 +40,16 @@ func TestGiveBack(t *testing.T) {
 	state.Take(&l, epoch, 3)
 	slot, _ := state.Newest()
 	if got := state.Refund(slot, 2); got != 2 {
-		t.Errorf("gave back %d, want 2", got)
+		t.Errorf("refunded %d, want 2", got)
 	}
 	if got := state.Decide(&l, epoch, 2); !got.Allowed || got.Remaining != 2 {
-		t.Errorf("after giving back 2 of 3: %+v", got)
+		t.Errorf("after refunding 2 of 3: %+v", got)
 	}
 	if got := state.Refund(slot, 5); got != 1 {
-		t.Errorf("gave back %d, want the 1 that was left", got)
+		t.Errorf("refunded %d, want the 1 that was left", got)
 	}
 	if got := state.Refund(slot-1, 1); got != 0 {
-		t.Errorf("gave back %d out of a slot never charged", got)
+		t.Errorf("refunded %d out of a slot never charged", got)
 	}
 	if h, ok := state.Newest(); !ok || h != slot {
 		t.Errorf("newest slot is %d, %v: time ran backwards", h, ok)
@@ -62,9 +62,9 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestGivenBackSlots passes over slots whose units were given back: a
+// TestRefundedSlots passes over slots whose units were refunded: a
 // retry-after and a reset wait for none of them.
-func TestGivenBackSlots(t *testing.T) {
+func TestRefundedSlots(t *testing.T) {
 	l := sliding(4, 10*sec, sec)
 	var state limit.State
 	for _, at := range []time.Duration{0, sec, 2 * sec} {

@@ -59,19 +59,19 @@ func TestHolds(t *testing.T) {
 // TestSettle corrects a charge of three units, two seconds later.
 func TestSettle(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		life  string
-		delta int64
-		want  []limit.Slot
+		name       string
+		generation string
+		delta      int64
+		want       []limit.Slot
 	}{
-		{"nothing to correct", "life", 0, []limit.Slot{{Number: 0, Units: 3}}},
-		{"one back, from the slot charged", "life", -1, []limit.Slot{{Number: 0, Units: 2}}},
-		{"one more, now", "life", 1, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 1}}},
-		{"a charge that took nothing has nothing to give back", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
+		{"nothing to correct", "generation", 0, []limit.Slot{{Number: 0, Units: 3}}},
+		{"one back, from the slot charged", "generation", -1, []limit.Slot{{Number: 0, Units: 2}}},
+		{"one more, now", "generation", 1, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 1}}},
+		{"a charge of zero cost has nothing to refund", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
 		{"and may have cost something after all", "", 4, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 4}}},
 	} {
 		c := &limit.Charge{Key: "k", Limits: []limit.Limit{sliding(5, 3*sec, sec)}, Costs: []int64{3}}
-		states, r := []limit.State{slots(3)}, limit.Receipt{Generation: test.life}
+		states, r := []limit.State{slots(3)}, limit.Receipt{Generation: test.generation}
 		r.Slots[0] = epoch.Unix()
 		limit.Settle(states, c, epoch.Add(2*sec), &r, []int64{test.delta})
 		got := states[0].All()

@@ -49,7 +49,7 @@ func TestBound(t *testing.T) {
 		var v limit.Verdict
 		must(t, store.Charge(ctx, epoch.Add(60*time.Second), charge(key, perMinute, 60), &v))
 		if v.Allowed {
-			t.Fatalf("%s was forgotten while it was live", key)
+			t.Fatalf("%s was dropped while it was live", key)
 		}
 	}
 	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
@@ -108,7 +108,7 @@ func TestClockAhead(t *testing.T) {
 }
 
 // TestChargeAllInAnyOrder has clients name the same keys in different orders:
-// nobody waits for ever.
+// no caller waits for ever.
 func TestChargeAllInAnyOrder(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var wg sync.WaitGroup

@@ -152,7 +152,7 @@ func TestRoom(t *testing.T) {
 			r.charge(time.Hour+61*sec, "b")
 			r.holds("b")
 		},
-		"nobody gives way to a key that is held": func(r *room) {
+		"no key gives way to a key that is held": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(2*time.Hour, "b")
 			r.charge(2*time.Hour, "b B")
@@ -239,7 +239,7 @@ func TestRoomForSettlements(t *testing.T) {
 	}{
 		{"nothing cost something after all", func(r *room) { r.charge(0, "(c)") }, 1, true},
 		{"nothing is left at that", func(r *room) { r.charge(0, "(c)") }, 0, false},
-		{"nothing has nothing to give back", func(r *room) { r.charge(0, "(c)") }, -1, false},
+		{"zero cost has nothing to refund", func(r *room) { r.charge(0, "(c)") }, -1, false},
 		{"another generation, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
 		{"another generation, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
 	} {
@@ -276,7 +276,7 @@ func TestRoomForSettlements(t *testing.T) {
 		r.charge(62*sec, "c")
 		r.holds("a c")
 	})
-	t.Run("nobody gives way to a counter that is held", func(t *testing.T) {
+	t.Run("no key gives way to a counter that is held", func(t *testing.T) {
 		r := newRoom(t)
 		r.charge(0, "(a)")
 		r.charge(0, "a b")

@@ -49,7 +49,7 @@ func (a arguments) charge(now time.Time, c *limit.Charge, generation string) arg
 	return a
 }
 
-// correction adds a counter to correct, by units to charge or to give back for
+// correction adds a counter to correct, by units to charge or to refund for
 // each limit.
 func (a arguments) correction(now time.Time, c *limit.Charge, generation string, r *limit.Receipt, deltas []int64) arguments {
 	a = append(a, generation, r.Generation).number(int64(len(c.Limits)))

@@ -68,7 +68,7 @@ func say(c net.Conn, reply string) error {
 	}
 }
 
-// What is no Redis that could count is told as what it is, after one try, and
+// A server that cannot count is reported as what it is, after one try, and
 // no connection to it is left open.
 func TestOpen(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -118,8 +118,8 @@ func TestOneTry(t *testing.T) {
 	c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
 	mute := saying(t, "", new(atomic.Int64))
 	for name, connect := range map[string]func() (net.Conn, error){
-		"nobody listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
-		"it hangs up":    func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
+		"nothing listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
+		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
 	} {
 		var dialed atomic.Int64
 		for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
@@ -166,7 +166,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// refuse answers every command with an error, and tells of those that are a
+// refuse answers every command with an error, and reports those that are a
 // store's.
 func refuse(c net.Conn, called func()) {
 	for buffer := make([]byte, 1<<16); ; {

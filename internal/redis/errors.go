@@ -33,7 +33,7 @@ var (
 	ErrApart       = fmt.Errorf("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; "+
 		"make them limits of one rule, or use a Redis without Cluster: %w", limit.ErrUndecided)
 	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` deletes it")
-	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is told otherwise")
+	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is configured otherwise")
 	ErrClock    = errors.New("redis's clock is more than a window away from this one; set them right")
 	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
 )

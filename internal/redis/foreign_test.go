@@ -58,7 +58,7 @@ var foreign = map[string][]any{
 	"a thousand slots":    {"life", "x", "a", manySlots(1002)},
 }
 
-// manySlots spells slots with one unit each.
+// manySlots formats slots with one unit each.
 func manySlots(n int) string {
 	records := make([]string, n)
 	for i := range records {

@@ -52,7 +52,7 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// What is no state is an error: a record that is not as the script spells it,
+// What is no state is an error: a record that is not as the script formats it,
 // or out of order, or beyond what is counted.
 func TestReadNoState(t *testing.T) {
 	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
@@ -102,7 +102,7 @@ func TestReadNoState(t *testing.T) {
 	}
 }
 
-// records spells so many slots of one unit each.
+// records formats so many slots of one unit each.
 func records(n int) string {
 	var all []string
 	for i := range n {

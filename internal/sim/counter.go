@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -137,10 +138,5 @@ func prefixOf(i int) string { return "abcdefgh"[i : i+1] }
 
 // number returns a number of an item; 0 if there is none.
 func number(item map[string]types.AttributeValue, name string) int64 {
-	n, ok := item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	i, _ := strconv.ParseInt(n.Value, 10, 64)
-	return i
+	return protocoltest.Units(item[name])
 }

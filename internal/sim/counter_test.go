@@ -30,13 +30,13 @@ func small() (*world, *counter, *limit.Charge) {
 
 // item is what the table may hold of the counter after charges in the slot of
 // the epoch.
-func item(life string, total, units int64) map[string]types.AttributeValue {
+func item(generation string, total, units int64) map[string]types.AttributeValue {
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 	}
 	slot := epoch / int64(time.Second)
 	return map[string]types.AttributeValue{
-		"e": &types.AttributeValueMemberS{Value: life}, "aC": number(total), "aH": number(slot),
+		"e": &types.AttributeValueMemberS{Value: generation}, "aC": number(total), "aH": number(slot),
 		"a" + strconv.FormatInt(slot, 36): number(units), "ttl": number(slot + 3611),
 	}
 }
@@ -72,17 +72,17 @@ func TestChargesAreLogged(t *testing.T) {
 
 func TestCorrectionsOfAnotherLifeAreNotLogged(t *testing.T) {
 	for _, test := range []struct {
-		life string
-		room bool
+		generation string
+		room       bool
 	}{{"1.1", true}, {"2.1", false}} {
 		w, k, c := small()
 		c.Costs[0] = 10
 		p := &part{}
 		k.charge(w, w.called(k, c, p), p, item("1.1", 10, 10))
 		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Generation: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
-		k.settle(w, w.called(k, c, p), p, item(test.life, 10, 0))
+		k.settle(w, w.called(k, c, p), p, item(test.generation, 10, 0))
 		if got := room(k.charged, c, time.Unix(0, epoch)); got != test.room {
-			t.Errorf("10 units given back in life %s: room %v, want %v", test.life, got, test.room)
+			t.Errorf("10 units refunded in generation %s: room %v, want %v", test.generation, got, test.room)
 		}
 	}
 }

@@ -12,16 +12,16 @@ import (
 // environment is a process with a clock, a store and its snapshots: a Lambda's
 // execution environment, or a gateway.
 type environment struct {
-	world  *world
-	number int
-	wrong  time.Duration // how far the machine's clock is ahead of true time
-	clock  *dynamo.Clock // corrected by DynamoDB's answers
-	store  *dynamo.Store
-	other  *twoCounters  // the method compared with, in place of the store
-	lag    time.Duration // until rules that were published are seen here
-	busy   int           // requests under way
-	frozen int64         // until when no request comes here
-	lives  atomic.Int64
+	world       *world
+	number      int
+	wrong       time.Duration // how far the machine's clock is ahead of true time
+	clock       *dynamo.Clock // corrected by DynamoDB's answers
+	store       *dynamo.Store
+	other       *twoCounters  // the method compared with, in place of the store
+	lag         time.Duration // until rules that were published are seen here
+	busy        int           // requests under way
+	frozen      int64         // until when no request comes here
+	generations atomic.Int64
 }
 
 // maxSnapshots is more than a world has counters, because a full cache drops
@@ -50,7 +50,7 @@ func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e
 
 // newGeneration returns a mark that no other environment returns.
 func (e *environment) newGeneration() string {
-	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.lives.Add(1), 10)
+	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.generations.Add(1), 10)
 }
 
 // serverDate is the Date field of an answer that DynamoDB gives at a moment.

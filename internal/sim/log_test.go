@@ -35,7 +35,7 @@ func TestQueueIsInOrder(t *testing.T) {
 }
 
 // TestIntervals compares the log with the definition, on charges that come late
-// now and then and are given back in part.
+// now and then and are refunded in part.
 func TestIntervals(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 5 {
@@ -106,7 +106,7 @@ func TestSlotLog(t *testing.T) {
 
 const second = int64(time.Second)
 
-// TestLimitLog has each algorithm's log judge charges that are right up to the
+// TestLimitLog has each algorithm's log check charges that are right up to the
 // last one.
 func TestLimitLog(t *testing.T) {
 	at := func(seconds float64) time.Time { return time.Unix(0, epoch+int64(seconds*float64(second))) }
@@ -201,7 +201,7 @@ func TestTrueTime(t *testing.T) {
 }
 
 // TestCorrections has units charged without asking count in later windows, and
-// units given back in none.
+// units refunded in none.
 func TestCorrections(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	at := func(seconds int64) (time.Time, int64) {
@@ -224,7 +224,7 @@ func TestCorrections(t *testing.T) {
 	charge(&log, 0, 5)
 	log.less(0, 5, epoch)
 	if broken := charge(&log, 2, 10); broken != "" {
-		t.Errorf("after units were given back: %s", broken)
+		t.Errorf("after a refund: %s", broken)
 	}
 	if broken := charge(&log, 3, 1); broken == "" {
 		t.Error("one charge more breaks nothing")

@@ -94,7 +94,7 @@ func mustHold(t *testing.T, r *sim.Report) {
 	}
 }
 
-// progress tells how far a long simulation is.
+// progress reports how far a long simulation is.
 type progress struct {
 	want  int64
 	start time.Time

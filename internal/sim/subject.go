@@ -184,8 +184,8 @@ func (s *subject) draw() {
 	}
 }
 
-// request has an environment decide: from its views if they deny, else by its
-// store.
+// request has an environment decide: from its snapshots if they deny, else by
+// its store.
 func (s *subject) request(e *environment) {
 	w := s.world
 	s.draw()
@@ -208,7 +208,7 @@ func (s *subject) request(e *environment) {
 }
 
 // join adds a charge of this subject to a request of another one. It returns
-// false if a view denies that.
+// false if a snapshot denies that.
 func (s *subject) join(r *request, now time.Time) bool {
 	s.draw()
 	v := s.version(r.environment)

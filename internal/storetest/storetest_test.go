@@ -122,7 +122,7 @@ var faults = map[string]struct {
 		}
 	}},
 	"charges for a look": {"peeks and denials", func(w *wrong) { w.peek = w.Reference.Charge }},
-	"gives back what another generation charged": {"settlements", func(w *wrong) {
+	"refunds what another generation charged": {"settlements", func(w *wrong) {
 		generation := map[string]string{}
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)

@@ -8,7 +8,7 @@ import (
 
 // bucketPlan charges a token or a leaky bucket. The time at which the bucket is
 // full again only grows, so the table compares it with the caller's clock
-// alone, whoever else has charged since the snapshot.
+// alone, whatever other callers have charged since the snapshot.
 type bucketPlan struct {
 	prefix string
 	need   int64 // nanoseconds by which the charge delays that time

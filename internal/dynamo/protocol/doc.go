@@ -18,7 +18,7 @@
 //	B = P + capacity - c
 //
 // so the write is conditional on C <= B. The condition holds or fails by the
-// item as it is now, whoever else has written since the snapshot.
+// item as it is now, whatever other callers have written since the snapshot.
 //
 // # Example
 //

@@ -16,7 +16,7 @@ type adversary struct {
 	clocks  int8 // go from 0 to before this
 	past    int  // at most so many snapshots are remembered; beyond that the search does not go on
 	deletes int8 // by an operator
-	downs   int8 // settlements that give back
+	downs   int8 // settlements that refund
 	ups     int8 // and those that charge more
 	free    bool // those may be of requests that took nothing
 	// transactions has charges sent in transactions too, which leave snapshots
@@ -209,7 +209,7 @@ func (a *adversary) receiptOf(at, generation int8) uint32 {
 	return a.receipt(b)
 }
 
-// tell describes a move.
+// describe describes a move.
 func (a *adversary) describe(before *adversaryState, m move, after *adversaryState) string {
 	switch item := a.describeItem(after.item); m.kind {
 	case resets:

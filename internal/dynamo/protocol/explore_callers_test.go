@@ -18,7 +18,7 @@ type callers struct {
 	delay   int8 // a charge is applied within so many ticks
 	anytime bool // or at any moment
 	deletes int8 // by an operator
-	downs   int8 // settlements that give back
+	downs   int8 // settlements that refund
 	ups     int8 // and those that charge more
 	free    bool // those are of requests that took nothing
 	jumps   int8 // of a clock
@@ -41,7 +41,7 @@ type caller struct {
 
 	sent    int8 // when the write was, by the caller's clock
 	gen     int8 // the system's when the snapshot was seen
-	since   int8 // the gen of the snapshot that a transaction was planned from: what was given back since does not show
+	since   int8 // the gen of the snapshot that a transaction was planned from: refunds since then do not show
 	owing   int8 // what is to be settled: nothing, a receipt, or a settlement on its way
 	delta   int8 // of the settlement
 	epoch   int8 // deletions before the receipt
@@ -74,7 +74,7 @@ type core struct {
 	log                        ledger
 	reaper                     int8 // the clock of DynamoDB's expiry
 	generations                int8 // created
-	gen                        int8 // deletions by an operator and settlements that gave back
+	gen                        int8 // deletions by an operator and settlements that refunded
 	deletes, downs, ups, jumps int8
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// The invariants. A broken one is told with its number.
+// The invariants. A violation names its number.
 //
 //	I0  what the writes leave is an item that can be read.
 //	I1  no window holds more than the capacity that the charge in it was made for; the other algorithms keep their bounds.
-//	I2  a caller denies by its snapshot only what the table would refuse as well, where clocks agree and nothing was given back.
+//	I2  a caller denies by its snapshot only what the table would refuse as well, where clocks agree and nothing was refunded.
 //	I3  with a snapshot of the item as it is, nothing is denied that the exact log has room for.
 //	I4  alone, a request has an outcome within two writes, and once its limits have been quiet for long enough it is admitted.
-//	I5  a charge that was made is not taken for somebody else's.
+//	I5  a charge that was made is not mistaken for another caller's.
 //	I6  within one tick, three attempts decide a request.
 
 // admissions are the oracle's answers about charges that were made, and about
@@ -29,7 +29,7 @@ type admission struct {
 	broken  string
 }
 
-// lonely is a caller that nobody else gets in the way of.
+// lonely is a caller without competition.
 type lonely struct {
 	item, snapshot  uint32
 	clock, capacity int8
@@ -124,14 +124,7 @@ func (s *callers) check(x *callersState) string {
 }
 
 // left returns what a caller that is left alone finds broken.
-func (o *oracle) left(l lonely) string {
-	broken, ok := o.alone[l]
-	if !ok {
-		broken = o.run(l)
-		o.alone[l] = broken
-	}
-	return broken
-}
+func (o *oracle) left(l lonely) string { return memo(o.alone, l, o.run) }
 
 func (o *oracle) run(l lonely) string {
 	q := question{snapshot: l.snapshot, clock: l.clock, capacity: l.capacity, first: true, confirmed: true}

@@ -14,7 +14,7 @@ type ledger struct {
 	// so. For a bucket 1 more than all units charged from the first charge on
 	// that was made at that tick; 0 where none was.
 	units  [2][20]int8
-	latest [2]int8 // of a weighted window: the latest moment at which a charge was judged
+	latest [2]int8 // of a weighted window: the latest moment at which a charge was decided
 }
 
 // charge enters a charge and returns how it breaks a bound, if it does: I1.
@@ -61,7 +61,7 @@ func (b *ledger) windows(i int, width int8, m *mark) string {
 }
 
 // estimate checks the method's own estimate at the latest moment that a charge
-// was judged at: from then on it only falls.
+// was decided at: from then on it only falls.
 func (b *ledger) estimate(i int, l *limit.Limit, m *mark) string {
 	width := int8(l.Window / tick)
 	start := b.latest[i] / width * width
@@ -102,7 +102,7 @@ func (b *ledger) correct(m *marks) {
 	}
 }
 
-// holds reports whether every unit that a settlement gives back was charged to
+// holds reports whether every unit that a settlement refunds was charged to
 // its slot.
 func (b *ledger) holds(m *marks) bool {
 	return b.units[0][m[0].at]+m[0].units >= 0 && b.units[1][m[1].at]+m[1].units >= 0

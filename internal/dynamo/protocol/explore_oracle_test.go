@@ -76,7 +76,7 @@ func newOracle(t *testing.T, s scope) *oracle {
 	return o
 }
 
-// interned numbers values by what tells them apart.
+// interned numbers values by a key.
 type interned[K comparable, V any] struct {
 	numbers map[K]uint32
 	all     []V
@@ -97,15 +97,18 @@ func (in *interned[K, V]) number(key K, value func() V) uint32 {
 	return n
 }
 
-// decide returns denied, failed, or the charge that a caller sends.
-func (o *oracle) decide(q question) uint32 {
-	w, ok := o.decided[q]
+// memo returns an answer that is computed once for each question.
+func memo[K comparable, V any](answers map[K]V, question K, compute func(K) V) V {
+	answer, ok := answers[question]
 	if !ok {
-		w = o.plan(q)
-		o.decided[q] = w
+		answer = compute(question)
+		answers[question] = answer
 	}
-	return w
+	return answer
 }
+
+// decide returns denied, failed, or the charge that a caller sends.
+func (o *oracle) decide(q question) uint32 { return memo(o.decided, q, o.plan) }
 
 func (o *oracle) plan(q question) uint32 {
 	c, now, v := o.charge(q.capacity, q.cost), moment(q.clock), o.snapshots.all[q.snapshot]
@@ -131,12 +134,7 @@ func (o *oracle) apply(i, w uint32, generation int8) uint32 {
 	if i == 0 {
 		a.generation = generation
 	}
-	after, ok := o.applied[a]
-	if !ok {
-		after = o.interpret(a)
-		o.applied[a] = after
-	}
-	return after
+	return memo(o.applied, a, o.interpret)
 }
 
 // interpret has the model of DynamoDB execute a write.

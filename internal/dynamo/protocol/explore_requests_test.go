@@ -2,7 +2,7 @@ package protocol
 
 import "fmt"
 
-// request has a caller judge a request on its snapshot: it is denied, or a
+// request has a caller decide a request on its snapshot: it is denied, or a
 // write is sent.
 func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broken string) {
 	if c.phase == away || c.phase == again && cost != c.cost {
@@ -44,7 +44,8 @@ func (s *callers) question(c *caller, cost int8) question {
 // rest ends a request.
 func (c *caller) rest() { c.phase, c.attempts, c.cost, c.write, c.sent, c.since = idle, 0, 0, 0, 0, 0 }
 
-// arrive has a charge reach the table, and its answer the caller or nobody.
+// arrive has a charge reach the table, and its answer the caller, unless it is
+// lost.
 func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken string) {
 	if c.phase != away {
 		return false, ""
@@ -169,7 +170,7 @@ func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 	if w.gives {
 		x.gen++
 	}
-	if c.epoch = -1; !lost || s.mutant == nil || !s.mutant.resend || !w.gives { // sent again, it gives back what is given back
+	if c.epoch = -1; !lost || s.mutant == nil || !s.mutant.resend || !w.gives { // sent again, it refunds what is refunded
 		c.settleUp()
 	}
 	if !lost {
@@ -178,7 +179,7 @@ func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 	return true
 }
 
-// settleAgain plans a refused settlement anew, unless the counter of the
+// settleAgain plans a refused settlement again, unless the counter of the
 // receipt is gone.
 func (s *callers) settleAgain(x *callersState, c *caller) bool {
 	s.see(x, c)
@@ -189,7 +190,7 @@ func (s *callers) settleAgain(x *callersState, c *caller) bool {
 	return s.send(c)
 }
 
-// tell describes a move.
+// describe describes a move.
 func (s *callers) describe(before *callersState, m move, after *callersState) string {
 	c := &before.callers[max(0, m.who)]
 	name := string(before.names[max(0, m.who)])

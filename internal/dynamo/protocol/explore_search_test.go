@@ -21,8 +21,8 @@ type system[S any] interface {
 	expand(s S, visit func(m move, next S, broken string))
 	// check returns what is broken in a state itself.
 	check(s *S) string
-	// fingerprint tells states apart. Those that differ in nothing that a later
-	// move could show have the same.
+	// fingerprint identifies a state. States that differ in nothing that a
+	// later move could show have the same.
 	fingerprint(s *S) uint64
 	describe(before *S, m move, after *S) string
 }
@@ -56,7 +56,7 @@ type frontier[S any] struct {
 }
 
 // walk is a breadth-first search, so the first violation that it meets has a
-// shortest trace. 64 bits tell states apart: that two of 10⁸ are taken for one
+// shortest trace. 64 bits identify a state: that two of 10⁸ are taken for one
 // has a chance of 0.03%.
 type walk[S any] struct {
 	system[S]
@@ -127,7 +127,7 @@ func (w *walk[S]) visit(from step, s *S, broken string) {
 
 func (w *walk[S]) minds(broken string) bool { return broken != "" && strings.HasPrefix(broken, w.only) }
 
-// replay tells the moves to a state.
+// replay describes the moves to a state.
 func (w *walk[S]) replay(id uint32) (trace []string) {
 	var steps []step
 	for ; id != 0; id = w.path[id].from {

@@ -36,7 +36,7 @@ func (o *oracle) freeReceipt(snapshot uint32, clock, capacity int8) uint32 {
 	return o.receipt(bill{Receipt: verdict.Receipt})
 }
 
-// within reports whether a charge took at least what a settlement gives back.
+// within reports whether a charge took at least what a settlement refunds.
 func (o *oracle) within(receipt uint32, delta int8) bool {
 	b := &o.receipts.all[receipt]
 	for i, d := range o.deltas[delta] {
@@ -49,14 +49,7 @@ func (o *oracle) within(receipt uint32, delta int8) bool {
 
 // settle returns the write that corrects a charge; 0 where nothing can be
 // corrected any more.
-func (o *oracle) settle(c correction) uint32 {
-	w, ok := o.settled[c]
-	if !ok {
-		w = o.planSettlement(c)
-		o.settled[c] = w
-	}
-	return w
-}
+func (o *oracle) settle(c correction) uint32 { return memo(o.settled, c, o.planSettlement) }
 
 func (o *oracle) planSettlement(c correction) uint32 {
 	of, now, deltas := o.charge(c.capacity, 0), moment(c.clock), o.deltas[c.delta]

@@ -8,7 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// kind tells the writes of the protocol apart.
+// kind is a kind of write of the protocol.
 type kind uint8
 
 const (

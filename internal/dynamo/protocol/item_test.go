@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 }
 
 // TestForeignItems feeds items that this package never writes: each is refused,
-// because a ceiling reckoned from it could admit too much, or is read without
+// because a ceiling computed from it could admit too much, or is read without
 // what does not belong to it.
 func TestForeignItems(t *testing.T) {
 	with := func(changes item) item {
@@ -61,7 +61,7 @@ func TestForeignItems(t *testing.T) {
 		ok   bool
 	}{
 		"as written":                     {good(), true},
-		"attributes of somebody else":    {with(item{"note": s("x"), "": n(1), "zz": n(2), "A": n(3), "a": n(1)}), true},
+		"attributes of another program":  {with(item{"note": s("x"), "": n(1), "zz": n(2), "A": n(3), "a": n(1)}), true},
 		"a name in letters, not a slot":  {with(item{"aNote": s("x"), "a+1": s("x"), "a01": s("x")}), true},
 		"another limit's":                {with(item{"bC": n(1)}), true},
 		"before the first prefix":        {with(item{"`1": s("x")}), true},

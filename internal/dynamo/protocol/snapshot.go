@@ -28,8 +28,9 @@ const (
 //
 // A nil Snapshot stands for a caller that knows nothing of the counter.
 type Snapshot struct {
-	// Generation tells a counter from one of the same key that was deleted
-	// since. What was learned of one generation proves nothing about another.
+	// Generation distinguishes a counter from one of the same key that was
+	// deleted since. What was learned of one generation proves nothing about
+	// another.
 	Generation string
 	// ReadAt is when the caller asked for the item, by the caller's clock.
 	ReadAt time.Time

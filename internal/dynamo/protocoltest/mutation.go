@@ -170,9 +170,10 @@ func Number(n int64) types.AttributeValue {
 
 // ValueOf returns a number that the write names, such as ":ac"; 0 if it names
 // none.
-func ValueOf(u *types.Update, name string) int64 { return units(u.ExpressionAttributeValues[name]) }
+func ValueOf(u *types.Update, name string) int64 { return Units(u.ExpressionAttributeValues[name]) }
 
-func units(value types.AttributeValue) int64 {
+// Units returns the number that an attribute value holds; 0 if it is no number.
+func Units(value types.AttributeValue) int64 {
 	n, ok := value.(*types.AttributeValueMemberN)
 	if !ok {
 		return 0
