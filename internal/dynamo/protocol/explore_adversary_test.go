@@ -18,7 +18,7 @@ type adversary struct {
 	deletes int8 // by an operator
 	downs   int8 // settlements that refund
 	ups     int8 // and those that charge more
-	free    bool // those may be of requests that took nothing
+	free    bool // those may settle charges of zero cost
 	// transactions has charges sent in transactions too, which leave snapshots
 	// that the item need not have had.
 	transactions bool
@@ -46,7 +46,7 @@ type adversaryState struct {
 // The kinds of an adversary's moves besides those of callers.
 const (
 	charged = settles + 1 + iota
-	cleaned
+	pruned
 	corrected
 )
 
@@ -68,7 +68,7 @@ func (a *adversary) expand(x adversaryState, visit func(move, adversaryState, st
 	for _, snapshot := range x.past {
 		if snapshot != 0 {
 			a.charge(&x, snapshot, visit)
-			a.clean(&x, snapshot, visit)
+			a.pruneBy(&x, snapshot, visit)
 		}
 	}
 	a.correct(&x, visit)
@@ -128,8 +128,8 @@ func (a *adversary) remember(x *adversaryState, snapshot uint32) bool {
 	return true
 }
 
-// clean visits what the pruning makes of the item that a snapshot plans.
-func (a *adversary) clean(x *adversaryState, snapshot uint32, visit func(move, adversaryState, string)) {
+// pruneBy visits what the pruning makes of the item that a snapshot plans.
+func (a *adversary) pruneBy(x *adversaryState, snapshot uint32, visit func(move, adversaryState, string)) {
 	if !a.prunes {
 		return
 	}
@@ -140,7 +140,7 @@ func (a *adversary) clean(x *adversaryState, snapshot uint32, visit func(move, a
 	if after := a.apply(x.item, w, 0); after != refused && after != x.item {
 		next := *x
 		if a.become(&next, after) {
-			visit(move{kind: cleaned, write: w}, next, a.items.all[after].broken)
+			visit(move{kind: pruned, write: w}, next, a.items.all[after].broken)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (a *adversary) describe(before *adversaryState, m move, after *adversarySta
 		return "an operator deletes the item"
 	case charged:
 		return fmt.Sprintf("a caller with %s %s; item: %s", describeSnapshot(a.writes.all[m.write].snapshot), a.describeWrite(m.write), item)
-	case cleaned:
+	case pruned:
 		return fmt.Sprintf("a caller with %s %s; item: %s", describeSnapshot(a.writes.all[m.write].snapshot), a.describeWrite(m.write), item)
 	default:
 		return fmt.Sprintf("a caller %s; item: %s", a.describeWrite(m.write), item)

@@ -20,7 +20,7 @@ type callers struct {
 	deletes int8 // by an operator
 	downs   int8 // settlements that refund
 	ups     int8 // and those that charge more
-	free    bool // those are of requests that took nothing
+	free    bool // those settle charges of zero cost
 	jumps   int8 // of a clock
 	jump    int8 // ticks
 	prunes  bool // after charges without a snapshot

@@ -29,7 +29,7 @@ func (o *oracle) receipt(b bill) uint32 {
 	return o.receipts.number(b, func() bill { return b })
 }
 
-// freeReceipt returns the receipt of a request that took nothing.
+// freeReceipt returns the receipt of a charge of zero cost.
 func (o *oracle) freeReceipt(snapshot uint32, clock, capacity int8) uint32 {
 	var verdict limit.Verdict
 	o.snapshots.all[snapshot].Decide(o.charge(capacity, 0), moment(clock), &verdict)
