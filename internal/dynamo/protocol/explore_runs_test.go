@@ -50,7 +50,7 @@ func smallRuns() []run {
 }
 
 // smallCallers are systems of callers. A separate model of the protocol of
-// design.md 3.1, with the same callers, has exactly the numbers of states of
+// docs/protocol.md, with the same callers, has exactly the numbers of states of
 // those without settlements: 4,087 for one caller, 537,412 for the wide run of
 // two whose clocks agree, 1,633,332 where they differ.
 func smallCallers() []run {
