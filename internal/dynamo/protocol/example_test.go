@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -42,10 +42,7 @@ func TestWorkedExample(t *testing.T) {
 	write := func(s *Snapshot, at int64) (written bool) {
 		t.Helper()
 		u := PlanCharge(s, charge, now(at), now(at), true).Update("another").Request("counters", "key")
-		_, err := table.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: u.TableName, Key: u.Key, ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
-			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		})
+		_, err := table.UpdateItem(context.Background(), protocoltest.Alone(u))
 		var failed *types.ConditionalCheckFailedException
 		if err != nil && !errors.As(err, &failed) {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -167,10 +168,7 @@ func (o *oracle) send(w *sent, newGeneration string) (written bool, err error) {
 			TransactItems: []types.TransactWriteItem{{Update: u}},
 		})
 	} else {
-		_, err = o.table.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: u.TableName, Key: u.Key, ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
-			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		})
+		_, err = o.table.UpdateItem(context.Background(), protocoltest.Alone(u))
 	}
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) || canceled(err, "ConditionalCheckFailed") {
