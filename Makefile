@@ -61,7 +61,7 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 
 sim-long: ## simulate 100,000,000 decisions with faults, and explore small systems at the wide scope
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
-	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo -model -explore.wide
+	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
 engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
@@ -78,7 +78,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
-mutants: ## change PACKAGES (default: limit memory dynamo redis) bit by bit; list what no test catches
+mutants: ## change PACKAGES (default: limit memory dynamo dynamo/protocol redis) bit by bit; list what no test catches
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants

@@ -49,7 +49,7 @@ func burst(l *limit.Limit) (passed []time.Duration) {
 	var state limit.State
 	for _, t := range offered() {
 		now := start.Add(t)
-		if got := state.Judge(l, now, 1); got.Allowed {
+		if got := state.Decide(l, now, 1); got.Allowed {
 			state.Take(l, now, 1)
 			passed = append(passed, t+got.Delay)
 		}

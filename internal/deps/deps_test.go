@@ -26,7 +26,7 @@ var allowed = map[string]string{
 	"internal/headers":    "internal/limit",
 	"internal/engine":     "internal/limit internal/rules",
 	"internal/memory":     "internal/limit",
-	"internal/dynamo":     "internal/limit github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/dynamo":     "internal/limit internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":      "internal/limit github.com/redis/go-redis",
 	"internal/ruletable":  "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/apigw":      "internal/engine internal/headers internal/limit internal/rules github.com/aws/aws-lambda-go",
@@ -41,6 +41,10 @@ var allowed = map[string]string{
 	"internal/imports/envoy":      "internal/imports internal/ruledoc internal/yamlfile",
 	"internal/imports/usageplans": "internal/imports internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
+
+	// The protocol is pure: DynamoDB's types, and no client of it.
+	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
+	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
 	"internal/pathtest":    "",
 	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",

@@ -53,7 +53,8 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
-// TestEightLimits of each algorithm share a write: the names that it gives their values never clash.
+// TestEightLimits of each algorithm share a write: the names that it gives
+// their values never clash.
 func TestEightLimits(t *testing.T) {
 	for algorithm := range limit.Algorithm(len(limit.Algorithms())) {
 		engine, table := newTable(t)
@@ -69,26 +70,28 @@ func TestEightLimits(t *testing.T) {
 		}
 		ctx := context.Background()
 		check("a new counter", 2, store.Charge(ctx, epoch, c, &v))
-		check("by a view", 1, store.Charge(ctx, epoch, c, &v))
+		check("by a snapshot", 1, store.Charge(ctx, epoch, c, &v))
 		check("in a transaction", 0, store.ChargeAll(ctx, epoch, []*limit.Charge{c}, []*limit.Verdict{&v}))
 		if !eight[0].Correctable() {
 			continue
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{-1, -1, -1, -1, -1, -1, -1, -1}); err != nil {
-			t.Errorf("%s, given back: %v", algorithm, err)
+			t.Errorf("%s, refunded: %v", algorithm, err)
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
 			t.Errorf("%s, charged more: %v", algorithm, err)
 		}
-		check("given back and taken again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
+		check("refunded and charged again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
 	}
 }
 
 var agreementSeed = flag.Uint64("agreement.seed", 0, "draw the charges of TestAgreesWithMemory by this seed; 0 for a new one")
 
-// TestAgreesWithMemory charges at random and expects the memory store's every answer: of one caller whose clock is late
-// at times, and of four whose clocks agree. (Of both at once it would be wrong to: a late caller with an old view may be
-// denied by the window that its clock shows, when the store has moved on to a later one.)
+// TestAgreesWithMemory charges at random and expects the memory store's every
+// answer: of one caller whose clock is late at times, and of four whose clocks
+// agree. (Of both at once it would be wrong to: a late caller with an old
+// snapshot may be denied by the window that its clock shows, when the store has
+// moved on to a later one.)
 func TestAgreesWithMemory(t *testing.T) {
 	seed := cmp.Or(*agreementSeed, uint64(time.Now().UnixNano()))
 	t.Logf("-agreement.seed=%d", seed)

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -34,7 +35,7 @@ func (w *world) cost(name string, reads, writes int64) {
 	}
 }
 
-func TestDenialByViewAsksNobody(t *testing.T) {
+func TestDenialBySnapshotMakesNoCall(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 3)
 	w.cost("A", 0, 1)
@@ -47,25 +48,26 @@ func TestDenialByViewAsksNobody(t *testing.T) {
 	w.cost("A", 0, 1)
 }
 
-func TestOldViewIsCheckedBeforeItDenies(t *testing.T) {
+func TestOldSnapshotIsCheckedBeforeItDenies(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	w.must(true, "A", 0, 3)
 	w.must(false, "A", 11, 1)
 	w.cost("A", 1, 1)
 	w.reset()
-	w.must(false, "A", 12, 1) // the view is fresh again: the reset does not show yet
+	w.must(false, "A", 12, 1) // the snapshot is fresh again: the reset does not show yet
 	w.must(true, "A", 22, 1)
 	w.cost("A", 1, 1)
 }
 
-// TestOldViewReadAgainProvesRoom: what the read has shown is the view of the write that follows, so one is enough.
-func TestOldViewReadAgainProvesRoom(t *testing.T) {
+// TestOldSnapshotReadAgainProvesRoom: what the read has shown is the snapshot
+// of the write that follows, so one is enough.
+func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	w.must(true, "A", 0, 3)
 	if err := w.settle("B", w.last["A"], 0, -1); err != nil {
 		t.Fatal(err)
 	}
-	w.must(false, "A", 10, 1) // its view has not heard of the unit given back
+	w.must(false, "A", 10, 1) // its snapshot does not show the refund
 	w.cost("A", 0, 1)
 	w.must(true, "A", 11, 1)
 	w.cost("A", 1, 1)
@@ -87,14 +89,15 @@ func TestIdleKey(t *testing.T) {
 	w.must(true, "A", 0, 3)
 	w.calls("A")
 	w.must(true, "A", 100, 1)
-	w.cost("A", 0, 1) // its view proves the room
+	w.cost("A", 0, 1) // its snapshot proves the room
 	w.must(true, "stranger", 200, 1)
-	w.cost("stranger", 0, 2) // no view, and the credit is used up: the first attempt fetches one
+	w.cost("stranger", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
 	w.must(true, "another", 200, 1)
-	w.cost("another", 0, 1) // the second attempt has reckoned the credit anew
+	w.cost("another", 0, 1) // the second attempt has computed the credit again
 }
 
-// TestCreditIsReckonedAnew by a caller whose view still proves its room: a stranger then needs one write.
+// TestCreditIsReckonedAnew by a caller whose snapshot still proves its room: a
+// stranger then needs one write.
 func TestCreditIsReckonedAnew(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
@@ -104,9 +107,9 @@ func TestCreditIsReckonedAnew(t *testing.T) {
 	w.cost("stranger", 0, 1)
 }
 
-// TestLimitNewToAView: a limit that the view has not seen charged has been since. Its credit is not drawn on: a second write
-// knows the total.
-func TestLimitNewToAView(t *testing.T) {
+// TestLimitNewToASnapshot: a limit that the snapshot has not seen charged has
+// been since. Its credit is not drawn on: a second write knows the total.
+func TestLimitNewToASnapshot(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	c := w.charge(1)
 	c.Limits = append(c.Limits, c.Limits[0])
@@ -142,7 +145,7 @@ func TestItemGone(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 2)
 	w.reset()
-	w.must(true, "A", 1, 1) // fails without ALL_OLD, then makes the item anew
+	w.must(true, "A", 1, 1) // fails without ALL_OLD, then creates the item again
 	w.cost("A", 0, 3)
 	w.must(true, "A", 1, 2)
 	w.must(false, "A", 1, 1)
@@ -151,7 +154,7 @@ func TestItemGone(t *testing.T) {
 func TestThreeAttempts(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 1)
-	w.tamper = condition("#aH <= :aq", "(#aH <= :aq AND #aH < :zero)") // nobody gets through
+	w.mutate = protocoltest.Condition("#XH <= :Xq", "(#XH <= :Xq AND #XH < :zero)") // refuses every write
 	_, err := w.try("B", 0, 1)
 	if !errors.Is(err, dynamo.ErrContended) {
 		t.Errorf("error %v, want ErrContended", err)
@@ -159,13 +162,14 @@ func TestThreeAttempts(t *testing.T) {
 	w.cost("B", 0, 3)
 }
 
-// TestLastAnswerDecides takes the last unit away under a caller's third attempt: the answer to it denies.
+// TestLastAnswerDecides takes the last unit away under a caller's third
+// attempt: the answer to it denies.
 func TestLastAnswerDecides(t *testing.T) {
 	w := newWorld(t, 4, 10)
 	w.must(true, "A", 0, 1)
 	w.caller("B")
-	w.wires["B"].tamper = func(in *dynamodb.UpdateItemInput) {
-		*in.ConditionExpression = "#aH < :zero AND " + *in.ConditionExpression
+	w.wires["B"].mutation = func(u *types.Update) {
+		*u.ConditionExpression = "#aH < :zero AND " + *u.ConditionExpression
 		w.must(true, fmt.Sprint("other-", len(w.wires["B"].sent)), 0, 1)
 	}
 	w.must(false, "B", 0, 1)
@@ -185,7 +189,8 @@ func TestPeekShowsAReset(t *testing.T) {
 	w.must(true, "A", 0, 1)
 }
 
-// TestDenies: a view denies without a call for ten seconds, by a clock put back too, and never says yes.
+// TestDenies: a snapshot denies without a call for ten seconds, by a clock put
+// back too, and never says yes.
 func TestDenies(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	denies := func(slot, cost int64) bool {
@@ -193,7 +198,7 @@ func TestDenies(t *testing.T) {
 		return w.caller("A").Denies(w.time(slot), w.charge(cost), &v)
 	}
 	if denies(20, 4) {
-		t.Error("denies without a view")
+		t.Error("denies without a snapshot")
 	}
 	w.must(true, "A", 20, 2)
 	w.calls("A")

@@ -18,28 +18,32 @@ import (
 )
 
 const (
-	// connectTimeout bounds each TCP connection: a command must answer within seconds also where nothing listens.
+	// connectTimeout bounds each TCP connection. A command must answer within
+	// seconds even if nothing listens.
 	connectTimeout = 2 * time.Second
-	// credentialTimeout bounds the search for credentials, which may be a sign-in or another program.
+	// credentialTimeout bounds the search for credentials, which may run a
+	// sign-in or another program.
 	credentialTimeout = 30 * time.Second
 )
 
-// Client is a DynamoDB client that keeps its clock right by the answers it gets.
+// Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
 type Client struct {
 	*dynamodb.Client
 	Clock *Clock
 }
 
-// Connect returns a client made from the usual AWS variables and files. The SDK never retries on its own: a charge that
-// was sent twice could be counted twice. It fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does not
-// call DynamoDB yet.
+// Connect returns a client configured by the usual AWS variables and files. The
+// SDK never retries: a charge that was sent twice could count twice. Connect
+// fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does
+// not call DynamoDB yet.
 func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	transport := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
-	// The SDK's own log would stand beside the errors that its calls return.
+	// The calls return every error, so the SDK's own log would only repeat
+	// them.
 	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
@@ -66,10 +70,12 @@ func credentialError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%w)", ErrNoCredentials, err)
 }
 
-// plainBodies hides that a request's body can write itself. The SDK closes the body as soon as the answer's head is in;
-// net/http, which may still be looking for the body's end by then, takes the body's WriteTo for failed and closes the
-// connection under the answer ("use of closed network connection"). The SDK mends that by retrying; a charge must not
-// be sent twice. A plain Read of a closed body ends it in good order.
+// plainBodies hides that a request's body implements io.WriterTo. The SDK
+// closes the body as soon as it has the head of the answer. If net/http still
+// reads the body then, its WriteTo fails, and net/http closes the connection
+// under the answer ("use of closed network connection"). The SDK relies on
+// retries to hide that, but a charge must not be sent twice. A plain Read of a
+// closed body ends it in good order.
 type plainBodies struct{ dynamodb.HTTPClient }
 
 // Do sends a request.
@@ -80,7 +86,8 @@ func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-// listen adds a step next to the wire that shows the clock every answer, successes and failures alike.
+// listen adds a step next to the wire that reports the Date of every answer to
+// the clock, of successes and failures alike.
 func (c *Clock) listen(stack *middleware.Stack) error {
 	step := middleware.DeserializeMiddlewareFunc("slidegate.Date", func(
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,

@@ -21,8 +21,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestNothingIsSentTwice answers with the errors that the SDK would retry on its own: a charge sent again could be counted
-// twice.
+// TestNothingIsSentTwice answers with the errors that the SDK would retry on
+// its own: a charge sent again could be counted twice.
 func TestNothingIsSentTwice(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"a server error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusInternalServerError) },
@@ -48,7 +48,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreKept calls 65 times at once, twice: 64 connections wait for the second round, and one is made anew.
+// TestConnectionsAreKept calls 65 times at once, twice: 64 connections wait for
+// the second round, and another one is made.
 func TestConnectionsAreKept(t *testing.T) {
 	const calls = 65
 	var made atomic.Int64
@@ -83,7 +84,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// TestDatesThatTellNothing has DynamoDB answer without a date, or with one that is none: the clock stays as it is.
+// TestDatesThatTellNothing has DynamoDB answer without a date, or with one that
+// is none: the clock stays as it is.
 func TestDatesThatTellNothing(t *testing.T) {
 	for _, date := range [][]string{nil, {"soon"}, {""}} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -105,7 +107,8 @@ func TestDatesThatTellNothing(t *testing.T) {
 	}
 }
 
-// TestSlowCredentials signs in by a program that takes too long: the error does not say that there are none.
+// TestSlowCredentials signs in by a program that takes too long: the error does
+// not say that there are none.
 func TestSlowCredentials(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(config, []byte("[default]\nregion = us-east-1\ncredential_process = sleep 0.5\n"), 0o600); err != nil {

@@ -5,11 +5,16 @@ import (
 	"time"
 )
 
-// Clock is a local clock corrected by the Date field of DynamoDB's answers. Callers whose clocks differ by ε share a
-// window that is 2ε shorter, and one far ahead makes everybody wait for its slot, so a wrong clock must mend itself.
+// Clock is a local clock corrected by the Date field of DynamoDB's answers.
+// Callers whose clocks differ by ε share a window that is 2ε shorter. A clock
+// far ahead makes all others wait for its slot, so it must correct itself.
 //
-// Date has whole seconds: the server's time lies in [Date, Date + 1 s). The offset changes only when two answers running
-// rule the corrected clock out, so a healthy clock is never touched.
+// Date has whole seconds: the server's time lies in [Date, Date + 1 s). The
+// offset changes only if two answers in a row contradict the corrected clock,
+// so a healthy clock is never touched.
+//
+// Example: a clock is 40 s ahead. The first answer contradicts it and changes
+// nothing; the second sets the offset to about -40 s.
 type Clock struct {
 	wall func() time.Time
 
@@ -22,7 +27,8 @@ type Clock struct {
 // NewClock returns a clock that starts with no offset from wall.
 func NewClock(wall func() time.Time) *Clock { return &Clock{wall: wall} }
 
-// Now returns the corrected time, without the monotonic reading: that one may stand still while a Lambda is frozen.
+// Now returns the corrected time, without the monotonic reading, which may
+// stand still while a Lambda is frozen.
 func (c *Clock) Now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -36,7 +42,8 @@ func (c *Clock) Confirmed() bool {
 	return c.confirmed
 }
 
-// Observe takes in one answer: when its request was sent and the answer received, by the local clock, and its Date.
+// Observe reports one answer: when its request was sent and the answer
+// received, by the local clock, and its Date.
 func (c *Clock) Observe(sent, received, date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

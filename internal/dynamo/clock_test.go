@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestClock reads as a trace of answers: the local clock when each was sent and received, the server's true time, and
-// the offset after it. The server's Date is its time without the fraction.
+// TestClock reads as a trace of answers: the local clock when each was sent and
+// received, the server's true time, and the offset after it. The server's Date
+// is its time without the fraction.
 func TestClock(t *testing.T) {
 	epoch := time.Unix(1_700_000_000, 0)
 	type answer struct {
@@ -26,7 +28,7 @@ func TestClock(t *testing.T) {
 			{990 * ms, 1010 * ms, 999 * ms, 0, true},
 			{1990 * ms, 2010 * ms, 2001 * ms, 0, true},
 		},
-		"a second off either way is within what Date can tell": {
+		"a second off either way is within the precision of Date": {
 			{5000 * ms, 5010 * ms, 4100 * ms, 0, true},
 			{5000 * ms, 5010 * ms, 5900 * ms, 0, true},
 		},
@@ -45,7 +47,7 @@ func TestClock(t *testing.T) {
 			{2 * time.Second, 2020 * ms, 2010 * ms, 0, true},
 			{3 * time.Second, 3020 * ms, 50 * time.Second, 0, false},
 		},
-		"just within what Date can tell, and just not": {
+		"just within the precision of Date, and just not": {
 			{0, 1000 * ms, 2000 * ms, 0, true},
 			{0, 999 * ms, 2000 * ms, 0, false},
 			{3000*ms - 1, 3010 * ms, 1000 * ms, 0, true},
@@ -84,27 +86,30 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockOnTheWall has no monotonic reading, which stands still while a process is frozen: such a time prints with m=.
+// TestClockOnTheWall has no monotonic reading, which stands still while a
+// process is frozen: such a time prints with m=.
 func TestClockOnTheWall(t *testing.T) {
 	if now := NewClock(time.Now).Now(); strings.Contains(now.String(), "m=") {
 		t.Errorf("got %v", now)
 	}
 }
 
-// TestFarAhead looks at counters that a wrong clock has charged: a failure of the key, but only for a clock known right.
+// TestFarAhead looks at counters that a wrong clock has charged: a failure of
+// the key, but only for a clock known right.
 func TestFarAhead(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	seconds := limit.Limit{Capacity: 9, Window: 10 * time.Second, Granularity: time.Second}
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 10, Window: 10 * time.Second, Burst: 5} // five seconds
-	newest := func(ahead time.Duration) limit.State {
-		return limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: now.Add(ahead).Unix(), Units: 1}})}
+	newest := func(ahead time.Duration) map[string]int64 {
+		slot := now.Add(ahead).Unix()
+		return map[string]int64{"bC": 1, "bH": slot, "b" + strconv.FormatInt(slot, 36): 1}
 	}
-	full := func(ahead time.Duration) limit.State {
-		return limit.State{Bucket: limit.NewBucket(now.Add(ahead).UnixNano())}
+	full := func(ahead time.Duration) map[string]int64 {
+		return map[string]int64{"bT": now.Add(ahead).UnixNano()}
 	}
 	for name, test := range map[string]struct {
 		limit     limit.Limit
-		state     limit.State
+		item      map[string]int64
 		confirmed bool
 		err       error
 	}{
@@ -113,14 +118,14 @@ func TestFarAhead(t *testing.T) {
 		"an hour":                         {seconds, newest(time.Hour), true, ErrAhead},
 		"an hour, by a clock unsure":      {seconds, newest(time.Hour), false, nil},
 		"an hour ago":                     {seconds, newest(-time.Hour), true, nil},
-		"never":                           {seconds, limit.State{}, true, nil},
+		"never":                           {seconds, nil, true, nil},
 		"three seconds and a full bucket": {bucket, full(8 * time.Second), true, nil},
 		"a nanosecond more":               {bucket, full(8*time.Second + 1), true, ErrAhead},
 	} {
 		c := &limit.Charge{Limits: []limit.Limit{seconds, test.limit}, Costs: []int64{1, 1}}
 		store := New(nil, "", Options{Confirmed: func() bool { return test.confirmed }})
-		seen := &view{states: []limit.State{{}, test.state}, totals: []int64{0, 1}, seen: now}
-		if _, err := store.judge(context.Background(), now, c, seen, &limit.Verdict{}); !errors.Is(err, test.err) {
+		snapshot := snapshotOf(t, "generation", c.Limits, test.item, now)
+		if _, err := store.decide(context.Background(), now, c, snapshot, &limit.Verdict{}); !errors.Is(err, test.err) {
 			t.Errorf("%s: error %v, want %v", name, err, test.err)
 		}
 	}

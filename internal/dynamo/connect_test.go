@@ -14,7 +14,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// TestConnectBounds looks at what the client is made of: a connection has two seconds, and bodies are plain.
+// TestConnectBounds looks at what the client is made of: a connection has two
+// seconds, and bodies are plain.
 func TestConnectBounds(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, "test")
@@ -40,7 +41,8 @@ func (r *recorder) Do(request *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// TestPlainBodies hides that a body can write itself, and nothing else of it: no body stays none.
+// TestPlainBodies hides that a body can write itself, and nothing else of it:
+// no body stays none.
 func TestPlainBodies(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"no body": nil, "an empty one": http.NoBody} {
 		var sent recorder
@@ -58,8 +60,8 @@ func TestPlainBodies(t *testing.T) {
 	}
 }
 
-// TestListen shows the clock what comes back from the wire: an answer with a date, or no answer at all. Whatever it is goes
-// on as it came.
+// TestListen shows the clock what comes back from the wire: an answer with a
+// date, or no answer at all. Whatever it is goes on as it came.
 func TestListen(t *testing.T) {
 	errWire := errors.New("from the wire")
 	dated := &smithyhttp.Response{Response: &http.Response{Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}}}

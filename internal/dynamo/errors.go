@@ -12,7 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// What can go wrong with DynamoDB, in this package's words. Each is wrapped together with the SDK's own error.
+// The errors of DynamoDB. Each is wrapped together with the SDK's own error.
 var (
 	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it")
 	ErrThrottled          = errors.New("DynamoDB throttles the table")
@@ -24,7 +24,8 @@ var (
 	ErrTimeout            = errors.New("DynamoDB did not answer in time")
 )
 
-// codes maps the error codes of DynamoDB and of AWS in general, as "Error handling with DynamoDB" lists them.
+// codes maps the error codes of DynamoDB and of AWS in general, as "Error
+// handling with DynamoDB" lists them.
 var codes = map[string]error{
 	"ResourceNotFoundException":              ErrNoTable,
 	"ProvisionedThroughputExceededException": ErrThrottled,
@@ -41,8 +42,9 @@ var codes = map[string]error{
 	"ExpiredTokenException":                  ErrNotPermitted,
 }
 
-// Translate puts an error of the SDK into this package's words and names the table. It is the only place that does, and
-// leaves nil alone.
+// Translate returns this package's error for an error of the SDK, with the
+// table's name. Errors of the SDK are translated nowhere else. It returns nil
+// for nil.
 func Translate(err error, table string) error {
 	if err == nil {
 		return nil
@@ -72,8 +74,9 @@ func classify(err error) error {
 	return err
 }
 
-// conditionFailed reports whether a write was refused by its condition, and the item as it stood; nil if there was none.
-func conditionFailed(err error) (old map[string]types.AttributeValue, refused bool) {
+// isConditionFailed reports whether the condition of a write failed, and
+// returns the item as it was; nil if there was none.
+func isConditionFailed(err error) (old map[string]types.AttributeValue, refused bool) {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return failed.Item, true
@@ -81,13 +84,15 @@ func conditionFailed(err error) (old map[string]types.AttributeValue, refused bo
 	return nil, false
 }
 
-// inTransaction reports whether a write was refused, and nothing done, because a transaction holds the item.
-func inTransaction(err error) bool {
+// isTransactionConflict reports whether a write was refused, and nothing done,
+// because a transaction holds the item.
+func isTransactionConflict(err error) bool {
 	var conflict *types.TransactionConflictException
 	return errors.As(err, &conflict)
 }
 
-// canceled returns why a transaction was cancelled, one reason for each of its writes; nil for other errors.
+// canceled returns why a transaction was cancelled, one reason for each of its
+// writes; nil for other errors.
 func canceled(err error) []types.CancellationReason {
 	var failed *types.TransactionCanceledException
 	if errors.As(err, &failed) {

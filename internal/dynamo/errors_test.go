@@ -101,14 +101,15 @@ func TestConnectNeedsRegionAndCredentials(t *testing.T) {
 	}
 }
 
-// TestDateReachesTheClock makes a real call: the engine's answer confirms a right clock.
+// TestDateReachesTheClock makes a real call: the engine's answer confirms a
+// right clock.
 func TestDateReachesTheClock(t *testing.T) {
 	client := dynamotest.Connect(t)
 	store := dynamo.New(client, "no-such-table", dynamo.Options{Wall: time.Now})
 	if client.Clock.Confirmed() {
 		t.Fatal("confirmed before any answer")
 	}
-	_ = store.Reset(context.Background(), "k") // fails: failures tell the time too
+	_ = store.Reset(context.Background(), "k") // fails: failures carry a Date too
 	if !client.Clock.Confirmed() {
 		t.Error("not confirmed by an answer's Date")
 	}

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
 func TestTTL(t *testing.T) {
 	w := newWorld(t, 3, 10)
-	ttl := func() int64 { w.t.Helper(); return units(w.item()["ttl"]) - epoch.Unix() }
+	ttl := func() int64 { w.t.Helper(); return protocoltest.Units(w.item()["ttl"]) - epoch.Unix() }
 	w.must(true, "A", 0, 1)
 	if got := ttl(); got != 11+3600 {
 		t.Errorf("ttl is %d s after the epoch, want the end of slot 10 and an hour", got)
@@ -22,19 +23,19 @@ func TestTTL(t *testing.T) {
 	}
 	w.must(true, "A", 2, 1) // charged in slot 5, whose window ends 14 s from slot 2
 	if got := ttl(); got != 14+3600 {
-		t.Errorf("ttl is %d s, want 14 s and an hour: reckoned from the slot charged, not from the clock", got)
+		t.Errorf("ttl is %d s, want 14 s and an hour: computed from the slot charged, not from the clock", got)
 	}
 	if err := w.settle("A", w.last["A"], 7, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, h := ttl(), units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
+	if got, h := ttl(), protocoltest.Units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
 		t.Errorf("ttl is %d s, newest slot %d: charging more must set both", got, h)
 	}
 	if err := w.settle("A", w.last["A"], 5, -1); err != nil {
 		t.Fatal(err)
 	}
 	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s, want 11 s and an hour as before: giving back leaves it", got)
+		t.Errorf("ttl is %d s, want 11 s and an hour as before: a refund leaves it", got)
 	}
 }
 
@@ -46,7 +47,7 @@ func TestTTLCoversLimitsThatCostNothing(t *testing.T) {
 	if err := w.caller("A").Charge(context.Background(), epoch, c, &limit.Verdict{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
+	if got := protocoltest.Units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
 		t.Errorf("ttl is %d s, want that of the hour's window", got)
 	}
 }
@@ -62,7 +63,7 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 			t.Errorf("slot %d holds %d units, want %d: the window is 2 … 6", slot, got, want)
 		}
 	}
-	if got := units(w.item()["aC"]); got != 6 {
+	if got := protocoltest.Units(w.item()["aC"]); got != 6 {
 		t.Errorf("total %d, want 6: it never falls", got)
 	}
 }
@@ -84,8 +85,8 @@ func (w *world) removed(name string) int {
 	return len(strings.FieldsFunc(removals, func(r rune) bool { return r == ',' }))
 }
 
-// TestRemovalsAreBounded lets the slots of two limits expire, then charges with a view: one write names 200 of them, and the
-// next the rest.
+// TestRemovalsAreBounded lets the slots of two limits expire, then charges with
+// a snapshot: one write names 200 of them, and the next the rest.
 func TestRemovalsAreBounded(t *testing.T) {
 	w := newWorld(t, 100_000, 300)
 	both := w.charge(1)

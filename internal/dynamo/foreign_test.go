@@ -29,10 +29,12 @@ func one(algorithm limit.Algorithm) limit.Limit {
 	return l
 }
 
-// planted are the attributes that a foreign item may have: the right names, with anything in them.
+// planted are the attributes that a foreign item may have: the right names,
+// with anything in them.
 var planted = []string{"e", "ttl", "aC", "aH", "aF", "aN", "aT", "aL", "as44wfc", "as44wf8", "a71183u", "a71183t", "a+1", "aNote"}
 
-// foreign makes an item of three bytes for each attribute: its name, its type, its value.
+// foreign makes an item of three bytes for each attribute: its name, its type,
+// its value.
 func foreign(recipe []byte) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}}
 	numbers := []string{"0", "1", "-1", "3", "1000", "9223372036854775807", "-9223372036854775808", "1.5", "1e30",
@@ -51,8 +53,9 @@ func foreign(recipe []byte) map[string]types.AttributeValue {
 	return item
 }
 
-// FuzzForeignItem plants an item that something else has written or changed, and charges it: each answer is an error or a
-// decision, and no more is admitted than a counter that starts afresh would admit.
+// FuzzForeignItem plants an item that something else has written or changed,
+// and charges it: each answer is an error or a decision, and no more is
+// admitted than a new counter would admit.
 func FuzzForeignItem(f *testing.F) {
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 1, 3, 2, 9, 4, 2, 4, 5, 2, 3, 8, 2, 1}) // a huge credit
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 3})
@@ -103,8 +106,8 @@ func FuzzForeignItem(f *testing.F) {
 	})
 }
 
-// refusedByEngine reports whether the engine itself refused to work on what the attributes hold, as DynamoDB does for
-// arithmetic on text.
+// refusedByEngine reports whether the engine itself refused to work on what the
+// attributes hold, as DynamoDB does for arithmetic on text.
 func refusedByEngine(err error) bool {
 	var api interface{ ErrorCode() string }
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"

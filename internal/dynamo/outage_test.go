@@ -37,7 +37,8 @@ func (a *away) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 	return a.API.UpdateItem(ctx, in, opts...)
 }
 
-// TestWhileTheTableIsAway: a denial that is proven stands, whatever its age; all else is an error.
+// TestWhileTheTableIsAway: a denial that is proven stands, whatever its age;
+// all else is an error.
 func TestWhileTheTableIsAway(t *testing.T) {
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	confirmed := false
@@ -57,10 +58,10 @@ func TestWhileTheTableIsAway(t *testing.T) {
 		t.Errorf("a charge that there may be room for: error %v", err)
 	}
 	if err := charge(31, 2); err != nil || v.Allowed || a.asked {
-		t.Errorf("a denial by a view: %+v, error %v, asked %v", v, err, a.asked)
+		t.Errorf("a denial by a snapshot: %+v, error %v, asked %v", v, err, a.asked)
 	}
 	if err := charge(42, 2); err != nil || v.Allowed || !a.asked {
-		t.Errorf("a denial by an old view: %+v, error %v, asked %v", v, err, a.asked)
+		t.Errorf("a denial by an old snapshot: %+v, error %v, asked %v", v, err, a.asked)
 	}
 	if err := store.Peek(context.Background(), at(42), minute("a", 1), &v); !errors.Is(err, errAway) {
 		t.Errorf("a peek: error %v", err)
@@ -92,7 +93,8 @@ func TestWhileTheTableIsAway(t *testing.T) {
 	}
 }
 
-// TestFreeMemberCannotBeAsked: without an answer for one, nothing is charged to the others.
+// TestFreeMemberCannotBeAsked: without an answer for one, nothing is charged to
+// the others.
 func TestFreeMemberCannotBeAsked(t *testing.T) {
 	a := &away{API: dynamomodel.New("counters", "k"), reads: true}
 	store := dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
@@ -103,8 +105,9 @@ func TestFreeMemberCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestUnreadableCounter has every call say that something else has written the counter, whether it was met by a read, a
-// refused write or one that went through.
+// TestUnreadableCounter has every call say that something else has written the
+// counter, whether it was met by a read, a refused write or one that went
+// through.
 func TestUnreadableCounter(t *testing.T) {
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 	for name, item := range map[string]map[string]types.AttributeValue{
@@ -131,18 +134,19 @@ func TestUnreadableCounter(t *testing.T) {
 	}
 }
 
-// TestLivesAreNamed by the options, where they say how.
-func TestLivesAreNamed(t *testing.T) {
+// TestGenerationsAreNamed by the options, where they say how.
+func TestGenerationsAreNamed(t *testing.T) {
 	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{
-		Wall: func() time.Time { return epoch }, NewLife: func() string { return "a life" },
+		Wall: func() time.Time { return epoch }, NewGeneration: func() string { return "a generation" },
 	})
 	var v limit.Verdict
-	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Receipt.Life != "a life" {
-		t.Errorf("life %q, error %v", v.Receipt.Life, err)
+	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Receipt.Generation != "a generation" {
+		t.Errorf("generation %q, error %v", v.Receipt.Generation, err)
 	}
 }
 
-// TestCallsAreCounted counts what AWS charges for: each write of a transaction twice, refused ones too.
+// TestCallsAreCounted counts what AWS charges for: each write of a transaction
+// twice, refused ones too.
 func TestCallsAreCounted(t *testing.T) {
 	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	ctx, v := context.Background(), limit.Verdict{}
@@ -158,5 +162,5 @@ func TestCallsAreCounted(t *testing.T) {
 	step("one of them free", 2, 7, store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, []*limit.Verdict{{}, {}}))
 	step("both of them free", 4, 7, store.ChargeAll(ctx, epoch, []*limit.Charge{minute("a", 0), minute("b", 0)}, []*limit.Verdict{{}, {}}))
 	step("a reset", 4, 8, store.Reset(ctx, "a"))
-	step("a charge of a counter whose view went with it", 4, 9, store.Charge(ctx, epoch, minute("a", 1), &v))
+	step("a charge of a counter whose snapshot went with it", 4, 9, store.Charge(ctx, epoch, minute("a", 1), &v))
 }

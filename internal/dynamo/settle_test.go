@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -17,7 +18,7 @@ func (w *world) correct(name string, of limit.Receipt, slot, delta, writes int64
 	w.cost(name, 0, writes)
 }
 
-func TestGiveBack(t *testing.T) {
+func TestRefund(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 3)
 	if err := w.settle("A", w.last["A"], 1, -2); err != nil {
@@ -25,16 +26,16 @@ func TestGiveBack(t *testing.T) {
 	}
 	w.must(true, "A", 1, 2)
 	w.must(false, "A", 1, 1)
-	if got := units(w.item()["aC"]); got != 5 {
+	if got := protocoltest.Units(w.item()["aC"]); got != 5 {
 		t.Errorf("total %d, want 5: it never falls", got)
 	}
 }
 
-func TestGiveBackNeverBelowZero(t *testing.T) {
+func TestRefundNeverBelowZero(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 1)
-	for _, name := range []string{"A", "A", "stranger"} { // whoever sends the same receipt again
+	for _, name := range []string{"A", "A", "stranger"} { // any caller may send the same receipt again
 		if err := w.settle(name, w.last["A"], 0, -2); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestGiveBackNeverBelowZero(t *testing.T) {
 	}
 }
 
-func TestGiveBackTooLate(t *testing.T) {
+func TestRefundTooLate(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 1, 1)
@@ -60,11 +61,12 @@ func TestGiveBackTooLate(t *testing.T) {
 	if err := w.settle("A", receipt, 9, -2); err != nil {
 		t.Fatal(err)
 	}
-	w.cost("A", 0, 0) // its clock tells that the units are worth nothing now
+	w.cost("A", 0, 0) // by its clock a refund changes nothing now
 }
 
-// TestGiveBackOnce loses the answer to a settlement: sent again, it could give back another caller's units.
-func TestGiveBackOnce(t *testing.T) {
+// TestRefundOnce loses the answer to a settlement: sent again, it could give
+// back another caller's units.
+func TestRefundOnce(t *testing.T) {
 	w := newWorld(t, 4, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 2)
@@ -86,15 +88,16 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 	if err := w.settle("A", w.last["A"], 0, 4); err != nil { // late, and above the capacity
 		t.Fatal(err)
 	}
-	if got, h := w.slot(3), units(w.item()["aH"]); got != 6 || h != w.time(3).Unix() {
+	if got, h := w.slot(3), protocoltest.Units(w.item()["aH"]); got != 6 || h != w.time(3).Unix() {
 		t.Errorf("slot 3 holds %d units, newest slot %d; want 6, in slot 3", got, h-epoch.Unix())
 	}
 	w.must(false, "stranger", 5, 1)
 	w.must(true, "stranger", 6, 1)
 }
 
-// TestGiveBackAll gives all units of a slot back, with a view and without one, up to the last moment at which they count.
-func TestGiveBackAll(t *testing.T) {
+// TestRefundAll gives all units of a slot back, with a snapshot and without
+// one, up to the last moment at which they count.
+func TestRefundAll(t *testing.T) {
 	for _, test := range []struct{ slot, writes, left int64 }{{2, 1, 0}, {3, 0, 3}} {
 		for _, name := range []string{"A", "stranger"} {
 			w := newWorld(t, 3, 2)
@@ -107,7 +110,8 @@ func TestGiveBackAll(t *testing.T) {
 	}
 }
 
-// TestNothingToSettle: no correction is no call, and a charge that was never made has nothing to give back.
+// TestNothingToSettle: no correction is no call, and a charge that was never
+// made has nothing to refund.
 func TestNothingToSettle(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 3)
@@ -119,7 +123,8 @@ func TestNothingToSettle(t *testing.T) {
 	}
 }
 
-// TestSettleAfterReset leaves the next life of the counter alone, after one write that finds it.
+// TestSettleAfterReset leaves the next generation of the counter alone, after
+// one write that finds it.
 func TestSettleAfterReset(t *testing.T) {
 	for _, delta := range []int64{-1, 1} {
 		w := newWorld(t, 9, 2)
@@ -137,8 +142,9 @@ func TestSettleAfterReset(t *testing.T) {
 	}
 }
 
-// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is charged now, to the counter that there is; its
-// receipt names no slot that was charged.
+// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is
+// charged now, to the counter that there is; its receipt names no slot that was
+// charged.
 func TestChargeMoreOfNothing(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	nothing := limit.Receipt{}
@@ -155,7 +161,8 @@ func TestChargeMoreOfNothing(t *testing.T) {
 	}
 }
 
-// TestChargeMoreByALateClock: the receipt tells that the newest slot is no earlier than its own.
+// TestChargeMoreByALateClock: the receipt shows that the newest slot is no
+// earlier than its own.
 func TestChargeMoreByALateClock(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	w.must(true, "A", 5, 1)
@@ -165,7 +172,8 @@ func TestChargeMoreByALateClock(t *testing.T) {
 	}
 }
 
-// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in this life, and starts with its whole credit.
+// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in
+// this generation, and starts with its whole credit.
 func TestChargeMoreOfAnotherLimit(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	c := w.charge(1)
@@ -180,7 +188,7 @@ func TestChargeMoreOfAnotherLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{"aC": 1, "aF": 2, "aN": 3, "bC": 2, "bF": 3, "bN": 5, "bH": epoch.Unix()} {
-		if got := units(w.item()[name]); got != want {
+		if got := protocoltest.Units(w.item()[name]); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package dynamo keeps counters in DynamoDB: one conditional write for each allowed request, none for a denial that an
-// earlier answer already proves.
+// Package dynamo keeps counters in DynamoDB: one conditional write for each
+// admitted request, none for a denial that an earlier answer already proves.
 //
-// The protocol is that of docs/design.md section 3.1. A caller holds a view, any earlier state of the counter's item, and
-// from it knows P, a lower bound on the units charged before the current window. Units are only ever added to the total
-// C, so C ≤ P + capacity − cost proves that the window has room, whoever else has written since: that comparison is the
-// condition of the write. When a window fills, the same numbers prove a denial without asking the table at all.
+// Package protocol decides what to write and what an item means. This package
+// sends those writes, keeps the snapshots that their answers contain,
+// translates errors and corrects the clock. docs/protocol.md explains why it is
+// safe.
 package dynamo
 
 import (
@@ -16,26 +16,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-const (
-	// maxAttempts bounds the writes of one charge. Within one slot three suffice, two deletes or settlements in flight
-	// aside (checked exhaustively on small systems).
-	maxAttempts = 3
-	// viewLife is how old a view may be and still deny on its own. An older one is read again first, so that a reset shows.
-	viewLife = 10 * time.Second
-	// aheadLife is how far the newest slot may be ahead of a confirmed clock, besides one slot.
-	aheadLife = 3 * time.Second
-)
-
 var (
-	// ErrContended is returned when three writes in a row lost against others and the last answer does not deny.
+	// ErrForeign is returned for an item that another program wrote or changed.
+	ErrForeign = protocol.ErrForeign
+	// ErrContended is returned when three writes in a row lost against others
+	// and the last answer does not deny.
 	ErrContended = fmt.Errorf("counter changed under every attempt: %w", limit.ErrUndecided)
-	// ErrAhead is returned for a counter that a clock far ahead has charged: nobody could charge it before that slot.
-	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` starts it afresh")
+	// ErrAhead is returned for a counter that a clock far ahead has charged: no
+	// other caller could charge it before that slot.
+	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` deletes it")
 )
 
 // API is the part of the DynamoDB client that the store calls.
@@ -46,32 +40,37 @@ type API interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Options set up a Store. The zero value of each but Wall is usable.
+// Options set up a Store. Only Wall is required.
 type Options struct {
-	// Wall is the clock that the ttl of items is reckoned by: real time, also where a replay decides by its log's. It
-	// never takes part in a decision.
+	// Wall is the real time, which the ttl of items is computed from. It takes
+	// no part in decisions, so a replay may decide by the times of its log.
 	Wall func() time.Time
-	// Confirmed says whether the clock that decisions are made by agrees with DynamoDB's, as Clock.Confirmed does. Only
-	// then is a counter that is far ahead an error; nil stands for never.
+	// Confirmed reports whether the clock behind the now of each call agrees
+	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
+	// ahead of it an error; nil stands for never.
 	Confirmed func() bool
-	// MaxViews bounds the cache of views; 0 stands for DefaultMaxViews.
-	MaxViews int
-	// NewLife returns a mark that no two lives of an item share; nil stands for 96 random bits.
-	NewLife func() string
+	// MaxSnapshots bounds the cache of snapshots; 0 stands for
+	// DefaultMaxSnapshots.
+	MaxSnapshots int
+	// NewGeneration returns a mark that no other generation of an item has; nil
+	// stands for 96 random bits.
+	NewGeneration func() string
 }
 
-// Store keeps counters in one table. It is safe for concurrent use, also by many processes at once.
+// Store keeps counters in one table. It is safe for concurrent use, also by
+// many processes at once.
 //
-// Trade-off: a denial by a view costs nothing, an admission costs one write unit and one round trip. A view may miss
-// that units were given back since, for at most ten seconds; it never misses that units were taken.
+// Trade-off: a denial by a snapshot costs nothing, an admission costs one write
+// unit and one round trip. For at most ten seconds a snapshot may miss that
+// units were refunded, so the store may over-deny. It never over-admits.
 type Store struct {
-	api     API
-	table   string
-	opts    Options
-	views   *viewCache
-	tidying atomic.Pointer[tidying]
-	reads   atomic.Int64
-	writes  atomic.Int64
+	api       API
+	table     string
+	opts      Options
+	snapshots *snapshotCache
+	pruning   atomic.Pointer[pruning]
+	reads     atomic.Int64
+	writes    atomic.Int64
 }
 
 // New returns a store over a table, which must exist.
@@ -79,18 +78,19 @@ func New(api API, table string, opts Options) *Store {
 	if opts.Confirmed == nil {
 		opts.Confirmed = func() bool { return false }
 	}
-	if opts.NewLife == nil {
-		opts.NewLife = randomLife
+	if opts.NewGeneration == nil {
+		opts.NewGeneration = randomGeneration
 	}
-	return &Store{api: api, table: table, opts: opts, views: newViewCache(opts.MaxViews)}
+	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)}
 }
 
-// Calls returns how many items the store has read and how many writes it has sent, failed conditions included: both are
-// what AWS charges for.
+// Calls returns how many items the store has read and how many writes it has
+// sent, failed conditions included: AWS charges for both.
 func (s *Store) Calls() (reads, writes int64) { return s.reads.Load(), s.writes.Load() }
 
-// Charge takes the costs from all limits of the key or from none. An error means that the store cannot say: the outcome
-// of the last write may be unknown, and then may have charged, but nothing was admitted.
+// Charge takes the costs from all limits of the key or from none. An error
+// means that the store admitted nothing and has no answer. The last write may
+// still have charged the item, if its outcome is unknown.
 func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -98,179 +98,139 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if c.Free() {
 		return s.Peek(ctx, now, c, v)
 	}
-	seen := s.views.get(c)
-	for attempt := range maxAttempts + 1 {
+	snapshot := s.snapshots.get(c)
+	for attempt := range protocol.MaxAttempts + 1 {
 		var err error
-		if seen, err = s.judge(ctx, now, c, seen, v); err != nil || !v.Allowed {
+		if snapshot, err = s.decide(ctx, now, c, snapshot, v); err != nil || !v.Allowed {
 			return err
 		}
-		if attempt == maxAttempts {
+		if attempt == protocol.MaxAttempts {
 			break
 		}
 		if attempt == 0 {
-			defer s.tidyOthers(ctx, c.Key)()
+			defer s.pruneOther(ctx, c.Key)()
 		}
-		w := plan(seen, c, now, s.opts.Wall(), attempt == 0)
-		after, came, err := s.send(ctx, now, c, chargeExpression(w, s.opts.NewLife()))
+		plan := protocol.PlanCharge(snapshot, c, now, s.opts.Wall(), attempt == 0)
+		after, outcome, err := s.send(ctx, now, c, plan.Update(s.opts.NewGeneration()))
 		if err != nil {
 			return err
 		}
-		if came != forestalled {
-			seen = after
+		if outcome == written {
+			return s.admit(now, c, v, after, snapshot != nil)
 		}
-		if came == wrote {
-			if err = tampered(seen, c, now); err != nil {
-				return err
-			}
-			limit.Left(seen.states, seen.life, c, now, v)
-			s.noteTidying(w, seen, c)
-			return nil
+		if outcome != transactionConflict {
+			snapshot = after
 		}
 	}
 	return ErrContended
 }
 
-// Denies reports, without any call, whether a view proves that the charge would be denied; if so v holds the denial.
-func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	if c.Check() != nil {
-		return false // Charge says what is wrong with it
+// admit fills in the verdict of a charge that was written and has left the item
+// as after shows.
+func (s *Store) admit(now time.Time, c *limit.Charge, v *limit.Verdict, after *protocol.Snapshot, hadSnapshot bool) error {
+	if err := after.Verify(c, now); err != nil {
+		return err
 	}
-	seen := s.views.get(c)
-	return seen != nil && fresh(seen, now) && s.verdict(seen, c, now, v) == nil && !v.Allowed
+	after.Admit(c, now, v)
+	if hadSnapshot {
+		s.pruned(c.Key)
+	} else {
+		s.notePruning(after, c)
+	}
+	return nil
 }
 
-// Peek says what the charge would get now, by a consistent read. It charges nothing.
+// Denies reports, without any call, whether a snapshot proves that the charge
+// would be denied; if so v holds the denial.
+func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	if c.Check() != nil {
+		return false // Charge reports what is wrong with it
+	}
+	snapshot := s.snapshots.get(c)
+	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
+}
+
+// Peek says what the charge would get now, by a consistent read. It charges
+// nothing.
 func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	seen, err := s.read(ctx, now, c)
+	snapshot, err := s.read(ctx, now, c)
 	if err != nil {
 		return err
 	}
-	return s.verdict(seen, c, now, v)
+	return s.evaluate(snapshot, c, now, v)
 }
 
-// Reset deletes the counter: its next request starts afresh, in every process within ten seconds. It is for operators: a
-// window that was full is empty after it.
+// Settle corrects an earlier charge by deltas, one for each of its limits, once
+// the true cost is known: a negative delta refunds units, a positive one
+// charges more without asking. protocol.PlanSettlement says what can be
+// corrected.
+//
+// A counter that was deleted since is left alone. A write whose outcome is
+// unknown is not sent again: refunding twice would let too much through.
+func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := c.CheckSettlement(deltas); err != nil {
+		return err
+	}
+	snapshot := s.snapshots.get(c)
+	for range protocol.MaxAttempts {
+		update := protocol.PlanSettlement(snapshot, c, r, deltas, now, s.opts.Wall(), s.opts.NewGeneration())
+		if update == nil {
+			return nil
+		}
+		after, outcome, err := s.send(ctx, now, c, update)
+		if err != nil || outcome == written {
+			return err
+		}
+		if outcome == transactionConflict {
+			continue
+		}
+		if r.Generation != "" && (after == nil || after.Generation != r.Generation) {
+			return nil
+		}
+		snapshot = after
+	}
+	return ErrContended
+}
+
+// Reset deletes the counter, so the key's next request starts a new one, in
+// every process within ten seconds. It is for operators: a full window is empty
+// after it.
 func (s *Store) Reset(ctx context.Context, key string) error {
 	s.writes.Add(1)
-	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: itemKey(key)})
-	s.views.drop(key)
+	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: protocol.PrimaryKey(key)})
+	s.snapshots.drop(key)
 	return Translate(err, s.table)
 }
 
-// judge decides from a view what the charge gets, so far as a view can: an allowance is still to be proven by the write.
-// A view too old to deny on its own is read again first; where that fails its denial stands, because it is proven.
-func (s *Store) judge(ctx context.Context, now time.Time, c *limit.Charge, seen *view, v *limit.Verdict) (*view, error) {
-	err := s.verdict(seen, c, now, v)
-	if err == nil && v.Allowed || seen == nil || fresh(seen, now) {
-		return seen, err
+// decide evaluates the charge on a snapshot; the write has yet to prove an
+// allowance. A snapshot too old to deny is read again first. If that fails its
+// denial stands, because the snapshot proves it.
+func (s *Store) decide(
+	ctx context.Context, now time.Time, c *limit.Charge, snapshot *protocol.Snapshot, v *limit.Verdict,
+) (*protocol.Snapshot, error) {
+	err := s.evaluate(snapshot, c, now, v)
+	if err == nil && v.Allowed || snapshot == nil || snapshot.Fresh(now) {
+		return snapshot, err
 	}
 	again, failed := s.read(ctx, now, c)
 	if failed != nil && err == nil {
-		return seen, nil
+		return snapshot, nil
 	}
 	if failed != nil {
-		return seen, failed
+		return snapshot, failed
 	}
-	return again, s.verdict(again, c, now, v)
+	return again, s.evaluate(again, c, now, v)
 }
 
-// verdict judges the charge on a view alone; a nil view is a counter that was never charged.
-func (s *Store) verdict(seen *view, c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	if seen == nil {
-		var never [limit.MaxLimits]limit.State
-		limit.Judge(never[:], c, now, v)
-		return nil
-	}
-	if s.opts.Confirmed() && ahead(seen, c, now) {
+// evaluate decides the charge on a snapshot alone; nil is a counter never
+// charged.
+func (s *Store) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	if s.opts.Confirmed() && snapshot.FarAhead(c, now) {
 		return ErrAhead
 	}
-	limit.Judge(seen.states, c, now, v)
-	return nil
-}
-
-// fresh reports whether a view may deny on its own. One from later than now was dated by a clock put back since, or by
-// one that a little earlier callers do not share.
-func fresh(seen *view, now time.Time) bool {
-	age := now.Sub(seen.seen)
-	return -viewLife <= age && age <= viewLife
-}
-
-// ahead reports whether a limit was charged later than any honest clock could have charged it.
-func ahead(seen *view, c *limit.Charge, now time.Time) bool {
-	for i := range c.Limits {
-		l, state := &c.Limits[i], &seen.states[i]
-		h, inSlots := state.Newest()
-		if inSlots && l.Until(h, now) > aheadLife+l.Granularity || l.Bucket() && state.Expiry(l, now) > aheadLife+l.Drain() {
-			return true
-		}
-	}
-	return false
-}
-
-// effect is what came of a write.
-type effect uint8
-
-const (
-	wrote       effect = iota
-	unproven           // refused by its condition
-	forestalled        // refused, with nothing learned, because a transaction is on the item
-)
-
-// send makes one conditional write. It returns the state of the item afterwards, written or refused; nil if there is none.
-func (s *Store) send(ctx context.Context, now time.Time, c *limit.Charge, x *expression) (after *view, came effect, err error) {
-	s.writes.Add(1)
-	out, err := s.api.UpdateItem(ctx, x.input(s.table, c.Key))
-	old, failed := conditionFailed(err)
-	switch {
-	case failed:
-		after, err = s.keep(c, old, now)
-		return after, unproven, err
-	case inTransaction(err):
-		return nil, forestalled, nil
-	case err != nil:
-		return nil, unproven, Translate(err, s.table)
-	}
-	after, err = s.keep(c, out.Attributes, now)
-	return after, wrote, err
-}
-
-// keep reads an item that DynamoDB has answered with, and keeps it as the view; nil if there is none.
-func (s *Store) keep(c *limit.Charge, item map[string]types.AttributeValue, now time.Time) (*view, error) {
-	if len(item) == 0 {
-		s.views.drop(c.Key)
-		return nil, nil
-	}
-	seen, err := readView(item, c.Limits, now)
-	if err != nil {
-		return nil, err
-	}
-	s.views.put(c.Key, seen)
-	return seen, nil
-}
-
-// read gets the item as it is now; nil if there is none.
-func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*view, error) {
-	s.reads.Add(1)
-	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(s.table), Key: itemKey(c.Key), ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return nil, Translate(err, s.table)
-	}
-	return s.keep(c, out.Item, now)
-}
-
-// tampered returns an error if an item that a charge was written to cannot be what the charge has left. The write rules
-// that out, unless something else has changed the item: the charge is not admitted then.
-func tampered(after *view, c *limit.Charge, now time.Time) error {
-	for i, cost := range c.Costs {
-		if l := &c.Limits[i]; cost != 0 && !after.states[i].Holds(l, now, cost) {
-			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
-				ErrForeign, l.Name, cost, l.Most())
-		}
-	}
+	snapshot.Decide(c, now, v)
 	return nil
 }

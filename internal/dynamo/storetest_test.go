@@ -25,14 +25,16 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestConformanceOnModel runs it on the model of DynamoDB, which needs no server and has time for more of it.
+// TestConformanceOnModel runs it on the model of DynamoDB, which needs no
+// server and has time for more of it.
 func TestConformanceOnModel(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		return harness(dynamomodel.New("counters", "k"), "counters", 3)
 	})
 }
 
-// harness makes clients of one table, each with views of its own, which they deny by for ten seconds.
+// harness makes clients of one table, each with snapshots of its own, which
+// they deny by for ten seconds.
 func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 	return storetest.Harness{
 		Client: func(testing.TB) storetest.Store {

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 )
 
 // creationTimeout bounds the wait for a new table to become active.
@@ -23,10 +25,12 @@ type Table struct {
 }
 
 // CountersTable describes the table of counters.
-func CountersTable(name string) Table { return Table{Name: name, Partition: attrKey, TTL: attrTTL} }
+func CountersTable(name string) Table {
+	return Table{Name: name, Partition: protocol.AttributeKey, TTL: protocol.AttributeTTL}
+}
 
-// Create makes the table and waits until it can be used; created is false for a table that was there. Its expiry is
-// switched on in either case.
+// Create creates the table and waits until it can be used; created is false for
+// a table that exists. It switches expiry on in either case.
 func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) {
 	_, err = c.CreateTable(ctx, t.input())
 	var exists *types.ResourceInUseException
@@ -57,7 +61,7 @@ func (t Table) input() *dynamodb.CreateTableInput {
 	return in
 }
 
-// expire switches the table's TTL on, unless it is.
+// expire switches the table's TTL on, unless it is on.
 func (c *Client) expire(ctx context.Context, t Table) error {
 	if t.TTL == "" {
 		return nil

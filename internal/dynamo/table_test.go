@@ -27,8 +27,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// clerk answers for DynamoDB about one table, each operation with the next of its answers and in the end always with the
-// last: a JSON object, or the code of an error. A call takes a millisecond.
+// clerk answers for DynamoDB about one table, each operation with the next of
+// its answers and in the end always with the last: a JSON object, or the code
+// of an error. A call takes a millisecond.
 type clerk struct {
 	answers map[string][]string
 	asked   []string          // the operations, in order
@@ -72,7 +73,8 @@ func expires(status, attribute string) string {
 	return `{"TimeToLiveDescription":{"TimeToLiveStatus":"` + status + `","AttributeName":"` + attribute + `"}}`
 }
 
-// TestCreateAsks shows what a table costs in calls: its expiry is switched on once, by the attribute that was asked for.
+// TestCreateAsks shows what a table costs in calls: its expiry is switched on
+// once, by the attribute that was asked for.
 func TestCreateAsks(t *testing.T) {
 	noAttribute := `{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED"}}`
 	for name, test := range map[string]struct {
@@ -87,7 +89,7 @@ func TestCreateAsks(t *testing.T) {
 		"one that soon will":         {"ResourceInUseException", expires("ENABLING", "ttl"), "CreateTable DescribeTable DescribeTimeToLive", false, ""},
 		"one that expires otherwise": {"ResourceInUseException", expires("ENABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive", false, "table counters: items expire by attribute until: want ttl"},
 		"one that once did":          {"ResourceInUseException", expires("DISABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
-		"one by nobody knows what":   {"ResourceInUseException", noAttribute, "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
+		"one by an unknown caller":   {"ResourceInUseException", noAttribute, "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
 		"no answer on its expiry":    {"{}", "AccessDeniedException", "CreateTable DescribeTable DescribeTimeToLive", true, dynamo.ErrNotPermitted.Error()},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +105,8 @@ func TestCreateAsks(t *testing.T) {
 	}
 }
 
-// TestCreateThatCannotExpire: a table whose expiry is not switched on would grow for ever, so that is an error.
+// TestCreateThatCannotExpire: a table whose expiry is not switched on would
+// grow for ever, so that is an error.
 func TestCreateThatCannotExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clerk{answers: map[string][]string{"DescribeTable": {active}, "UpdateTimeToLive": {"AccessDeniedException"}}}
@@ -113,7 +116,8 @@ func TestCreateThatCannotExpire(t *testing.T) {
 	})
 }
 
-// TestCreateBodies pins what is asked for: on demand, string keys, expiry where there is one.
+// TestCreateBodies pins what is asked for: on demand, string keys, expiry where
+// there is one.
 func TestCreateBodies(t *testing.T) {
 	for table, want := range map[dynamo.Table][]string{
 		dynamo.CountersTable("counters"): {
@@ -141,7 +145,8 @@ func TestCreateBodies(t *testing.T) {
 	}
 }
 
-// TestCreateWaits has a table become active late, or never. Time is the bubble's: two minutes take no time.
+// TestCreateWaits has a table become active late, or never. Time is the
+// bubble's: two minutes take no time.
 func TestCreateWaits(t *testing.T) {
 	const creating = `{"Table":{"TableStatus":"CREATING"}}`
 	synctest.Test(t, func(t *testing.T) {

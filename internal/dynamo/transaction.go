@@ -6,24 +6,27 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // member is one of the charges of a transaction.
 type member struct {
-	charge  *limit.Charge
-	verdict *limit.Verdict
-	view    *view // nil for none
-	life    string
+	charge     *limit.Charge
+	verdict    *limit.Verdict
+	snapshot   *protocol.Snapshot // nil for none
+	generation string             // of the counter, if the transaction creates it
 }
 
-// ChargeAll takes the costs of several counters or of none, in one transaction: each write costs twice as much as alone.
-// The keys must differ. If one of the charges is denied, nothing is charged, and the verdicts of the others say what they
-// would get.
+// ChargeAll takes the costs of several counters or of none, in one transaction:
+// each write costs twice as much as alone. The keys must differ. If one of the
+// charges is denied, nothing is charged, and the verdicts of the others say
+// what they would get.
 //
-// A transaction returns no item, so what is left is reckoned from the view that the charge was proven by: others may have
-// taken more since.
+// A transaction returns no item, so the verdicts are computed from the
+// snapshots that proved the charges: other callers may have taken more since.
 func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
@@ -31,17 +34,17 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	var members []*member
 	for i, c := range cs {
 		if !c.Free() {
-			members = append(members, &member{charge: c, verdict: vs[i], view: s.views.get(c)})
+			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.snapshots.get(c)})
 		} else if err := s.Peek(ctx, now, c, vs[i]); err != nil {
 			return err
 		}
 	}
-	for attempt := range maxAttempts + 1 {
-		allowed, err := s.judgeAll(ctx, now, members)
+	for attempt := range protocol.MaxAttempts + 1 {
+		allowed, err := s.decideAll(ctx, now, members)
 		if err != nil || !allowed || len(members) == 0 {
 			return err
 		}
-		if attempt == maxAttempts {
+		if attempt == protocol.MaxAttempts {
 			break
 		}
 		charged, err := s.transact(ctx, now, members)
@@ -50,7 +53,9 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 		}
 		if charged {
 			for _, m := range members {
-				s.admitUnseen(m, now)
+				after := m.snapshot.AfterTransaction(m.charge, now, m.generation)
+				s.snapshots.put(m.charge.Key, after)
+				after.Admit(m.charge, now, m.verdict)
 			}
 			return nil
 		}
@@ -58,11 +63,12 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	return ErrContended
 }
 
-// judgeAll judges every charge, and brings its view up to date where judge does.
-func (s *Store) judgeAll(ctx context.Context, now time.Time, members []*member) (allowed bool, err error) {
+// decideAll decides every charge, and reads its snapshot again where decide
+// does.
+func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member) (allowed bool, err error) {
 	allowed = true
 	for _, m := range members {
-		if m.view, err = s.judge(ctx, now, m.charge, m.view, m.verdict); err != nil {
+		if m.snapshot, err = s.decide(ctx, now, m.charge, m.snapshot, m.verdict); err != nil {
 			return false, err
 		}
 		allowed = allowed && m.verdict.Allowed
@@ -70,18 +76,16 @@ func (s *Store) judgeAll(ctx context.Context, now time.Time, members []*member) 
 	return allowed, nil
 }
 
-// transact writes all charges or none. Refused, it leaves in the views what it has learned. A counter without a view must
-// be new, because a transaction that goes through would not tell which life it has charged.
+// transact writes all charges or none. If it is refused, the members' snapshots
+// hold what the answer showed.
 func (s *Store) transact(ctx context.Context, now time.Time, members []*member) (charged bool, err error) {
 	var in dynamodb.TransactWriteItemsInput
 	for _, m := range members {
-		w := plan(m.view, m.charge, now, s.opts.Wall(), false)
-		w.proven = true
-		if m.life = w.life; m.view == nil {
-			m.life = s.opts.NewLife()
+		if m.snapshot == nil {
+			m.generation = s.opts.NewGeneration()
 		}
-		x := chargeExpression(w, m.life)
-		in.TransactItems = append(in.TransactItems, x.part(s.table, m.charge.Key))
+		update := protocol.PlanTransaction(m.snapshot, m.charge, now, s.opts.Wall(), m.generation)
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Update: update.Request(s.table, m.charge.Key)})
 	}
 	s.writes.Add(2 * int64(len(members)))
 	_, err = s.api.TransactWriteItems(ctx, &in)
@@ -91,9 +95,9 @@ func (s *Store) transact(ctx context.Context, now time.Time, members []*member) 
 	}
 	for i, m := range members {
 		switch aws.ToString(reasons[i].Code) {
-		case "None", "TransactionConflict": // nothing learned
+		case "None", "TransactionConflict": // the answer shows no item
 		case "ConditionalCheckFailed":
-			if m.view, err = s.keep(m.charge, reasons[i].Item, now); err != nil {
+			if m.snapshot, err = s.keep(m.charge, reasons[i].Item, now); err != nil {
 				return false, err
 			}
 		default:
@@ -101,24 +105,4 @@ func (s *Store) transact(ctx context.Context, now time.Time, members []*member) 
 		}
 	}
 	return false, nil
-}
-
-// admitUnseen fills in the verdict of a charge that a transaction made. The view with the charge added to it is no state
-// that the item need have had, but nothing in it is more than is in the item: it serves as one, and is as old as it was.
-func (s *Store) admitUnseen(m *member, now time.Time) {
-	c := m.charge
-	after := newView(m.life, c.Limits, now)
-	for i := range c.Limits {
-		if m.view != nil {
-			after.seen, after.totals[i], after.states[i] = m.view.seen, m.view.totals[i], m.view.states[i].Clone()
-		}
-		after.states[i].Take(&c.Limits[i], now, c.Costs[i])
-		if full, charged := after.states[i].Full(); charged {
-			after.totals[i] = full
-		} else {
-			after.totals[i] += c.Costs[i]
-		}
-	}
-	s.views.put(c.Key, after)
-	limit.Left(after.states, after.life, c, now, m.verdict)
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// busy has a transaction of somebody else stand in the way of the next writes.
+// busy has another caller's transaction block of the next writes.
 type busy struct {
 	dynamo.API
-	reasons []string // of the next transactions, each letter a write's: N none, C conflict
+	reasons []string // of the next transactions, each character a write's: N none, C conflict
 	updates int      // refused before one goes through
 	writes  int
 }
@@ -38,8 +38,8 @@ func (b *busy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrit
 		return b.API.TransactWriteItems(ctx, in, opts...)
 	}
 	failed := &types.TransactionCanceledException{}
-	for _, letter := range b.reasons[0] {
-		code := map[rune]string{'N': "None", 'C': "TransactionConflict", 'T': "ThrottlingError", 'V': "ValidationError"}[letter]
+	for _, reason := range b.reasons[0] {
+		code := map[rune]string{'N': "None", 'C': "TransactionConflict", 'T': "ThrottlingError", 'V': "ValidationError"}[reason]
 		failed.CancellationReasons = append(failed.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
 	}
 	b.reasons = b.reasons[1:]
@@ -56,7 +56,8 @@ func minute(key string, cost int64) *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 10, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{cost}}
 }
 
-// TestTransactionInTheWay: a write that meets another's transaction has done nothing, and is one of three attempts.
+// TestTransactionInTheWay: a write that meets another's transaction has done
+// nothing, and is one of three attempts.
 func TestTransactionInTheWay(t *testing.T) {
 	for name, test := range map[string]struct {
 		busy
@@ -82,11 +83,12 @@ func TestTransactionInTheWay(t *testing.T) {
 	}
 }
 
-// TestViewSurvivesATransaction: a write that learned nothing goes out again by the view that it had.
+// TestViewSurvivesATransaction: a write that learned nothing goes out again by
+// the snapshot that it had.
 func TestViewSurvivesATransaction(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
-	for i, second := range []int{0, 30, 120, 120} { // the credit is used up, and only the view proves the room
+	for i, second := range []int{0, 30, 120, 120} { // the credit is used up, and only the snapshot proves the room
 		now := epoch.Add(time.Duration(second) * time.Second)
 		b.writes, b.updates = 0, i/2
 		if err := store.Charge(context.Background(), now, minute("a", 5), &v); err != nil || !v.Allowed || b.writes != 1+i/2 {
@@ -95,7 +97,8 @@ func TestViewSurvivesATransaction(t *testing.T) {
 	}
 }
 
-// TestSettlementMeetsTransaction: what a request turned out to cost is charged all the same, by whoever settles.
+// TestSettlementMeetsTransaction: what a request turned out to cost is charged
+// all the same, whichever caller settles.
 func TestSettlementMeetsTransaction(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
@@ -116,8 +119,9 @@ func TestSettlementMeetsTransaction(t *testing.T) {
 	}
 }
 
-// TestViewOfTransactionAges gives units back behind the back of a process that only makes transactions: it looks again
-// before a view of more than ten seconds denies.
+// TestViewOfTransactionAges gives units back behind the back of a process that
+// only makes transactions: it looks again before a snapshot of more than ten
+// seconds denies.
 func TestViewOfTransactionAges(t *testing.T) {
 	b, store := blocked(&busy{})
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
@@ -130,7 +134,7 @@ func TestViewOfTransactionAges(t *testing.T) {
 		return *vs[0]
 	}
 	first := all(0, 5)
-	for second := 4; second <= 16; second += 4 { // each view is made of the one before
+	for second := 4; second <= 16; second += 4 { // each snapshot is made of the one before
 		if v := all(second, 1); !v.Allowed {
 			t.Fatalf("second %d: %+v", second, v)
 		}
@@ -140,11 +144,12 @@ func TestViewOfTransactionAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := all(18, 3); !v.Allowed {
-		t.Errorf("five were given back, and still %+v", v)
+		t.Errorf("five were refunded, and still %+v", v)
 	}
 }
 
-// TestFreeMemberIsAsked charges nothing to a counter that somebody else has used: what is left is what is left.
+// TestFreeMemberIsAsked charges nothing to a counter that another caller has
+// used: what is left is what is left.
 func TestFreeMemberIsAsked(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -27,13 +28,14 @@ const key = "rule|user:1|00000000"
 
 var errLost = errors.New("the answer is lost")
 
-// wire stands between a store and the engine: it may change a write on its way, or lose its answer. It keeps the exact
-// log, by what the engine took and not by what the store makes of it.
+// wire stands between a store and the engine: it may change a write on its way,
+// or lose its answer. It keeps the exact log, by what the engine took and not
+// by what the store makes of it.
 type wire struct {
 	dynamo.API
-	tamper func(*dynamodb.UpdateItemInput)
-	took   func(slot, units int64)
-	lose   bool
+	mutation protocoltest.Mutation
+	took     func(slot, units int64)
+	lose     bool
 
 	mu   sync.Mutex
 	sent []*dynamodb.UpdateItemInput
@@ -43,10 +45,8 @@ func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, in)
-	slot, cost := number(in, ":aq"), number(in, ":ac")
-	if w.tamper != nil {
-		w.tamper(in)
-	}
+	slot, cost := protocoltest.Units(in.ExpressionAttributeValues[":aq"]), protocoltest.Units(in.ExpressionAttributeValues[":ac"])
+	w.mutation.ApplyToItem(in)
 	out, err := w.API.UpdateItem(ctx, in, opts...)
 	if err == nil {
 		w.took(slot, cost)
@@ -58,22 +58,9 @@ func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 	return out, err
 }
 
-// number returns a value of a write; 0 if it has none of that name.
-func number(in *dynamodb.UpdateItemInput, name string) int64 {
-	return units(in.ExpressionAttributeValues[name])
-}
-
-func units(value types.AttributeValue) int64 {
-	n, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	i, _ := strconv.ParseInt(n.Value, 10, 64)
-	return i
-}
-
-// onModel has the protocol's tests run without an engine: what they show then is the protocol, not how DynamoDB's
-// expressions are understood. Mutation runs use it.
+// onModel has the protocol's tests run without an engine: what they show then
+// is the protocol, not how DynamoDB's expressions are understood. Mutation runs
+// use it.
 var onModel = flag.Bool("model", false, "run on the model of DynamoDB instead of a real engine")
 
 // newTable returns an engine and an empty table of counters in it.
@@ -86,13 +73,14 @@ func newTable(t *testing.T) (dynamo.API, string) {
 	return client, dynamotest.Counters(t, client)
 }
 
-// world is one counter in a real engine, several callers with views and clocks of their own, and an exact log.
+// world is one counter in a real engine, several callers with snapshots and
+// clocks of their own, and an exact log.
 type world struct {
 	t       *testing.T
 	engine  dynamo.API
 	table   string
 	limit   limit.Limit
-	tamper  func(*dynamodb.UpdateItemInput)
+	mutate  protocoltest.Mutation // of every caller's writes
 	callers map[string]*dynamo.Store
 	wires   map[string]*wire
 	last    map[string]limit.Receipt // each caller's latest admission
@@ -113,7 +101,7 @@ func newWorld(t *testing.T, capacity, k int64) *world {
 
 func (w *world) caller(name string) *dynamo.Store {
 	if w.callers[name] == nil {
-		w.wires[name] = &wire{API: w.engine, tamper: w.tamper, took: func(slot, units int64) { w.charged[slot] += units }}
+		w.wires[name] = &wire{API: w.engine, mutation: w.mutate, took: func(slot, units int64) { w.charged[slot] += units }}
 		w.callers[name] = dynamo.New(w.wires[name], w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
 	}
 	return w.callers[name]
@@ -125,7 +113,8 @@ func (w *world) charge(cost int64) *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{w.limit}, Costs: []int64{cost}}
 }
 
-// try charges at a slot by a caller's clock and reports whether it was admitted.
+// try charges at a slot by a caller's clock and reports whether it was
+// admitted.
 func (w *world) try(name string, slot, cost int64) (bool, error) {
 	var v limit.Verdict
 	err := w.caller(name).Charge(context.Background(), w.time(slot), w.charge(cost), &v)
@@ -142,23 +131,24 @@ func (w *world) lost(name string, slot, cost int64) {
 	_, _ = w.try(name, slot, cost)
 }
 
-// settle corrects an admission and logs what the engine made of it. Units given back in another life of the counter were
-// not the caller's to give.
+// settle corrects an admission and logs what the engine made of it. Units given
+// back in another generation of the counter were not the caller's to give.
 func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	before := w.item()
 	err := w.caller(name).Settle(context.Background(), w.time(slot), w.charge(max(0, -delta)), &of, []int64{delta})
-	if life, ok := before["e"].(*types.AttributeValueMemberS); !ok || life.Value != of.Life {
+	if generation, ok := before["e"].(*types.AttributeValueMemberS); !ok || generation.Value != of.Generation {
 		return err
 	}
 	for attribute, value := range w.item() {
 		if number, err := strconv.ParseInt(attribute[1:], 36, 64); err == nil && attribute == strings.ToLower(attribute) && attribute[0] == 'a' {
-			w.charged[number] += units(value) - units(before[attribute])
+			w.charged[number] += protocoltest.Units(value) - protocoltest.Units(before[attribute])
 		}
 	}
 	return err
 }
 
-// reset deletes the counter, as an operator does: the log starts afresh with it.
+// reset deletes the counter, as an operator does: the log starts again with
+// it.
 func (w *world) reset() {
 	w.t.Helper()
 	if err := w.caller("operator").Reset(context.Background(), key); err != nil {
@@ -178,9 +168,10 @@ func (w *world) item() map[string]types.AttributeValue {
 	return out.Item
 }
 
-// slot returns the units that the item holds for a slot counted from the start of the trace.
+// slot returns the units that the item holds for a slot counted from the start
+// of the trace.
 func (w *world) slot(n int64) int64 {
-	return units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
+	return protocoltest.Units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
 }
 
 // most returns the most units that any window of k+1 slots holds.

@@ -8,7 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// UpdateItem makes one conditional update. A condition that fails is a *types.ConditionalCheckFailedException.
+// UpdateItem makes one conditional update. A condition that fails is a
+// *types.ConditionalCheckFailedException.
 func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if err := checkUpdateItem(ctx, in); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ 
 	if before := t.attributes(w.key); !w.allowed(before) {
 		return nil, refused(w.shown(before))
 	}
-	if err := t.reckon(w); err != nil {
+	if err := t.compute(w); err != nil {
 		return nil, err
 	}
 	out := &dynamodb.UpdateItemOutput{}
@@ -46,7 +47,8 @@ func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ 
 	return out, nil
 }
 
-// changed copies those attributes that an update names; nil if the item has none of them.
+// changed copies those attributes that an update names; nil if the item has
+// none of them.
 func (w *write) changed(stored attributes) attributes {
 	var named attributes
 	for i := range w.changes {
@@ -81,8 +83,9 @@ func checkUpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput) error {
 		"[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]", in.ReturnValues)
 }
 
-// GetItem reads an item, consistently. It refuses a read that is not asked to be consistent: DynamoDB may answer that with an
-// earlier state, and this model has none.
+// GetItem reads an item, consistently. It refuses a read that is not asked to
+// be consistent: DynamoDB may answer that with an earlier state, and this model
+// has none.
 func (t *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

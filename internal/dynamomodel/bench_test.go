@@ -14,7 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// recorder notes the updates that a store sends. It tidies one counter while it charges another.
+// recorder notes the updates that a store sends. It prunes one counter while it
+// charges another.
 type recorder struct {
 	dynamo.API
 	mu   sync.Mutex
@@ -30,7 +31,8 @@ func (r *recorder) UpdateItem(
 	return r.API.UpdateItem(ctx, in, opts...)
 }
 
-// BenchmarkUpdateItem repeats the charge that a store with a view sends, on items of few slots and of many.
+// BenchmarkUpdateItem repeats the charge that a store with a snapshot sends, on
+// items of few slots and of many.
 func BenchmarkUpdateItem(b *testing.B) {
 	for _, slots := range []int{1, 60} {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {

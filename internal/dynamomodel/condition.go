@@ -2,15 +2,17 @@ package dynamomodel
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// condition is a parsed condition expression. Its operator is AND or OR (of left and right), NOT (of left), a function (of
-// the attribute a) or a comparator (of a and b).
+// condition is a parsed condition expression. Its operator is AND or OR (of
+// left and right), NOT (of left), a function (of the attribute a) or a
+// comparator (of a and b).
 type condition struct {
 	operator    string
 	left, right *condition
 	a, b        operand
 }
 
-// holds reports whether an item meets the condition; one that does not exist has no attributes.
+// holds reports whether an item meets the condition; one that does not exist
+// has no attributes.
 func (c *condition) holds(item attributes) bool {
 	switch c.operator {
 	case "AND":
@@ -27,8 +29,8 @@ func (c *condition) holds(item attributes) bool {
 	return compares(c.a.in(item), c.operator, c.b.in(item))
 }
 
-// compares compares two values. A missing one is unequal to everything, to another missing one too, and neither less nor
-// more.
+// compares compares two values. A missing one is unequal to everything, to
+// another missing one too, and neither less nor more.
 func compares(a types.AttributeValue, operator string, b types.AttributeValue) bool {
 	switch operator {
 	case "=":
@@ -63,7 +65,8 @@ func (x *parser) condition(text string) *condition {
 
 func (x *parser) keepCondition(c condition) *condition { return keep(&x.conditions, c) }
 
-// disjunction reads conditions joined by OR, which binds least. grouped says that it was a single pair of parentheses.
+// disjunction reads conditions joined by OR, which binds least. grouped says
+// that it was a single pair of parentheses.
 func (x *parser) disjunction() (c *condition, grouped bool) {
 	c, grouped = x.conjunction()
 	for x.acceptWord("OR") {
@@ -99,7 +102,8 @@ func (x *parser) negation() (c *condition, grouped bool) {
 	return x.comparison(), false
 }
 
-// group reads a condition in parentheses. DynamoDB takes needless parentheses, but no two pairs around the same condition.
+// group reads a condition in parentheses. DynamoDB takes needless parentheses,
+// but no two pairs around the same condition.
 func (x *parser) group() *condition {
 	x.expect('(')
 	c, grouped := x.disjunction()
@@ -192,7 +196,8 @@ func (x *parser) operandOfCondition() operand {
 	return x.operand()
 }
 
-// requireOrder refuses a value of the request that has no order. Those of the item only make the comparison false.
+// requireOrder refuses a value of the request that has no order. Those of the
+// item only make the comparison false.
 func (x *parser) requireOrder(operator string, v types.AttributeValue) {
 	switch v.(type) {
 	case nil, *types.AttributeValueMemberN, *types.AttributeValueMemberS, *types.AttributeValueMemberB:

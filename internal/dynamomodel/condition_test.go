@@ -85,7 +85,8 @@ func TestConditions(t *testing.T) {
 		{"a=1", "(#a = :1 OR #a = :2) AND #a = :3", false},
 		{"a=1", "NOT #a = :1 AND #a = :2", false},
 		{"a=1", "NOT (#a = :1 AND #a = :2)", true},
-		// Needless parentheses are none too many unless there are two pairs around the same.
+		// Needless parentheses are none too many unless there are two pairs
+		// around the same.
 		{"a=1", "(#a = :1)", true},
 		{"a=1", "((#a = :1) AND (#a = :1))", true},
 		{"a=1", "((#a = :1 OR #a = :2) AND #a = :1)", true},

@@ -16,16 +16,20 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamotest"
 )
 
-// Attributes a, b and c are numbers or missing; s is a string or missing. The expressions drawn are those on which the engine
-// is as strict as DynamoDB. MiniStack 1.5.33 is not on these, so they are not drawn: = and <> of two missing attributes (it
-// calls them equal), arithmetic on what is no number (it takes the left operand), one attribute compared with itself, an
-// update that only removes attributes from no item (it makes one), and results of more than 28 digits (it rounds them).
+// Attributes a, b and c are numbers or missing; s is a string or missing. The
+// expressions drawn are those on which the engine is as strict as DynamoDB.
+// MiniStack 1.5.33 is not on these, so they are not drawn: = and <> of two
+// missing attributes (it calls them equal), arithmetic on what is no number (it
+// takes the left operand), one attribute compared with itself, an update that
+// only removes attributes from no item (it makes one), and results of more than
+// 28 digits (it rounds them).
 var (
 	numbers  = []string{"#a", "#b", "#c"}
 	literals = []string{":0", ":1", ":2", ":7", ":half", ":minus1", ":99999999999999999999"}
 )
 
-// drawCondition draws a condition that is depth operators deep at most. Nothing but AND and OR stands in parentheses.
+// drawCondition draws a condition that is depth operators deep at most. Nothing
+// but AND and OR stands in parentheses.
 func drawCondition(t *rapid.T, depth int) string {
 	kind := rapid.IntRange(0, 6).Draw(t, "condition")
 	if depth == 0 {
@@ -93,7 +97,8 @@ func drawOperand(t *rapid.T) string {
 	return rapid.SampledFrom([]string{literal, attribute, "if_not_exists(" + attribute + ", " + literal + ")"}).Draw(t, "operand")
 }
 
-// outcome is what a call came to: an error's code, or the attributes that were returned, with the error or without.
+// outcome is what a call came to: an error's code, or the attributes that were
+// returned, with the error or without.
 type outcome struct{ code, shown string }
 
 func outcomeOf(returned attributes, err error) outcome {
@@ -107,7 +112,8 @@ func outcomeOf(returned attributes, err error) outcome {
 	return outcome{code(err), show(returned)}
 }
 
-// TestAgreesWithEngine sends the same random writes to a real engine and to the model, and expects the same of both.
+// TestAgreesWithEngine sends the same random writes to a real engine and to the
+// model, and expects the same of both.
 func TestAgreesWithEngine(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -154,7 +160,8 @@ func deletion(api dynamo.API, in *dynamodb.DeleteItemInput, table string) outcom
 	return outcomeOf(out.Attributes, nil)
 }
 
-// TestTransactionsAgreeWithEngine makes random transactions over three items of both.
+// TestTransactionsAgreeWithEngine makes random transactions over three items of
+// both.
 func TestTransactionsAgreeWithEngine(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -212,7 +219,8 @@ func sentTo(table string, members []types.TransactWriteItem) *dynamodb.TransactW
 	return &dynamodb.TransactWriteItemsInput{TransactItems: members}
 }
 
-// transacted spells how a transaction ended: the reasons, and the items that they show.
+// transacted formats how a transaction ended: the reasons, and the items that
+// they show.
 func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {

@@ -24,7 +24,8 @@ func invalid(format string, a ...any) error {
 	}
 }
 
-// unmodelled returns the refusal of what DynamoDB would take but this model does not know.
+// unmodelled returns the refusal of what DynamoDB would take but this model
+// does not know.
 func unmodelled(what string) error {
 	return invalid("dynamomodel: %s is not modelled", what)
 }
@@ -33,7 +34,8 @@ func noTable() error {
 	return &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
 }
 
-// refused returns the failure of a condition. shown is nil unless the request asks to see the item.
+// refused returns the failure of a condition. shown is nil unless the request
+// asks to see the item.
 func refused(shown attributes) error {
 	return &types.ConditionalCheckFailedException{Message: aws.String(conditionFailed), Item: shown}
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzExpressions sends any two expressions, with placeholders for what they refer to, at an item and at none. They are
-// refused and change nothing, or leave an item that can be written again.
+// FuzzExpressions sends any two expressions, with placeholders for what they
+// refer to, at an item and at none. They are refused and change nothing, or
+// leave an item that can be written again.
 func FuzzExpressions(f *testing.F) {
 	for _, test := range invalidExpressions {
 		f.Add(test.condition, test.update)

@@ -19,7 +19,8 @@ const (
 	notModelled    = "dynamomodel: "
 )
 
-// invalidExpressions are those that DynamoDB refuses, and that the model must, whatever the item.
+// invalidExpressions are those that DynamoDB refuses, and that the model must,
+// whatever the item.
 var invalidExpressions = []struct{ condition, update, want string }{
 	// Redundant parentheses.
 	{"((#a = :1))", "", wrongCondition + "The expression has redundant parentheses;"},
@@ -101,7 +102,8 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "SET #a = :none", "One or more parameter values were invalid: An string set  may not be empty"},
 	{"", "SET #a = :twice", "One or more parameter values were invalid: Input collection contains duplicates"},
 
-	// What DynamoDB has and the model does not: refused as well, never passed over.
+	// What DynamoDB has and the model does not: refused as well, never passed
+	// over.
 	{"", "ADD #a :1", wrongUpdate + notModelled + "the section ADD is not modelled"},
 	{"", "DELETE #a :set", wrongUpdate + notModelled + "the section DELETE is not modelled"},
 	{"", "SET #a = list_append(#a, :list)", wrongUpdate + notModelled + "the function list_append is not modelled"},
@@ -124,7 +126,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"(#a) = (:1)", "", wrongCondition + "Syntax error"},
 }
 
-// repeat spells n numbered actions.
+// repeat formats n numbered actions.
 func repeat(action string, n int) string {
 	actions := make([]string, n)
 	for i := range actions {
@@ -148,8 +150,10 @@ func TestInvalidExpressions(t *testing.T) {
 	}
 }
 
-// refusedByAll are the reasons that every engine knows. MiniStack 1.5.33 is laxer than DynamoDB about syntax, operand types,
-// overlapping paths, functions in the wrong place, operands that are not distinct and the number of operators.
+// refusedByAll are the reasons that every engine knows. MiniStack 1.5.33 is
+// laxer than DynamoDB about syntax, operand types, overlapping paths, functions
+// in the wrong place, operands that are not distinct and the number of
+// operators.
 var refusedByAll = []string{
 	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value", "set  may not be empty", "duplicates",
 }

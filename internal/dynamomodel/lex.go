@@ -1,6 +1,7 @@
 package dynamomodel
 
-// tokenKind tells the words of an expression apart. A symbol of one character is its own kind.
+// tokenKind is the kind of a word in an expression. A symbol of one character
+// is its own kind.
 type tokenKind byte
 
 const (
@@ -38,7 +39,7 @@ func scan(text string, at int) token {
 	case '<', '>':
 		return comparator(text, at)
 	default:
-		if letter(c) {
+		if isLetter(c) {
 			return token{word, at, wordEnd(text, at)}
 		}
 	}
@@ -70,7 +71,7 @@ func reference(kind tokenKind, text string, at int) token {
 }
 
 func wordEnd(text string, at int) int {
-	for at < len(text) && (letter(text[at]) || text[at] == '_' || '0' <= text[at] && text[at] <= '9') {
+	for at < len(text) && (isLetter(text[at]) || text[at] == '_' || '0' <= text[at] && text[at] <= '9') {
 		at++
 	}
 	return at
@@ -78,4 +79,4 @@ func wordEnd(text string, at int) int {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

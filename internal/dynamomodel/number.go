@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// DynamoDB's numbers, from "Supported data types and naming rules": up to 38 significant decimal digits, magnitudes from 1E-130
-// to 9.99…E+125, and zero. It keeps and returns them in plain notation, without needless zeros.
+// DynamoDB's numbers, from "Supported data types and naming rules": up to 38
+// significant decimal digits, magnitudes from 1E-130 to 9.99…E+125, and zero.
+// It keeps and returns them in plain notation, without needless zeros.
 const (
 	maxDigits   = 38
 	maxExponent = 125 // of the first digit
@@ -37,7 +38,8 @@ func canonical(s string) (string, error) {
 	return n.String(), nil
 }
 
-// plain reports whether s is an integer in canonical form, short enough to need no other look.
+// plain reports whether s is an integer in canonical form, short enough to need
+// no other look.
 func plain(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || len(digits) > 18 || digits[0] == '0' && s != "0" {
@@ -51,8 +53,8 @@ func plain(s string) bool {
 	return true
 }
 
-// small returns a canonical number as an integer if it is one of at most 18 digits, so that two of them add up without
-// overflow.
+// small returns a canonical number as an integer if it is one of at most 18
+// digits, so that two of them add up without overflow.
 func small(s string) (n int64, ok bool) {
 	if len(s) > 19 || !plain(s) {
 		return 0, false
@@ -89,7 +91,8 @@ func add(a, b string, minus bool) (string, error) {
 	return sum.String(), nil
 }
 
-// decimal is coefficient × 10^exponent. The coefficient of a normal one does not end in 0, and zero is 0 × 10^0.
+// decimal is coefficient × 10^exponent. The coefficient of a normal one does
+// not end in 0, and zero is 0 × 10^0.
 type decimal struct {
 	coefficient big.Int
 	exponent    int

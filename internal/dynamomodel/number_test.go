@@ -61,7 +61,8 @@ func TestWhatIsNoNumber(t *testing.T) {
 	}
 }
 
-// anyNumber draws numbers of up to 38 digits, short ones often, written in every way.
+// anyNumber draws numbers of up to 38 digits, short ones often, written in
+// every way.
 func anyNumber(t *rapid.T, label string) string {
 	digits := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,3}`), rapid.StringMatching(`-?[0-9]{17,20}`), rapid.StringMatching(`-?[0-9]{1,38}`))
 	n := digits.Draw(t, label)
@@ -75,7 +76,8 @@ func anyNumber(t *rapid.T, label string) string {
 	return n
 }
 
-// TestArithmeticIsExact adds, subtracts and compares as fractions of any precision do.
+// TestArithmeticIsExact adds, subtracts and compares as fractions of any
+// precision do.
 func TestArithmeticIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyNumber(t, "a"), anyNumber(t, "b")

@@ -23,13 +23,15 @@ func (a *arena) reset() {
 	a.conditions, a.changes, a.operands = a.conditions[:0], a.changes[:0], a.operands[:0]
 }
 
-// keep returns a pointer to a copy that lasts until the next reset. A slice that grows leaves earlier copies where they are.
+// keep returns a pointer to a copy that lasts until the next reset. A slice
+// that grows leaves earlier copies where they are.
 func keep[E any](in *[]E, e E) *E {
 	*in = append(*in, e)
 	return &(*in)[len(*in)-1]
 }
 
-// parser reads one expression by recursive descent. It stops at the first error: from then on every token is the end.
+// parser reads one expression by recursive descent. It stops at the first
+// error: from then on every token is the end.
 type parser struct {
 	*arena
 	names     map[string]string
@@ -120,8 +122,9 @@ func (x *parser) counted() {
 	}
 }
 
-// name reads an attribute's name. A bare one is refused: it may be any of DynamoDB's 573 reserved words, and a path into a
-// document is more than a counter needs.
+// name reads an attribute's name. A bare one is refused: it may be any of
+// DynamoDB's 573 reserved words, and a path into a document is more than a
+// counter needs.
 func (x *parser) name() string {
 	switch x.token.kind {
 	case nameRef:
@@ -144,7 +147,8 @@ func (x *parser) name() string {
 	return name
 }
 
-// operand is a value, an attribute, or an attribute with another operand to take where the item lacks it.
+// operand is a value, an attribute, or an attribute with another operand to
+// take where the item lacks it.
 type operand struct {
 	name      string // empty for a value
 	value     types.AttributeValue

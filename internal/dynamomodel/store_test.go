@@ -19,20 +19,21 @@ import (
 // epoch is the start of every trace: a whole minute.
 var epoch = time.Unix(1_700_000_040, 0)
 
-// side is a few callers of one table, each with its views.
+// side is a few callers of one table, each with its snapshots.
 type side struct {
 	callers  []*dynamo.Store
 	receipts map[string][]limit.Receipt // by key
 }
 
-// newSide returns three callers. Both sides draw the same marks for the lives of items, and the ttl lies in the future: an
-// engine deletes what has expired.
+// newSide returns three callers. Both sides draw the same marks for the
+// generations of items, and the ttl lies in the future: an engine deletes what
+// has expired.
 func newSide(api dynamo.API, table string, wall time.Time) *side {
-	s, lives := &side{receipts: map[string][]limit.Receipt{}}, 0
+	s, generations := &side{receipts: map[string][]limit.Receipt{}}, 0
 	for range 3 {
 		s.callers = append(s.callers, dynamo.New(api, table, dynamo.Options{
-			Wall:    func() time.Time { return wall },
-			NewLife: func() string { lives++; return fmt.Sprint("life ", lives) },
+			Wall:          func() time.Time { return wall },
+			NewGeneration: func() string { generations++; return fmt.Sprint("generation ", generations) },
 		}))
 	}
 	return s
@@ -93,8 +94,9 @@ func drawStep(t *rapid.T, run int, elapsed time.Duration) step {
 	return s
 }
 
-// TestStoreAgreesOnBoth runs the real store over a real engine and over the model: the same random charges, settlements and
-// resets by three callers whose clocks are late at times. Verdicts, errors and items must be the same.
+// TestStoreAgreesOnBoth runs the real store over a real engine and over the
+// model: the same random charges, settlements and resets by three callers whose
+// clocks are late at times. Verdicts, errors and items must be the same.
 func TestStoreAgreesOnBoth(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -139,8 +141,8 @@ func TestStoreAgreesOnBoth(t *testing.T) {
 	}
 }
 
-// TestExpressionsAreValid has the store send each kind of write it knows, over limits enough for the longest of them. The model
-// refuses what DynamoDB would.
+// TestExpressionsAreValid has the store send each kind of write it knows, over
+// limits enough for the longest of them. The model refuses what DynamoDB would.
 func TestExpressionsAreValid(t *testing.T) {
 	var limits []limit.Limit
 	var costs, up, down []int64
@@ -170,9 +172,9 @@ func TestExpressionsAreValid(t *testing.T) {
 	receipt := v.Receipt
 	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, up))
 	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, down))
-	charge(newStore(), 62) // without a view
+	charge(newStore(), 62) // without a snapshot
 	stranger := newStore()
-	charge(stranger, 1000) // all its slots expired: it only tidies, for another key
+	charge(stranger, 1000) // all its slots expired: it only prunes, for another key
 	c.Key = "another"
 	charge(stranger, 1000)
 	c.Key = "long"

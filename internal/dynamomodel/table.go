@@ -1,14 +1,18 @@
-// Package dynamomodel is one DynamoDB table in memory, so that simulations and explorations can have the real
-// expressions of internal/dynamo interpreted millions of times.
+// Package dynamomodel is one DynamoDB table in memory. It executes the real
+// expressions of internal/dynamo/protocol millions of times, for simulations
+// and explorations.
 //
-// It is strict where DynamoDB is: what DynamoDB refuses with a ValidationException, it refuses in the same words, as
-// "Expression reference" and "Service, account, and table quotas" of the Amazon DynamoDB Developer Guide have it, so that
-// an expression that the model takes can be sent to AWS. Of the language it knows what a counter may need: comparisons, AND,
-// OR, NOT, parentheses, attribute_exists and attribute_not_exists in conditions; SET with +, - and if_not_exists, and REMOVE
-// in updates. It refuses the rest, and request fields that it does not model, instead of passing them over.
+// It is as strict as DynamoDB: what DynamoDB refuses with a
+// ValidationException, it refuses in the same words. The rules are those of
+// "Expression reference" and "Service, account, and table quotas" in the Amazon
+// DynamoDB Developer Guide. So an expression that the model accepts can be sent
+// to AWS. It knows the part of the language that a counter needs: comparisons,
+// AND, OR, NOT, parentheses, attribute_exists and attribute_not_exists in
+// conditions; SET with +, - and if_not_exists, and REMOVE in updates. It
+// refuses everything else, also request fields that it does not model.
 //
-// Every call happens at one moment, alone and in full; there is no clock. Latency, lost answers, throttles and expiry are the
-// caller's to add.
+// Every call happens at one time, alone and completely; there is no clock. The
+// caller adds latency, lost answers, throttles and expiry.
 package dynamomodel
 
 import (
@@ -19,8 +23,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Table is a table whose only key is a partition key, a string. It has no indexes and no streams. It is safe for concurrent
-// use; items that go in or out are copied, so that nobody shares them with it. Calls to one table wait for each other.
+// Table is a table whose only key is a partition key, a string. It has no
+// indexes and no streams. It is safe for concurrent use. It copies items that
+// go in or out, so that callers share nothing with it. Calls to one table run
+// one after another.
 type Table struct {
 	name, partitionKey string
 
@@ -35,10 +41,11 @@ type attributes = map[string]types.AttributeValue
 // item is a stored item. The values are never changed in place.
 type item struct {
 	attributes attributes
-	size       int // bytes, as DynamoDB reckons them
+	size       int // bytes, as DynamoDB computes them
 }
 
-// New returns an empty table. The partition key is the name of the string attribute that tells items apart.
+// New returns an empty table. The partition key is the name of the string
+// attribute that identifies an item.
 func New(name, partitionKey string) *Table {
 	return &Table{name: name, partitionKey: partitionKey, items: map[string]*item{}, arena: newArena()}
 }
@@ -50,8 +57,9 @@ func (t *Table) Item(key string) map[string]types.AttributeValue {
 	return copyItem(t.attributes(key))
 }
 
-// Put plants an item in place of any earlier one. The key attribute may be left out. It fails for an item that DynamoDB could
-// not hold, and changes nothing then.
+// Put stores an item in place of any earlier one. The key attribute may be
+// missing. It fails for an item that DynamoDB could not hold, and changes
+// nothing then.
 func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
 	all := maps.Clone(planted)
 	if all == nil {

@@ -57,7 +57,8 @@ func TestPlantedKeyIsTheItems(t *testing.T) {
 	}
 }
 
-// TestNothingIsShared changes whatever went in and came out, and expects the table not to notice.
+// TestNothingIsShared changes whatever went in and came out, and expects the
+// table not to notice.
 func TestNothingIsShared(t *testing.T) {
 	planted := item("a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x")
 	table := holding(t, planted)
@@ -130,7 +131,8 @@ func scribble(stored attributes) {
 	}
 }
 
-// TestNothingIsSharedBetweenRequests keeps the answer to one request while others are made.
+// TestNothingIsSharedBetweenRequests keeps the answer to one request while
+// others are made.
 func TestNothingIsSharedBetweenRequests(t *testing.T) {
 	table := holding(t, item("a=1"))
 	first, err := update(table, updating("", "SET #b = #a, #c = if_not_exists(#c, :5) REMOVE #a"))
@@ -227,7 +229,8 @@ func TestInvalidDeletions(t *testing.T) {
 	}
 }
 
-// TestEndedContext is refused as by a client, and nothing is done. So is a request that is not there at all.
+// TestEndedContext is refused as by a client, and nothing is done. So is a
+// request that is not there at all.
 func TestEndedContext(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -255,7 +258,8 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse counts with eight goroutines; with -race it also shows that they share nothing.
+// TestConcurrentUse counts with eight goroutines; with -race it also shows that
+// they share nothing.
 func TestConcurrentUse(t *testing.T) {
 	table := holding(t, nil)
 	var wg sync.WaitGroup
@@ -272,7 +276,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := spell(table.Item(itemKey)["a"]); got != "800" {
+	if got := format(table.Item(itemKey)["a"]); got != "800" {
 		t.Errorf("counted %s, want 800", got)
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TransactWriteItems makes up to 100 writes to as many items, all or none. If one of them cannot be made it is a
-// *types.TransactionCanceledException with a reason for each, in order. A ClientRequestToken is refused: the model keeps no
-// record of earlier requests.
+// TransactWriteItems makes up to 100 writes to as many items, all or none. If
+// one of them cannot be made it is a *types.TransactionCanceledException with a
+// reason for each, in order. A ClientRequestToken is refused: the model keeps
+// no record of earlier requests.
 func (t *Table) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -28,7 +29,7 @@ func (t *Table) TransactWriteItems(
 	if err != nil {
 		return nil, err
 	}
-	if err := canceled(t.judgeAll(writes)); err != nil {
+	if err := canceled(t.evaluateAll(writes)); err != nil {
 		return nil, err
 	}
 	for _, w := range writes {
@@ -53,7 +54,8 @@ func checkTransaction(ctx context.Context, in *dynamodb.TransactWriteItemsInput)
 	return checkMetrics(in.ReturnItemCollectionMetrics)
 }
 
-// parseTransaction checks the writes as far as it can be done without the items.
+// parseTransaction checks the writes as far as it can be done without the
+// items.
 func (t *Table) parseTransaction(members []types.TransactWriteItem) ([]*write, error) {
 	writes, seen := make([]*write, len(members)), map[string]bool{}
 	for i := range members {
@@ -132,8 +134,9 @@ func (t *Table) parsePut(p *types.Put) (*write, error) {
 	return w, err
 }
 
-// judgeAll reckons each write, or finds out why it cannot be made. It changes no item.
-func (t *Table) judgeAll(writes []*write) []types.CancellationReason {
+// evaluateAll computes each write, or the reason why it cannot be made. It
+// changes no item.
+func (t *Table) evaluateAll(writes []*write) []types.CancellationReason {
 	reasons := make([]types.CancellationReason, len(writes))
 	for i, w := range writes {
 		before := t.attributes(w.key)
@@ -145,14 +148,15 @@ func (t *Table) judgeAll(writes []*write) []types.CancellationReason {
 		}
 		reasons[i] = types.CancellationReason{Code: aws.String("None")}
 		var refusal smithy.APIError
-		if errors.As(t.reckon(w), &refusal) {
+		if errors.As(t.compute(w), &refusal) {
 			reasons[i] = types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(refusal.ErrorMessage())}
 		}
 	}
 	return reasons
 }
 
-// canceled returns the failure of a transaction, nil if there is no reason for one.
+// canceled returns the failure of a transaction, nil if there is no reason for
+// one.
 func canceled(reasons []types.CancellationReason) error {
 	codes, failed := make([]string, len(reasons)), false
 	for i := range reasons {

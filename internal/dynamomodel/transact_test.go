@@ -44,9 +44,9 @@ func checkOf(key, condition string) types.TransactWriteItem {
 	}}
 }
 
-func putOf(key, condition, spelt string) types.TransactWriteItem {
+func putOf(key, condition, attributes string) types.TransactWriteItem {
 	u := updating(condition, "")
-	made := item(spelt)
+	made := item(attributes)
 	made["k"] = text(key)
 	return types.TransactWriteItem{Put: &types.Put{
 		TableName: u.TableName, Item: made, ConditionExpression: u.ConditionExpression,
@@ -70,7 +70,7 @@ func abc(t *testing.T) *dynamomodel.Table {
 	return table
 }
 
-// contents spells every item.
+// contents formats every item.
 func contents(table *dynamomodel.Table) string {
 	var items []string
 	for _, key := range table.Keys() {

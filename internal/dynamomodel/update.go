@@ -6,13 +6,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// change is one action of an update expression: it sets an attribute to left, left + right or left - right, or removes it.
+// change is one action of an update expression: it sets an attribute to left,
+// left + right or left - right, or removes it.
 type change struct {
 	name        string
 	remove      bool
 	operator    string // +, - or none
 	left, right operand
-	result      types.AttributeValue // what the attribute becomes, once that is reckoned; nil if it is removed
+	result      types.AttributeValue // what the attribute becomes, once it is computed; nil if it is removed
 }
 
 var (
@@ -20,8 +21,8 @@ var (
 	errWrongType   = invalid("An operand in the update expression has an incorrect data type")
 )
 
-// reckon works the result out from the item before the update.
-func (c *change) reckon(item attributes) (err error) {
+// compute returns the result from the item before the update.
+func (c *change) compute(item attributes) (err error) {
 	c.result = nil
 	if c.remove {
 		return nil
@@ -44,8 +45,9 @@ func (c *change) reckon(item attributes) (err error) {
 	return err
 }
 
-// update reads a whole update expression. The order of the changes does not matter: each is reckoned from the item before
-// the update, and no two are to one attribute.
+// update reads a whole update expression. The order of the changes does not
+// matter: each is computed from the item before the update, and no two are to
+// one attribute.
 func (x *parser) update(text, partitionKey string) []change {
 	x.start("UpdateExpression", text)
 	clear(x.targets)

@@ -137,7 +137,8 @@ func TestRefusedUpdates(t *testing.T) {
 	}
 }
 
-// TestFailedConditionComesFirst is about an update that the item makes impossible as well.
+// TestFailedConditionComesFirst is about an update that the item makes
+// impossible as well.
 func TestFailedConditionComesFirst(t *testing.T) {
 	_, err := update(holding(t, item("a=1")), updating("#a = :2", "SET #b = #missing"))
 	if code(err) != "ConditionalCheckFailedException" {
@@ -149,7 +150,8 @@ func TestFailedConditionComesFirst(t *testing.T) {
 	}
 }
 
-// TestItemSize grows an item to the last byte that DynamoDB takes: names and values count, the key's too.
+// TestItemSize grows an item to the last byte that DynamoDB takes: names and
+// values count, the key's too.
 func TestItemSize(t *testing.T) {
 	room := 400*1024 - len("k") - len(itemKey) - len("a")
 	for _, test := range []struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// intake copies a value that a caller hands in and puts its numbers into canonical form. It fails for what DynamoDB refuses.
+// intake copies a value that a caller hands in and puts its numbers into
+// canonical form. It fails for what DynamoDB refuses.
 func intake(v types.AttributeValue) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -46,7 +47,8 @@ func intake(v types.AttributeValue) (types.AttributeValue, error) {
 	return copyValue(v), nil
 }
 
-// checked returns a value of a request as intake does, but shares a short number with the request.
+// checked returns a value of a request as intake does, but shares a short
+// number with the request.
 func checked(v types.AttributeValue) (types.AttributeValue, error) {
 	if n, ok := v.(*types.AttributeValueMemberN); ok && plain(n.Value) {
 		return v, nil
@@ -128,8 +130,8 @@ func collect[E any](from []E, f func(E) E) []E {
 	return made
 }
 
-// equal reports whether two stored values are of one type and the same; nil, a missing attribute, equals nothing. Sets have
-// no order.
+// equal reports whether two stored values are of one type and the same; nil, a
+// missing attribute, equals nothing. Sets have no order.
 func equal(a, b types.AttributeValue) bool {
 	if order, ok := compare(a, b); ok {
 		return order == 0
@@ -165,7 +167,8 @@ func equalSets[E any](a, b []E, compare func(E, E) int) bool {
 	return slices.EqualFunc(sort(a), sort(b), func(x, y E) bool { return compare(x, y) == 0 })
 }
 
-// compare orders two stored values; ok is false unless both are numbers, both strings or both binary.
+// compare orders two stored values; ok is false unless both are numbers, both
+// strings or both binary.
 func compare(a, b types.AttributeValue) (order int, ok bool) {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberN:
@@ -184,7 +187,8 @@ func compare(a, b types.AttributeValue) (order int, ok bool) {
 	return 0, false
 }
 
-// Size returns the bytes of an item as "DynamoDB item sizes and formats" reckons them.
+// Size returns the bytes of an item as "DynamoDB item sizes and formats"
+// computes them.
 func Size(item map[string]types.AttributeValue) (n int) {
 	for name, value := range item {
 		n += len(name) + size(value)
@@ -192,7 +196,8 @@ func Size(item map[string]types.AttributeValue) (n int) {
 	return n
 }
 
-// size returns the bytes of a value as "DynamoDB item sizes and formats" reckons them.
+// size returns the bytes of a value as "DynamoDB item sizes and formats"
+// computes them.
 func size(v types.AttributeValue) (n int) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -219,7 +224,8 @@ func size(v types.AttributeValue) (n int) {
 	return 1 // a boolean, or null
 }
 
-// numberSize is a byte, one for every two significant digits, and one for a minus sign.
+// numberSize is a byte, one for every two significant digits, and one for a
+// minus sign.
 func numberSize(s string) int {
 	unsigned := strings.TrimPrefix(s, "-")
 	significant := strings.Trim(unsigned, "0.")

@@ -29,7 +29,8 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 
 var long = strings.Repeat("x", 390_000)
 
-// values returns what the placeholders of these tests stand for, unless they are a number or a word of their own.
+// values returns what the placeholders of these tests stand for, unless they
+// are a number or a word of their own.
 func values() attributes {
 	return attributes{
 		":half": num("0.5"), ":minus1": num("-1"), ":true": &types.AttributeValueMemberBOOL{Value: true},
@@ -50,7 +51,8 @@ var (
 	numeric   = regexp.MustCompile(`^-?\d`)
 )
 
-// value is what a placeholder stands for: :5 for the number 5, :x for the string "x".
+// value is what a placeholder stands for: :5 for the number 5, :x for the
+// string "x".
 func value(placeholder string) types.AttributeValue {
 	if v, ok := values()[placeholder]; ok {
 		return v
@@ -66,9 +68,9 @@ func scalar(s string) types.AttributeValue {
 }
 
 // item makes attributes of a=1 b=x.
-func item(spelt string) attributes {
+func item(text string) attributes {
 	made := attributes{}
-	for field := range strings.FieldsSeq(spelt) {
+	for field := range strings.FieldsSeq(text) {
 		name, v, _ := strings.Cut(field, "=")
 		made[name] = scalar(v)
 		if strings.HasPrefix(v, ":") {
@@ -80,7 +82,8 @@ func item(spelt string) attributes {
 
 func keyed(key string) attributes { return attributes{"k": text(key)} }
 
-// updating returns an update with placeholders for just what its expressions refer to: #a for the attribute a.
+// updating returns an update with placeholders for just what its expressions
+// refer to: #a for the attribute a.
 func updating(condition, update string) *dynamodb.UpdateItemInput {
 	table := tableName
 	in := &dynamodb.UpdateItemInput{
@@ -126,7 +129,7 @@ func holding(t failer, planted attributes) *dynamomodel.Table {
 	return table
 }
 
-// show spells an item without its key, attributes in order; "none" for none.
+// show formats an item without its key, attributes in order; "none" for none.
 func show(stored attributes) string {
 	if stored == nil {
 		return "none"
@@ -134,13 +137,13 @@ func show(stored attributes) string {
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		if name != "k" {
-			fields = append(fields, name+"="+spell(stored[name]))
+			fields = append(fields, name+"="+format(stored[name]))
 		}
 	}
 	return strings.Join(fields, " ")
 }
 
-func spell(v types.AttributeValue) string {
+func format(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
 		return v.Value

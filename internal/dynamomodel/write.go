@@ -22,7 +22,7 @@ type write struct {
 	showItem  bool       // to a caller whose condition fails
 	effect    effect
 	changes   []change // of an update
-	size      int      // of the item after an update, once that is reckoned
+	size      int      // of the item after an update, once it is computed
 	item      *item    // of a put
 }
 
@@ -36,7 +36,8 @@ const (
 	erases
 )
 
-// parse checks a request for a write. What it returns lasts until the arena is reset.
+// parse checks a request for a write. What it returns lasts until the arena is
+// reset.
 func (t *Table) parse(r *request, does effect) (*write, error) {
 	w := &write{effect: does}
 	var err error
@@ -116,8 +117,8 @@ func (w *write) shown(stored attributes) attributes {
 	return copyItem(stored)
 }
 
-// reckon works out what an update makes of its item, without changing that.
-func (t *Table) reckon(w *write) error {
+// compute returns what an update makes of its item, without changing the item.
+func (t *Table) compute(w *write) error {
 	before := t.attributes(w.key)
 	w.size = len(t.partitionKey) + len(w.key)
 	if stored := t.items[w.key]; stored != nil {
@@ -125,7 +126,7 @@ func (t *Table) reckon(w *write) error {
 	}
 	for i := range w.changes {
 		c := &w.changes[i]
-		if err := c.reckon(before); err != nil {
+		if err := c.compute(before); err != nil {
 			return err
 		}
 		w.size += sizeOf(c.name, c.result) - sizeOf(c.name, before[c.name])
@@ -144,7 +145,7 @@ func sizeOf(name string, v types.AttributeValue) int {
 	return len(name) + size(v)
 }
 
-// commit makes a write that is allowed and reckoned.
+// commit makes a write that is allowed and computed.
 func (t *Table) commit(w *write) {
 	switch w.effect {
 	case puts:
@@ -156,7 +157,8 @@ func (t *Table) commit(w *write) {
 	}
 }
 
-// commitUpdate makes the item if need be. An update that only removes attributes makes none.
+// commitUpdate makes the item if need be. An update that only removes
+// attributes makes none.
 func (t *Table) commitUpdate(w *write) {
 	stored := t.items[w.key]
 	if stored == nil {

@@ -5,27 +5,33 @@ import (
 	"time"
 )
 
-// Bucket is the state of the token and the leaky bucket: the generic cell rate algorithm's theoretical arrival time, at
-// which the bucket is full again, or the queue empty. The zero value has never been charged.
+// Bucket is the state of the token and the leaky bucket: the theoretical
+// arrival time of the generic cell rate algorithm, at which the bucket is full
+// again or the queue empty. The zero value has never been charged.
 //
-// It only grows, so a caller whose clock is behind sees a bucket that is emptier than it is, and no fuller one.
+// That time only grows, so a caller whose clock is behind sees too few units
+// left and never too many.
 type Bucket struct {
 	full    int64 // Unix nanoseconds
 	charged bool
 }
 
-// NewBucket returns a bucket that is full again at a moment, in Unix nanoseconds.
+// NewBucket returns a bucket that is full again at a time in Unix nanoseconds.
 func NewBucket(full int64) Bucket { return Bucket{full, true} }
 
-// Full returns when the bucket is full again, in Unix nanoseconds; ok is false for one never charged.
+// Full returns when the bucket is full again, in Unix nanoseconds; ok is false
+// for a bucket never charged.
 func (b *Bucket) Full() (full int64, ok bool) { return b.full, b.charged }
 
-// Interval returns T, the time in which one unit refills: ⌈window / capacity⌉, so that rounding never makes it faster.
+// Interval returns the time in which one unit refills, ⌈window / capacity⌉:
+// rounding never speeds it up. 7 units in a minute refill one in 8,571,428,572
+// ns.
 func (l *Limit) Interval() time.Duration {
 	return (l.Window + time.Duration(l.Capacity) - 1) / time.Duration(l.Capacity)
 }
 
-// Drain returns the time in which an empty bucket refills or a full queue drains.
+// Drain returns the time in which an empty bucket refills or a full queue
+// drains: 20 s for a burst of 10 at one unit in 2 s.
 func (l *Limit) Drain() time.Duration { return time.Duration(l.Burst) * l.Interval() }
 
 // drains reports whether Drain is within MaxDrain.
@@ -42,7 +48,7 @@ func (b *Bucket) backlog(now time.Time) time.Duration {
 	return max(0, time.Duration(b.full-now.UnixNano()))
 }
 
-func (b *Bucket) judge(l *Limit, now time.Time, cost int64) Result {
+func (b *Bucket) decide(l *Limit, now time.Time, cost int64) Result {
 	backlog := b.backlog(now)
 	room := l.Drain() - backlog
 	r := Result{Remaining: max(0, int64(room/l.Interval())), Reset: backlog}
@@ -60,7 +66,8 @@ func (b *Bucket) judge(l *Limit, now time.Time, cost int64) Result {
 	return r
 }
 
-// delay returns how long a request waits behind a backlog: a token bucket lets it go at once.
+// delay returns how long a request waits behind a backlog. A token bucket lets
+// it go at once.
 func (l *Limit) delay(backlog time.Duration) time.Duration {
 	if l.Algorithm == LeakyBucket {
 		return backlog
@@ -77,11 +84,12 @@ func (b *Bucket) take(l *Limit, now time.Time, cost int64) Result {
 		}
 		b.full = max(b.full, now) + cost*int64(l.Interval())
 	}
-	return b.left(l, now, cost)
+	return b.afterCharge(l, now, cost)
 }
 
-// left returns what is left now to a charge of cost that was made. Its delay is the backlog that it met.
-func (b *Bucket) left(l *Limit, now time.Time, cost int64) Result {
+// afterCharge returns the result of a charge of cost that was made. Its delay
+// is the backlog before it.
+func (b *Bucket) afterCharge(l *Limit, now time.Time, cost int64) Result {
 	backlog := b.backlog(now)
 	r := Result{Allowed: true, Remaining: max(0, int64((l.Drain()-backlog)/l.Interval())), Reset: backlog}
 	if cost != 0 {

@@ -50,7 +50,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestStoredBucket judges moments as a store may hand them back, however far off.
+// TestStoredBucket reads times as a store may return them, however far
+// off.
 func TestStoredBucket(t *testing.T) {
 	l := leaky(10, 10*sec, 5)
 	for _, test := range []struct {
@@ -68,26 +69,27 @@ func TestStoredBucket(t *testing.T) {
 		{math.MaxInt64, limit.Result{Reset: time.Duration(math.MaxInt64 - epoch.UnixNano()), RetryAfter: time.Duration(math.MaxInt64-epoch.UnixNano()) - 3*sec}},
 	} {
 		state := limit.State{Bucket: limit.NewBucket(test.full)}
-		if got := state.Judge(&l, epoch, 2); got != test.want {
+		if got := state.Decide(&l, epoch, 2); got != test.want {
 			t.Errorf("full at %d: got %+v, want %+v", test.full, got, test.want)
 		}
 	}
 }
 
-// TestLoweredBucket lowers the rate and the burst under a backlog: it stays as long as it was, and there is less room.
+// TestLoweredBucket lowers the rate and the burst under a backlog: it stays as
+// long as it was, and there is less room.
 func TestLoweredBucket(t *testing.T) {
 	wide, narrow := token(10, 10*sec, 10), token(2, 10*sec, 1)
 	var state limit.State
 	state.Take(&wide, epoch, 10)
-	if got, want := state.Judge(&narrow, epoch, 1), (limit.Result{Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
+	if got, want := state.Decide(&narrow, epoch, 1), (limit.Result{Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	var v limit.Verdict
-	limit.Left([]limit.State{state}, "life", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
+	limit.AfterCharge([]limit.State{state}, "generation", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
 	if want := (limit.Result{Allowed: true, Reset: 10 * sec}); v.Result != want {
 		t.Errorf("got %+v, want %+v", v.Result, want)
 	}
-	if got, want := state.Judge(&narrow, epoch.Add(10*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
+	if got, want := state.Decide(&narrow, epoch.Add(10*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -13,23 +13,25 @@ const (
 
 var nominal = [...]time.Duration{Day: 24 * time.Hour, Week: 7 * 24 * time.Hour, Month: 30 * 24 * time.Hour}
 
-// Calendar has fixed windows begin at midnight in a place, where a day is an hour or two shorter or longer when its clocks
-// change.
+// Calendar lets fixed windows begin at midnight in a time zone. A day is an
+// hour or two shorter or longer when the zone's clocks change.
 type Calendar struct {
 	Unit     Unit
 	Location *time.Location
 	Anchor   int // day of the month on which months start, from 1 to 28; 0 stands for 1
 }
 
-// Nominal returns the length of a window as a rule file states it: a month has 30 days.
+// Nominal returns the length of a window as a rule file states it: 30 days for
+// a month.
 func (c *Calendar) Nominal() time.Duration { return nominal[c.Unit] }
 
 func (c *Calendar) valid() bool {
 	return int(c.Unit) < len(nominal) && c.Location != nil && c.Anchor >= 0 && c.Anchor <= 28 && (c.Unit == Month || c.Anchor == 0)
 }
 
-// start returns when a window begins. Days, weeks and months are counted from those of 1 January 1970. Where clocks leave
-// out midnight, the day starts with what the time package makes of it, an hour away or two.
+// start returns when a window begins. Window 0 is the day, week or month of 1
+// January 1970. If a change of clocks skips midnight, the day starts at the
+// time that time.Date returns for it, an hour or two away.
 func (c *Calendar) start(window int64) time.Time {
 	n := int(window)
 	switch c.Unit {
@@ -41,8 +43,8 @@ func (c *Calendar) start(window int64) time.Time {
 	return time.Date(1970, time.January, 1+n, 0, 0, 0, 0, c.Location)
 }
 
-// windowAt returns the window that holds t: the one of its date, or a neighbour where months do not start on the 1st or
-// clocks leave out midnight.
+// windowAt returns the window that holds t: that of its date or, if months do
+// not start on the 1st or clocks skip midnight, a neighbour.
 func (c *Calendar) windowAt(t time.Time) int64 {
 	window := c.dated(t.In(c.Location))
 	switch {
@@ -54,7 +56,7 @@ func (c *Calendar) windowAt(t time.Time) int64 {
 	return window
 }
 
-// dated returns the window of a date, for months that start on the 1st.
+// dated returns the window of a date, as if months started on the 1st.
 func (c *Calendar) dated(t time.Time) int64 {
 	if c.Unit == Month {
 		return int64(t.Year()-1970)*12 + int64(t.Month()-time.January)

@@ -10,7 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// zones have clocks that change at midnight, by half an hour, by two, by a whole day, and not at all.
+// zones have clocks that change at midnight, by half an hour, by two, by a
+// whole day, and not at all.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Asia/Kathmandu",
 	"Australia/Lord_Howe", "Pacific/Apia", "Pacific/Kwajalein", "Antarctica/Troll", "Africa/Monrovia",
@@ -80,7 +81,8 @@ func moment(t *testing.T, s string) time.Time {
 	return at
 }
 
-// TestNumbersOfWindows pins the numbers of windows, by which counters are stored.
+// TestNumbersOfWindows pins the numbers of windows, by which counters are
+// stored.
 func TestNumbersOfWindows(t *testing.T) {
 	for _, test := range []struct {
 		unit limit.Unit
@@ -113,8 +115,9 @@ func TestNominal(t *testing.T) {
 	}
 }
 
-// TestEveryDay goes through sixty years of each zone. Each window begins where the one before ends; few have an odd
-// length, and none begins more than an hour from midnight.
+// TestEveryDay goes through sixty years of each zone. Each window begins where
+// the one before ends; few have an odd length, and none begins more than an
+// hour from midnight.
 func TestEveryDay(t *testing.T) {
 	for _, name := range zones {
 		location := zone(t, name)
@@ -142,7 +145,8 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-// FuzzCalendar has every moment in exactly one window, of which it says when it begins and ends.
+// FuzzCalendar has every moment in exactly one window, of which it says when it
+// begins and ends.
 func FuzzCalendar(f *testing.F) {
 	for i := range zones {
 		f.Add(int64(1_700_000_040_000_000_000), uint8(i), uint8(i), uint8(i))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Charge asks a store to take units from the limits of one key, from all of them or from none.
+// Charge asks a store to take units from all limits of one key, or from none.
 type Charge struct {
 	Key    string  // the counter's name: rule, key and shape
 	Limits []Limit // one to MaxLimits, in the order of their names
@@ -15,7 +15,8 @@ type Charge struct {
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")
 
-// Check returns an error for a charge that no store can judge. Stores call it before they touch anything.
+// Check returns an error for a malformed charge. Stores call it before they
+// read or write anything.
 func (c *Charge) Check() error {
 	if len(c.Limits) == 0 || len(c.Limits) > MaxLimits || len(c.Costs) != len(c.Limits) {
 		return errShape
@@ -31,8 +32,9 @@ func (c *Charge) Check() error {
 	return nil
 }
 
-// CheckAll returns an error for charges that no store can judge together: there must be 1 to MaxLimits of them, each on a
-// key of its own and with a verdict to fill in.
+// CheckAll returns an error for charges that do not form an atomic group: there
+// must be 1 to MaxLimits of them, each on another key and with a verdict to
+// fill in.
 func CheckAll(cs []*Charge, vs []*Verdict) error {
 	if len(cs) == 0 || len(cs) > MaxLimits {
 		return fmt.Errorf("%d charges at once: want 1 to %d", len(cs), MaxLimits)
@@ -53,8 +55,10 @@ func CheckAll(cs []*Charge, vs []*Verdict) error {
 	return nil
 }
 
-// CheckSettlement returns an error for corrections of the charge that no store can make. There is one for each limit: at
-// most what was charged is given back, at most MaxCapacity charged more, and none for a limit that is not Correctable.
+// CheckSettlement returns an error for corrections of the charge that no store
+// can make. There must be one delta for each limit, in units. It refunds at
+// most the cost, charges at most MaxCapacity more, and is 0 for a limit that is
+// not Correctable.
 func (c *Charge) CheckSettlement(deltas []int64) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -73,7 +77,7 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 	return nil
 }
 
-// Free reports whether the charge takes nothing from any limit.
+// Free reports whether the charge has zero cost for every limit.
 func (c *Charge) Free() bool {
 	for _, cost := range c.Costs {
 		if cost != 0 {
@@ -83,69 +87,92 @@ func (c *Charge) Free() bool {
 	return true
 }
 
-// ErrUndecided is wrapped by the errors of a store that is well but has no room or no turn for a charge. It is no outage:
-// to count elsewhere instead would let more through than the limit says.
+// ErrUndecided is wrapped by errors of a healthy store that cannot take a
+// charge: the store is full, or lost against too many other writers. It is no
+// outage. A caller that counted elsewhere instead would let more through than
+// the limit says.
 var ErrUndecided = errors.New("the store cannot take the charge now")
 
 // Verdict is a store's answer to a Charge.
+//
+// The examples are of a charge with costs 1 and 500, on a limit of 10 requests
+// per minute and one of 4,000 tokens per minute. The key has taken 2 requests
+// and 3,800 tokens so far.
 type Verdict struct {
-	Result                   // all limits together
-	Limits [MaxLimits]Result // each limit's own, in the charge's order
-	// Receipt says what was charged. It means nothing unless the charge was made.
+	// Result combines all limits: denied, because 500 tokens do not fit.
+	// Remaining is 8, the smaller of 8 requests and 200 tokens.
+	Result
+	// Limits holds each limit's own result in the charge's order: 8 requests
+	// remain and would allow the charge; 200 tokens remain and deny it.
+	// Elements beyond the charge's limits are undefined.
+	Limits [MaxLimits]Result
+	// Receipt names what was charged. It is undefined unless the charge was
+	// made.
 	Receipt Receipt
 }
 
-// Receipt names what a charge took, so that it can be corrected once the true cost is known.
+// Receipt names what a charge took, so that a settlement can correct it once
+// the true cost is known.
 type Receipt struct {
-	Life  string           // the life of the counter that was charged: nothing is corrected in a later one
-	Slots [MaxLimits]int64 // the slot charged, by limit; 0 for a bucket
+	// Generation is a mark of the counter that was charged, such as
+	// "q83vASNFZ4mrze8B". A counter that was deleted and created again has
+	// another one, and is not corrected. It is empty for a charge of zero cost.
+	Generation string
+	// Slots holds the slot charged, by limit: 1700000040 for a slot of one
+	// second at that Unix time. It is 0 for a bucket.
+	Slots [MaxLimits]int64
 }
 
-// Judge says what a charge on these states would get now, one state for each limit. It changes nothing, and leaves in the
-// receipt the slots that Take would charge.
-func Judge(states []State, c *Charge, now time.Time, v *Verdict) {
+// Decide fills in v with what a charge on these states, one for each limit,
+// would get now. It changes no state. The receipt then names the slots that
+// Take would charge.
+func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.Current(l, now)
 		v.Receipt.Slots[i] = q
-		v.add(i, s.judge(l, now, q, c.Costs[i]))
+		v.add(i, s.decide(l, now, q, c.Costs[i]))
 	}
-	v.Receipt.Life = ""
+	v.Receipt.Generation = ""
 }
 
-// Take charges the states after Judge has allowed it in v. The receipt's life is the store's to add.
+// Take charges the states after Decide has allowed the charge in v. The store
+// adds the receipt's generation.
 func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		v.add(i, states[i].take(&c.Limits[i], now, v.Receipt.Slots[i], c.Costs[i]))
 	}
 }
 
-// Left fills in the verdict of a charge that was made now and has left these states, in a counter of this life.
-func Left(states []State, life string, c *Charge, now time.Time, v *Verdict) {
+// AfterCharge fills in the verdict of a charge that another process or program
+// made now, and that has left these states in a counter of this generation.
+func AfterCharge(states []State, generation string, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.Current(l, now)
 		v.Receipt.Slots[i] = q
-		v.add(i, s.left(l, now, q, c.Costs[i]))
+		v.add(i, s.afterCharge(l, now, q, c.Costs[i]))
 	}
-	v.Receipt.Life = life
+	v.Receipt.Generation = generation
 }
 
-// Settle corrects the charge that r is the receipt of, in the same life of the counter: what a negative delta gives back
-// is taken from the slot that was charged, so far as it still holds it; a positive one is charged now, whatever the
-// capacity says. A charge that took nothing has no life, and gives nothing back.
+// Settle corrects the charge of receipt r, in a counter of the same generation.
+// A negative delta refunds units to the slot that was charged, as far as the
+// slot still holds them. A positive delta is charged now, whatever the
+// capacity. A charge of zero cost has no generation, and nothing to refund.
 func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64) {
 	for i, delta := range deltas {
 		switch {
-		case delta < 0 && r.Life != "":
-			states[i].GiveBack(r.Slots[i], -delta)
+		case delta < 0 && r.Generation != "":
+			states[i].Refund(r.Slots[i], -delta)
 		case delta > 0:
 			states[i].Take(&c.Limits[i], now, delta)
 		}
 	}
 }
 
-// add takes in the result of limit i, after those before it. Most rules have one limit: its result is all there is.
+// add combines the result of limit i with those before it. Most rules have one
+// limit, so its result is copied.
 func (v *Verdict) add(i int, r Result) {
 	v.Limits[i] = r
 	if i == 0 {

@@ -131,18 +131,19 @@ func TestCheckSettlement(t *testing.T) {
 	}
 }
 
-// TestTakeAfterJudge charges by the slots that the judgement named, and says what is left of each limit and of all.
-func TestTakeAfterJudge(t *testing.T) {
+// TestTakeAfterDecide charges by the slots that the judgement named, and says
+// what is left of each limit and of all.
+func TestTakeAfterDecide(t *testing.T) {
 	c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec), leaky(10, 10*sec, 3), fixed(9, 10*sec)}, Costs: []int64{2, 1, 0}}
 	states := make([]limit.State, 3)
-	v := limit.Verdict{Receipt: limit.Receipt{Life: "of another charge"}}
-	limit.Judge(states, c, epoch.Add(4*sec), &v)
+	v := limit.Verdict{Receipt: limit.Receipt{Generation: "of another charge"}}
+	limit.Decide(states, c, epoch.Add(4*sec), &v)
 	second := epoch.Unix() + 4
 	if want := (limit.Receipt{Slots: [limit.MaxLimits]int64{second, 0, epoch.Unix() / 10}}); v.Receipt != want {
 		t.Errorf("receipt %+v, want %+v", v.Receipt, want)
 	}
 	if want := (limit.Result{Allowed: true, Remaining: 3}); v.Result != want {
-		t.Errorf("judged %+v, want %+v: nothing is charged yet", v.Result, want)
+		t.Errorf("decided %+v, want %+v: nothing is charged yet", v.Result, want)
 	}
 	limit.Take(states, c, epoch.Add(4*sec), &v)
 	for i, want := range []limit.Result{
@@ -157,11 +158,12 @@ func TestTakeAfterJudge(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict judges into a verdict of another charge: nothing of it is left.
+// TestReusedVerdict decides into a verdict of another charge: nothing of it is
+// left.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
-	v := limit.Verdict{Receipt: limit.Receipt{Life: "another", Slots: [limit.MaxLimits]int64{7}}}
-	if limit.Judge(make([]limit.State, 1), &bucket, epoch, &v); v.Receipt.Life != "" || v.Receipt.Slots[0] != 0 {
+	v := limit.Verdict{Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}
+	if limit.Decide(make([]limit.State, 1), &bucket, epoch, &v); v.Receipt.Generation != "" || v.Receipt.Slots[0] != 0 {
 		t.Errorf("the receipt is %+v", v.Receipt)
 	}
 }

@@ -1,53 +1,78 @@
-// Package limit holds the rate-limiting algorithms as pure steps: state, moment and cost in, new state and result out.
+// Package limit holds the rate-limiting algorithms as pure functions: state,
+// time and cost in, new state and result out.
 //
-// A step is the specification of its algorithm. The memory store runs it as it stands; every other store must agree with
-// it. Nothing here reads a clock, allocates on the way to a decision, or imports more than the standard library.
+// The functions specify the algorithms. The memory store calls them directly,
+// and every other store must agree with them; package storetest checks that.
+// Nothing here reads a clock, allocates during a decision, or imports more than
+// the standard library.
+//
+// A caller decides first and charges then:
+//
+//	l := limit.Limit{Capacity: 100, Window: time.Minute, Granularity: time.Second}
+//	var state limit.State
+//	if r := state.Decide(&l, now, 5); r.Allowed {
+//		r = state.Take(&l, now, 5) // r.Remaining is 95
+//	}
 package limit
 
 import "time"
 
-// MaxLimits is the number of limits that one rule may hold. A DynamoDB item names them by one letter each.
+// MaxLimits is the number of limits that one rule may hold. A DynamoDB item
+// gives each of them a prefix of one letter.
 const MaxLimits = 8
 
 // MaxSlots is the largest number of slots that a window may be cut into.
 const MaxSlots = 600
 
-// MaxLog is the largest capacity of a sliding window log, which keeps every request.
+// MaxLog is the largest capacity of a sliding window log, which keeps every
+// request.
 const MaxLog = 1000
 
-// MaxCapacity is the largest capacity: below 2³², so that sums over a window never leave 63 bits.
+// MaxCapacity is the largest capacity in units. It is below 2³², so sums over a
+// window always fit 63 bits.
 const MaxCapacity = 1<<32 - 1
 
-// MaxWindow is the longest window: ten years, so that times a window or two away still fit 64 bits of nanoseconds.
+// MaxWindow is the longest window: ten years. Times two windows away from now
+// still fit 64 bits of nanoseconds.
 const MaxWindow = MaxDrain
 
-// MaxDrain is the longest time that a bucket may take to refill or a queue to drain.
+// MaxDrain is the longest time that a bucket may take to refill or a queue to
+// drain.
 const MaxDrain = 10 * 366 * 24 * time.Hour
 
-// Never is the retry-after of a charge that its limit can never allow: its cost is above Most.
+// Never is the retry-after of a charge that its limit can never allow, because
+// its cost is above Limit.Most.
 const Never time.Duration = -1
 
 // Algorithm says how a limit counts.
 type Algorithm uint8
 
 const (
-	// SlidingWindow counts by slots of the limit's granularity and adds up every slot that the window touches. No window
-	// of any position ever holds more than the capacity; up to one slot's worth of room is given up for that.
+	// SlidingWindow counts by slots of the limit's granularity and adds up
+	// every slot that the window touches. No window of any position ever holds
+	// more than the capacity. In return, units may count for up to one slot
+	// longer than the window.
 	SlidingWindow Algorithm = iota
-	// FixedWindow counts by whole windows, aligned to the Unix epoch or to a calendar. It keeps one number, and lets up to
-	// twice the capacity through around the border of two windows.
+	// FixedWindow counts by whole windows, aligned to the Unix epoch or to a
+	// calendar. It keeps one number, and lets up to twice the capacity through
+	// around the border of two windows.
 	FixedWindow
-	// SlidingWindowCounter keeps the counts of two fixed windows and weighs the older one by how much of it a window that
-	// ends now still covers. Two numbers instead of one for each slot, for a bound of just under twice the capacity.
+	// SlidingWindowCounter keeps the counts of two fixed windows and weighs the
+	// older one by how much of it a window that ends now still covers. It keeps
+	// two numbers instead of one for each slot; its bound is just under twice
+	// the capacity.
 	SlidingWindowCounter
-	// SlidingWindowLog keeps the time of every request. It gives up no room at all, and its state grows with the capacity,
-	// which is therefore at most MaxLog.
+	// SlidingWindowLog keeps the time of every request. It is exact to the
+	// nanosecond, and its state grows with the capacity, which is therefore at
+	// most MaxLog.
 	SlidingWindowLog
-	// TokenBucket refills at the rate of Capacity in a Window and holds Burst units: a caller that has been idle may take
-	// them at once. It keeps one number, by the generic cell rate algorithm (ITU-T I.371).
+	// TokenBucket refills at the rate of Capacity in a Window and holds Burst
+	// units, which an idle caller may take at once. It keeps one number, by the
+	// generic cell rate algorithm (ITU-T I.371).
 	TokenBucket
-	// LeakyBucket lets requests out at the rate of Capacity in a Window, one by one, and has a queue of Burst units: a
-	// request that is admitted is told how long to wait for its turn. It counts as TokenBucket does.
+	// LeakyBucket lets requests out one by one, at the rate of Capacity in a
+	// Window, and has a queue of Burst units. An admitted request waits for the
+	// Delay of its Result. It counts as TokenBucket does.
 	LeakyBucket
 )
 
@@ -64,7 +89,8 @@ func (a Algorithm) String() string {
 	return "unknown"
 }
 
-// ParseAlgorithm returns the algorithm that a rule file names; ok is false for a name that is not known.
+// ParseAlgorithm returns the algorithm that a rule file names; ok is false for
+// an unknown name.
 func ParseAlgorithm(name string) (a Algorithm, ok bool) {
 	for i, n := range algorithms {
 		if n == name {
@@ -79,19 +105,31 @@ func Algorithms() []string { return algorithms[:] }
 
 // Limit allows Capacity units in a Window. It is read-only once it is in use.
 type Limit struct {
-	Name        string // empty for a rule's only limit
-	Algorithm   Algorithm
-	Capacity    int64         // units, from 1 to MaxCapacity
-	Window      time.Duration // a whole number of slots; the nominal length of a calendar's window
-	Granularity time.Duration // width of a slot: the window itself where one slot is a window, Exact for a log, 0 for a bucket
-	Burst       int64         // units that a bucket holds, or that a leaky bucket queues; 0 for the other algorithms
-	Calendar    *Calendar     // where the windows of a fixed window begin; nil for the Unix epoch
+	// Name is empty for a rule's only limit.
+	Name      string
+	Algorithm Algorithm
+	// Capacity is in units, from 1 to MaxCapacity.
+	Capacity int64
+	// Window is a whole number of slots. A calendar's window has its nominal
+	// length: 30 days for a month.
+	Window time.Duration
+	// Granularity is the width of a slot: Window/60 is typical of a sliding
+	// window, Window where one slot is a window, Exact for a log, 0 for a
+	// bucket.
+	Granularity time.Duration
+	// Burst is how many units a bucket holds, or a leaky bucket queues; 0 for
+	// the other algorithms.
+	Burst int64
+	// Calendar says where the windows of a fixed window begin; nil stands for
+	// multiples of Window from the Unix epoch.
+	Calendar *Calendar
 }
 
-// Exact is the granularity of a sliding window log: each nanosecond is a slot of its own.
+// Exact is the granularity of a sliding window log: each nanosecond is a slot
+// of its own.
 const Exact = time.Nanosecond
 
-// Valid reports whether the limit can be judged at all.
+// Valid reports whether the fields fit the algorithm and its bounds.
 func (l *Limit) Valid() bool {
 	if l.Window <= 0 || l.Window > MaxWindow || l.Capacity < 1 || l.Capacity > MaxCapacity {
 		return false
@@ -115,8 +153,8 @@ func (l *Limit) Valid() bool {
 // Bucket reports whether the limit keeps a Bucket and not Slots.
 func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket }
 
-// Correctable reports whether a charge can be corrected afterwards. A bucket and a log do not keep apart what a charge
-// took from what others took since.
+// Correctable reports whether a charge can be corrected afterwards. A bucket
+// and a log do not separate the units of one charge from those of later ones.
 func (l *Limit) Correctable() bool { return !l.Bucket() && l.Algorithm != SlidingWindowLog }
 
 // Most returns the largest cost that the limit can ever allow.
@@ -127,20 +165,24 @@ func (l *Limit) Most() int64 {
 	return l.Capacity
 }
 
-// Slots returns k, the number of slots before the current one that still count: the window's width in slots for a sliding
-// window, because the current slot is not over yet; none for a fixed one or a bucket.
+// Slots returns k, the number of slots before the current one that still count.
+// For a sliding window it is the window's width in slots, because the current
+// slot is not over yet: 60 for a minute of seconds. It is 0 for a fixed window
+// and for a bucket.
 func (l *Limit) Slots() int64 {
 	switch l.Algorithm {
 	case FixedWindow, TokenBucket, LeakyBucket:
 		return 0
 	case SlidingWindowLog:
-		return int64(l.Window) - 1 // a nanosecond is over as soon as it is there
+		return int64(l.Window) - 1 // a nanosecond is over as soon as it begins
 	}
-	return int64(l.Window / l.Granularity) // of a weighted counter one, the older window
+	return int64(l.Window / l.Granularity) // 1 for a counter: the older window
 }
 
-// SlotAt returns the number of the slot that holds t, counted from the Unix epoch. Moments before the epoch are in
-// negative slots. t must be between the years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no slots.
+// SlotAt returns the number of the slot that holds t, counted from the Unix
+// epoch. Times before the epoch are in negative slots. t must lie between the
+// years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no
+// slots.
 func (l *Limit) SlotAt(t time.Time) int64 {
 	if l.Calendar != nil {
 		return l.Calendar.windowAt(t)
@@ -165,17 +207,34 @@ func (l *Limit) Until(slot int64, now time.Time) time.Duration {
 	return time.Duration(slot*int64(l.Granularity) - now.UnixNano())
 }
 
-// Result is what one limit says of one charge.
+// Result is one limit's answer to one charge.
+//
+// The examples are of 100 units in a sliding window of 60 s with slots of 1 s,
+// at 12:00:30. The key has taken 97 units at 12:00:10 and nothing else.
 type Result struct {
-	Allowed    bool
-	Remaining  int64         // units left now, after the charge if it was made; never negative
-	Reset      time.Duration // until the key is empty again if nothing else comes
-	RetryAfter time.Duration // until this cost would be allowed if nothing else came; 0 where allowed, or Never
-	Delay      time.Duration // how long an admitted request is to wait for its turn; a leaky bucket's alone
+	// Allowed is true for a cost of 3 and false for a cost of 4.
+	Allowed bool
+	// Remaining is the number of units left now, after the charge if it was
+	// made: 0 after a cost of 3, 3 after a denied cost of 4. It is never
+	// negative.
+	Remaining int64
+	// Reset is the time until the key is empty again if no request follows.
+	// Slot 12:00:10 leaves the window at 12:01:11, so Reset is 41 s for a
+	// denied cost of 4. After a charge of 3 at 12:00:30 it is 61 s.
+	Reset time.Duration
+	// RetryAfter is the time until this cost would be allowed if no other
+	// request came: 41 s for a cost of 4, Never for a cost of 101, 0 if it is
+	// allowed.
+	RetryAfter time.Duration
+	// Delay is how long an admitted request must wait for its turn. Only a
+	// leaky bucket sets it: at 1 unit a second and 5 units queued, it is 5 s.
+	Delay time.Duration
 }
 
-// Combine returns the result of limits that are charged all or none: allowed if all allow, the least remaining, the latest
-// reset, retry-after and delay.
+// Combine returns the result of limits that are charged all or none: allowed if
+// all allow, the smallest remaining, the latest reset, retry-after and delay. A
+// limit that remains 3 and resets in 41 s, beside one that remains 40 and
+// resets in an hour, gives 3 and an hour.
 func Combine(results []Result) Result {
 	if len(results) == 0 {
 		return Result{Allowed: true}

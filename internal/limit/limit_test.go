@@ -98,7 +98,7 @@ func TestCombine(t *testing.T) {
 		{"one", []limit.Result{b}, b},
 		{"one that never allows", []limit.Result{c}, c},
 		{"all allow: the longest delay", []limit.Result{a, d}, limit.Result{Allowed: true, Remaining: 3, Reset: 7 * sec, Delay: 2 * sec}},
-		{"one denies: nobody waits for a turn", []limit.Result{a, b}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: 2 * sec}},
+		{"one denies: no request waits for a turn", []limit.Result{a, b}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: 2 * sec}},
 		{"never is later than any time", []limit.Result{c, b, a}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: limit.Never}},
 		{"in any order", []limit.Result{a, b, c}, limit.Result{Remaining: 1, Reset: 5 * sec, RetryAfter: limit.Never}},
 	} {

@@ -27,7 +27,8 @@ func drawLimit(t *rapid.T) limit.Limit {
 	}).Draw(t, "limit")
 }
 
-// bound returns what docs/design.md, section 3, promises: the most units in any window of a length.
+// bound returns what docs/design.md, section 3, promises: the most units in any
+// window of a length.
 func bound(l *limit.Limit) (units int64, window time.Duration) {
 	switch l.Algorithm {
 	case limit.SlidingWindow, limit.SlidingWindowLog:
@@ -43,7 +44,8 @@ func bound(l *limit.Limit) (units int64, window time.Duration) {
 	return 2 * l.Capacity, l.Window
 }
 
-// mostInWindow returns the most units that the log holds in any window of length w, open at one end.
+// mostInWindow returns the most units that the log holds in any window of
+// length w, open at one end.
 func mostInWindow(log []admitted, w time.Duration) (most int64) {
 	for i := range log {
 		var units int64
@@ -57,7 +59,8 @@ func mostInWindow(log []admitted, w time.Duration) (most int64) {
 	return most
 }
 
-// TestProperties charges at random moments, some of them late, and holds every answer against an exact log.
+// TestProperties charges at random moments, some of them late, and holds every
+// answer against an exact log.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
@@ -67,7 +70,7 @@ func TestProperties(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "charges") {
 			now = now.Add(drawStep(t, &l))
 			cost := rapid.Int64Range(0, l.Most()+1).Draw(t, "cost")
-			got := state.Judge(&l, now, cost)
+			got := state.Decide(&l, now, cost)
 			checkRemaining(t, &state, &l, now, got.Remaining)
 			checkReset(t, &state, &l, now, got.Reset)
 			if !got.Allowed {
@@ -103,15 +106,16 @@ func drawStep(t *rapid.T, l *limit.Limit) time.Duration {
 }
 
 func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, remaining int64) {
-	if remaining > 0 && !state.Judge(l, now, remaining).Allowed {
+	if remaining > 0 && !state.Decide(l, now, remaining).Allowed {
 		t.Fatalf("%d said to be left, but denied", remaining)
 	}
-	if state.Judge(l, now, remaining+1).Allowed {
+	if state.Decide(l, now, remaining+1).Allowed {
 		t.Fatalf("%d said to be left, but one more allowed", remaining)
 	}
 }
 
-// checkRetryAfter holds the retry-after to the nanosecond: denied until then, allowed then.
+// checkRetryAfter holds the retry-after to the nanosecond: denied until then,
+// allowed then.
 func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
 		if cost <= l.Most() {
@@ -119,22 +123,23 @@ func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Ti
 		}
 		return
 	}
-	if retry <= 0 || state.Judge(l, now.Add(retry-1), cost).Allowed {
+	if retry <= 0 || state.Decide(l, now.Add(retry-1), cost).Allowed {
 		t.Fatalf("retry-after %v is later than it need be", retry)
 	}
-	if !state.Judge(l, now.Add(retry), cost).Allowed {
+	if !state.Decide(l, now.Add(retry), cost).Allowed {
 		t.Fatalf("retry-after %v is early", retry)
 	}
 }
 
-// checkReset holds the reset to the nanosecond: the key is empty then and not before. The state has expired by then too,
-// unless a late clock must still find its newest slot.
+// checkReset holds the reset to the nanosecond: the key is empty then and not
+// before. The state has expired by then too, unless a late clock must still
+// find its newest slot.
 func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, reset time.Duration) {
 	empty := limit.Result{Allowed: true, Remaining: l.Most()}
-	if got := state.Judge(l, now.Add(reset), l.Most()); got != empty {
+	if got := state.Decide(l, now.Add(reset), l.Most()); got != empty {
 		t.Fatalf("at its reset of %v it is not empty: %+v", reset, got)
 	}
-	if reset > 0 && state.Judge(l, now.Add(reset-1), l.Most()) == empty {
+	if reset > 0 && state.Decide(l, now.Add(reset-1), l.Most()) == empty {
 		t.Fatalf("it is empty before its reset of %v", reset)
 	}
 	if expiry := state.Expiry(l, now); expiry != reset {
@@ -142,23 +147,24 @@ func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, r
 	}
 }
 
-// checkTaken holds a charge to the judgement before it, and what is left to what the state says of it afterwards.
-func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, judged, taken limit.Result) {
-	if !taken.Allowed || taken.Remaining != judged.Remaining-cost || taken.Delay != judged.Delay || taken.RetryAfter != 0 {
-		t.Fatalf("judged %+v, and %+v after %d were taken", judged, taken, cost)
+// checkTaken holds a charge to the judgement before it, and what is left to
+// what the state says of it afterwards.
+func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, decided, taken limit.Result) {
+	if !taken.Allowed || taken.Remaining != decided.Remaining-cost || taken.Delay != decided.Delay || taken.RetryAfter != 0 {
+		t.Fatalf("decided %+v, and %+v after %d were taken", decided, taken, cost)
 	}
 	var v limit.Verdict
-	limit.Left([]limit.State{*state}, "life", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
-	if v.Result != taken || v.Receipt.Life != "life" || v.Receipt.Slots[0] != state.Current(l, now) {
+	limit.AfterCharge([]limit.State{*state}, "generation", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
+	if v.Result != taken || v.Receipt.Generation != "generation" || v.Receipt.Slots[0] != state.Current(l, now) {
 		t.Fatalf("%+v was left, and now it says %+v", taken, v)
 	}
-	if cost > 0 && !state.Holds(l, now, cost) {
+	if cost > 0 && !state.Consistent(l, now, cost) {
 		t.Fatalf("it does not hold the %d units that were taken", cost)
 	}
 }
 
-// checkPace holds a leaky bucket to its name: each leaves one interval for each of its units before the next. The other
-// algorithms never have anybody wait.
+// checkPace holds a leaky bucket to its name: each leaves one interval for each
+// of its units before the next. The other algorithms never have anybody wait.
 func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 	for i := range log {
 		if l.Algorithm != limit.LeakyBucket {
@@ -177,7 +183,8 @@ func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 	}
 }
 
-// TestPatience denies nobody twice who waits as he is told to, however often and for whatever cost.
+// TestPatience never denies twice a caller that waits for the retry-after,
+// however often and for whatever cost.
 func TestPatience(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
@@ -185,10 +192,10 @@ func TestPatience(t *testing.T) {
 		now := epoch
 		for range 30 {
 			cost := rapid.Int64Range(1, l.Most()).Draw(t, "cost")
-			if denied := state.Judge(&l, now, cost); !denied.Allowed {
+			if denied := state.Decide(&l, now, cost); !denied.Allowed {
 				now = now.Add(denied.RetryAfter)
 			}
-			if got := state.Judge(&l, now, cost); !got.Allowed {
+			if got := state.Decide(&l, now, cost); !got.Allowed {
 				t.Fatalf("denied again: %+v", got)
 			}
 			state.Take(&l, now, cost)

@@ -11,19 +11,21 @@ type Slot struct {
 	Units  int64
 }
 
-// Slots is the state of the algorithms that count by slots: the units charged to one key, by slot. The zero value has
-// never been charged. It holds one element for each slot in use, at most k+1 of them still count; a log's slots are
-// nanoseconds, so it holds one for each moment at which it was charged.
+// Slots is the state of the algorithms that count by slots: the units charged
+// to one key, by slot. The zero value has never been charged. It holds one
+// element for each slot in use, at most k+1 of which still count. A log's slots
+// are nanoseconds, so it holds one for each time at which it was charged.
 //
-// Time never runs backwards for a key: a charge by a clock behind the newest slot is made in the newest slot. Without
-// that rule a late caller could add to a window that another caller has already found full.
+// Time never runs backwards for a key: a charge by a clock behind the newest
+// slot goes to the newest slot. Otherwise a late caller could add to a window
+// that another caller has already found full.
 type Slots struct {
-	slots []Slot // ascending; the last one is the newest slot ever charged, even if its units were given back
+	slots []Slot // ascending; the last is the newest ever charged, refunded or not
 	sum   int64  // units in slots
 }
 
-// NewSlots returns the state with these counts, which must ascend by number; the last is the newest slot ever charged.
-// The state keeps the slice.
+// NewSlots returns the state with these counts, which must ascend by number;
+// the last is the newest slot ever charged. The state keeps the slice.
 func NewSlots(counts []Slot) Slots {
 	s := Slots{slots: counts}
 	for _, c := range counts {
@@ -35,7 +37,8 @@ func NewSlots(counts []Slot) Slots {
 // All returns the counts in ascending order. They belong to the state.
 func (s *Slots) All() []Slot { return s.slots }
 
-// Newest returns the newest slot ever charged; ok is false for a state never charged.
+// Newest returns the newest slot ever charged; ok is false for a state never
+// charged.
 func (s *Slots) Newest() (number int64, ok bool) {
 	if len(s.slots) == 0 {
 		return 0, false
@@ -43,7 +46,8 @@ func (s *Slots) Newest() (number int64, ok bool) {
 	return s.slots[len(s.slots)-1].Number, true
 }
 
-// Current returns the slot that a charge made now belongs to: the clock's, or the newest if the clock is behind it.
+// Current returns the slot that a charge made now belongs to: the clock's, or
+// the newest if the clock is behind it.
 func (s *Slots) Current(l *Limit, now time.Time) int64 {
 	q := l.SlotAt(now)
 	if h, ok := s.Newest(); ok {
@@ -52,7 +56,7 @@ func (s *Slots) Current(l *Limit, now time.Time) int64 {
 	return q
 }
 
-// expired returns how many of the slots lie before number, and their units.
+// expired returns how many slots lie before number, and their units.
 func (s *Slots) expired(number int64) (n int, units int64) {
 	for n < len(s.slots) && s.slots[n].Number < number {
 		units += s.slots[n].Units
@@ -61,8 +65,9 @@ func (s *Slots) expired(number int64) (n int, units int64) {
 	return n, units
 }
 
-// Used returns the units that count against the capacity now: those in the window, an older part of them weighted where
-// the algorithm does that.
+// Used returns the units that count against the capacity now: those in the
+// window, with the older part weighted if the algorithm is
+// SlidingWindowCounter.
 func (s *Slots) Used(l *Limit, now time.Time) int64 { return s.used(l, now, s.Current(l, now)) }
 
 func (s *Slots) used(l *Limit, now time.Time, q int64) int64 {
@@ -73,7 +78,7 @@ func (s *Slots) used(l *Limit, now time.Time, q int64) int64 {
 	return s.sum - gone
 }
 
-func (s *Slots) judge(l *Limit, now time.Time, q, cost int64) Result {
+func (s *Slots) decide(l *Limit, now time.Time, q, cost int64) Result {
 	used := s.used(l, now, q)
 	r := Result{Allowed: cost == 0 || cost <= l.Capacity-used, Remaining: max(0, l.Capacity-used), Reset: s.reset(l, now)}
 	if !r.Allowed {
@@ -82,15 +87,15 @@ func (s *Slots) judge(l *Limit, now time.Time, q, cost int64) Result {
 	return r
 }
 
-// take charges cost units to slot q, whatever the capacity says.
+// take charges cost units to slot q, whatever the capacity.
 func (s *Slots) take(l *Limit, now time.Time, q, cost int64) Result {
 	if cost != 0 {
 		s.add(l, q, cost)
 	}
-	return s.left(l, now, q)
+	return s.afterCharge(l, now, q)
 }
 
-func (s *Slots) left(l *Limit, now time.Time, q int64) Result {
+func (s *Slots) afterCharge(l *Limit, now time.Time, q int64) Result {
 	return Result{Allowed: true, Remaining: max(0, l.Capacity-s.used(l, now, q)), Reset: s.reset(l, now)}
 }
 
@@ -105,8 +110,9 @@ func (s *Slots) add(l *Limit, q, cost int64) {
 	s.slots = append(slices.Delete(s.slots, 0, n), Slot{q, cost})
 }
 
-// GiveBack takes up to units back out of slot number and returns how many: none once the slot has left the state.
-func (s *Slots) GiveBack(number, units int64) int64 {
+// Refund removes up to units from slot number and returns how many: none once
+// the slot has left the state.
+func (s *Slots) Refund(number, units int64) int64 {
 	for i := range s.slots {
 		if c := &s.slots[i]; c.Number == number {
 			units = min(units, c.Units)
@@ -118,7 +124,8 @@ func (s *Slots) GiveBack(number, units int64) int64 {
 	return 0
 }
 
-// reset returns the time until the last slot that holds a unit has left the window.
+// reset returns the time until the last slot that holds a unit has left the
+// window.
 func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	for i := len(s.slots) - 1; i >= 0; i-- {
 		if s.slots[i].Units > 0 {
@@ -128,7 +135,8 @@ func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	return 0
 }
 
-// retryAfter returns the time until enough of the units in the window have left it.
+// retryAfter returns the time until enough of the units in the window have left
+// it.
 func (s *Slots) retryAfter(l *Limit, now time.Time, q, cost int64) time.Duration {
 	if cost > l.Capacity {
 		return Never

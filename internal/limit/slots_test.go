@@ -13,7 +13,7 @@ func TestLoweredCapacity(t *testing.T) {
 	var state limit.State
 	state.Take(&wide, epoch, 2)
 	state.Take(&wide, epoch.Add(3*sec), 3)
-	got := state.Judge(&narrow, epoch.Add(4*sec), 1)
+	got := state.Decide(&narrow, epoch.Add(4*sec), 1)
 	if want := (limit.Result{Remaining: 0, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v: five units used of two leave nothing until the last three have gone", got, want)
 	}
@@ -22,12 +22,13 @@ func TestLoweredCapacity(t *testing.T) {
 	}
 }
 
-// TestFree asks for nothing where twice the capacity has been charged: it is always allowed.
+// TestFree asks for nothing where twice the capacity has been charged: it is
+// always allowed.
 func TestFree(t *testing.T) {
 	for _, l := range everyAlgorithm() {
 		var state limit.State
 		reset := state.Take(&l, epoch, 2*l.Most()).Reset
-		if got, want := state.Judge(&l, epoch, 0), (limit.Result{Allowed: true, Reset: reset}); got != want {
+		if got, want := state.Decide(&l, epoch, 0), (limit.Result{Allowed: true, Reset: reset}); got != want {
 			t.Errorf("%s: got %+v, want %+v", l.Algorithm, got, want)
 		}
 	}
@@ -38,22 +39,22 @@ func TestGiveBack(t *testing.T) {
 	var state limit.State
 	state.Take(&l, epoch, 3)
 	slot, _ := state.Newest()
-	if got := state.GiveBack(slot, 2); got != 2 {
-		t.Errorf("gave back %d, want 2", got)
+	if got := state.Refund(slot, 2); got != 2 {
+		t.Errorf("refunded %d, want 2", got)
 	}
-	if got := state.Judge(&l, epoch, 2); !got.Allowed || got.Remaining != 2 {
-		t.Errorf("after giving back 2 of 3: %+v", got)
+	if got := state.Decide(&l, epoch, 2); !got.Allowed || got.Remaining != 2 {
+		t.Errorf("after refunding 2 of 3: %+v", got)
 	}
-	if got := state.GiveBack(slot, 5); got != 1 {
-		t.Errorf("gave back %d, want the 1 that was left", got)
+	if got := state.Refund(slot, 5); got != 1 {
+		t.Errorf("refunded %d, want the 1 that was left", got)
 	}
-	if got := state.GiveBack(slot-1, 1); got != 0 {
-		t.Errorf("gave back %d out of a slot never charged", got)
+	if got := state.Refund(slot-1, 1); got != 0 {
+		t.Errorf("refunded %d out of a slot never charged", got)
 	}
 	if h, ok := state.Newest(); !ok || h != slot {
 		t.Errorf("newest slot is %d, %v: time ran backwards", h, ok)
 	}
-	if got := state.Judge(&l, epoch, 1); got.Reset != 0 {
+	if got := state.Decide(&l, epoch, 1); got.Reset != 0 {
 		t.Errorf("reset %v of an empty key", got.Reset)
 	}
 	if got := state.Expiry(&l, epoch); got != 11*sec {
@@ -61,23 +62,25 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestGivenBackSlots passes over slots whose units were given back: a retry-after and a reset wait for none of them.
-func TestGivenBackSlots(t *testing.T) {
+// TestRefundedSlots passes over slots whose units were refunded: a
+// retry-after and a reset wait for none of them.
+func TestRefundedSlots(t *testing.T) {
 	l := sliding(4, 10*sec, sec)
 	var state limit.State
 	for _, at := range []time.Duration{0, sec, 2 * sec} {
 		state.Take(&l, epoch.Add(at), 1)
 	}
 	first := l.SlotAt(epoch)
-	state.GiveBack(first, 1)
-	state.GiveBack(first+2, 1)
-	got := state.Judge(&l, epoch.Add(2*sec), 4)
+	state.Refund(first, 1)
+	state.Refund(first+2, 1)
+	got := state.Decide(&l, epoch.Add(2*sec), 4)
 	if want := (limit.Result{Remaining: 3, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v: the one unit left is of slot 1", got, want)
 	}
 }
 
-// TestStoredSlots is a state as a store hands it back, with slots that no window reaches any more.
+// TestStoredSlots is a state as a store hands it back, with slots that no
+// window reaches any more.
 func TestStoredSlots(t *testing.T) {
 	l, h := sliding(9, 10*sec, sec), epoch.Unix()
 	state := limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: h - 11, Units: 8}, {Number: h - 10, Units: 2}, {Number: h, Units: 3}})}
@@ -90,7 +93,7 @@ func TestStoredSlots(t *testing.T) {
 	if got := state.Used(&l, epoch.Add(sec)); got != 3 {
 		t.Errorf("%d used in the next slot, want 3", got)
 	}
-	if got := state.Judge(&l, epoch, 5); got.Allowed || got.RetryAfter != sec || got.Remaining != 4 {
+	if got := state.Decide(&l, epoch, 5); got.Allowed || got.RetryAfter != sec || got.Remaining != 4 {
 		t.Errorf("got %+v, want one more second for the fifth unit", got)
 	}
 	state.Take(&l, epoch.Add(sec), 1)
@@ -111,7 +114,7 @@ func TestNeverCharged(t *testing.T) {
 			}
 		}
 		state.Take(&l, epoch, 0)
-		if got, want := state.Judge(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.Most()}); got != want {
+		if got, want := state.Decide(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.Most()}); got != want {
 			t.Errorf("%s: got %+v, want %+v: a cost of nothing counts nothing", l.Algorithm, got, want)
 		}
 	}
@@ -125,7 +128,8 @@ func everyAlgorithm() []limit.Limit {
 	}
 }
 
-// TestHugeCost asks for costs at which used + cost, or cost × interval, would overflow.
+// TestHugeCost asks for costs at which used + cost, or cost × interval, would
+// overflow.
 func TestHugeCost(t *testing.T) {
 	for _, l := range []limit.Limit{
 		sliding(limit.MaxCapacity, 10*sec, sec), fixed(limit.MaxCapacity, sec), weighted(limit.MaxCapacity, limit.MaxWindow),
@@ -134,7 +138,7 @@ func TestHugeCost(t *testing.T) {
 		var state limit.State
 		state.Take(&l, epoch, l.Most())
 		for _, cost := range []int64{l.Most() + 1, 1 << 32, 1 << 62, 1<<63 - 1} {
-			if got := state.Judge(&l, epoch, cost); got.Allowed || got.RetryAfter != limit.Never || got.Remaining != 0 {
+			if got := state.Decide(&l, epoch, cost); got.Allowed || got.RetryAfter != limit.Never || got.Remaining != 0 {
 				t.Errorf("%s: a cost of %d gets %+v", l.Algorithm, cost, got)
 			}
 		}
@@ -147,11 +151,11 @@ func TestClone(t *testing.T) {
 		var state limit.State
 		state.Take(&l, epoch, 1)
 		clone := state.Clone()
-		if got, want := clone.Judge(&l, epoch, 1), state.Judge(&l, epoch, 1); got != want {
+		if got, want := clone.Decide(&l, epoch, 1), state.Decide(&l, epoch, 1); got != want {
 			t.Errorf("%s: the clone says %+v, the original %+v", l.Algorithm, got, want)
 		}
 		clone.Take(&l, epoch, 2)
-		if got := state.Judge(&l, epoch, 1); got.Remaining != 2 {
+		if got := state.Decide(&l, epoch, 1); got.Remaining != 2 {
 			t.Errorf("%s: charging the clone has changed the original: %+v", l.Algorithm, got)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// slots is the state of a counter that holds the units in these slots of a second, numbered from the epoch of the tests.
+// slots is the state of a counter that holds the units in these slots of a
+// second, numbered from the epoch of the tests.
 func slots(units ...int64) limit.State {
 	var all []limit.Slot
 	for i, n := range units {
@@ -16,7 +17,8 @@ func slots(units ...int64) limit.State {
 	return limit.State{Slots: limit.NewSlots(all)}
 }
 
-// TestHolds reads back what a charge of two units is said to have left, a second after the epoch.
+// TestHolds reads back what a charge of two units is said to have left, a
+// second after the epoch.
 func TestHolds(t *testing.T) {
 	now := epoch.Add(sec)
 	full := func(after time.Duration) limit.State {
@@ -44,12 +46,12 @@ func TestHolds(t *testing.T) {
 		{"a bucket never charged", token(1, sec, 3), limit.State{}, false},
 		{"a cost that no bucket of this size holds", token(1, sec, 1), full(2 * sec), false},
 	} {
-		if got := test.state.Holds(&test.limit, now, 2); got != test.want {
+		if got := test.state.Consistent(&test.limit, now, 2); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 	bucket, state := token(1, sec, 3), full(3*sec)
-	if state.Holds(&bucket, now, 1<<62) {
+	if state.Consistent(&bucket, now, 1<<62) {
 		t.Error("a bucket holds a cost whose time overflows")
 	}
 }
@@ -57,19 +59,19 @@ func TestHolds(t *testing.T) {
 // TestSettle corrects a charge of three units, two seconds later.
 func TestSettle(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		life  string
-		delta int64
-		want  []limit.Slot
+		name       string
+		generation string
+		delta      int64
+		want       []limit.Slot
 	}{
-		{"nothing to correct", "life", 0, []limit.Slot{{Number: 0, Units: 3}}},
-		{"one back, from the slot charged", "life", -1, []limit.Slot{{Number: 0, Units: 2}}},
-		{"one more, now", "life", 1, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 1}}},
-		{"a charge that took nothing has nothing to give back", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
+		{"nothing to correct", "generation", 0, []limit.Slot{{Number: 0, Units: 3}}},
+		{"one back, from the slot charged", "generation", -1, []limit.Slot{{Number: 0, Units: 2}}},
+		{"one more, now", "generation", 1, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 1}}},
+		{"a charge of zero cost has nothing to refund", "", -2, []limit.Slot{{Number: 0, Units: 3}}},
 		{"and may have cost something after all", "", 4, []limit.Slot{{Number: 0, Units: 3}, {Number: 2, Units: 4}}},
 	} {
 		c := &limit.Charge{Key: "k", Limits: []limit.Limit{sliding(5, 3*sec, sec)}, Costs: []int64{3}}
-		states, r := []limit.State{slots(3)}, limit.Receipt{Life: test.life}
+		states, r := []limit.State{slots(3)}, limit.Receipt{Generation: test.generation}
 		r.Slots[0] = epoch.Unix()
 		limit.Settle(states, c, epoch.Add(2*sec), &r, []int64{test.delta})
 		got := states[0].All()

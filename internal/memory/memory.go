@@ -1,5 +1,5 @@
-// Package memory keeps counters in this process: the store for one machine, for replays, and for the hours in which
-// DynamoDB does not answer.
+// Package memory keeps counters in this process: the store for one machine, for
+// replays, and for times when DynamoDB does not answer.
 package memory
 
 import (
@@ -12,26 +12,34 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// ErrFull is returned for a key that the store does not hold yet while live keys fill its bound. A live counter is never
-// dropped to make room: whoever floods the store with made-up keys must not free anybody from a limit. Whether it is live
-// goes by the latest time that the store has been given: one call an hour ahead of all others ends what they have counted.
+// ErrFull is returned for a new key if live counters fill the store. The store
+// never evicts a live counter: otherwise a client could free itself and others
+// from their limits by a flood of made-up keys.
+//
+// A counter is live by the latest time that the store was given. One call with
+// a clock an hour ahead ends the windows of all counters.
 var ErrFull = fmt.Errorf("memory store is full of live keys: %w", limit.ErrUndecided)
 
-// DefaultMaxKeys bounds a store that was not told otherwise. A key takes about 250 bytes and 16 bytes for each slot that
-// it uses: at most 1.2 KB with one limit of 60 slots.
+// DefaultMaxKeys is the default bound. A key takes about 250 bytes and 16 bytes
+// for each slot in use: at most 1.2 KB with one limit of 60 slots.
 const DefaultMaxKeys = 250_000
 
 const shardCount = 64 // a power of two
 
-// Store holds counters in shards, each behind its own mutex. It is safe for concurrent use; a charge is atomic over the
-// limits of its key. Decisions on keys that it holds do not allocate once the key's slots have been used.
+// Store holds counters in shards, each behind its own mutex. It is safe for
+// concurrent use; a charge is atomic over the limits of its key.
+//
+// Trade-off: nothing is shared with other processes or survives a restart. In
+// return a decision takes less than a microsecond. It does not allocate for a
+// known key whose slots have been used before.
 type Store struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
 }
 
-// New returns a store for at most maxKeys keys, or 64 if that is fewer; 0 stands for DefaultMaxKeys. The bound is shared
-// out evenly among the shards, so a store reports ErrFull once the fullest shard is full: at about 96% of 250,000 keys,
+// New returns a store for at most maxKeys keys, or 64 if that is fewer; 0
+// stands for DefaultMaxKeys. The shards share the bound evenly, so the store
+// reports ErrFull once the fullest shard is full: at about 96% of 250,000 keys,
 // 80% of 10,000.
 func New(maxKeys int) *Store {
 	if maxKeys <= 0 {
@@ -48,7 +56,8 @@ func (s *Store) index(key string) uint64 { return maphash.String(s.seed, key) % 
 
 func (s *Store) shard(key string) *shard { return &s.shards[s.index(key)] }
 
-// Charge takes the costs from all limits of the key or from none. It fails with ErrFull where a new key finds no room.
+// Charge takes the costs from all limits of the key or from none. It fails with
+// ErrFull if a new key finds no room.
 func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -59,8 +68,9 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 	return sh.charge(c, now, v)
 }
 
-// ChargeAll takes the costs of several counters or of none. The keys must differ. If one of the charges is denied, nothing
-// is charged, and the verdicts of the others say what they would get.
+// ChargeAll takes the costs of several counters or of none. The keys must
+// differ. If one of the charges is denied, nothing is charged, and the verdicts
+// of the others say what they would get.
 func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
@@ -69,13 +79,13 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	defer unlock()
 	for _, c := range cs {
 		if sh := s.shard(c.Key); sh.counters[c.Key] == nil {
-			sh.reclaim(now, len(cs)) // before any is judged: one of theirs may have expired
+			sh.reclaim(now, len(cs)) // before any is decided: one of theirs may have expired
 		}
 	}
 	allowed := true
 	for i, c := range cs {
 		sh := s.shard(c.Key)
-		if err := judge(sh.counters[c.Key], c, now, vs[i]); err != nil {
+		if err := decide(sh.counters[c.Key], c, now, vs[i]); err != nil {
 			return err
 		}
 		allowed = allowed && vs[i].Allowed
@@ -95,7 +105,8 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	return nil
 }
 
-// hold returns the counters of the charges that cost something, all of them or none. Their shards must be locked.
+// hold returns the counters of the charges that cost something, all of them or
+// none. Their shards must be locked.
 func (s *Store) hold(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
 	for i, c := range cs {
 		if c.Free() {
@@ -114,7 +125,8 @@ func (s *Store) hold(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, er
 	return counters, nil
 }
 
-// lock locks the shards of all keys, in the order of the shards: two callers never wait for each other.
+// lock locks the shards of all keys, in the order of the shards, so that two
+// callers never wait for each other.
 func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
 	var mine [shardCount]bool
 	for _, c := range cs {
@@ -134,12 +146,13 @@ func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
 	}
 }
 
-// Denies reports, without charging, whether the charge would be denied; if so v holds the denial.
+// Denies reports, without charging, whether the charge would be denied; if so v
+// holds the denial.
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return s.Peek(context.Background(), now, c, v) == nil && !v.Allowed
 }
 
-// Peek says what the charge would get now. It changes nothing.
+// Peek returns in v what the charge would get now. It changes nothing.
 func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -147,12 +160,13 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	sh := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return judge(sh.counters[c.Key], c, now, v)
+	return decide(sh.counters[c.Key], c, now, v)
 }
 
-// Settle corrects an earlier charge by deltas, one for each of its limits: a negative one gives units back while their
-// slot still counts, a positive one charges more without asking, so that later requests pay. A counter that was reset
-// since is left alone, unless the receipt is of a charge that took nothing.
+// Settle corrects an earlier charge by deltas, one for each of its limits. A
+// negative delta refunds units while their slot still counts. A positive one
+// charges more without asking, so that later requests pay. A counter that was
+// reset since is left alone, unless the receipt is of a charge of zero cost.
 func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
@@ -161,13 +175,13 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	ct := sh.counters[c.Key]
-	if ct == nil && r.Life == "" && slices.Max(deltas) > 0 {
+	if ct == nil && r.Generation == "" && slices.Max(deltas) > 0 {
 		var err error
 		if ct, err = sh.open(c, now); err != nil {
 			return err
 		}
 	}
-	if ct == nil || r.Life != "" && r.Life != ct.life {
+	if ct == nil || r.Generation != "" && r.Generation != ct.generation {
 		return nil
 	}
 	if err := ct.fits(c); err != nil {
@@ -178,7 +192,7 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	return nil
 }
 
-// Reset forgets the key: its next request starts afresh.
+// Reset drops the key's counter; its next request starts a new one.
 func (s *Store) Reset(_ context.Context, key string) error {
 	sh := s.shard(key)
 	sh.mu.Lock()

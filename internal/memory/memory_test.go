@@ -49,7 +49,7 @@ func TestBound(t *testing.T) {
 		var v limit.Verdict
 		must(t, store.Charge(ctx, epoch.Add(60*time.Second), charge(key, perMinute, 60), &v))
 		if v.Allowed {
-			t.Fatalf("%s was forgotten while it was live", key)
+			t.Fatalf("%s was dropped while it was live", key)
 		}
 	}
 	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
@@ -57,7 +57,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestLinger sends a late line of a log: while there is room a counter outlives its window.
+// TestLinger sends a late line of a log: while there is room a counter outlives
+// its window.
 func TestLinger(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var v limit.Verdict
@@ -86,7 +87,8 @@ func TestChargeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestClockAhead charges one key by a clock two hours ahead: callers whose clocks are right keep their counters.
+// TestClockAhead charges one key by a clock two hours ahead: callers whose
+// clocks are right keep their counters.
 func TestClockAhead(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	must(t, store.Charge(ctx, epoch.Add(2*time.Hour), charge("ahead", perMinute, 1), &limit.Verdict{}))
@@ -105,7 +107,8 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestChargeAllInAnyOrder has clients name the same keys in different orders: nobody waits for ever.
+// TestChargeAllInAnyOrder has clients name the same keys in different orders:
+// no caller waits for ever.
 func TestChargeAllInAnyOrder(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var wg sync.WaitGroup
@@ -133,7 +136,8 @@ func TestChargeAllInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestOtherLimits charges a key for other limits than it was made for: an error, whatever the call.
+// TestOtherLimits charges a key for other limits than it was made for: an
+// error, whatever the call.
 func TestOtherLimits(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	one := charge("k", perMinute, 1)

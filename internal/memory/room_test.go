@@ -17,8 +17,8 @@ const sec = time.Second
 
 var epoch, minute = time.Unix(1_700_000_040, 0), limit.Limit{Capacity: 100, Window: time.Minute, Granularity: sec}
 
-// room is a store with places for two keys in each shard. Names in small letters are keys of one shard, those in capitals
-// of another.
+// room is a store with places for two keys in each shard. Names in small
+// letters are keys of one shard, those in capitals of another.
 type room struct {
 	*testing.T
 	store    *Store
@@ -48,7 +48,8 @@ func (r *room) request(name string, cost int64) *limit.Charge {
 	return &limit.Charge{Key: r.key(name), Limits: r.limits, Costs: slices.Repeat([]int64{cost}, len(r.limits))}
 }
 
-// try takes a unit from each key, from all or none. A key in brackets pays nothing.
+// try takes a unit from each key, from all or none. A key in brackets pays
+// nothing.
 func (r *room) try(at time.Duration, names string) error {
 	var cs []*limit.Charge
 	var vs []*limit.Verdict
@@ -95,8 +96,8 @@ func (r *room) settle(at time.Duration, name string, delta int64) error {
 
 func (r *room) reset(name string) { _ = r.store.Reset(context.Background(), r.key(name)) }
 
-// holds wants these keys to be held and no others, each once in its shard's queue, and nothing to be kept alive by a queue
-// that has shrunk.
+// holds wants these keys to be held and no others, each once in its shard's
+// queue, and nothing to be kept alive by a queue that has shrunk.
 func (r *room) holds(names string) {
 	r.Helper()
 	held := map[string]int{}
@@ -120,7 +121,8 @@ func (r *room) holds(names string) {
 	}
 }
 
-// TestRoom says who has to make room for whom. What is charged at 0 counts for 61 seconds, and gives way to a new key at 62.
+// TestRoom says who has to make room for whom. What is charged at 0 counts for
+// 61 seconds, and gives way to a new key at 62.
 func TestRoom(t *testing.T) {
 	for name, test := range map[string]func(*room){
 		"a live counter never gives way": func(r *room) {
@@ -150,7 +152,7 @@ func TestRoom(t *testing.T) {
 			r.charge(time.Hour+61*sec, "b")
 			r.holds("b")
 		},
-		"nobody gives way to a key that is held": func(r *room) {
+		"no key gives way to a key that is held": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(2*time.Hour, "b")
 			r.charge(2*time.Hour, "b B")
@@ -225,8 +227,9 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomForSettlements corrects charges once the shard is full. A counter is made only where there was a charge of nothing
-// that turns out to have cost something.
+// TestRoomForSettlements corrects charges once the shard is full. A counter is
+// made only where there was a charge of nothing that turns out to have cost
+// something.
 func TestRoomForSettlements(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -236,9 +239,9 @@ func TestRoomForSettlements(t *testing.T) {
 	}{
 		{"nothing cost something after all", func(r *room) { r.charge(0, "(c)") }, 1, true},
 		{"nothing is left at that", func(r *room) { r.charge(0, "(c)") }, 0, false},
-		{"nothing has nothing to give back", func(r *room) { r.charge(0, "(c)") }, -1, false},
-		{"another life, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
-		{"another life, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
+		{"zero cost has nothing to refund", func(r *room) { r.charge(0, "(c)") }, -1, false},
+		{"another generation, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
+		{"another generation, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRoom(t)
@@ -273,7 +276,7 @@ func TestRoomForSettlements(t *testing.T) {
 		r.charge(62*sec, "c")
 		r.holds("a c")
 	})
-	t.Run("nobody gives way to a counter that is held", func(t *testing.T) {
+	t.Run("no key gives way to a counter that is held", func(t *testing.T) {
 		r := newRoom(t)
 		r.charge(0, "(a)")
 		r.charge(0, "a b")

@@ -12,48 +12,52 @@ import (
 )
 
 const (
-	// linger is how long a counter stays after its window has ended while there is room, as an item in DynamoDB does: a
-	// caller whose clock is behind (a log out of order) still finds it.
+	// linger is how long a counter stays after its window has ended while there
+	// is room. A caller whose clock is behind, such as a log out of order,
+	// still finds it, as it finds an item in DynamoDB.
 	linger = time.Hour
-	// shortLinger is how long where there is none: callers of one process differ by less.
+	// shortLinger is the same if there is no room: callers of one process
+	// differ by less.
 	shortLinger = time.Second
 )
 
 // counter is the state of one key.
 type counter struct {
-	key    string
-	life   string
-	states []limit.State // one for each limit
-	end    time.Time     // when its last window has ended
-	due    time.Time     // its place in the queue: never after end
-	queued bool
+	key        string
+	generation string
+	states     []limit.State // one for each limit
+	end        time.Time     // when its last window has ended
+	due        time.Time     // its place in the queue: never after end
+	queued     bool
 }
 
 // shard is a part of the keys behind one mutex.
 type shard struct {
-	mu       sync.Mutex
-	counters map[string]*counter
-	queue    queue
-	newest   time.Time // the latest time seen: a caller behind it must not bring expired counters back to life
-	lives    uint64
-	bound    int
+	mu          sync.Mutex
+	counters    map[string]*counter
+	queue       queue
+	newest      time.Time // the latest time seen: a caller behind it must not revive expired counters
+	generations uint64
+	bound       int
 }
 
-// judge says what the charge would get from a counter, nil for one never charged.
-func judge(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+// decide fills in v with what the charge would get from a counter; nil is a
+// counter never charged.
+func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	if ct == nil {
 		var never [limit.MaxLimits]limit.State
-		limit.Judge(never[:], c, now, v)
+		limit.Decide(never[:], c, now, v)
 		return nil
 	}
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	limit.Judge(ct.states, c, now, v)
+	limit.Decide(ct.states, c, now, v)
 	return nil
 }
 
-// fits returns an error for a charge of other limits than the counter was made for: its key must tell them apart.
+// fits returns an error if the counter was made for another number of limits.
+// The keys of different rules must differ.
 func (ct *counter) fits(c *limit.Charge) error {
 	if len(ct.states) != len(c.Limits) {
 		return fmt.Errorf("key %q counts %d limits, and is charged for %d", ct.key, len(ct.states), len(c.Limits))
@@ -61,10 +65,11 @@ func (ct *counter) fits(c *limit.Charge) error {
 	return nil
 }
 
-// charge makes the charge if it is allowed, on a new counter if there is none yet.
+// charge makes the charge if it is allowed, on a new counter if there is none
+// yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if err := judge(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
+	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
 		return err
 	}
 	if ct == nil {
@@ -77,13 +82,14 @@ func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error 
 	return nil
 }
 
-// open makes room for a new counter and makes it.
+// open makes room for a new counter and creates it.
 func (sh *shard) open(c *limit.Charge, now time.Time) (*counter, error) {
 	sh.reclaim(now, 1)
 	return sh.hold(c)
 }
 
-// hold returns the key's counter, a new one if there is none. A new one is not in the queue until it is charged.
+// hold returns the key's counter, and creates it if there is none. A new
+// counter joins the queue once it is charged.
 func (sh *shard) hold(c *limit.Charge) (*counter, error) {
 	if ct := sh.counters[c.Key]; ct != nil {
 		return ct, nil
@@ -91,20 +97,20 @@ func (sh *shard) hold(c *limit.Charge) (*counter, error) {
 	if len(sh.counters) >= sh.bound {
 		return nil, ErrFull
 	}
-	sh.lives++
-	ct := &counter{key: c.Key, life: strconv.FormatUint(sh.lives, 36), states: make([]limit.State, len(c.Limits))}
+	sh.generations++
+	ct := &counter{key: c.Key, generation: strconv.FormatUint(sh.generations, 36), states: make([]limit.State, len(c.Limits))}
 	sh.counters[c.Key] = ct
 	return ct, nil
 }
 
-// take makes a charge that the counter has been judged to allow.
+// take makes a charge that decide has allowed.
 func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.Take(ct.states, c, now, v)
-	v.Receipt.Life = ct.life
+	v.Receipt.Generation = ct.generation
 	sh.keep(ct, c, now)
 }
 
-// keep reckons how long a counter that was charged now is kept.
+// keep computes how long a counter that was charged now is kept.
 func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	sh.advance(now)
 	ct.end = sh.ends(ct.states, c, now)
@@ -114,9 +120,9 @@ func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	}
 }
 
-// ends returns when the last of the states counts for nothing any more, by the shard's clock: as DynamoDB's ttl is, it is
-// reckoned from the newest time seen and not from the caller's, so that a caller whose clock is behind does not have its
-// counter dropped at once.
+// ends returns when the last of the states has left its window. As with the ttl
+// in DynamoDB, that counts from the newest time that the shard has seen. A
+// caller whose clock is behind must not have its counter dropped at once.
 func (sh *shard) ends(states []limit.State, c *limit.Charge, now time.Time) time.Time {
 	var longest time.Duration
 	for i := range c.Limits {
@@ -131,9 +137,10 @@ func (sh *shard) advance(now time.Time) {
 	}
 }
 
-// reclaim drops counters whose window ended an hour ago and, where the shard has no room for so many more, those whose
-// window ended a second ago. A counter stands in the queue by a time that may be out of date, so it is looked at again
-// when that time has come.
+// reclaim drops counters whose window ended an hour ago. If the shard lacks
+// room for so many more, it also drops those whose window ended a second ago.
+// The time of a counter in the queue may be out of date, so the counter is
+// looked at again when that time has come.
 func (sh *shard) reclaim(now time.Time, more int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
@@ -154,7 +161,7 @@ func (sh *shard) reclaim(now time.Time, more int) {
 	}
 }
 
-// drop forgets a key.
+// drop removes a key.
 func (sh *shard) drop(key string) {
 	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // a key that is not held has no place
 		heap.Remove(&sh.queue, i)

@@ -92,7 +92,8 @@ func TestClusterRights(t *testing.T) {
 	}
 }
 
-// Users and passwords come from the address, escaped where they have to be. An error never quotes them.
+// Users and passwords come from the address, escaped where they have to be. An
+// error never quotes them.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	const password = "p@ss:/w?r#d%"
@@ -122,7 +123,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// trusted is an authority that this process trusts, from the first time that it asks whom to trust.
+// trusted is an authority that this process trusts, from the first time that it
+// asks whom to trust.
 var trusted = sync.OnceValues(redistest.NewAuthority)
 
 // rediss:// encrypts, and trusts only whom the system or SSL_CERT_FILE trusts.

@@ -15,10 +15,12 @@ const (
 	modeSettle = "settle"
 )
 
-// arguments spells what the script is to do. What it reads of each is beside the same word in counter.lua.
+// arguments are the script's arguments. counter.lua explains each beside the
+// word that reads it.
 type arguments []any
 
-// newArguments starts with the mode and the time: the caller's, or none for the server's own.
+// newArguments starts with the mode and the time: the caller's, or none for the
+// server's own.
 func newArguments(mode string, now time.Time, callerClock bool) arguments {
 	if !callerClock {
 		return arguments{mode, "", ""}
@@ -37,26 +39,27 @@ func (a arguments) duration(d time.Duration) arguments {
 }
 
 // charge adds a counter to charge.
-func (a arguments) charge(now time.Time, c *limit.Charge, life string) arguments {
-	a = append(a, life, "").number(int64(len(c.Limits)))
+func (a arguments) charge(now time.Time, c *limit.Charge, generation string) arguments {
+	a = append(a, generation, "").number(int64(len(c.Limits)))
 	for i := range c.Limits {
 		l := &c.Limits[i]
-		cost := min(c.Costs[i], l.Most()+1) // more is not allowed either, and might not fit a Lua number
+		cost := min(c.Costs[i], l.Most()+1) // a larger cost is denied too, and might not fit a Lua number
 		a = a.limit(now, l, cost, 0)
 	}
 	return a
 }
 
-// correction adds a counter to correct, by units to charge or to give back for each limit.
-func (a arguments) correction(now time.Time, c *limit.Charge, life string, r *limit.Receipt, deltas []int64) arguments {
-	a = append(a, life, r.Life).number(int64(len(c.Limits)))
+// correction adds a counter to correct, by units to charge or to refund for
+// each limit.
+func (a arguments) correction(now time.Time, c *limit.Charge, generation string, r *limit.Receipt, deltas []int64) arguments {
+	a = append(a, generation, r.Generation).number(int64(len(c.Limits)))
 	for i := range c.Limits {
 		a = a.limit(now, &c.Limits[i], deltas[i], r.Slots[i])
 	}
 	return a
 }
 
-// kindOf names the limit's part of the script.
+// kindOf returns which part of the script counts the limit.
 func kindOf(l *limit.Limit) string {
 	switch {
 	case l.Bucket():
@@ -71,7 +74,8 @@ func kindOf(l *limit.Limit) string {
 	return "slots"
 }
 
-// limit adds a limit, and what its kind needs besides. The slot is the one that a correction gives units back to.
+// limit adds a limit and what its kind needs besides. A correction refunds
+// units to the slot.
 func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) arguments {
 	kind := kindOf(l)
 	a = append(a, kind).number(l.Capacity).number(units).number(slot)
@@ -86,8 +90,9 @@ func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) argum
 	return a.number(l.Slots()).number(l.Granularity.Microseconds())
 }
 
-// windows adds the number of the window that holds now, and when the one before it, itself and the next two start. By
-// these the server finds its own window by its own clock, as long as the two clocks are less than a window apart.
+// windows adds the number of the window that holds now, and when the one before
+// it, itself and the next two start. The server finds its own window from these
+// by its own clock, if the two clocks are less than a window apart.
 func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
 	window := l.SlotAt(now)
 	a = a.number(window)
@@ -97,7 +102,8 @@ func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
 	return a
 }
 
-// check refuses what the script cannot count exactly: it has 53 bits for a time in microseconds.
+// check refuses what the script cannot count exactly: it has 53 bits for a time
+// in microseconds.
 func check(c *limit.Charge) error {
 	if err := c.Check(); err != nil {
 		return err

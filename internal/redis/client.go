@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	dialTimeout = 2 * time.Second // a command must answer within seconds also where nothing listens
+	dialTimeout = 2 * time.Second // a command must answer within seconds even if nothing listens
 	callTimeout = 3 * time.Second // for callers without a deadline of their own
 	defaultPort = "6379"
 )
 
-// Address says where a Redis is and who signs in there.
+// Address holds where a Redis is and how to sign in.
 type Address struct {
 	host, port     string
 	user, password string
@@ -29,8 +29,9 @@ type Address struct {
 	encrypted      bool
 }
 
-// ParseAddress reads redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss:// for TLS. Bytes of user and password that mean
-// something in a URL are escaped as %XX. An error names the part that is wrong, and never the password.
+// ParseAddress parses redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss://
+// for TLS. Special characters in user and password are escaped as %XX. An error
+// names the wrong part, and never the password.
 func ParseAddress(text string) (*Address, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -58,7 +59,8 @@ func ParseAddress(text string) (*Address, error) {
 	return a, err
 }
 
-// unquoted returns the reason of a URL's error without the URL, in which a password may stand.
+// unquoted returns the reason of a URL's error without the URL, which may
+// contain a password.
 func unquoted(err error) error {
 	var failed *url.Error
 	if !errors.As(err, &failed) {
@@ -95,9 +97,10 @@ type Connection struct {
 	Address *Address
 }
 
-// Open connects and signs in, and finds out whether it is a Cluster, whose other nodes it then finds by itself. The
-// client never sends a charge twice. Trust in the server's certificate comes from the system's roots, or on Linux from the
-// file that SSL_CERT_FILE names.
+// Open connects and signs in. It detects a Cluster, whose other nodes the
+// client then finds itself. The client never sends a charge twice. It trusts
+// the system's root certificates or, on Linux, those in the file that
+// SSL_CERT_FILE names.
 func Open(ctx context.Context, a *Address) (*Connection, error) {
 	client := goredis.NewClient(a.options())
 	mode, err := modeOf(ctx, client)
@@ -122,13 +125,14 @@ func (c *Connection) Clustered() bool {
 	return ok
 }
 
-// modeOf asks a server what it is: standalone, cluster or sentinel. It is nothing beside an error.
+// modeOf asks a server for its mode: standalone, cluster or sentinel. The mode
+// is empty beside an error.
 func modeOf(ctx context.Context, client *goredis.Client) (string, error) {
-	told, err := client.Do(ctx, "hello").Result()
+	answer, err := client.Do(ctx, "hello").Result()
 	if err != nil {
 		return "", translate(err)
 	}
-	fields, _ := told.(map[any]any)
+	fields, _ := answer.(map[any]any)
 	mode, ok := fields["mode"].(string)
 	if !ok {
 		return "", ErrTooOld
@@ -141,7 +145,8 @@ func (a *Address) options() *goredis.Options {
 		Addr: net.JoinHostPort(a.host, a.port), Username: a.user, Password: a.password, DB: a.db, TLSConfig: a.tls(),
 		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: dialTimeout, ReadTimeout: callTimeout, WriteTimeout: callTimeout,
-		// A user who may do nothing but count may not name the client or subscribe to the server's maintenance.
+		// A user without other permissions may not name the client or subscribe
+		// to the server's maintenance.
 		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -153,7 +158,7 @@ func (a *Address) clusterOptions() *goredis.ClusterOptions {
 		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		DisableIdentity: true, MaintNotificationsConfig: o.MaintNotificationsConfig,
-		DisableRoutingPolicies: true, // keys are all that this package routes by
+		DisableRoutingPolicies: true, // this package routes by keys alone
 	}
 }
 

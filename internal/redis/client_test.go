@@ -17,8 +17,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// saying starts a server that says the same to everything, or hangs up where it has nothing to say. It counts its callers,
-// and wants each of them to hang up within seconds.
+// saying starts a server that says the same to everything, or hangs up where it
+// has nothing to say. It counts its callers, and wants each of them to hang up
+// within seconds.
 func saying(t *testing.T, reply string, callers *atomic.Int64) *Address {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,7 +68,8 @@ func say(c net.Conn, reply string) error {
 	}
 }
 
-// What is no Redis that could count is told as what it is, after one try, and no connection to it is left open.
+// A server that cannot count is reported as what it is, after one try, and
+// no connection to it is left open.
 func TestOpen(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply string
@@ -116,8 +118,8 @@ func TestOneTry(t *testing.T) {
 	c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
 	mute := saying(t, "", new(atomic.Int64))
 	for name, connect := range map[string]func() (net.Conn, error){
-		"nobody listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
-		"it hangs up":    func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
+		"nothing listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
+		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
 	} {
 		var dialed atomic.Int64
 		for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
@@ -136,7 +138,8 @@ func TestOneTry(t *testing.T) {
 	}
 }
 
-// The caller's deadline ends a call that has begun, and without one a call ends within five seconds.
+// The caller's deadline ends a call that has begun, and without one a call ends
+// within five seconds.
 func TestDeadlines(t *testing.T) {
 	for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -163,7 +166,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// refuse answers every command with an error, and tells of those that are a store's.
+// refuse answers every command with an error, and reports those that are a
+// store's.
 func refuse(c net.Conn, called func()) {
 	for buffer := make([]byte, 1<<16); ; {
 		n, err := c.Read(buffer)
@@ -177,8 +181,8 @@ func refuse(c net.Conn, called func()) {
 	}
 }
 
-// In a Cluster each call goes to the node that has its key, at once: to the same one whatever the call, and not all keys to
-// one.
+// In a Cluster each call goes to the node that has its key, at once: to the
+// same one whatever the call, and not all keys to one.
 func TestRouting(t *testing.T) {
 	o := (&Address{host: "127.0.0.1", port: "1"}).clusterOptions()
 	o.ClusterSlots = func(context.Context) ([]goredis.ClusterSlot, error) {
@@ -217,7 +221,8 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// A server, or whatever node of a Cluster, is trusted by the name that the address gives.
+// A server, or whatever node of a Cluster, is trusted by the name that the
+// address gives.
 func TestServerName(t *testing.T) {
 	for text, want := range map[string]string{"redis://h": "", "rediss://h": "h", "rediss://[::1]:1": "::1"} {
 		a, err := ParseAddress(text)

@@ -45,8 +45,10 @@ func serverTime(t *testing.T, server *redistest.Server) time.Time {
 	return now
 }
 
-// A counter that is far ahead of the server's clock could not be charged before that clock is there: an error for its key
-// until a reset, and no charge. A promoted replica's clock may be behind by as much as three seconds and a slot.
+// A counter that is far ahead of the server's clock could not be charged before
+// that clock is there: an error for its key until a reset, and no charge. A
+// promoted replica's clock may be behind by as much as three seconds and a
+// slot.
 func TestFarAhead(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
@@ -104,7 +106,8 @@ func TestFarAhead(t *testing.T) {
 	}
 }
 
-// The server finds its own window of a calendar, as long as the caller's clock is less than a window away.
+// The server finds its own window of a calendar, as long as the caller's clock
+// is less than a window away.
 func TestServerCalendar(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})

@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// What can go wrong with Redis, in this package's words. Each is wrapped together with the server's or the driver's own
-// error.
+// The errors of Redis. Each is wrapped together with the server's or the
+// driver's own error.
 var (
 	ErrUnreachable = errors.New("redis cannot be reached; check the address (rediss:// where it wants TLS), the network, and that it runs")
 	ErrTimeout     = errors.New("redis did not answer in time")
@@ -24,7 +24,7 @@ var (
 	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
 	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
 		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
-	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` starts it afresh")
+	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` deletes it")
 	ErrFull        = fmt.Errorf("redis is out of memory; raise its maxmemory: %w", limit.ErrUndecided)
 	ErrReplica     = errors.New("redis is a replica here, which takes no writes; name the primary's address")
 	ErrNotWritable = errors.New("redis refuses writes until it can save or replicate them; see its log")
@@ -32,14 +32,15 @@ var (
 	ErrBusy        = errors.New("redis is starting, or busy with something that takes long; try again")
 	ErrApart       = fmt.Errorf("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; "+
 		"make them limits of one rule, or use a Redis without Cluster: %w", limit.ErrUndecided)
-	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` starts it afresh")
-	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is told otherwise")
+	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` deletes it")
+	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is configured otherwise")
 	ErrClock    = errors.New("redis's clock is more than a window away from this one; set them right")
 	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
 )
 
-// codes maps what errors of Redis say to this package's words. A script's errors have their code in the middle of the text.
-// The first that is in the text counts, so what quotes others goes first.
+// codes maps texts in errors of Redis to this package's errors. A script's
+// error has its code in the middle of the text. The first match counts, so an
+// error that quotes another comes first.
 var codes = []struct {
 	text string
 	err  error
@@ -70,16 +71,16 @@ var codes = []struct {
 	{"unknown command", ErrTooOld},
 }
 
-// translate puts an error of the server or the driver into this package's words. It is the only place that does, and leaves
-// nil alone.
+// translate returns this package's error for an error of the server or the
+// driver. Errors are translated nowhere else. It returns nil for nil.
 func translate(err error) error {
-	var told goredis.Error
+	var server goredis.Error
 	var network net.Error
 	var ours error
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &told):
+	case errors.As(err, &server):
 		ours = ofCode(err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, goredis.ErrPoolTimeout), errors.As(err, &network) && network.Timeout():
 		ours = ErrTimeout

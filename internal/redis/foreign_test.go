@@ -15,7 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// foreign is what something else has written to a counter with four limits: of slots, of a log, of a bucket and weighted.
+// foreign is what something else has written to a counter with four limits: of
+// slots, of a log, of a bucket and weighted.
 var foreign = map[string][]any{
 	"no life":             {"a", "1:1"},
 	"an empty life":       {"life", "", "a", "1:1"},
@@ -57,7 +58,7 @@ var foreign = map[string][]any{
 	"a thousand slots":    {"life", "x", "a", manySlots(1002)},
 }
 
-// manySlots spells slots with one unit each.
+// manySlots formats slots with one unit each.
 func manySlots(n int) string {
 	records := make([]string, n)
 	for i := range records {
@@ -66,7 +67,8 @@ func manySlots(n int) string {
 	return strings.Join(records, " ")
 }
 
-// A counter that is not as the script writes it is an error, whatever is asked, and is left as it is. A reset mends it.
+// A counter that is not as the script writes it is an error, whatever is asked,
+// and is left as it is. A reset mends it.
 func TestForeign(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -102,7 +104,7 @@ func wantForeign(t *testing.T, store *redis.Store, c *limit.Charge) {
 		"Charge":    store.Charge(t.Context(), epoch, c, &v),
 		"Peek":      store.Peek(t.Context(), epoch, c, &w),
 		"ChargeAll": store.ChargeAll(t.Context(), epoch, []*limit.Charge{request(fresh(), c.Limits, 1, 1, 1, 1), c}, []*limit.Verdict{{}, {}}),
-		"Settle":    store.Settle(t.Context(), epoch, c, &limit.Receipt{Life: "x"}, []int64{1, 0, 0, 0}),
+		"Settle":    store.Settle(t.Context(), epoch, c, &limit.Receipt{Generation: "x"}, []int64{1, 0, 0, 0}),
 	} {
 		if !errors.Is(err, redis.ErrForeign) || !strings.Contains(err.Error(), "slidegate reset RULE KEY") {
 			t.Errorf("%s: %v", call, err)

@@ -19,7 +19,8 @@ import (
 	"github.com/slidegate/slidegate/internal/redistest"
 )
 
-// deaf is a connection whose answers to the script are lost: the server gets the call, and then the line is dead.
+// deaf is a connection whose answers to the script are lost: the server gets
+// the call, and then the line is dead.
 type deaf struct {
 	net.Conn
 	calls *atomic.Int64
@@ -43,8 +44,9 @@ func (c *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A call whose answer is lost may have been made. It must not be made again, in a Cluster either, where go-redis on its own
-// would: that would charge twice, or give back twice.
+// A call whose answer is lost may have been made. It must not be made again, in
+// a Cluster either, where go-redis on its own would: that would charge twice,
+// or refund twice.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -96,11 +98,11 @@ func address(t testing.TB, server *redistest.Server) *Address {
 	return a
 }
 
-// told is an error that a server sends.
-type told string
+// serverError is an error that a server sends.
+type serverError string
 
-func (e told) Error() string { return string(e) }
-func (told) RedisError()     {}
+func (e serverError) Error() string { return string(e) }
+func (serverError) RedisError()     {}
 
 // failing is a client whose every call fails.
 type failing struct{ error }
@@ -110,8 +112,9 @@ func (f failing) Process(_ context.Context, cmd goredis.Cmder) error {
 	return f.error
 }
 
-// What servers of different versions say, from a call or from within a script, is told in this package's words with a way
-// out; what nobody foresaw is passed on.
+// What servers of different versions say, from a call or from within a script,
+// is translated to this package's errors, which say what to do; an unknown
+// error is passed on.
 func TestTranslate(t *testing.T) {
 	for text, want := range map[string]error{
 		"WRONGTYPE Operation against a key holding the wrong kind of value script: 5f, on @user_script:160.":                                 ErrForeign,
@@ -142,7 +145,7 @@ func TestTranslate(t *testing.T) {
 		"CLOCK":                                                                                  ErrClock,
 		"AHEAD":                                                                                  ErrAhead,
 	} {
-		store := New(failing{told(text)}, Options{})
+		store := New(failing{serverError(text)}, Options{})
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}, Costs: []int64{1}}
 		var v limit.Verdict
 		for call, err := range map[string]error{
@@ -151,7 +154,7 @@ func TestTranslate(t *testing.T) {
 			"Reset":  store.Reset(t.Context(), c.Key),
 		} {
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
-				t.Errorf("%s: %q is told as %v, want %v", call, text, err, want)
+				t.Errorf("%s: %q is translated to %v, want %v", call, text, err, want)
 			}
 		}
 	}
@@ -167,12 +170,12 @@ func TestTranslate(t *testing.T) {
 		io.ErrUnexpectedEOF: ErrUnreachable,
 	} {
 		if got := translate(err); !errors.Is(got, want) || !errors.Is(got, err) {
-			t.Errorf("%T (%v) is told as %v, want %v", err, err, got, want)
+			t.Errorf("%T (%v) is translated to %v, want %v", err, err, got, want)
 		}
 	}
-	for _, err := range []error{told("ERR something new"), errors.New("something else")} {
+	for _, err := range []error{serverError("ERR something new"), errors.New("something else")} {
 		if got := translate(err); !errors.Is(got, err) || !strings.HasPrefix(got.Error(), "redis: ") {
-			t.Errorf("%v is told as %v", err, got)
+			t.Errorf("%v is translated to %v", err, got)
 		}
 	}
 	if translate(nil) != nil || translate(context.Canceled) != context.Canceled {

@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			Blind: true,
+			NoLocalDenials: true,
 		}
 	})
 }
@@ -92,7 +92,8 @@ func stored(t testing.TB, server *redistest.Server, key string) map[string]strin
 	return fields
 }
 
-// info returns a number of the server's INFO, such as "calls" of "cmdstat_eval:calls=3,usec=…".
+// info returns a number of the server's INFO, such as "calls" of
+// "cmdstat_eval:calls=3,usec=…".
 func info(t testing.TB, server *redistest.Server, section, name string) int {
 	t.Helper()
 	text, err := server.Client.Info(t.Context(), section).Result()

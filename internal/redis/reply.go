@@ -11,28 +11,31 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// mostUnits is the largest number of units that a slot may hold, as in counter.lua.
+// mostUnits is the largest number of units that a slot may hold, as in
+// counter.lua.
 const mostUnits = 1<<53 - 1
 
-// era is how many seconds around 1970 Unix nanoseconds reach, as in counter.lua.
+// era is how many seconds around 1970 Unix nanoseconds cover, as in
+// counter.lua.
 const era = math.MaxInt64/int64(time.Second) - 1
 
-// mostWindows is more than there are days of a calendar in an era.
+// mostWindows is more than the days of a calendar in an era.
 const mostWindows = 110_000
 
-// mostRecords is the largest number of slots or stamps that a limit may hold. Their units together fit 63 bits.
+// mostRecords is the largest number of slots or stamps of a limit. Their units
+// together fit 63 bits.
 const mostRecords = limit.MaxLog + 1
 
 var errReply = errors.New("the script's answer makes no sense")
 
-// answer is what the script says.
+// answer is what the script returns.
 type answer struct {
 	charged bool
 	now     time.Time // that it went by
 	rest    []any     // counters not read yet
 }
 
-// readAnswer reads the head of a reply: 1 or 0, seconds, nanoseconds.
+// readAnswer parses the head of a reply: 1 or 0, seconds, nanoseconds.
 func readAnswer(reply []any) (*answer, error) {
 	if len(reply) < 3 {
 		return nil, fmt.Errorf("%w: %d parts", errReply, len(reply))
@@ -54,7 +57,7 @@ func readAnswer(reply []any) (*answer, error) {
 	return &answer{head[0] == 1, time.Unix(head[1], head[2]), reply[3:]}, nil
 }
 
-// counter reads the next counter, which has these limits.
+// counter parses the next counter, which has these limits.
 func (a *answer) counter(limits []limit.Limit) (life string, states []limit.State, err error) {
 	if len(a.rest) < 1+len(limits) {
 		return "", nil, fmt.Errorf("%w: a counter is missing", errReply)
@@ -77,7 +80,8 @@ func (a *answer) counter(limits []limit.Limit) (life string, states []limit.Stat
 	return texts[0], states, nil
 }
 
-// readState reads what is stored of one limit; nothing is a limit never charged.
+// readState parses what is stored of one limit; an empty text is a limit never
+// charged.
 func readState(l *limit.Limit, text string) (s limit.State, err error) {
 	switch {
 	case text == "":
@@ -92,7 +96,7 @@ func readState(l *limit.Limit, text string) (s limit.State, err error) {
 	return s, err
 }
 
-// readSlots reads ascending "slot:units", where the slot of a log is a moment.
+// readSlots parses ascending "slot:units". The slots of a log are times.
 func readSlots(l *limit.Limit, text string) ([]limit.Slot, error) {
 	n := strings.Count(text, " ") + 1
 	if n > mostRecords {
@@ -130,7 +134,8 @@ func readSlot(l *limit.Limit, record string) (slot limit.Slot, err error) {
 	return slot, nil
 }
 
-// furthest returns the highest number that a slot may have: its end must fit Unix nanoseconds.
+// furthest returns the highest number of a slot: its end must fit Unix
+// nanoseconds.
 func furthest(l *limit.Limit) int64 {
 	if l.Calendar != nil {
 		return mostWindows
@@ -138,8 +143,9 @@ func furthest(l *limit.Limit) int64 {
 	return era*int64(time.Second)/int64(l.Granularity) - l.Slots() - 1
 }
 
-// readMoment reads "seconds.nanoseconds", with nine digits after the point, as Unix nanoseconds. The seconds are rounded
-// down, so -1.250000000 is 0.75 s before the epoch.
+// readMoment parses "seconds.nanoseconds", with nine digits after the point, as
+// Unix nanoseconds. The seconds are rounded down, so -1.250000000 is 0.75 s
+// before the epoch.
 func readMoment(text string) (int64, error) {
 	whole, part, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
@@ -151,7 +157,8 @@ func readMoment(text string) (int64, error) {
 	return moment, nil
 }
 
-// nanoseconds puts a moment together; ok is false for one that 64 bits do not hold.
+// nanoseconds joins seconds and nanoseconds; ok is false if they do not fit 64
+// bits.
 func nanoseconds(seconds, nanos int64) (moment int64, ok bool) {
 	if seconds < -era || seconds > era {
 		return 0, false

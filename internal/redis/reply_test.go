@@ -52,7 +52,8 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// What is no state is an error: a record that is not as the script spells it, or out of order, or beyond what is counted.
+// What is no state is an error: a record that is not as the script formats it,
+// or out of order, or beyond what is counted.
 func TestReadNoState(t *testing.T) {
 	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
 	daily := limit.Limit{
@@ -101,7 +102,7 @@ func TestReadNoState(t *testing.T) {
 	}
 }
 
-// records spells so many slots of one unit each.
+// records formats so many slots of one unit each.
 func records(n int) string {
 	var all []string
 	for i := range n {
@@ -110,7 +111,8 @@ func records(n int) string {
 	return strings.Join(all, " ")
 }
 
-// An answer that makes no sense, whatever it is, is an error that says why, and no admission.
+// An answer that makes no sense, whatever it is, is an error that says why, and
+// no admission.
 func TestReadAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply []any
@@ -143,8 +145,8 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// A counter that cannot be what a charge has left is no proof of an admission: the answer says charged, and nothing is let
-// through.
+// A counter that cannot be what a charge has left is no proof of an admission:
+// the answer says charged, and nothing is let through.
 func TestChargedIsProven(t *testing.T) {
 	const now = int64(1_000_000) // seconds
 	window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
@@ -183,7 +185,7 @@ func TestChargedIsProven(t *testing.T) {
 		store := New(answering{[]any{int64(1), now, int64(0), test.life, test.text}}, Options{})
 		var v limit.Verdict
 		err := store.Charge(t.Context(), time.Now(), c, &v)
-		if test.proven && (err != nil || !v.Allowed || v.Receipt.Life != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
+		if test.proven && (err != nil || !v.Allowed || v.Receipt.Generation != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
 			t.Errorf("%s: %+v, %v", name, v.Result, err)
 		}
 		if err := store.Peek(t.Context(), time.Now(), c, &v); err == nil {
@@ -206,8 +208,8 @@ func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
 	return nil
 }
 
-// FuzzReadState reads what a server may hold: an error, or a state that never allows more than there is room for by the
-// units that the text names.
+// FuzzReadState reads what a server may hold: an error, or a state that never
+// allows more than there is room for by the units that the text names.
 func FuzzReadState(f *testing.F) {
 	for _, text := range []string{
 		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",
@@ -229,7 +231,7 @@ func FuzzReadState(f *testing.F) {
 			return
 		}
 		now := time.Unix(3, 0)
-		got := s.Judge(l, now, 1)
+		got := s.Decide(l, now, 1)
 		if got.Remaining < 0 || got.Remaining > l.Most() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
 			t.Errorf("%q: %+v", text, got)
 		}

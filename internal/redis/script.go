@@ -17,10 +17,12 @@ var counterHash = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// noScript is what a server answers that has been restarted or told to forget its scripts. It has done nothing then.
+// noScript is the error of a server that does not know the script, for example
+// after a restart. Such a server has changed nothing.
 const noScript = "NOSCRIPT"
 
-// runScript runs the script on some keys: in one round trip where the server knows it, in two where it has to be sent.
+// runScript runs the script on some keys: in one round trip if the server knows
+// it, else in two.
 func runScript(ctx context.Context, client Client, keys []string, arguments []any) ([]any, error) {
 	answer, err := send(ctx, client, "evalsha", counterHash, keys, arguments)
 	if goredis.HasErrorPrefix(err, noScript) {
@@ -40,8 +42,9 @@ func send(ctx context.Context, client Client, command, script string, keys []str
 	return cmd.Slice()
 }
 
-// once is a command that go-redis must not send again when its answer is lost, as it otherwise does in a Cluster: it may
-// have charged. A redirection to another node is no answer, and is followed.
+// once is a command that go-redis must not repeat when its answer is lost, as
+// it otherwise does in a Cluster: the command may have charged. go-redis still
+// follows a redirection to another node.
 type once struct{ *goredis.Cmd }
 
 // NoRetry reports that the command must not be sent twice.

@@ -29,7 +29,8 @@ func all() []limit.Limit {
 	return limits
 }
 
-// One round trip decides, whatever is asked and however many limits and keys there are.
+// One round trip decides, whatever is asked and however many limits and keys
+// there are.
 func TestOneRoundTrip(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -40,7 +41,8 @@ func TestOneRoundTrip(t *testing.T) {
 	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 1 {
 		t.Errorf("the script was sent %d times, want once", got)
 	}
-	// A server counts what a script calls besides, but only what comes over the wire as read.
+	// A server counts what a script calls besides, but only what comes over the
+	// wire as read.
 	before := info(t, server, "stats", "total_reads_processed")
 	var v, w limit.Verdict
 	for range 5 { // 3 admissions and 2 denials
@@ -60,7 +62,8 @@ func TestOneRoundTrip(t *testing.T) {
 	}
 }
 
-// A server that has forgotten its scripts is sent the script again, and decides.
+// A server that has forgotten its scripts is sent the script again, and
+// decides.
 func TestScriptMissing(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -78,7 +81,8 @@ func TestScriptMissing(t *testing.T) {
 	}
 }
 
-// What is denied, looked at or free changes nothing in the server: there is nothing to replicate or to save.
+// What is denied, looked at or free changes nothing in the server: there is
+// nothing to replicate or to save.
 func TestDenialWritesNothing(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -154,10 +158,11 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// The text of a counter is what docs/redis.md shows. Slots that count no longer go with the next write, and with that alone.
+// The text of a counter is what docs/redis.md shows. Slots that count no longer
+// go with the next write, and with that alone.
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
-	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewLife: func() string { return "life" }})
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
 	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Exact(9, 3*sec), storetest.Token(1, 7*sec, 3), storetest.Weighted(9, 3*sec)}
 	key := fresh()
 	at := func(d time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(d) }
@@ -196,8 +201,9 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// A counter stays until its last window has ended, and an hour more for clocks that are late. Its life is measured by the
-// clock that decides and spent on the server's, so a replay of an old log does not find its counters gone.
+// A counter stays until its last window has ended, and an hour more for clocks
+// that are late. Its life is measured by the clock that decides and spent on
+// the server's, so a replay of an old log does not find its counters gone.
 func TestTTL(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -252,7 +258,8 @@ func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Durat
 	}
 }
 
-// No two counters share a key, and no client chooses the node of a Cluster that its own are on.
+// No two counters share a key, and no client chooses the node of a Cluster that
+// its own are on.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -282,7 +289,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Units come back to a slot that has left the window for this clock, too: for a late clock it has not.
+// Units come back to a slot that has left the window for this clock, too: for a
+// late clock it has not.
 func TestGiveBackToALateClock(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Sliding(3, 10*sec, sec)}

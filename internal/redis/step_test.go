@@ -19,9 +19,10 @@ var numbered atomic.Int64
 
 func fresh() string { return fmt.Sprintf("rule|key:%d|00000000", numbered.Add(1)) }
 
-// TestLargeNumbers holds the script's arithmetic against the step where doubles would give way: capacities up to 2³² − 1,
-// windows of microseconds to years, in odd numbers of nanoseconds where the algorithm allows it, and moments to the
-// nanosecond, from the year 1700 to 2240.
+// TestLargeNumbers holds the script's arithmetic against the step where doubles
+// would give way: capacities up to 2³² − 1, windows of microseconds to years,
+// in odd numbers of nanoseconds where the algorithm allows it, and moments to
+// the nanosecond, from the year 1700 to 2240.
 func TestLargeNumbers(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +59,8 @@ func drawLarge(t *rapid.T) limit.Limit {
 	return storetest.Weighted(capacity, window)
 }
 
-// drawStep draws how far to go on: to the moment that the last answer named, next to it, a part of the window, or back.
+// drawStep draws how far to go on: to the moment that the last answer named,
+// next to it, a part of the window, or back.
 func drawStep(t *rapid.T, l *limit.Limit, retry time.Duration) time.Duration {
 	near := time.Duration(rapid.IntRange(-1, 1).Draw(t, "near"))
 	if retry > 0 && rapid.Bool().Draw(t, "waits") {
@@ -73,13 +75,14 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 	if err := store.Charge(t.Context(), now, request(key, []limit.Limit{*l}, cost), &v); err != nil {
 		t.Fatal(err)
 	}
-	if want = state.Judge(l, now, cost); want.Allowed {
+	if want = state.Decide(l, now, cost); want.Allowed {
 		want = state.Take(l, now, cost)
 	}
 	return v.Result, want
 }
 
-// A counter far above its capacity, as corrections may leave it, is still decided and corrected exactly.
+// A counter far above its capacity, as corrections may leave it, is still
+// decided and corrected exactly.
 func TestFarAboveCapacity(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Weighted(limit.MaxCapacity, time.Hour)}
@@ -93,14 +96,14 @@ func TestFarAboveCapacity(t *testing.T) {
 		}
 		state.Take(&limits[0], epoch, limit.MaxCapacity)
 	}
-	wait := state.Judge(&limits[0], epoch, 1).RetryAfter
+	wait := state.Decide(&limits[0], epoch, 1).RetryAfter
 	for _, at := range []time.Duration{0, time.Hour - 1, time.Hour, wait - 1, wait} {
 		c := request(c.Key, limits, 1)
 		var v limit.Verdict
 		if err := store.Peek(t.Context(), epoch.Add(at), c, &v); err != nil {
 			t.Fatal(err)
 		}
-		if want := state.Judge(&limits[0], epoch.Add(at), 1); v.Result != want {
+		if want := state.Decide(&limits[0], epoch.Add(at), 1); v.Result != want {
 			t.Errorf("after %v: %+v, want %+v", at, v.Result, want)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// wantTrouble charges, and wants an error with nothing written: no new key, and no change to one that is there.
+// wantTrouble charges, and wants an error with nothing written: no new key, and
+// no change to one that is there.
 func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, known string, want error) {
 	t.Helper()
 	before := stored(t, server, known)
@@ -21,7 +22,7 @@ func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, kno
 	for _, err := range []error{
 		store.Charge(t.Context(), epoch, request(known, limits, 1, 1), &v),
 		store.ChargeAll(t.Context(), epoch, []*limit.Charge{request("new|a|s", limits, 1, 1), request(known, limits, 1, 1)}, []*limit.Verdict{&w, {}}),
-		store.Settle(t.Context(), epoch, request(known, limits, 1, 1), &limit.Receipt{Life: before["life"]}, []int64{1, 0}),
+		store.Settle(t.Context(), epoch, request(known, limits, 1, 1), &limit.Receipt{Generation: before["life"]}, []int64{1, 0}),
 	} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
@@ -46,7 +47,8 @@ func known(t *testing.T, store *redis.Store) string {
 	return key
 }
 
-// A server without memory takes nothing more. It is well: to count elsewhere would let more through.
+// A server without memory takes nothing more. It is well: to count elsewhere
+// would let more through.
 func TestOutOfMemory(t *testing.T) {
 	server := redistest.Start(t, "maxmemory-policy noeviction")
 	store := open(t, server)
@@ -83,7 +85,8 @@ func TestNotEnoughReplicas(t *testing.T) {
 	wantTrouble(t, server, store, key, redis.ErrNotWritable)
 }
 
-// A Cluster of one server: every call works; several keys hardly ever lie together.
+// A Cluster of one server: every call works; several keys hardly ever lie
+// together.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -120,7 +123,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A Cluster that has lost hash slots says so, without being asked again and again.
+// A Cluster that has lost hash slots says so, without being asked again and
+// again.
 func TestClusterDown(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)

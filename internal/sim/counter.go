@@ -6,12 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// counter is an item of the table with its exact log. A deletion by an operator starts the log anew; one by the table's expiry
-// must not be noticed by anybody, so the log goes on.
+// counter is an item of the table with its exact log. A deletion by an operator
+// starts the log again. The table may expire an item only when no window shows
+// it, so the log then goes on.
 type counter struct {
 	key     string
 	logs    [limit.MaxLimits]limitLog
@@ -19,8 +21,8 @@ type counter struct {
 	reaping bool  // the table's expiry is looking after the item
 	mending bool  // an operator is on the way
 
-	charged []limit.State // the steps' own states, for denials
-	fell    int64         // when units were last given back, or the item deleted
+	charged []limit.State // by package limit, for denials
+	fell    int64         // when units were last refunded, or the item deleted
 
 	history history
 }
@@ -31,15 +33,15 @@ func (w *world) newCounter(s *subject, limits []limit.Limit) *counter {
 	return k
 }
 
-// afresh begins the log anew: an operator has deleted the item.
-func (k *counter) afresh(w *world) {
+// restart begins the log again: an operator has deleted the item.
+func (k *counter) restart(w *world) {
 	k.logs = [limit.MaxLimits]limitLog{}
 	clear(k.charged)
 	k.ttl, k.fell = 0, w.now
 	k.history.add(happening{at: w.now, what: "reset"})
 }
 
-// expired notes that the table has deleted the item, with all that it said.
+// expired records that the table has deleted the item.
 func (k *counter) expired(w *world) {
 	for i := range k.logs {
 		k.logs[i].total = 0
@@ -58,12 +60,12 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 		if cost == 0 {
 			continue
 		}
-		of := charging{l, cost, number(item, letter(i)+"H"), r.now, r.born, w.now, !c.lost && !c.over}
+		of := charging{l, cost, number(item, prefixOf(i)+"H"), r.now, r.born, w.now, !c.lost && !c.over}
 		k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge", charging: of})
 		broken, peak := k.logs[i].charge(&of)
 		if broken != "" {
 			w.report.OverAdmissions++
-			k.violated(w, "limit "+letter(i)+": "+broken)
+			k.violated(w, "limit "+prefixOf(i)+": "+broken)
 		}
 		w.report.Peak = max(w.report.Peak, peak)
 		k.checkTotal(w, i, l, item)
@@ -77,42 +79,43 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 
 // checkTotal compares the item's total with the log's.
 func (k *counter) checkTotal(w *world, i int, l *limit.Limit, item map[string]types.AttributeValue) {
-	if got, want := number(item, letter(i)+"C"), k.logs[i].total; !l.Bucket() && got != want {
-		k.violated(w, "limit "+letter(i)+": the item's total is "+strconv.FormatInt(got, 10)+", charged were "+strconv.FormatInt(want, 10))
+	if got, want := number(item, prefixOf(i)+"C"), k.logs[i].total; !l.Bucket() && got != want {
+		k.violated(w, "limit "+prefixOf(i)+": the item's total is "+strconv.FormatInt(got, 10)+", charged were "+strconv.FormatInt(want, 10))
 		k.logs[i].total = got
 	}
 }
 
-// settle logs what a correction has made of the item, and nothing where it was of another life.
+// settle logs what a correction has made of the item, and nothing if the item
+// is of another generation.
 func (k *counter) settle(w *world, c *call, p *part, item map[string]types.AttributeValue) {
 	k.stored(w, item)
-	life, _ := item["e"].(*types.AttributeValueMemberS)
+	generation, _ := item["e"].(*types.AttributeValueMemberS)
 	for i, delta := range p.deltas {
 		l, log, r := &p.charge.Limits[i], &k.logs[i], c.request
 		slot := p.receipt.Slots[i]
 		switch {
-		case delta > 0 && number(item, letter(i)+"C") == log.total+delta:
-			of := charging{l, delta, number(item, letter(i)+"H"), r.now, r.born, w.now, false}
+		case delta > 0 && number(item, prefixOf(i)+"C") == log.total+delta:
+			of := charging{l, delta, number(item, prefixOf(i)+"H"), r.now, r.born, w.now, false}
 			k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
 			log.more(&of)
 			k.charged[i].Take(l, r.now, delta)
-		case delta < 0 && life.Value == p.receipt.Life && gaveBack(item, i, slot, log.slots.units(slot)+delta):
+		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units(slot)+delta):
 			of := charging{l, delta, slot, r.now, r.born, w.now, false}
-			k.history.add(happening{at: w.now, environment: r.environment.number, what: "give back", charging: of})
+			k.history.add(happening{at: w.now, environment: r.environment.number, what: "refund", charging: of})
 			log.less(slot, -delta, p.entry)
-			k.charged[i].GiveBack(slot, -delta)
+			k.charged[i].Refund(slot, -delta)
 			k.fell = w.now
 		}
 	}
 }
 
-// gaveBack reports whether an item's slot now holds so many units.
-func gaveBack(item map[string]types.AttributeValue, i int, slot, units int64) bool {
-	name := letter(i) + strconv.FormatInt(slot, 36)
+// refunded reports whether an item's slot now holds so many units.
+func refunded(item map[string]types.AttributeValue, i int, slot, units int64) bool {
+	name := prefixOf(i) + strconv.FormatInt(slot, 36)
 	return item[name] != nil && number(item, name) == units
 }
 
-// stored takes up what the table says of the item as it is.
+// stored records the size and the ttl of the item as it is.
 func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 	k.ttl = number(item, "ttl")
 	w.reap(k)
@@ -124,21 +127,16 @@ func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 // room reports whether the exact log has room for a charge.
 func room(states []limit.State, c *limit.Charge, now time.Time) bool {
 	for i := range c.Limits {
-		if !states[i].Judge(&c.Limits[i], now, c.Costs[i]).Allowed {
+		if !states[i].Decide(&c.Limits[i], now, c.Costs[i]).Allowed {
 			return false
 		}
 	}
 	return true
 }
 
-func letter(i int) string { return "abcdefgh"[i : i+1] }
+func prefixOf(i int) string { return "abcdefgh"[i : i+1] }
 
-// number reads a number of an item; 0 if there is none.
+// number returns a number of an item; 0 if there is none.
 func number(item map[string]types.AttributeValue, name string) int64 {
-	n, ok := item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	i, _ := strconv.ParseInt(n.Value, 10, 64)
-	return i
+	return protocoltest.Units(item[name])
 }

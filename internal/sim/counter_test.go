@@ -16,7 +16,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// small is a world of one counter of 10 units in 10 slots of a second, at the epoch, in which nothing happens on its own.
+// small is a world of one counter of 10 units in 10 slots of a second, at the
+// epoch, in which nothing happens on its own.
 func small() (*world, *counter, *limit.Charge) {
 	w := &world{
 		plan: &Plan{Network: Network{Latency: time.Millisecond, Deadline: 250 * time.Millisecond}}, now: epoch, report: &Report{},
@@ -27,14 +28,15 @@ func small() (*world, *counter, *limit.Charge) {
 	return w, k, &limit.Charge{Key: k.key, Limits: limits, Costs: []int64{4}}
 }
 
-// item is what the table may hold of the counter after charges in the slot of the epoch.
-func item(life string, total, units int64) map[string]types.AttributeValue {
+// item is what the table may hold of the counter after charges in the slot of
+// the epoch.
+func item(generation string, total, units int64) map[string]types.AttributeValue {
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 	}
 	slot := epoch / int64(time.Second)
 	return map[string]types.AttributeValue{
-		"e": &types.AttributeValueMemberS{Value: life}, "aC": number(total), "aH": number(slot),
+		"e": &types.AttributeValueMemberS{Value: generation}, "aC": number(total), "aH": number(slot),
 		"a" + strconv.FormatInt(slot, 36): number(units), "ttl": number(slot + 3611),
 	}
 }
@@ -70,17 +72,17 @@ func TestChargesAreLogged(t *testing.T) {
 
 func TestCorrectionsOfAnotherLifeAreNotLogged(t *testing.T) {
 	for _, test := range []struct {
-		life string
-		room bool
+		generation string
+		room       bool
 	}{{"1.1", true}, {"2.1", false}} {
 		w, k, c := small()
 		c.Costs[0] = 10
 		p := &part{}
 		k.charge(w, w.called(k, c, p), p, item("1.1", 10, 10))
-		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Life: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
-		k.settle(w, w.called(k, c, p), p, item(test.life, 10, 0))
+		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Generation: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
+		k.settle(w, w.called(k, c, p), p, item(test.generation, 10, 0))
 		if got := room(k.charged, c, time.Unix(0, epoch)); got != test.room {
-			t.Errorf("10 units given back in life %s: room %v, want %v", test.life, got, test.room)
+			t.Errorf("10 units refunded in generation %s: room %v, want %v", test.generation, got, test.room)
 		}
 	}
 }
@@ -137,15 +139,15 @@ func TestNeedlessDenials(t *testing.T) {
 		late    time.Duration
 		want    Needless
 	}{
-		"no room":        {8, 0, 0, Needless{}},
-		"an old view":    {4, 9 * time.Second, 0, Needless{OldView: 1}},
-		"a late clock":   {4, time.Hour, 2 * time.Second, Needless{LateClock: 1}},
-		"no explanation": {4, time.Hour, 0, Needless{Unexplained: 1}},
+		"no room":         {8, 0, 0, Needless{}},
+		"an old snapshot": {4, 9 * time.Second, 0, Needless{OldSnapshot: 1}},
+		"a late clock":    {4, time.Hour, 2 * time.Second, Needless{LateClock: 1}},
+		"no explanation":  {4, time.Hour, 0, Needless{Unexplained: 1}},
 	} {
 		w, k, c := small()
 		k.charged[0].Take(&c.Limits[0], time.Unix(0, epoch), test.charged)
 		k.fell = w.now - int64(test.fell)
-		if k.deniedByView(w, time.Unix(0, epoch).Add(-test.late), c); w.report.Needless != test.want {
+		if k.deniedBySnapshot(w, time.Unix(0, epoch).Add(-test.late), c); w.report.Needless != test.want {
 			t.Errorf("%s: %+v", name, w.report.Needless)
 		}
 	}

@@ -6,27 +6,29 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// viewLife is how long a store lets a view deny on its own (docs/design.md, section 3.1).
-const viewLife = 10 * time.Second
+// maxAge is how old a snapshot may be and still deny, as in package protocol.
+const maxAge = 10 * time.Second
 
-// Needless counts the denials of charges for which the exact log had room, by why that was.
+// Needless counts the denials of charges for which the exact log had room, by
+// cause.
 type Needless struct {
-	// OldView had not seen yet that units were given back or the item deleted, ten seconds ago at most.
-	OldView int64 `json:"old_view"`
-	// FailedRead had too old a view, and the table could not be read.
+	// OldSnapshot counts snapshots that missed a refund or a deletion of the
+	// last ten seconds.
+	OldSnapshot int64 `json:"old_snapshot"`
+	// FailedRead counts snapshots too old to deny that could not be read again.
 	FailedRead int64 `json:"failed_read"`
-	// LateClock was denied by the window of a clock behind the newest slot.
+	// LateClock counts denials by the window of a clock behind the newest slot.
 	LateClock int64 `json:"late_clock"`
-	// Unexplained is none of these.
+	// Unexplained counts all others. It must stay 0.
 	Unexplained int64 `json:"unexplained"`
 }
 
-// deniedByView judges a denial for which nobody was asked.
-func (k *counter) deniedByView(w *world, now time.Time, c *limit.Charge) {
+// deniedBySnapshot classifies a denial that made no call.
+func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 	switch {
 	case !room(k.charged, c, now):
-	case w.now-k.fell <= int64(viewLife+w.plan.patience()):
-		w.report.Needless.OldView++
+	case w.now-k.fell <= int64(maxAge+w.plan.patience()):
+		w.report.Needless.OldSnapshot++
 	case k.late(c, now):
 		w.report.Needless.LateClock++
 	default:
@@ -34,7 +36,8 @@ func (k *counter) deniedByView(w *world, now time.Time, c *limit.Charge) {
 	}
 }
 
-// denied judges the denial of a request that may have asked the table. If some charge had no room it is none too many.
+// denied classifies the denial of a request that may have asked the table. The
+// denial is right if any of its charges had no room.
 func (r *request) denied() {
 	w := r.world
 	for _, p := range r.parts {
@@ -46,8 +49,8 @@ func (r *request) denied() {
 		case p.asked && !p.room, !p.asked && !room(k.charged, &p.charge, r.now):
 		case k.late(&p.charge, r.now):
 			w.report.Needless.LateClock++
-		case w.now-k.fell <= int64(viewLife+w.plan.patience()):
-			w.report.Needless.OldView++
+		case w.now-k.fell <= int64(maxAge+w.plan.patience()):
+			w.report.Needless.OldSnapshot++
 		case !p.asked:
 			w.report.Needless.FailedRead++
 		default:
@@ -73,8 +76,8 @@ func (k *counter) unexplained(w *world) {
 	k.violated(w, "a charge was denied for which there was room, and nothing explains it")
 }
 
-// patience is how far from true time the ten seconds of a view may be reckoned: by clocks that jump, and while an answer is
-// on its way.
+// patience is by how much the ten seconds of a snapshot may differ from true
+// time: clocks jump, and answers take time.
 func (p *Plan) patience() time.Duration {
-	return 2*max(p.Clocks.Error, p.Clocks.Most) + p.Network.Deadline
+	return 2*max(p.Clocks.Error, p.Clocks.MaxJump) + p.Network.Deadline
 }

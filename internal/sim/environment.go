@@ -9,22 +9,24 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
-// environment is a process with a clock, a store and its views: a Lambda's execution environment, or a gateway.
+// environment is a process with a clock, a store and its snapshots: a Lambda's
+// execution environment, or a gateway.
 type environment struct {
-	world  *world
-	number int
-	wrong  time.Duration // how far the machine's clock is ahead of true time
-	clock  *dynamo.Clock // corrected by DynamoDB's answers
-	store  *dynamo.Store
-	other  *twoCounters  // the method compared with, in place of the store
-	lag    time.Duration // until rules that were published are seen here
-	busy   int           // requests under way
-	frozen int64         // until when no request comes here
-	lives  atomic.Int64
+	world       *world
+	number      int
+	wrong       time.Duration // how far the machine's clock is ahead of true time
+	clock       *dynamo.Clock // corrected by DynamoDB's answers
+	store       *dynamo.Store
+	other       *twoCounters  // the method compared with, in place of the store
+	lag         time.Duration // until rules that were published are seen here
+	busy        int           // requests under way
+	frozen      int64         // until when no request comes here
+	generations atomic.Int64
 }
 
-// maxViews is more than a world has counters: which views a full cache drops is up to chance.
-const maxViews = 2000
+// maxSnapshots is more than a world has counters, because a full cache drops
+// snapshots by chance.
+const maxSnapshots = 2000
 
 func (w *world) newEnvironment() *environment {
 	w.born++
@@ -33,7 +35,7 @@ func (w *world) newEnvironment() *environment {
 	}
 	e.clock = dynamo.NewClock(e.wall)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
-		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewLife: e.newLife, MaxViews: maxViews,
+		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
 	})
 	if w.plan.TwoCounters {
 		e.other = &twoCounters{e}
@@ -43,19 +45,20 @@ func (w *world) newEnvironment() *environment {
 	return e
 }
 
-// wall is the machine's clock, which nobody has corrected.
+// wall is the machine's clock, uncorrected.
 func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e.wrong)) }
 
-// newLife returns a mark that no other environment gives.
-func (e *environment) newLife() string {
-	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.lives.Add(1), 10)
+// newGeneration returns a mark that no other environment returns.
+func (e *environment) newGeneration() string {
+	return strconv.Itoa(e.number) + "." + strconv.FormatInt(e.generations.Add(1), 10)
 }
 
 // serverDate is the Date field of an answer that DynamoDB gives at a moment.
 func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0) }
 
-// pick returns an environment that can take a request: as Lambda does, rather one of those that were used of late. It
-// returns nil where all that were tried are at work; that request is refused by Lambda itself.
+// pick returns an environment that can take a request. As Lambda does, it
+// prefers those that were used recently. It returns nil if all that it tried
+// are at work; Lambda itself refuses that request.
 func (w *world) pick() *environment {
 	n := len(w.environments)
 	u := w.random.Float64()

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Network says how calls of DynamoDB go, and how often they go wrong: the latter in shares of all calls.
+// Network describes the latency of calls to DynamoDB, and how often they fail,
+// in shares of all calls.
 type Network struct {
 	Latency  time.Duration // one way, the least; on the average a quarter more
 	Slow     float64       // takes up to a hundred times as long
@@ -57,7 +58,8 @@ func (n *Network) draw(w *world, c *call) fate {
 	return f
 }
 
-// below reports whether u falls into the next share of [0, 1), and takes that share off it.
+// below reports whether u falls into the next share of [0, 1), and takes that
+// share off it.
 func below(u *float64, share float64) bool {
 	*u -= share
 	return *u < 0
@@ -88,7 +90,7 @@ func conflict(in any) error {
 	return throttled(in)
 }
 
-// canceled returns the failure of a transaction for its first write's sake.
+// canceled returns the failure of a transaction because of its first write.
 func canceled(in *dynamodb.TransactWriteItemsInput, code string) error {
 	reasons := make([]types.CancellationReason, len(in.TransactItems))
 	for i := range reasons {

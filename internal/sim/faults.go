@@ -6,13 +6,13 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// planFaults has everything happen that nobody asked for: environments die and freeze, clocks jump, operators reset counters
-// and change rules.
+// planFaults schedules the faults: environments die and freeze, clocks jump,
+// operators reset counters and change rules.
 func (w *world) planFaults() {
 	p := w.plan
 	w.every(p.Deaths, func() { w.environments[w.random.IntN(len(w.environments))] = w.newEnvironment() })
 	w.every(p.Freezes, func() { w.anyEnvironment().frozen = w.now + int64(w.exponential(time.Minute)) })
-	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.Most, p.Clocks.Most) })
+	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.MaxJump, p.Clocks.MaxJump) })
 	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
 	w.every(p.Raises, func() { w.anySubject().changeCapacity() })
 	w.every(p.Reshapes, func() { w.anySubject().changeShape() })
@@ -30,8 +30,8 @@ func (w *world) reset(k *counter) {
 	r.begin(true)
 }
 
-// reap has the table's expiry look after an item: DynamoDB deletes it some time after its ttl has passed, unless the ttl
-// has been put off until then.
+// reap simulates the table's expiry. DynamoDB deletes an item some time after
+// its ttl has passed, unless a write has extended the ttl by then.
 func (w *world) reap(k *counter) {
 	if k.reaping {
 		return

@@ -34,7 +34,8 @@ func (h *history) String() string {
 	return b.String()
 }
 
-// String tells one happening: when, by true time since the world began, where and what.
+// String formats one happening: when, by true time since the world began, where
+// and what.
 func (e *happening) String() string {
 	text := fmt.Sprintf("%12.6f s  %-11s", time.Duration(e.at-epoch).Seconds(), e.what)
 	if e.environment != 0 {

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// entry is a charge at a moment of true time, or of whatever time an interval log goes by.
+// entry is a charge at a true time, or at the time that the interval log uses.
 type entry struct {
 	at    int64
 	units int64
 }
 
-// intervals is an exact log of charges by time. It knows every interval of a given length.
+// intervals is an exact log of charges by time. It knows every interval of a
+// given length.
 type intervals struct {
 	entries []entry // ascending
 	first   int     // of the interval that ends at the newest entry
@@ -22,8 +23,9 @@ type intervals struct {
 // forgets is how many intervals back entries are kept.
 const forgets = 3
 
-// add logs a charge and returns the most units that any interval of this length holds which holds the charge: the intervals
-// are (t-length, t]. The length may only shrink from one call to the next.
+// add logs a charge and returns the most units in any interval of this length
+// that contains the charge. Intervals are (t-length, t]. The length may only
+// shrink from one call to the next.
 func (l *intervals) add(at, units int64, length time.Duration) int64 {
 	l.length = int64(length)
 	n := len(l.entries)
@@ -52,7 +54,7 @@ func (l *intervals) advance() {
 	}
 }
 
-// restart reckons the newest interval anew.
+// restart computes the newest interval again.
 func (l *intervals) restart() {
 	l.first, l.sum = 0, 0
 	for _, e := range l.entries {
@@ -61,7 +63,7 @@ func (l *intervals) restart() {
 	l.advance()
 }
 
-// around returns the most units that any interval holds which holds entry i.
+// around returns the most units in any interval that contains entry i.
 func (l *intervals) around(i int) (most int64) {
 	at, first, sum := l.entries[i].at, 0, int64(0)
 	for last := range l.entries {
@@ -77,7 +79,8 @@ func (l *intervals) around(i int) (most int64) {
 	return most
 }
 
-// forget drops, some at a time, what no late charge is going to reach any more.
+// forget drops, a few at a time, entries that no late charge can reach any
+// more.
 func (l *intervals) forget() {
 	const some = 1024
 	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-forgets*l.length {
@@ -87,8 +90,8 @@ func (l *intervals) forget() {
 	l.first -= some
 }
 
-// giveBack takes units out of the charges made at a moment.
-func (l *intervals) giveBack(at, units int64) {
+// refund removes units from the charges made at a time.
+func (l *intervals) refund(at, units int64) {
 	for i := len(l.entries) - 1; i >= 0 && l.entries[i].at >= at; i-- {
 		if e := &l.entries[i]; e.at == at {
 			back := min(units, e.units)

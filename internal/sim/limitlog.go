@@ -7,19 +7,20 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// limitLog is the exact log of one limit of one counter: what was charged, by the means of each algorithm's own promise
-// (docs/design.md, section 3).
+// limitLog is the exact log of one limit of one counter. It checks the bound
+// that each algorithm promises (docs/accuracy.md).
 type limitLog struct {
-	slots  slotLog   // by the slot that the table was told
+	slots  slotLog   // by the slot in the item
 	bucket int64     // when a bucket is full again
-	total  int64     // units charged in this life of the item
+	total  int64     // units charged in this generation of the item
 	stated intervals // by the writer's clock: for the bound in any window of length W
 	sure   intervals // admissions by true time, in windows as much shorter as clocks and flights allow
 	whole  intervals // admissions by true time, in whole windows: only to be reported
 	latest int64     // the writers' clocks never run backwards for a counter
 
 	charged bool
-	// What the worst clocks and the slowest admission were since the log began, in true time.
+	// What the worst clocks and the slowest admission were since the log began,
+	// in true time.
 	ahead, behind, flight time.Duration
 
 	// The most that was in force since the log began: for the stated bounds.
@@ -38,8 +39,8 @@ type charging struct {
 	admitted bool      // the writer will hear of it
 }
 
-// charge logs a charge and says what it breaks; the empty string if nothing. peak is the largest share of the capacity that
-// a window of true time holds.
+// charge logs a charge and returns what it breaks; empty if nothing. peak is
+// the largest share of the capacity in a window of true time.
 func (l *limitLog) charge(c *charging) (broken string, peak float64) {
 	of := c.limit
 	l.skew(c)
@@ -72,7 +73,8 @@ func (l *limitLog) charge(c *charging) (broken string, peak float64) {
 	return l.chargeSurely(c), l.peak(c)
 }
 
-// skew takes up how wrong a writer's clock is, and how long its charge was on its way.
+// skew records how wrong a writer's clock is, and how long its charge was under
+// way.
 func (l *limitLog) skew(c *charging) {
 	wrong := time.Duration(c.now.UnixNano() - c.born)
 	if !l.charged {
@@ -84,8 +86,9 @@ func (l *limitLog) skew(c *charging) {
 	}
 }
 
-// chargeSurely logs an admission by true time. Clocks that differ by ε from each other and a flight time shrink the window
-// by so much; in what is left of it there is never more than the capacity.
+// chargeSurely logs an admission by true time. Clocks that differ by ε, and a
+// flight time, shorten the window by so much. What is left of it never holds
+// more than the capacity.
 func (l *limitLog) chargeSurely(c *charging) string {
 	window := c.limit.Window - (l.ahead - l.behind) - l.flight
 	if !c.admitted || window <= 0 {
@@ -97,7 +100,8 @@ func (l *limitLog) chargeSurely(c *charging) string {
 	return ""
 }
 
-// chargeBucket checks the step, and the bound B + N in any window of the writers' clocks.
+// chargeBucket checks the algorithm, and the bound B + N in any window of the
+// writers' clocks.
 func (l *limitLog) chargeBucket(c *charging) string {
 	of, now := c.limit, c.now.UnixNano()
 	interval := of.Interval()
@@ -115,8 +119,9 @@ func (l *limitLog) chargeBucket(c *charging) string {
 	return ""
 }
 
-// chargeWeighted checks the step, and the bound 2N in any window of the writers' clocks. A clock behind another's may draw on
-// a credit that is right for the later one: time never runs backwards for a counter.
+// chargeWeighted checks the algorithm, and the bound 2N in any window of the
+// writers' clocks. A clock behind another may draw on a credit that is right
+// for the later one, because time never runs backwards for a counter.
 func (l *limitLog) chargeWeighted(c *charging) string {
 	of := c.limit
 	at := max(l.latest, c.slot*int64(of.Window))
@@ -129,7 +134,8 @@ func (l *limitLog) chargeWeighted(c *charging) string {
 	return ""
 }
 
-// peak logs an admission by true time and returns the share of the capacity that a whole window holds.
+// peak logs an admission by true time and returns the share of the capacity
+// that a whole window holds.
 func (l *limitLog) peak(c *charging) float64 {
 	if !c.admitted {
 		return 0
@@ -137,7 +143,8 @@ func (l *limitLog) peak(c *charging) float64 {
 	return float64(l.whole.add(c.born, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
 }
 
-// more logs units that were charged without asking. They count in the windows of later charges.
+// more logs an extra charge of a settlement. Its units count in the windows of
+// later charges.
 func (l *limitLog) more(c *charging) {
 	l.skew(c)
 	l.total += c.cost
@@ -146,10 +153,10 @@ func (l *limitLog) more(c *charging) {
 	if window := c.limit.Window - (l.ahead - l.behind) - l.flight; c.limit.Algorithm == limit.SlidingWindow && window > 0 {
 		l.sure.add(c.born, c.cost, window)
 	}
-	l.stated = intervals{} // no bound speaks of what was charged without asking
+	l.stated = intervals{} // no bound covers an extra charge
 }
 
-// less logs units of a slot that were given back; they were charged at a moment of true time.
+// less logs a refund of units of a slot that were charged at a true time.
 func (l *limitLog) less(slot, units, born int64) {
 	for i := range l.slots.slots {
 		if s := &l.slots.slots[i]; s.Number == slot {
@@ -157,6 +164,6 @@ func (l *limitLog) less(slot, units, born int64) {
 		}
 	}
 	l.stated = intervals{}
-	l.sure.giveBack(born, units)
-	l.whole.giveBack(born, units)
+	l.sure.refund(born, units)
+	l.whole.refund(born, units)
 }

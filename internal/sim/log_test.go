@@ -34,7 +34,8 @@ func TestQueueIsInOrder(t *testing.T) {
 	}
 }
 
-// TestIntervals compares the log with the definition, on charges that come late now and then and are given back in part.
+// TestIntervals compares the log with the definition, on charges that come late
+// now and then and are refunded in part.
 func TestIntervals(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 5 {
@@ -54,15 +55,15 @@ func TestIntervals(t *testing.T) {
 			if random.IntN(5) == 0 {
 				if back := &all[len(all)-1-random.IntN(min(len(all), 10))]; back.units > 0 {
 					back.units--
-					log.giveBack(back.at, 1)
+					log.refund(back.at, 1)
 				}
 			}
 		}
 	}
 }
 
-// fullest returns the most units of any interval (t-length, t] that holds a moment. Such an interval may as well end at a
-// charge.
+// fullest returns the most units of any interval (t-length, t] that holds a
+// moment. Such an interval may as well end at a charge.
 func fullest(all []entry, at, length int64) (most int64) {
 	for i := max(0, len(all)-200); i < len(all); i++ {
 		end := all[i].at
@@ -105,7 +106,8 @@ func TestSlotLog(t *testing.T) {
 
 const second = int64(time.Second)
 
-// TestLimitLog has each algorithm's log judge charges that are right up to the last one.
+// TestLimitLog has each algorithm's log check charges that are right up to the
+// last one.
 func TestLimitLog(t *testing.T) {
 	at := func(seconds float64) time.Time { return time.Unix(0, epoch+int64(seconds*float64(second))) }
 	window := func(a limit.Algorithm, granularity time.Duration, burst int64) limit.Limit {
@@ -163,7 +165,8 @@ func TestLimitLog(t *testing.T) {
 	}
 }
 
-// TestTrueTime has clocks that are right, wrong by less than the window, and by more, while slots are all right.
+// TestTrueTime has clocks that are right, wrong by less than the window, and by
+// more, while slots are all right.
 func TestTrueTime(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	for _, test := range []struct {
@@ -197,7 +200,8 @@ func TestTrueTime(t *testing.T) {
 	}
 }
 
-// TestCorrections has units charged without asking count in later windows, and units given back in none.
+// TestCorrections has units charged without asking count in later windows, and
+// units refunded in none.
 func TestCorrections(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	at := func(seconds int64) (time.Time, int64) {
@@ -220,7 +224,7 @@ func TestCorrections(t *testing.T) {
 	charge(&log, 0, 5)
 	log.less(0, 5, epoch)
 	if broken := charge(&log, 2, 10); broken != "" {
-		t.Errorf("after units were given back: %s", broken)
+		t.Errorf("after a refund: %s", broken)
 	}
 	if broken := charge(&log, 3, 1); broken == "" {
 		t.Error("one charge more breaks nothing")

@@ -23,7 +23,7 @@ type call struct {
 	answered    chan struct{}
 }
 
-// name tells the calls apart that a store makes at one time.
+// name distinguishes the calls that a store makes at one time.
 func (c *call) name() string { return fmt.Sprintf("%T %s", c.in, c.key()) }
 
 func (c *call) key() string {
@@ -54,7 +54,8 @@ func ask[Out any](ctx context.Context, e *environment, in any) (out *Out, err er
 	return out, c.err
 }
 
-// UpdateItem, GetItem, DeleteItem and TransactWriteItems make an environment the client of its own store.
+// UpdateItem, GetItem, DeleteItem and TransactWriteItems make an environment
+// the client of its own store.
 func (e *environment) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return ask[dynamodb.UpdateItemOutput](ctx, e, in)
 }
@@ -71,7 +72,8 @@ func (e *environment) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 	return ask[dynamodb.TransactWriteItemsOutput](ctx, e, in)
 }
 
-// dispatch draws what becomes of a call: when it takes effect, if it does, and when the store hears what of it.
+// dispatch draws the fate of a call: when it takes effect, if it does, and what
+// the store hears when.
 func (w *world) dispatch(c *call) {
 	f := w.plan.Network.draw(w, c)
 	c.sent, c.lost = c.environment.wall(), f.failure != nil
@@ -89,7 +91,7 @@ func (w *world) dispatch(c *call) {
 	})
 }
 
-// answer lets the store go on with what came of its call.
+// answer lets the store go on with the outcome of its call.
 func (w *world) answer(c *call, failure error) {
 	c.over = true
 	if failure != nil {
@@ -108,13 +110,13 @@ func (w *world) apply(c *call) {
 	var err error
 	switch in := c.in.(type) {
 	case *dynamodb.UpdateItemInput:
-		w.tamper.update(in)
+		w.mutation.ApplyToItem(in)
 		var updated *dynamodb.UpdateItemOutput
 		updated, err = w.table.UpdateItem(ctx, in)
 		out = updated
 		w.updated(c, updated, err)
 	case *dynamodb.TransactWriteItemsInput:
-		w.tamper.transaction(in)
+		w.mutation.ApplyToTransaction(in)
 		out, err = w.table.TransactWriteItems(ctx, in)
 		w.transacted(c, in, err)
 	case *dynamodb.GetItemInput:

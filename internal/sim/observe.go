@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// updated takes up what the table has made of a write of one item.
+// updated records what the table has made of a write of one item.
 func (w *world) updated(c *call, out *dynamodb.UpdateItemOutput, err error) {
 	w.report.Writes++
 	p := c.request.part(c.key())
@@ -32,7 +32,8 @@ func (w *world) updated(c *call, out *dynamodb.UpdateItemOutput, err error) {
 	}
 }
 
-// refused notes a write that the table did not make. It may refuse one for its condition alone.
+// refused records a write that the table did not make. The table may refuse a
+// write for its condition alone.
 func (w *world) refused(c *call, p *part, err error) {
 	if !isRefusal(err) {
 		p.counter.violated(w, "the table does not take a write: "+err.Error())
@@ -41,21 +42,22 @@ func (w *world) refused(c *call, p *part, err error) {
 	p.counter.history.add(happening{at: w.now, environment: c.environment.number, what: "refused"})
 }
 
-// unasked takes up a write of a counter that the request is not about: it may tidy, and nothing else.
+// unasked records a write of a counter that the request is not about. Such a
+// write may only prune.
 func (w *world) unasked(c *call, out *dynamodb.UpdateItemOutput, err error) {
-	w.report.Tidied++
+	w.report.Pruned++
 	k := w.counters[c.key()]
 	switch {
 	case k == nil:
 	case err != nil && !isRefusal(err):
-		k.violated(w, "the table does not take a tidying write: "+err.Error())
+		k.violated(w, "the table does not take a pruning write: "+err.Error())
 	case err == nil:
 		k.stored(w, out.Attributes)
-		k.history.add(happening{at: w.now, environment: c.environment.number, what: "tidied"})
+		k.history.add(happening{at: w.now, environment: c.environment.number, what: "pruned"})
 	}
 }
 
-// transacted takes up what the table has made of a transaction.
+// transacted records what the table has made of a transaction.
 func (w *world) transacted(c *call, in *dynamodb.TransactWriteItemsInput, err error) {
 	w.report.Writes += 2 * int64(len(in.TransactItems))
 	for i := range in.TransactItems {
@@ -70,7 +72,7 @@ func (w *world) transacted(c *call, in *dynamodb.TransactWriteItemsInput, err er
 	}
 }
 
-// seen takes up a read.
+// seen records a read.
 func (w *world) seen(c *call) {
 	w.report.Reads++
 	if p := c.request.part(c.key()); p != nil {
@@ -78,18 +80,19 @@ func (w *world) seen(c *call) {
 	}
 }
 
-// sight notes, when the table shows an item to a store, whether there is room.
+// sight records, when the table shows an item to a store, whether there is
+// room.
 func (p *part) sight(c *call) {
 	if !c.over && !c.lost {
 		p.asked, p.room = true, room(p.counter.charged, &p.charge, c.request.now)
 	}
 }
 
-// deleted takes up an operator's reset.
+// deleted records an operator's reset.
 func (w *world) deleted(c *call) {
 	w.report.Resets++
 	if k := w.counters[c.key()]; k != nil {
-		k.afresh(w)
+		k.restart(w)
 	}
 }
 

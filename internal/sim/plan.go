@@ -9,7 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Plan says what a world is like. Durations between faults are means; 0 stands for never.
+// Plan says what a world is like. Durations between faults are means; 0 stands
+// for never.
 type Plan struct {
 	Name         string
 	Seed         uint64
@@ -31,9 +32,9 @@ type Plan struct {
 
 // Clocks says how wrong the environments' clocks are.
 type Clocks struct {
-	Error time.Duration // at most, either way
-	Jumps time.Duration // between two jumps of some clock
-	Most  time.Duration // the farthest that a jump takes a clock from true time
+	Error   time.Duration // at most, either way
+	Jumps   time.Duration // between two jumps of some clock
+	MaxJump time.Duration // the farthest that a jump takes a clock from true time
 }
 
 // Worlds are the names of the worlds that Draw knows.
@@ -73,7 +74,8 @@ type draw struct {
 	rate float64 // units a second that a limit of the plan allows, about
 }
 
-// each returns the mean time of so many requests: things go wrong more often where more is going on.
+// each returns the mean time of so many requests: things go wrong more often
+// where more is going on.
 func (d *draw) each(requests int) time.Duration {
 	var rate float64
 	for i := range d.plan.Subjects {
@@ -96,10 +98,12 @@ var shapes = [][2]time.Duration{
 	{10 * time.Minute, 10 * time.Second}, {time.Hour, time.Minute},
 }
 
-// mostUnits bounds what a window holds, so that floods fill the longest of them.
+// mostUnits bounds what a window holds, so that floods fill the longest of
+// them.
 const mostUnits = 4000
 
-// limit draws a limit of about as many units a second as the plan's limits allow.
+// limit draws a limit of about as many units a second as the plan's limits
+// allow.
 func (d *draw) limit(a limit.Algorithm) limit.Limit {
 	shape := shapes[d.IntN(len(shapes))]
 	for d.rate*shape[0].Seconds() > mostUnits {
@@ -124,13 +128,14 @@ func (d *draw) limit(a limit.Algorithm) limit.Limit {
 	return l
 }
 
-// limits draws limits of these algorithms, named in order where they are several.
+// limits draws limits of these algorithms, named in order where they are
+// several.
 func (d *draw) limits(algorithms ...limit.Algorithm) []limit.Limit {
 	var limits []limit.Limit
 	for i, a := range algorithms {
 		l := d.limit(a)
 		if len(algorithms) > 1 {
-			l.Name = letter(i)
+			l.Name = prefixOf(i)
 		}
 		limits = append(limits, l)
 	}
@@ -146,7 +151,8 @@ func (d *draw) any(n int) []limit.Algorithm {
 	return all
 }
 
-// subject adds a subject with these limits. Costs are mostly 1, else up to a part of the capacity or all of it.
+// subject adds a subject with these limits. Costs are mostly 1, else up to a
+// part of the capacity or all of it.
 func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
 	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
 	for i := range limits {
@@ -154,7 +160,7 @@ func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
 		if all := limits[i].Most(); d.IntN(3) == 0 {
 			most = max(1, slices.Min([]int64{all, all / int64(1+d.IntN(5)), 1 + d.Int64N(100)}))
 		}
-		s.Most = append(s.Most, most)
+		s.MaxCosts = append(s.MaxCosts, most)
 	}
 	d.plan.Subjects = append(d.plan.Subjects, s)
 	return &d.plan.Subjects[len(d.plan.Subjects)-1]

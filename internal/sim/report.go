@@ -7,30 +7,35 @@ import (
 	"time"
 )
 
-// Report is what came of one or more worlds. Reports of the same plans are equal.
+// Report is the result of one or more worlds. Reports of the same plans are
+// equal.
 type Report struct {
 	Worlds    int64         `json:"worlds"`
 	Simulated time.Duration `json:"simulated_ns"`
 
-	Decisions      int64 `json:"decisions"`
-	Admitted       int64 `json:"admitted"`
-	Denied         int64 `json:"denied"` // those by a view among them
-	DeniedByView   int64 `json:"denied_by_view"`
-	OverAdmissions int64 `json:"over_admissions"`
+	Decisions        int64 `json:"decisions"`
+	Admitted         int64 `json:"admitted"`
+	Denied           int64 `json:"denied"` // includes those by a snapshot
+	DeniedBySnapshot int64 `json:"denied_by_snapshot"`
+	OverAdmissions   int64 `json:"over_admissions"`
 
-	// LostUnits were charged to a limit, but not admitted: the outcome of the charge was unknown.
+	// LostUnits counts units charged to a limit but not admitted, because the
+	// outcome of the charge was unknown.
 	LostUnits int64 `json:"lost_units"`
 
 	Needless Needless `json:"needless"`
 	Errors   Errors   `json:"errors"`
 
-	// Attempts counts requests by how many writes of theirs came to the table: 1, 2 and 3.
+	// Attempts counts requests by the number of their writes that reached the
+	// table: 1, 2 and 3.
 	Attempts [3]int64 `json:"attempts"`
-	// Writes and Reads came to the table, refused ones included. A write of a transaction counts twice.
+	// Writes and Reads reached the table, refused ones included. A write of a
+	// transaction counts twice.
 	Writes int64 `json:"writes"`
 	Reads  int64 `json:"reads"`
-	// Tidied counts the writes that only tidy, refused ones included; Settled the corrections that were made.
-	Tidied  int64 `json:"tidied"`
+	// Pruned counts the writes that only prune, refused ones included; Settled
+	// counts the corrections that were made.
+	Pruned  int64 `json:"pruned"`
 	Settled int64 `json:"settled"`
 	Resets  int64 `json:"resets"`
 	Expired int64 `json:"expired"`
@@ -38,13 +43,15 @@ type Report struct {
 	// Attributes and Bytes are those of the item with the most attributes.
 	Attributes int `json:"attributes"`
 	Bytes      int `json:"bytes"`
-	// Peak is the largest share of a capacity that was admitted in a window of true time, whatever the clocks.
+	// Peak is the largest share of a capacity that was admitted in a window of
+	// true time, whatever the clocks.
 	Peak float64 `json:"peak"`
 
 	Violations []Violation `json:"violations,omitempty"`
 }
 
-// Errors counts the requests that a store could not answer, corrections and resets among them.
+// Errors counts the requests that a store could not answer, corrections and
+// resets among them.
 type Errors struct {
 	Contended int64 `json:"contended"`
 	Ahead     int64 `json:"ahead"`
@@ -53,10 +60,10 @@ type Errors struct {
 	Other     int64 `json:"other"`
 }
 
-func (r *Report) deniedByView() {
+func (r *Report) deniedBySnapshot() {
 	r.Decisions++
 	r.Denied++
-	r.DeniedByView++
+	r.DeniedBySnapshot++
 }
 
 // Add adds another world's report.
@@ -66,14 +73,14 @@ func (r *Report) Add(o *Report) {
 		from int64
 	}{
 		{&r.Worlds, o.Worlds}, {(*int64)(&r.Simulated), int64(o.Simulated)}, {&r.Decisions, o.Decisions}, {&r.Admitted, o.Admitted},
-		{&r.Denied, o.Denied}, {&r.DeniedByView, o.DeniedByView}, {&r.OverAdmissions, o.OverAdmissions},
-		{&r.Needless.OldView, o.Needless.OldView}, {&r.Needless.FailedRead, o.Needless.FailedRead},
+		{&r.Denied, o.Denied}, {&r.DeniedBySnapshot, o.DeniedBySnapshot}, {&r.OverAdmissions, o.OverAdmissions},
+		{&r.Needless.OldSnapshot, o.Needless.OldSnapshot}, {&r.Needless.FailedRead, o.Needless.FailedRead},
 		{&r.Needless.LateClock, o.Needless.LateClock}, {&r.LostUnits, o.LostUnits},
 		{&r.Needless.Unexplained, o.Needless.Unexplained},
 		{&r.Errors.Contended, o.Errors.Contended}, {&r.Errors.Ahead, o.Errors.Ahead}, {&r.Errors.Throttled, o.Errors.Throttled},
 		{&r.Errors.Unknown, o.Errors.Unknown}, {&r.Errors.Other, o.Errors.Other},
 		{&r.Attempts[0], o.Attempts[0]}, {&r.Attempts[1], o.Attempts[1]}, {&r.Attempts[2], o.Attempts[2]},
-		{&r.Writes, o.Writes}, {&r.Reads, o.Reads}, {&r.Tidied, o.Tidied}, {&r.Settled, o.Settled}, {&r.Resets, o.Resets},
+		{&r.Writes, o.Writes}, {&r.Reads, o.Reads}, {&r.Pruned, o.Pruned}, {&r.Settled, o.Settled}, {&r.Resets, o.Resets},
 		{&r.Expired, o.Expired},
 	} {
 		*sum.to += sum.from
@@ -85,7 +92,8 @@ func (r *Report) Add(o *Report) {
 	r.Violations = append(r.Violations, o.Violations...)
 }
 
-// String prints the report as a table of numbers and their shares of the decisions.
+// String prints the report as a table of numbers and their shares of the
+// decisions.
 func (r *Report) String() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -97,8 +105,8 @@ func (r *Report) String() string {
 	line("over-admissions", r.OverAdmissions)
 	line("admitted", r.Admitted)
 	line("denied", r.Denied)
-	line("denied by a view", r.DeniedByView)
-	line("needless, an old view", r.Needless.OldView)
+	line("denied by a snapshot", r.DeniedBySnapshot)
+	line("needless, an old snapshot", r.Needless.OldSnapshot)
 	line("needless, a failed read", r.Needless.FailedRead)
 	line("needless, a late clock", r.Needless.LateClock)
 	line("needless, unexplained", r.Needless.Unexplained)
@@ -112,7 +120,7 @@ func (r *Report) String() string {
 	line("three attempts", r.Attempts[2])
 	line("writes", r.Writes)
 	line("reads", r.Reads)
-	line("tidying writes", r.Tidied)
+	line("pruning writes", r.Pruned)
 	line("corrections", r.Settled)
 	line("resets", r.Resets)
 	line("items expired", r.Expired)

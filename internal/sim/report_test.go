@@ -50,7 +50,8 @@ func TestReportString(t *testing.T) {
 	}
 }
 
-// TestHistory shows what a violation is printed with: the latest happenings alone, oldest first.
+// TestHistory shows what a violation is printed with: the latest happenings
+// alone, oldest first.
 func TestHistory(t *testing.T) {
 	var h history
 	for range 100 {
@@ -71,7 +72,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestDrawnPlans holds what worlds are made of to what the rest of the program takes.
+// TestDrawnPlans holds what worlds are made of to what the rest of the program
+// takes.
 func TestDrawnPlans(t *testing.T) {
 	environments, loads := map[bool]bool{}, map[bool]bool{}
 	for n := range 500 {
@@ -82,7 +84,7 @@ func TestDrawnPlans(t *testing.T) {
 		environments[p.Environments > 150] = true
 		for i := range p.Subjects {
 			s := &p.Subjects[i]
-			c := limit.Charge{Key: "k", Limits: s.Limits, Costs: s.Most}
+			c := limit.Charge{Key: "k", Limits: s.Limits, Costs: s.MaxCosts}
 			if err := c.Check(); err != nil {
 				t.Errorf("world %d, subject %d: %v", n, i, err)
 			}

@@ -68,7 +68,8 @@ func (r *request) run() {
 	}
 }
 
-// part returns what the request does to a counter, nil if the counter is none of its own: then it tidies up.
+// part returns what the request does to a counter; nil if the request only
+// prunes it.
 func (r *request) part(key string) *part {
 	for _, p := range r.parts {
 		if p.counter.key == key {
@@ -78,7 +79,7 @@ func (r *request) part(key string) *part {
 	return nil
 }
 
-// done takes up what the store has made of the request.
+// done records the outcome of the request in its store.
 func (r *request) done() {
 	r.environment.busy--
 	r.count()
@@ -130,7 +131,8 @@ func (r *request) count() {
 	}
 }
 
-// ahead has an operator reset a counter that a clock far ahead has charged, as the store's error says.
+// ahead has an operator reset a counter that a clock far ahead has charged, as
+// the store's error says.
 func (r *request) ahead() {
 	for _, p := range r.parts {
 		k := p.counter
@@ -147,7 +149,8 @@ func (r *request) ahead() {
 	}
 }
 
-// admitted looks whether the charge made is to be corrected later: its true cost was another, or the work failed.
+// admitted decides whether the charge is corrected later, because its true cost
+// differs or the work failed.
 func (r *request) admitted() {
 	w := r.world
 	for _, p := range r.parts {
@@ -169,7 +172,7 @@ func (r *request) admitted() {
 	}
 }
 
-// begin starts a request of an environment, or of any other one.
+// begin starts a request in its environment, or elsewhere.
 func (r *request) begin(elsewhere bool) {
 	w := r.world
 	if elsewhere || !r.environment.live() {
@@ -180,7 +183,7 @@ func (r *request) begin(elsewhere bool) {
 	w.start(r)
 }
 
-// correction draws what a charge turns out to have cost more, or less; nil if there is nothing to correct.
+// correction draws how the true cost of a charge differs; nil if it does not.
 func (w *world) correction(c *limit.Charge) []int64 {
 	deltas, some := make([]int64, len(c.Limits)), false
 	for i := range c.Limits {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/sim"
 )
 
@@ -20,18 +21,20 @@ var (
 	asJSON    = flag.Bool("sim.json", false, "print the report as JSON too")
 )
 
-// perWorld is how many decisions a world makes at most before another one is drawn.
+// perWorld is how many decisions a world makes at most before another one is
+// drawn.
 const perWorld = 500_000
 
 // run plays a plan in a bubble of its own.
-func run(t *testing.T, p *sim.Plan, decisions int64, tamper sim.Tamper) (r *sim.Report) {
+func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutation) (r *sim.Report) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, tamper) })
+	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, mutation) })
 	return r
 }
 
-// TestSimulation plays worlds of all kinds until the decisions are made. None may break a promise. `make sim` runs it with
-// any seed and any number of decisions, `make sim-long` with very many.
+// TestSimulation plays worlds of all kinds until the decisions are made. None
+// may break a promise. `make sim` runs it with any seed and any number of
+// decisions, `make sim-long` with very many.
 func TestSimulation(t *testing.T) {
 	plans, each := draw(*decisions)
 	p := progress{want: *decisions, start: time.Now(), tell: testing.Verbose() && *decisions > 2*perWorld}
@@ -70,7 +73,8 @@ func TestSimulation(t *testing.T) {
 	mustHold(t, &all)
 }
 
-// draw draws worlds enough for the decisions, at least one of each kind. each is what a world with a share of 1 is asked.
+// draw draws worlds enough for the decisions, at least one of each kind. each
+// is what a world with a share of 1 is asked.
 func draw(decisions int64) (plans []*sim.Plan, each float64) {
 	var shares float64
 	for n := 0; n < len(sim.Worlds()) || shares*perWorld < float64(decisions); n++ {
@@ -90,7 +94,7 @@ func mustHold(t *testing.T, r *sim.Report) {
 	}
 }
 
-// progress tells how far a long simulation is.
+// progress reports how far a long simulation is.
 type progress struct {
 	want  int64
 	start time.Time
@@ -115,7 +119,8 @@ func (p *progress) add(n int, plan *sim.Plan, r *sim.Report) {
 
 func (p *progress) speed() float64 { return float64(p.made) / time.Since(p.start).Seconds() }
 
-// TestSameSeedSameReport plays a world of each kind on one processor and on all of them.
+// TestSameSeedSameReport plays a world of each kind on one processor and on all
+// of them.
 func TestSameSeedSameReport(t *testing.T) {
 	for n, name := range sim.Worlds() {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +148,8 @@ func marshal(t *testing.T, r *sim.Report) string {
 	return string(text)
 }
 
-// TestTwoCounters compares the fullest windows of true time, in one world that is kind to both methods: clocks are right, and
-// nothing is lost.
+// TestTwoCounters compares the fullest windows of true time, in one world that
+// is kind to both methods: clocks are right, and nothing is lost.
 func TestTwoCounters(t *testing.T) {
 	slots := run(t, sim.Edge(1), 40_000, nil)
 	mustHold(t, slots)

@@ -13,7 +13,8 @@ type slotLog struct {
 	width int64        // k+1: the slots of a window
 }
 
-// add logs units in a slot, and forgets slots that lie two windows behind the newest.
+// add logs units in a slot, and forgets slots that lie two windows behind the
+// newest.
 func (l *slotLog) add(slot, units int64) {
 	i := len(l.slots)
 	for i > 0 && l.slots[i-1].Number > slot {
@@ -55,8 +56,8 @@ func (l *slotLog) window(last int64) (sum int64) {
 	return sum
 }
 
-// most returns the most units of any window that holds a slot. Where no later slot has been charged, as must be, that is the
-// window which ends with it.
+// most returns the most units of any window that holds a slot. Unless a later
+// slot has been charged, that window ends with it.
 func (l *slotLog) most(slot int64) (most int64) {
 	for last := slot; last <= min(slot+l.width-1, max(slot, l.newest())); last++ {
 		most = max(most, l.window(last))
@@ -64,8 +65,8 @@ func (l *slotLog) most(slot int64) (most int64) {
 	return most
 }
 
-// weighted returns what a sliding window counter reckons at a moment, in Unix
-// nanoseconds, of slot q: ⌈s[q-1]·(W-elapsed)/W⌉ + s[q].
+// weighted returns a sliding window counter's estimate at a time, in Unix
+// nanoseconds, for slot q: ⌈s[q-1]·(W-elapsed)/W⌉ + s[q].
 func (l *slotLog) weighted(of *limit.Limit, at, q int64) int64 {
 	elapsed := min(int64(of.Window), max(0, at-q*int64(of.Window)))
 	hi, lo := bits.Mul64(uint64(l.units(q-1)), uint64(int64(of.Window)-elapsed))

@@ -10,17 +10,18 @@ import (
 
 // Subject is a key of a rule, and the requests that come for it.
 type Subject struct {
-	Limits  []limit.Limit
-	Rate    float64       // units that requests ask for in a second, on the average
-	Most    []int64       // costs are from 1 to this, one for each limit
-	Free    float64       // share of requests that cost the limit at hand nothing
-	Edges   bool          // requests come in bursts around the borders of windows
-	Active  time.Duration // requests come for so long, on the average, and then pause; 0 for always
-	Pause   time.Duration // for at least so long
-	Partner int           // the subject that a request charges together with this one; its own number for none
+	Limits   []limit.Limit
+	Rate     float64       // units that requests ask for in a second, on the average
+	MaxCosts []int64       // costs are from 1 to this, one for each limit
+	ZeroCost float64       // share of requests that cost the limit at hand nothing
+	Edges    bool          // requests come in bursts around the borders of windows
+	Active   time.Duration // requests come for so long, on the average, and then pause; 0 for always
+	Pause    time.Duration // for at least so long
+	Partner  int           // the subject that a request charges together with this one; its own number for none
 }
 
-// version is the rule as it was published at some time. A new capacity keeps the counter, a new shape starts another.
+// version is the rule as it was published at some time. A new capacity keeps
+// the counter, a new shape starts another.
 type version struct {
 	published int64
 	limits    []limit.Limit
@@ -57,8 +58,8 @@ func (w *world) newSubject(n int) *subject {
 // distance returns the mean time between two requests.
 func (s *Subject) distance() time.Duration {
 	var cost float64
-	for _, most := range s.Most {
-		cost = max(cost, float64(most+1)/2*(1-s.Free))
+	for _, most := range s.MaxCosts {
+		cost = max(cost, float64(most+1)/2*(1-s.ZeroCost))
 	}
 	return max(time.Microsecond, time.Duration(cost/s.Rate*float64(time.Second)))
 }
@@ -82,7 +83,8 @@ func (s *subject) version(e *environment) *version {
 	return s.versions[0]
 }
 
-// changeCapacity publishes other capacities, between a half and double what they were at first.
+// changeCapacity publishes other capacities, between a half and double what
+// they were at first.
 func (s *subject) changeCapacity() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
@@ -95,7 +97,8 @@ func (s *subject) changeCapacity() {
 	s.publish(limits, s.newest().counter, s.world.now)
 }
 
-// changeShape publishes the same limits with another window: their counter is a new one.
+// changeShape publishes the same limits with another window: their counter is a
+// new one.
 func (s *subject) changeShape() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
@@ -136,7 +139,8 @@ func (s *subject) next() int64 {
 	return at
 }
 
-// resume draws when requests come again after a pause: where they know where windows end, just before one does.
+// resume draws when requests come again after a pause: where they know where
+// windows end, just before one does.
 func (s *subject) resume() int64 {
 	w := s.world
 	at := w.now + int64(s.Pause+w.exponential(10*time.Second))
@@ -148,11 +152,12 @@ func (s *subject) resume() int64 {
 	return at
 }
 
-// rush begins a burst before the next border: within rushLasts, twice what the limit allows.
+// rush begins a burst before the next border: within rushLasts, twice what the
+// limit allows.
 func (s *subject) rush() int64 {
 	at := max(s.world.now, s.edge-int64(s.world.between(0, rushLasts)))
 	s.edge = s.border(s.edge + 1)
-	s.burst = int(2 * s.Limits[0].Most() / (1 + s.Most[0]/2))
+	s.burst = int(2 * s.Limits[0].Most() / (1 + s.MaxCosts[0]/2))
 	s.haste = rushLasts / time.Duration(s.burst+1)
 	return at
 }
@@ -170,16 +175,17 @@ func (s *subject) draw() {
 	w := s.world
 	for i := range s.costs {
 		s.costs[i] = 1
-		if s.Most[i] > 1 {
-			s.costs[i] += w.random.Int64N(s.Most[i])
+		if s.MaxCosts[i] > 1 {
+			s.costs[i] += w.random.Int64N(s.MaxCosts[i])
 		}
-		if w.chance(s.Free) {
+		if w.chance(s.ZeroCost) {
 			s.costs[i] = 0
 		}
 	}
 }
 
-// request has an environment decide: from its views if they deny, else by its store.
+// request has an environment decide: from its snapshots if they deny, else by
+// its store.
 func (s *subject) request(e *environment) {
 	w := s.world
 	s.draw()
@@ -187,8 +193,8 @@ func (s *subject) request(e *environment) {
 	now := e.clock.Now()
 	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: s.costs}
 	if e.other == nil && e.store.Denies(now, &c, &s.verdict) {
-		w.report.deniedByView()
-		v.counter.deniedByView(w, now, &c)
+		w.report.deniedBySnapshot()
+		v.counter.deniedBySnapshot(w, now, &c)
 		return
 	}
 	c.Costs = slices.Clone(s.costs)
@@ -201,14 +207,15 @@ func (s *subject) request(e *environment) {
 	r.begin(false)
 }
 
-// join adds a charge of this subject to a request of another one. It returns false if a view denies that.
+// join adds a charge of this subject to a request of another one. It returns
+// false if a snapshot denies that.
 func (s *subject) join(r *request, now time.Time) bool {
 	s.draw()
 	v := s.version(r.environment)
 	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: slices.Clone(s.costs)}
 	if r.environment.store.Denies(now, &c, &s.verdict) {
-		s.world.report.deniedByView()
-		v.counter.deniedByView(s.world, now, &c)
+		s.world.report.deniedBySnapshot()
+		v.counter.deniedBySnapshot(s.world, now, &c)
 		return false
 	}
 	r.parts = append(r.parts, &part{counter: v.counter, charge: c})

@@ -13,8 +13,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// twoCounters is the method that limiters commonly use, for comparison: the counters of two fixed windows, the older one
-// weighed by how much of it the window that ends now still covers. It reads both, and adds to the newer one without a
+// twoCounters is the usual method of limiters, as a baseline: counters of two
+// fixed windows, with the older one weighted by how much of it a window that
+// ends now still covers. It reads both, and adds to the newer one without a
 // condition.
 type twoCounters struct{ *environment }
 
@@ -50,15 +51,16 @@ func (t *twoCounters) wrote(w *world, c *call) {
 	w.report.Peak = max(w.report.Peak, p.counter.logs[0].peak(&of))
 }
 
-// Edge is a world in which everything goes well, and clients know where windows end: one limit of 100 a minute, a burst at
-// every border, and requests enough in between. Any method can be looked at in it.
+// Edge returns a world without faults whose clients know where windows end: one
+// limit of 100 a minute, a burst at every border, and enough requests in
+// between. Any method can be measured in it.
 func Edge(seed uint64) *Plan {
 	return &Plan{
 		Name: "edge", Share: 1, Seed: mix(seed, 0), Environments: 50,
 		Network: Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
 		Subjects: []Subject{{
 			Limits: []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}},
-			Rate:   20, Most: []int64{1}, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
+			Rate:   20, MaxCosts: []int64{1}, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
 		}},
 	}
 }

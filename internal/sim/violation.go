@@ -16,7 +16,7 @@ type Violation struct {
 	Latest    string `json:"latest"` // what happened to the counter before
 }
 
-// String tells it with the counter's latest happenings.
+// String formats the violation with the counter's latest events.
 func (v *Violation) String() string {
 	return fmt.Sprintf("world %s, seed %d, after %d decisions, counter %s: %s\n%s", v.World, v.Seed, v.Decisions, v.Counter, v.What, v.Latest)
 }
@@ -29,7 +29,8 @@ func (k *counter) violated(w *world, what string) {
 	}
 }
 
-// checkOutcome holds a store's answer against what the table has done: an admission was charged once, a denial never.
+// checkOutcome compares a store's answer with the table: an admission was
+// charged once, a denial never.
 func (k *counter) checkOutcome(r *request, p *part, allowed bool) {
 	switch {
 	case r.environment.other != nil || p.charge.Free():

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 )
 
@@ -15,14 +16,15 @@ const epoch = int64(1_700_000_040) * int64(time.Second)
 
 const tableName = "counters"
 
-// world is one run of a Plan. Everything in it but posted and finished belongs to the goroutine that runs it.
+// world is one run of a Plan. Everything in it but posted and finished belongs
+// to the goroutine that runs it.
 type world struct {
-	plan    *Plan
-	tamper  Tamper
-	quiesce func()
-	random  *rand.Rand
-	queue   queue
-	now     int64 // true time, Unix nanoseconds
+	plan     *Plan
+	mutation protocoltest.Mutation
+	quiesce  func()
+	random   *rand.Rand
+	queue    queue
+	now      int64 // true time, Unix nanoseconds
 
 	table        *dynamomodel.Table
 	environments []*environment
@@ -39,11 +41,13 @@ type world struct {
 	finished []*request // requests that their stores have answered
 }
 
-// Run plays the plan until so many decisions have been made and nothing is under way any more. quiesce returns once every
-// goroutine that the world has started waits for it: synctest.Wait. tamper, which may be nil, changes what stores write.
-func (p *Plan) Run(decisions int64, quiesce func(), tamper Tamper) *Report {
+// Run plays the plan until so many decisions have been made and nothing is
+// under way any more. quiesce returns once every goroutine that the world has
+// started waits for it: synctest.Wait. The mutation, which may be nil, changes
+// what the stores write, so that tests can show that the log detects it.
+func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
 	w := &world{
-		plan: p, tamper: tamper, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
+		plan: p, mutation: mutation, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
 		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
 	}
 	for range p.Environments {
@@ -74,7 +78,8 @@ func (w *world) over() bool { return !w.busy() && w.pending == 0 }
 
 func (w *world) after(d time.Duration, do func()) { w.queue.push(w.now+int64(d), do) }
 
-// every has something happen again and again, at random moments with this mean distance, as long as requests come.
+// every repeats something at random times with this mean distance, as long as
+// requests come.
 func (w *world) every(mean time.Duration, do func()) {
 	if mean <= 0 {
 		return
@@ -87,7 +92,8 @@ func (w *world) every(mean time.Duration, do func()) {
 	})
 }
 
-// start lets a store work on a request until it waits for DynamoDB or has answered.
+// start lets a store work on a request until it waits for DynamoDB or has
+// answered.
 func (w *world) start(r *request) {
 	w.pending++
 	go func() {
@@ -99,7 +105,8 @@ func (w *world) start(r *request) {
 	w.settle()
 }
 
-// post is how a store's call reaches the world. It returns when the world has answered.
+// post hands a store's call to the world. It returns when the world has
+// answered.
 func (w *world) post(c *call) {
 	w.mu.Lock()
 	w.posted = append(w.posted, c)
@@ -107,8 +114,9 @@ func (w *world) post(c *call) {
 	<-c.answered
 }
 
-// settle waits until every store waits, and takes up what they have come to. A store may have several goroutines at work:
-// their calls are put in an order that does not depend on which of them ran first.
+// settle waits until every store waits, and takes their calls and answers.
+// Several goroutines of a store may call at once, so the calls are sorted:
+// their order must not depend on which goroutine ran first.
 func (w *world) settle() {
 	w.quiesce()
 	w.mu.Lock()

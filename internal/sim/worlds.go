@@ -6,8 +6,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// worlds are the kinds of worlds: in each, other things go wrong. Where few denials are by a view, a decision takes ten times
-// as long: of those worlds a quarter as many decisions are asked.
+// worlds are the kinds of worlds; each has other faults. Where few denials are
+// by a snapshot, a decision takes ten times as long, so such worlds make a
+// quarter as many decisions.
 var worlds = []struct {
 	name  string
 	share float64
@@ -24,7 +25,7 @@ var worlds = []struct {
 	}},
 	{"jumps", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), Most: d.duration(time.Second, time.Minute)}
+		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.duration(time.Second, time.Minute)}
 	}},
 	{"operators", 1, func(d *draw) {
 		d.sliding()
@@ -46,11 +47,12 @@ var worlds = []struct {
 		d.breakNetwork()
 		d.rule()
 		d.correct()
-		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), Most: 20 * time.Second}
+		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
 	}},
 }
 
-// sliding adds sliding windows under every load, some with bursts at their borders.
+// sliding adds sliding windows under every load, some with bursts at their
+// borders.
 func (d *draw) sliding() {
 	for i, load := range loads {
 		s := d.subject(load, d.limits(limit.SlidingWindow))
@@ -58,13 +60,14 @@ func (d *draw) sliding() {
 	}
 }
 
-// mixed adds limits of all algorithms, one to three for each subject. Two neighbours may be charged together.
+// mixed adds limits of all algorithms, one to three for each subject. Two
+// neighbours may be charged in one transaction.
 func (d *draw) mixed() {
 	for i, load := range loads {
 		s := d.subject(load, d.limits(d.any(d.int(1, 3))...))
 		s.Edges = i%2 == 0
 		if len(s.Limits) > 1 || i == 0 {
-			s.Free = 0.1 + 0.5*d.Float64()
+			s.ZeroCost = 0.1 + 0.5*d.Float64()
 		}
 		if i > 0 && i%2 == 0 {
 			s.Partner = i - 1
@@ -72,7 +75,8 @@ func (d *draw) mixed() {
 	}
 }
 
-// tight adds small windows of few slots and few units, where environments get in each other's way.
+// tight adds small windows of few slots and few units, so that environments
+// contend.
 func (d *draw) tight() {
 	d.rate = float64(d.int(1, 8))
 	for i, load := range []float64{0.5, 1, 2, 5, 20} {
@@ -107,7 +111,8 @@ func (d *draw) correct() {
 	d.plan.Settled, d.plan.ColdReceipts, d.plan.Peeks = 0.05+0.4*d.Float64(), 0.3, 0.001
 }
 
-// rest has every subject pause until about when its item expires, again and again.
+// rest has every subject pause until about when its item expires, again and
+// again.
 func (d *draw) rest() {
 	d.breakNetwork()
 	d.correct()

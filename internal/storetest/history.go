@@ -28,9 +28,10 @@ const (
 
 var historySeed = flag.Uint64("storetest.seed", 0, "draw the calls of concurrent clients by this seed; 0 for a new one")
 
-// concurrency has eight clients at once call a store, and looks for an order of steps that explains what they were told:
-// one in which no call comes before another that had ended when it began (M. Herlihy and J. Wing, "Linearizability: a
-// correctness condition for concurrent objects", 1990).
+// concurrency has eight clients call a store at once. It searches for an order
+// of calls in which the reference gives the same answers, and in which no call
+// comes before another that had ended when it began (M. Herlihy and J. Wing,
+// "Linearizability: a correctness condition for concurrent objects", 1990).
 func concurrency(t *testing.T, h Harness) {
 	algorithms := mixed()[:6] // a calendar's windows are fixed windows
 	rules := map[string][]limit.Limit{"several limits": algorithms}
@@ -57,7 +58,8 @@ func concurrency(t *testing.T, h Harness) {
 	}
 }
 
-// stampede is the promise in one sentence: of 150 calls at once on a limit of 100 exactly 100 are allowed.
+// stampede checks the promise in one sentence: of 150 calls at once on a limit
+// of 100 exactly 100 are allowed.
 func stampede(t *testing.T, stores []Store) {
 	c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{Sliding(100, time.Minute, sec)}, Costs: []int64{1}}
 	var allowed, undecided atomic.Int64
@@ -81,7 +83,7 @@ func stampede(t *testing.T, stores []Store) {
 	}
 }
 
-// gathering makes histories of one rule.
+// gathering creates histories of one rule.
 type gathering struct {
 	h         Harness
 	stores    []Store
@@ -92,10 +94,11 @@ type gathering struct {
 	undecided atomic.Int64
 }
 
-// meet has all clients call at once, several times over, on two fresh keys.
+// meet has all clients call at once, several times over, on two new keys.
 //
-// Each call brings its own time. Where clients lag, clocks agree while calls are under way, for a late clock may be
-// denied too often; elsewhere each call draws its time from one clock, and arrives early or late.
+// Each call brings its own time. If clients lag, clocks agree while calls are
+// under way, because a late clock may over-deny. Otherwise each call draws its
+// time from one clock, and arrives early or late.
 func (g *gathering) meet(t *testing.T) (history []porcupine.Operation) {
 	limits := g.small()
 	keys := [2]string{freshKey(), freshKey()}
@@ -116,7 +119,7 @@ func (g *gathering) meet(t *testing.T) (history []porcupine.Operation) {
 		}
 		wg.Wait()
 		for _, op := range round {
-			if !op.Output.(*told).undecided {
+			if !op.Output.(*reply).undecided {
 				history = append(history, op)
 			}
 		}
@@ -136,7 +139,8 @@ func (g *gathering) small() []limit.Limit {
 	return limits
 }
 
-// draw decides on a client's next call. Where clients lag nothing is given back or reset: they may learn of that later.
+// draw draws a client's next call. If clients lag, nothing is refunded or
+// reset, because they may learn of it later.
 func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, last *call) *call {
 	c := &call{kind: toCharge, now: now}
 	for _, key := range keys {
@@ -154,7 +158,7 @@ func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, la
 		c.kind = toPeek
 	case dice < 7 && g.h.Lag == 0:
 		c.kind = toReset
-	case dice < 11 && last != nil && last.kind == toCharge && last.receipt.Life != "" && limits[0].Correctable():
+	case dice < 11 && last != nil && last.kind == toCharge && last.receipt.Generation != "" && limits[0].Correctable():
 		c.kind, c.receipt, c.charges = toSettle, last.receipt, last.charges
 		c.deltas = make([]int64, len(limits))
 		c.deltas[0] = 1
@@ -167,7 +171,7 @@ func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, la
 	return c
 }
 
-// perform makes the call and notes when it was made and answered.
+// perform makes the call and records when it was made and answered.
 func (g *gathering) perform(t *testing.T, client int, c *call) porcupine.Operation {
 	g.called.Add(1)
 	op := porcupine.Operation{ClientId: client, Input: c, Call: g.ticks.Add(1)}
@@ -188,7 +192,8 @@ func (g *gathering) perform(t *testing.T, client int, c *call) porcupine.Operati
 	return op
 }
 
-// explain fails the test, and draws a picture, unless some order of steps explains the history.
+// explain fails the test, and draws a picture, unless some order of calls
+// explains the history.
 func explain(t *testing.T, h Harness, history []porcupine.Operation) {
 	t.Helper()
 	m := model(h.Lag > 0)
@@ -198,7 +203,7 @@ func explain(t *testing.T, h Harness, history []porcupine.Operation) {
 	case porcupine.Unknown:
 		t.Fatalf("a history of %d calls could not be explained within %v", len(history), patience)
 	default:
-		t.Fatalf("no order of steps explains what %d clients were told: %s", clients, picture(m, info))
+		t.Fatalf("no order of calls explains the answers to %d clients: %s", clients, picture(m, info))
 	}
 }
 

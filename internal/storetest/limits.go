@@ -13,10 +13,12 @@ const (
 	sec = time.Second
 )
 
-// epoch starts every trace that does not say otherwise: a whole minute, so that slots and windows start with it.
+// epoch starts every trace by default: a whole minute, so that slots and
+// windows start with it.
 var epoch = time.Unix(1_700_000_040, 0)
 
-// Sliding, Fixed, Weighted, Exact, Token and Leaky make a limit of each algorithm, in the order of limit.Algorithm.
+// Sliding, Fixed, Weighted, Exact, Token and Leaky make a limit of each
+// algorithm, in the order of limit.Algorithm.
 func Sliding(capacity int64, window, granularity time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
 }
@@ -41,14 +43,14 @@ func Leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.LeakyBucket, Capacity: capacity, Window: window, Burst: queue}
 }
 
-// Calendar makes a fixed window by a calendar.
+// Calendar returns a fixed window of a calendar.
 func Calendar(capacity int64, of *limit.Calendar) limit.Limit {
 	l := Fixed(capacity, of.Nominal())
 	l.Calendar = of
 	return l
 }
 
-// zoned makes a fixed window by the calendar of a zone.
+// zoned returns a fixed window of the calendar in a time zone.
 func zoned(capacity int64, unit limit.Unit, zone string, anchor int) limit.Limit {
 	location, err := time.LoadLocation(zone)
 	if err != nil {
@@ -73,8 +75,8 @@ func label(l *limit.Limit) string {
 	return l.Algorithm.String()
 }
 
-// words describes a limit as a rule file would.
-func words(l *limit.Limit) string {
+// describe formats a limit as a rule file would.
+func describe(l *limit.Limit) string {
 	s := fmt.Sprintf("%s of %d in %v", l.Algorithm, l.Capacity, l.Window)
 	switch {
 	case l.Calendar != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// call is what a client of a history asks of its store.
+// call is a call of a client in a history.
 type call struct {
 	kind    kind
 	now     time.Time
@@ -32,15 +32,16 @@ const (
 	toReset     kind = "reset"
 )
 
-// told is the store's answer to a call: a verdict for each charge, none of a settlement or a reset.
-type told struct {
+// reply is the store's answer to a call: a verdict for each charge, none for a
+// settlement or a reset.
+type reply struct {
 	verdicts  []limit.Verdict
 	undecided bool
 }
 
-// do makes the call on a store: the one under test, or the step.
-func (c *call) do(s Store) (*told, error) {
-	answer, first := &told{verdicts: make([]limit.Verdict, len(c.charges))}, c.charges[0]
+// do makes the call on a store: the one under test, or the reference.
+func (c *call) do(s Store) (*reply, error) {
+	answer, first := &reply{verdicts: make([]limit.Verdict, len(c.charges))}, c.charges[0]
 	switch c.kind {
 	case toCharge:
 		return answer, s.Charge(context.Background(), c.now, first, &answer.verdicts[0])
@@ -53,9 +54,9 @@ func (c *call) do(s Store) (*told, error) {
 		}
 		return answer, s.ChargeAll(context.Background(), c.now, c.charges, vs)
 	case toSettle:
-		return &told{}, s.Settle(context.Background(), c.now, first, &c.receipt, c.deltas)
+		return &reply{}, s.Settle(context.Background(), c.now, first, &c.receipt, c.deltas)
 	}
-	return &told{}, s.Reset(context.Background(), first.Key)
+	return &reply{}, s.Reset(context.Background(), first.Key)
 }
 
 func (c *call) String() string {
@@ -70,31 +71,33 @@ func (c *call) String() string {
 	return s.String()
 }
 
-func (a *told) String() string {
+func (a *reply) String() string {
 	var results []string
 	for i := range a.verdicts {
-		results = append(results, say(a.verdicts[i].Result))
+		results = append(results, format(a.verdicts[i].Result))
 	}
 	return strings.Join(results, "; ")
 }
 
-// model is the step as porcupine wants it: a state is a Step store, which a call leaves alone and makes another of.
+// model is the reference as porcupine wants it. A state is a Reference store; a
+// call copies it and changes the copy.
 func model(lagging bool) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return NewStep() },
+		Init: func() any { return NewReference() },
 		Step: func(state, input, output any) (bool, any) {
-			next, c, got := state.(*Step).clone(), input.(*call), output.(*told)
+			next, c, got := state.(*Reference).clone(), input.(*call), output.(*reply)
 			want, err := c.do(next)
 			return err == nil && c.explains(next, got, want, lagging), next
 		},
-		Equal:             func(a, b any) bool { return a.(*Step).equal(b.(*Step)) },
+		Equal:             func(a, b any) bool { return a.(*Reference).equal(b.(*Reference)) },
 		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v → %v", input, output) },
-		DescribeState:     func(state any) string { return state.(*Step).String() },
+		DescribeState:     func(state any) string { return state.(*Reference).String() },
 	}
 }
 
-// explains reports whether the store told what the step did. The counter's life is what the store calls it.
-func (c *call) explains(s *Step, got, want *told, lagging bool) bool {
+// explains reports whether the store's reply is the reference's. The counter's
+// generation has the name that the store gives it.
+func (c *call) explains(s *Reference, got, want *reply, lagging bool) bool {
 	denied := slices.ContainsFunc(want.verdicts, isDenial)
 	if lagging && denied && c.kind != toPeek {
 		return slices.ContainsFunc(got.verdicts, isDenial) && (c.kind == toChargeAll || lags(got.verdicts[0].Result, want.verdicts[0].Result))
@@ -102,10 +105,10 @@ func (c *call) explains(s *Step, got, want *told, lagging bool) bool {
 	for i := range want.verdicts {
 		g, w := &got.verdicts[i], &want.verdicts[i]
 		same := g.Result == w.Result && g.Limits == w.Limits
-		if lagging && c.kind == toChargeAll { // what is left is reckoned from before others charged
+		if lagging && c.kind == toChargeAll { // what is left is computed from before others charged
 			same = g.Allowed
 		}
-		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Life) {
+		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Generation) {
 			return false
 		}
 	}
@@ -114,22 +117,23 @@ func (c *call) explains(s *Step, got, want *told, lagging bool) bool {
 
 func isDenial(v limit.Verdict) bool { return !v.Allowed }
 
-// named takes the store's name for the life of a counter that the step has just charged, and reports whether it is the
-// same as before. A charge that took nothing has none.
-func (s *Step) named(c *limit.Charge, life string) bool {
+// named takes the store's name for the generation of a counter that the
+// reference has just charged, and reports whether it is the same as before. A
+// charge of zero cost names none.
+func (s *Reference) named(c *limit.Charge, generation string) bool {
 	if c.Free() {
-		return life == ""
+		return generation == ""
 	}
 	ct := s.counters[c.Key]
 	if !ct.named {
-		ct.life, ct.named = life, true
-		return life != ""
+		ct.generation, ct.named = generation, true
+		return generation != ""
 	}
-	return ct.life == life
+	return ct.generation == generation
 }
 
-func (s *Step) clone() *Step {
-	next := &Step{counters: maps.Clone(s.counters), lives: s.lives}
+func (s *Reference) clone() *Reference {
+	next := &Reference{counters: maps.Clone(s.counters), generations: s.generations}
 	for key, ct := range next.counters {
 		next.counters[key] = ct.clone()
 	}
@@ -137,22 +141,22 @@ func (s *Step) clone() *Step {
 }
 
 func (ct *counter) clone() *counter {
-	next := &counter{ct.life, ct.named, make([]limit.State, len(ct.states))}
+	next := &counter{ct.generation, ct.named, make([]limit.State, len(ct.states))}
 	for i := range ct.states {
 		next.states[i] = ct.states[i].Clone()
 	}
 	return next
 }
 
-func (s *Step) equal(other *Step) bool {
+func (s *Reference) equal(other *Reference) bool {
 	return maps.EqualFunc(s.counters, other.counters, func(a, b *counter) bool {
-		return a.life == b.life && slices.EqualFunc(a.states, b.states, func(a, b limit.State) bool {
+		return a.generation == b.generation && slices.EqualFunc(a.states, b.states, func(a, b limit.State) bool {
 			return a.Bucket == b.Bucket && slices.Equal(a.All(), b.All())
 		})
 	})
 }
 
-func (s *Step) String() string {
+func (s *Reference) String() string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(s.counters)) {
 		fmt.Fprintf(&text, "%s:", key)

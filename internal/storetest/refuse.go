@@ -7,7 +7,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// badCharges are charges that no store can judge.
+// badCharges are charges that every store must refuse.
 var badCharges = map[string]func(*limit.Charge){
 	"no limits":           func(c *limit.Charge) { c.Limits, c.Costs = nil, nil },
 	"nine limits":         func(c *limit.Charge) { c.Limits, c.Costs = make([]limit.Limit, 9), make([]int64, 9) },
@@ -20,13 +20,14 @@ var badCharges = map[string]func(*limit.Charge){
 	"a bucket of nothing": func(c *limit.Charge) { c.Limits[0] = Token(1, sec, 0) },
 }
 
-// refusing sends charges and corrections that no store can judge: each is an error and changes nothing.
+// refusing sends malformed charges and corrections: each is an error and
+// changes nothing.
 func refusing(t *testing.T, h Harness) {
 	store := h.Client(t)
-	tr := newTrial(t, store, Sliding(3, 10*sec, sec))
-	a := tr.charge(0, 1)
+	p := newPair(t, store, Sliding(3, 10*sec, sec))
+	a := p.charge(0, 1)
 	for name, spoil := range badCharges {
-		bad := tr.request(1)
+		bad := p.request(1)
 		spoil(bad)
 		for call, err := range map[string]error{
 			"Charge":    store.Charge(context.Background(), epoch, bad, &limit.Verdict{}),
@@ -39,10 +40,10 @@ func refusing(t *testing.T, h Harness) {
 			}
 		}
 		if store.Denies(epoch, bad, &limit.Verdict{}) {
-			t.Errorf("Denies judges a charge with %s: %+v", name, *bad)
+			t.Errorf("Denies decides a charge with %s: %+v", name, *bad)
 		}
 	}
-	for _, deltas := range [][]int64{nil, {1, 1}, {-2}, {limit.MaxCapacity + 1}} { // two units of one that were charged
+	for _, deltas := range [][]int64{nil, {1, 1}, {-2}, {limit.MaxCapacity + 1}} { // the third: refund two units of one
 		if err := store.Settle(context.Background(), epoch, a.charge, &a.got.Receipt, deltas); err == nil {
 			t.Errorf("corrections of %d for one limit are no error", deltas)
 		}
@@ -53,6 +54,6 @@ func refusing(t *testing.T, h Harness) {
 			t.Errorf("a correction of a %s is no error", l.Algorithm)
 		}
 	}
-	tr.note("sent charges that cannot be judged")
-	tr.charge(0, 1)
+	p.note("sent malformed charges")
+	p.charge(0, 1)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// sequences holds a store against the step on random sequences of calls.
+// sequences compares a store with the reference on random sequences of calls.
 func sequences(t *testing.T, h Harness) {
 	for round := range max(1, h.Rounds) {
 		t.Run(fmt.Sprint("one client ", round), rapid.MakeCheck(oneClient(h.Client(t))))
@@ -20,24 +20,25 @@ func sequences(t *testing.T, h Harness) {
 	}
 }
 
-// oneClient does anything in any order: every answer must be the step's.
+// oneClient makes any calls in any order: every answer must be the reference's.
 func oneClient(store Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, store)
 		t.Repeat(map[string]func(*rapid.T){ // charges twice as often as the rest
-			"charge":   func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
-			"again":    func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
-			"peek":     func(*rapid.T) { w.peek(w.clock(), w.costs()...) },
-			"denies":   func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
-			"settle":   func(t *rapid.T) { w.correct(t, true) },
-			"resize":   func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
-			"reset":    func(t *rapid.T) { w.rarelyReset(t) },
-			"together": func(*rapid.T) { w.both() },
+			"charge": func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
+			"again":  func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
+			"peek":   func(*rapid.T) { w.peek(w.clock(), w.costs()...) },
+			"denies": func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
+			"settle": func(t *rapid.T) { w.correct(t, true) },
+			"resize": func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
+			"reset":  func(t *rapid.T) { w.rarelyReset(t) },
+			"group":  func(*rapid.T) { w.both() },
 		})
 	}
 }
 
-// patient is denied and waits exactly as long as it is told, or a nanosecond less.
+// patient is denied and waits exactly for the retry-after, or a nanosecond
+// less.
 func patient(store Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, store)
@@ -52,15 +53,16 @@ func patient(store Store) func(*rapid.T) {
 				w.fail("it was to wait %v, yet a nanosecond less was enough", wait)
 			}
 			if !w.charge(at+wait, costs...).got.Allowed {
-				w.fail("it has waited %v as it was told, and is denied again", wait)
+				w.fail("it has waited %v, its retry-after, and is denied again", wait)
 			}
 			w.at = max(w.at, at+wait)
 		}
 	}
 }
 
-// inTurn has several clients, whose clocks agree, charge one after another. A lagging one may deny by what it has seen
-// before; it must be right all the same, because units are only ever added.
+// inTurn has several clients, whose clocks agree, charge one after another. A
+// lagging client may deny by an old snapshot. Its denial must still be right,
+// because units are only ever added.
 func inTurn(h Harness, stores ...Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, stores[0])
@@ -75,10 +77,10 @@ func inTurn(h Harness, stores ...Store) func(*rapid.T) {
 	}
 }
 
-// walk is a trial on a random rule whose clock goes on, at random too.
+// walk is a pair with a random rule, whose clock advances at random too.
 type walk struct {
-	*trial
-	other *trial // a second key, for charges of both
+	*pair
+	other *pair // a second key, for charges of both
 	t     *rapid.T
 	at    time.Duration // how far the clock has come
 	wait  time.Duration // the latest retry-after
@@ -90,7 +92,7 @@ type walk struct {
 type made struct {
 	*answer
 	at    time.Duration // how far the clock had come
-	holds []int64       // units that can still be given back
+	holds []int64       // units that can still be refunded
 }
 
 var starts = []time.Time{
@@ -105,10 +107,10 @@ func newWalk(t *rapid.T, store Store) *walk {
 	for i := range limits {
 		limits[i] = drawLimit(t)
 	}
-	w := &walk{trial: newTrial(t, store, named(limits...)...), t: t, late: 3 * sec}
+	w := &walk{pair: newPair(t, store, named(limits...)...), t: t, late: 3 * sec}
 	w.start = rapid.SampledFrom(starts).Draw(t, "start")
-	w.other = newTrial(t, store, limits[0])
-	w.other.step, w.other.start = w.step, w.start
+	w.other = newPair(t, store, limits[0])
+	w.other.reference, w.other.start = w.reference, w.start
 	return w
 }
 
@@ -125,7 +127,8 @@ func drawLimit(t *rapid.T) limit.Limit {
 	}).Draw(t, "limit")
 }
 
-// clock moves on and returns the time of a call: the clock's, or one a little behind it.
+// clock advances and returns the time of a call: the clock's, or one a little
+// behind it.
 func (w *walk) clock() time.Duration {
 	l := &w.limits[rapid.IntRange(0, len(w.limits)-1).Draw(w.t, "by limit")]
 	switch rapid.IntRange(0, 7).Draw(w.t, "move") {
@@ -166,7 +169,8 @@ func (w *walk) keep(a *answer) {
 	}
 }
 
-// correct settles a charge. It leaves alone what is an hour old: the store may have forgotten the counter by then, or not.
+// correct settles a charge. It leaves charges alone that are an hour old,
+// because the store may have expired their counter.
 func (w *walk) correct(t *rapid.T, down bool) {
 	if len(w.made) == 0 {
 		t.Skip()
@@ -179,7 +183,7 @@ func (w *walk) correct(t *rapid.T, down bool) {
 	for i := range deltas {
 		var least int64
 		if down {
-			least = -w.givable(m, i)
+			least = -w.refundable(m, i)
 		}
 		if m.charge.Limits[i].Correctable() {
 			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
@@ -189,9 +193,10 @@ func (w *walk) correct(t *rapid.T, down bool) {
 	w.settle(w.at, m.answer, deltas...)
 }
 
-// givable returns how many units of a charge can be given back: none once its slot has left the window, for only a clock
-// behind the settlement's could tell whether they were.
-func (w *walk) givable(m *made, i int) int64 {
+// refundable returns how many units of a charge can be refunded. It is 0 once
+// the slot has left the window: only a clock behind the settlement's could see
+// a difference.
+func (w *walk) refundable(m *made, i int) int64 {
 	l := &m.charge.Limits[i]
 	if !l.Correctable() || l.Until(m.want.Receipt.Slots[i]+l.Slots()+1, w.time(w.at)) <= 0 {
 		return 0
@@ -207,8 +212,9 @@ func (w *walk) rarelyReset(t *rapid.T) {
 	w.reset()
 }
 
-// both charges two keys at once: that of the rule, and one with its first limit.
+// both charges two keys at once: the key of the rule, and one with its first
+// limit.
 func (w *walk) both() {
 	costs := [][]int64{w.costs(), {rapid.Int64Range(0, 2).Draw(w.t, "other cost")}}
-	chargeEach(w.clock(), []*trial{w.trial, w.other}, costs)
+	chargeEach(w.clock(), []*pair{w.pair, w.other}, costs)
 }

@@ -18,115 +18,116 @@ func settling(t *testing.T, h Harness) {
 	}
 	t.Run("once the slot has left the window", func(t *testing.T) {
 		for _, l := range []limit.Limit{Sliding(10, 10*sec, sec), Fixed(10, 10*sec), Weighted(10, 10*sec)} {
-			settleTooLate(newTrial(t, store, l))
+			settleTooLate(newPair(t, store, l))
 		}
 	})
 	t.Run("until the slot leaves the window", func(t *testing.T) {
-		tr := newTrial(t, store, Sliding(10, 10*sec, sec))
-		early := tr.charge(0, 4)
-		tr.charge(10*sec, 6)
-		tr.settle(11*sec-1, early, -3)
-		tr.charge(11*sec-1, 4)
-		tr.charge(11*sec-1, 3)
+		p := newPair(t, store, Sliding(10, 10*sec, sec))
+		early := p.charge(0, 4)
+		p.charge(10*sec, 6)
+		p.settle(11*sec-1, early, -3)
+		p.charge(11*sec-1, 4)
+		p.charge(11*sec-1, 3)
 	})
 	for _, delta := range []int64{-4, 4} {
-		t.Run(fmt.Sprintf("a charge of another life by %+d", delta), func(t *testing.T) {
-			settleAnotherLife(newTrial(t, store, Sliding(10, 10*sec, sec)), delta)
+		t.Run(fmt.Sprintf("a charge of another generation by %+d", delta), func(t *testing.T) {
+			settleAnotherGeneration(newPair(t, store, Sliding(10, 10*sec, sec)), delta)
 		})
 	}
-	t.Run("a charge that took nothing", func(t *testing.T) { settleFree(newTrial(t, store, Sliding(10, 10*sec, sec)), 4) })
-	t.Run("a charge that took nothing, by a clock that is behind", func(t *testing.T) {
-		tr := newTrial(t, store, Sliding(4, 10*sec, sec))
-		free := tr.charge(8*sec, 0)
-		tr.settle(2*sec, free, 3) // nobody has charged yet: this is the newest time of the key
-		tr.charge(12*sec, 2)
-		tr.charge(13*sec, 2)
+	t.Run("a charge of zero cost", func(t *testing.T) { settleFree(newPair(t, store, Sliding(10, 10*sec, sec)), 4) })
+	t.Run("a charge of zero cost, by a clock that is behind", func(t *testing.T) {
+		p := newPair(t, store, Sliding(4, 10*sec, sec))
+		free := p.charge(8*sec, 0)
+		p.settle(2*sec, free, 3) // the first charge: this is the newest time of the key
+		p.charge(12*sec, 2)
+		p.charge(13*sec, 2)
 	})
 	t.Run("one limit of several", func(t *testing.T) { settleOneOfSeveral(t, store) })
 	t.Run("by a clock that is behind", func(t *testing.T) {
-		tr := newTrial(t, store, Sliding(10, 10*sec, sec))
-		a := tr.charge(8*sec, 4)
-		tr.settle(2*sec, a, 3) // in the newest slot
-		tr.settle(2*sec, a, -2)
-		tr.charge(18*sec, 6)
-		tr.charge(19*sec, 5)
+		p := newPair(t, store, Sliding(10, 10*sec, sec))
+		a := p.charge(8*sec, 4)
+		p.settle(2*sec, a, 3) // in the newest slot
+		p.settle(2*sec, a, -2)
+		p.charge(18*sec, 6)
+		p.charge(19*sec, 5)
 	})
 	t.Run("by another client", func(t *testing.T) { settleByAnother(t, h, store) })
 }
 
-func settleTooLate(tr *trial) {
-	early := tr.charge(0, 4)
-	tr.charge(20*sec, 10)
-	tr.settle(20*sec, early, -4) // worth nothing
-	tr.charge(20*sec, 1)
-	tr.settle(21*sec, early, 3) // is owed all the same
-	tr.charge(31*sec, 1)
-	tr.charge(31*sec, 9)
+func settleTooLate(p *pair) {
+	early := p.charge(0, 4)
+	p.charge(20*sec, 10)
+	p.settle(20*sec, early, -4) // changes nothing
+	p.charge(20*sec, 1)
+	p.settle(21*sec, early, 3) // is charged all the same
+	p.charge(31*sec, 1)
+	p.charge(31*sec, 9)
 }
 
-func settleAnotherLife(tr *trial, delta int64) {
-	before := tr.charge(0, 4)
-	tr.reset()
-	tr.settle(0, before, delta) // there is no counter
-	tr.charge(0, 5)
-	tr.settle(0, before, delta)
-	tr.charge(0, 5)
-	tr.charge(0, 1)
+func settleAnotherGeneration(p *pair, delta int64) {
+	before := p.charge(0, 4)
+	p.reset()
+	p.settle(0, before, delta) // there is no counter
+	p.charge(0, 5)
+	p.settle(0, before, delta)
+	p.charge(0, 5)
+	p.charge(0, 1)
 }
 
-// settleFree corrects charges that took nothing, so that their receipts name no life: upwards any life pays.
-func settleFree(tr *trial, delta int64) {
-	free := tr.charge(0, 0)
-	tr.settle(sec, free, delta) // upwards this makes the counter
-	tr.charge(sec, 5)
-	tr.settle(2*sec, free, delta)
-	tr.charge(3*sec, 5)
-	tr.charge(3*sec, 1)
-	tr.reset()
-	tr.settle(4*sec, free, delta)
-	tr.charge(4*sec, 6)
-	tr.charge(4*sec, 4)
+// settleFree corrects charges of zero cost, whose receipts name no generation.
+// Charging more applies to any generation.
+func settleFree(p *pair, delta int64) {
+	free := p.charge(0, 0)
+	p.settle(sec, free, delta) // charging more creates the counter
+	p.charge(sec, 5)
+	p.settle(2*sec, free, delta)
+	p.charge(3*sec, 5)
+	p.charge(3*sec, 1)
+	p.reset()
+	p.settle(4*sec, free, delta)
+	p.charge(4*sec, 6)
+	p.charge(4*sec, 4)
 }
 
 func settleOneOfSeveral(t *testing.T, store Store) {
-	tr := newTrial(t, store, named(Sliding(5, 10*sec, sec), Weighted(90, 10*sec), Token(10, 10*sec, 5))...)
-	a := tr.charge(0, 1, 20, 1)
-	tr.settle(3*sec, a, 0, -15, 0)
-	b := tr.charge(3*sec, 1, 40, 1)
-	tr.settle(4*sec, b, 0, 60, 0)
-	tr.charge(4*sec, 1, 1, 1)
-	tr.charge(14*sec, 1, 1, 1)
+	p := newPair(t, store, named(Sliding(5, 10*sec, sec), Weighted(90, 10*sec), Token(10, 10*sec, 5))...)
+	a := p.charge(0, 1, 20, 1)
+	p.settle(3*sec, a, 0, -15, 0)
+	b := p.charge(3*sec, 1, 40, 1)
+	p.settle(4*sec, b, 0, 60, 0)
+	p.charge(4*sec, 1, 1, 1)
+	p.charge(14*sec, 1, 1, 1)
 }
 
 func settleByAnother(t *testing.T, h Harness, store Store) {
-	tr, other := newTrial(t, store, Sliding(4, time.Minute, sec)), h.Client(t)
-	a := tr.charge(0, 4)
-	tr.charge(0, 1)
-	tr.by(other).settle(0, a, -2)
-	tr.by(store).charge(h.Lag+1, 2) // by now it must have noticed
-	tr.by(other).settle(h.Lag+1, a, 5)
-	tr.by(store).charge(61*sec, 1)
+	p, other := newPair(t, store, Sliding(4, time.Minute, sec)), h.Client(t)
+	a := p.charge(0, 4)
+	p.charge(0, 1)
+	p.by(other).settle(0, a, -2)
+	p.by(store).charge(h.Lag+1, 2) // by now it must have noticed
+	p.by(other).settle(h.Lag+1, a, 5)
+	p.by(store).charge(61*sec, 1)
 }
 
 func settleEachWay(t *testing.T, store Store, l limit.Limit) {
-	tr := newTrial(t, store, l)
-	a := tr.charge(0, 6)
-	tr.settle(sec, a, -4)
-	if left := tr.peek(sec, 1).got.Remaining; left != 8 {
-		tr.fail("6 of 10 were charged and 4 given back: 8 are left, not %d", left)
+	p := newPair(t, store, l)
+	a := p.charge(0, 6)
+	p.settle(sec, a, -4)
+	if left := p.peek(sec, 1).got.Remaining; left != 8 {
+		p.fail("6 of 10 were charged and 4 refunded: 8 are left, not %d", left)
 	}
-	b := tr.charge(sec, 8)
-	tr.settle(2*sec, b, 0)
-	tr.settle(2*sec, b, 25)
-	if left := tr.peek(2*sec, 1).got.Remaining; left != 0 {
-		tr.fail("25 more than the capacity allows were charged: nothing is left, not %d", left)
+	b := p.charge(sec, 8)
+	p.settle(2*sec, b, 0)
+	p.settle(2*sec, b, 25)
+	if left := p.peek(2*sec, 1).got.Remaining; left != 0 {
+		p.fail("25 more than the capacity allows were charged: nothing is left, not %d", left)
 	}
-	tr.charge(2*sec, 1)
-	tr.charge(2*sec, 0)
-	tr.settle(3*sec, b, -8)
-	retry := tr.charge(3*sec, 1).got.RetryAfter
-	tr.charge(3*sec+retry-1, 1)
-	tr.charge(3*sec+retry, 1)
-	tr.settle(3*sec+retry, a, -2) // the rest of it
-	tr.charge(3*sec+retry, 1)
+	p.charge(2*sec, 1)
+	p.charge(2*sec, 0)
+	p.settle(3*sec, b, -8)
+	retry := p.charge(3*sec, 1).got.RetryAfter
+	p.charge(3*sec+retry-1, 1)
+	p.charge(3*sec+retry, 1)
+	p.settle(3*sec+retry, a, -2) // the rest of it
+	p.charge(3*sec+retry, 1)
 }

@@ -26,41 +26,41 @@ func several(t *testing.T, h Harness) {
 	t.Run("all or none", func(t *testing.T) { allOrNone(t, store) })
 	t.Run("each algorithm denies for all", func(t *testing.T) { eachDenies(t, store) })
 	t.Run("limits that cost nothing", func(t *testing.T) {
-		tr := newTrial(t, store, mixed()...)
-		tr.charge(0, 0, 0, 0, 0, 0, 0, 0)
-		tr.charge(0, 6, 0, 0, 0, 0, 0, 0) // full from now on
-		tr.charge(sec, 0, 0, 5, 0, 0, 0, 0)
-		tr.charge(sec, 1, 0, 0, 0, 0, 1, 0)
-		tr.charge(sec, 0, 1, 0, 1, 1, 1, 1)
-		tr.charge(11*sec, 1, 1, 1, 1, 1, 1, 1)
+		p := newPair(t, store, mixed()...)
+		p.charge(0, 0, 0, 0, 0, 0, 0, 0)
+		p.charge(0, 6, 0, 0, 0, 0, 0, 0) // full from now on
+		p.charge(sec, 0, 0, 5, 0, 0, 0, 0)
+		p.charge(sec, 1, 0, 0, 0, 0, 1, 0)
+		p.charge(sec, 0, 1, 0, 1, 1, 1, 1)
+		p.charge(11*sec, 1, 1, 1, 1, 1, 1, 1)
 	})
 	t.Run("eight limits", func(t *testing.T) {
-		tr := newTrial(t, store, append(mixed(), Sliding(9, sec, 100*ms))...)
-		tr.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
-		tr.charge(sec, 2, 1, 2, 1, 2, 1, 2, 1)
-		tr.charge(2*sec, 2, 2, 2, 2, 2, 2, 2, 2)
-		tr.charge(12*sec, 1, 1, 1, 1, 1, 1, 1, 1)
+		p := newPair(t, store, append(mixed(), Sliding(9, sec, 100*ms))...)
+		p.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
+		p.charge(sec, 2, 1, 2, 1, 2, 1, 2, 1)
+		p.charge(2*sec, 2, 2, 2, 2, 2, 2, 2, 2)
+		p.charge(12*sec, 1, 1, 1, 1, 1, 1, 1, 1)
 	})
 	t.Run("a bucket that is full before 1970", func(t *testing.T) {
-		tr := newTrial(t, store, named(Token(3, 3*sec, 3), Sliding(3, sec, sec))...)
-		tr.start = time.Unix(0, 0)
-		tr.charge(1, 0, 1)
-		tr.charge(-2*sec, 1, 1) // full again at -1 s
-		tr.denies(2, 0, 3)
-		tr.charge(2, 3, 2)
-		tr.charge(2, 3, 1)
+		p := newPair(t, store, named(Token(3, 3*sec, 3), Sliding(3, sec, sec))...)
+		p.start = time.Unix(0, 0)
+		p.charge(1, 0, 1)
+		p.charge(-2*sec, 1, 1) // full again at -1 s
+		p.denies(2, 0, 3)
+		p.charge(2, 3, 2)
+		p.charge(2, 3, 1)
 	})
 	t.Run("the newest slot of each limit is its own", func(t *testing.T) {
-		tr := newTrial(t, store, named(Sliding(3, 10*sec, sec), Fixed(3, 10*sec))...)
-		tr.charge(15*sec, 1, 0)
-		tr.charge(5*sec, 0, 1) // the fixed window has not seen the later clock
-		tr.charge(5*sec, 1, 2)
-		tr.charge(10*sec, 1, 3)
+		p := newPair(t, store, named(Sliding(3, 10*sec, sec), Fixed(3, 10*sec))...)
+		p.charge(15*sec, 1, 0)
+		p.charge(5*sec, 0, 1) // the fixed window has not seen the later clock
+		p.charge(5*sec, 1, 2)
+		p.charge(10*sec, 1, 3)
 	})
 }
 
 func allOrNone(t *testing.T, store Store) {
-	tr := newTrial(t, store, named(Sliding(5, time.Minute, sec), Fixed(3, time.Minute))...)
+	p := newPair(t, store, named(Sliding(5, time.Minute, sec), Fixed(3, time.Minute))...)
 	for _, m := range []struct {
 		costs     [2]int64
 		allowed   bool
@@ -74,70 +74,71 @@ func allOrNone(t *testing.T, store Store) {
 		{[2]int64{6, 1}, false, [2]int64{4, 1}, limit.Never},
 		{[2]int64{4, 1}, true, [2]int64{0, 0}, 0},
 	} {
-		got := tr.charge(0, m.costs[:]...).got
+		got := p.charge(0, m.costs[:]...).got
 		left := [2]int64{got.Limits[0].Remaining, got.Limits[1].Remaining}
 		if got.Allowed != m.allowed || got.RetryAfter != m.retry || left != m.remaining {
-			tr.fail("want allowed %v, %v left of the limits, retry after %v", m.allowed, m.remaining, m.retry)
+			p.fail("want allowed %v, %v left of the limits, retry after %v", m.allowed, m.remaining, m.retry)
 		}
 	}
 }
 
 func eachDenies(t *testing.T, store Store) {
 	for i := range mixed() {
-		tr := newTrial(t, store, mixed()...)
+		p := newPair(t, store, mixed()...)
 		ones, greedy := []int64{1, 1, 1, 1, 1, 1, 1}, []int64{1, 1, 1, 1, 1, 1, 1}
-		greedy[i] = tr.limits[i].Most()
-		tr.charge(0, ones...)
-		if a := tr.charge(0, greedy...); a.got.Allowed {
-			tr.fail("limit %q has room for one unit less, yet all were charged", tr.limits[i].Name)
+		greedy[i] = p.limits[i].Most()
+		p.charge(0, ones...)
+		if a := p.charge(0, greedy...); a.got.Allowed {
+			p.fail("limit %q has room for one unit less, yet all were charged", p.limits[i].Name)
 		}
-		tr.charge(0, ones...)
+		p.charge(0, ones...)
 	}
 }
 
-// overrides changes the capacity of a live counter, as an override or a plan does.
+// overrides changes the capacity of a live counter, as an override or a plan
+// does.
 func overrides(t *testing.T, h Harness) {
 	store := h.Client(t)
 	for _, l := range mixed() {
 		t.Run(label(&l), func(t *testing.T) {
-			tr := newTrial(t, store, l)
+			p := newPair(t, store, l)
 			most := int64(10)
-			tr.resize(most)
-			tr.charge(0, most)
-			tr.resize(2)
-			lowered := tr.charge(sec, 1)
+			p.resize(most)
+			p.charge(0, most)
+			p.resize(2)
+			lowered := p.charge(sec, 1)
 			if lowered.got.Allowed || lowered.got.Remaining != 0 {
-				tr.fail("it was lowered to 2 with %d used: there is nothing left", most)
+				p.fail("it was lowered to 2 with %d used: there is nothing left", most)
 			}
 			at := sec + lowered.got.RetryAfter
-			if tr.charge(at-1, 1).got.Allowed || !tr.charge(at, 1).got.Allowed {
-				tr.fail("it was to be denied until %v and allowed then", at)
+			if p.charge(at-1, 1).got.Allowed || !p.charge(at, 1).got.Allowed {
+				p.fail("it was to be denied until %v and allowed then", at)
 			}
-			tr.resize(20)
-			tr.charge(at, 5)
-			tr.charge(at+sec, 20)
-			tr.charge(at+sec, 1)
-			tr.resize(most)
-			tr.charge(at+2*sec, 1)
-			tr.charge(at+2*time.Minute, 1)
+			p.resize(20)
+			p.charge(at, 5)
+			p.charge(at+sec, 20)
+			p.charge(at+sec, 1)
+			p.resize(most)
+			p.charge(at+2*sec, 1)
+			p.charge(at+2*time.Minute, 1)
 		})
 	}
 	t.Run("lowered to one and raised again between charges", func(t *testing.T) {
-		tr := newTrial(t, store, Sliding(5, 10*sec, sec))
+		p := newPair(t, store, Sliding(5, 10*sec, sec))
 		for i := range 30 {
-			tr.resize([]int64{5, 1, 8, 3}[i%4])
-			tr.charge(time.Duration(i)*700*ms, 1)
+			p.resize([]int64{5, 1, 8, 3}[i%4])
+			p.charge(time.Duration(i)*700*ms, 1)
 		}
 	})
 }
 
 // resize changes the capacities, and what buckets hold, from here on.
-func (tr *trial) resize(capacity int64) {
-	for i := range tr.limits {
-		tr.limits[i].Capacity = capacity
-		if tr.limits[i].Bucket() {
-			tr.limits[i].Burst = capacity
+func (p *pair) resize(capacity int64) {
+	for i := range p.limits {
+		p.limits[i].Capacity = capacity
+		if p.limits[i].Bucket() {
+			p.limits[i].Burst = capacity
 		}
 	}
-	tr.note("the capacity is %d from now on", capacity)
+	p.note("the capacity is %d from now on", capacity)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// TestStep holds the specification to the suite's own tables.
-func TestStep(t *testing.T) { storetest.Run(t, storetest.Steps) }
+// TestReference holds the specification to the suite's own tables.
+func TestReference(t *testing.T) { storetest.Run(t, storetest.ReferenceHarness) }
 
 // wrong is a store that is right but for the calls that a test puts in the way.
 type wrong struct {
-	*storetest.Step
+	*storetest.Reference
 	charge    func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
 	chargeAll func(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error
 	peek      func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
@@ -44,7 +44,8 @@ func (w *wrong) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 
 func (w *wrong) Reset(ctx context.Context, key string) error { return w.reset(ctx, key) }
 
-// faults are mistakes that a store can make, each with the part of the suite that must find it.
+// faults are mistakes that a store can make, each with the part of the suite
+// that must find it.
 var faults = map[string]struct {
 	found string
 	make  func(*wrong)
@@ -73,36 +74,36 @@ var faults = map[string]struct {
 	}},
 	"counts by the millisecond": {"traces", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			return w.Step.Charge(ctx, now.Truncate(time.Millisecond), c, v)
+			return w.Reference.Charge(ctx, now.Truncate(time.Millisecond), c, v)
 		}
 	}},
 	"says to wait a nanosecond less": {"sequences", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			err := w.Step.Charge(ctx, now, c, v)
+			err := w.Reference.Charge(ctx, now, c, v)
 			v.RetryAfter = max(v.RetryAfter-1, min(v.RetryAfter, 0))
 			return err
 		}
 	}},
 	"charges what it can of several limits": {"several limits", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			err := w.Step.Charge(ctx, now, c, v)
+			err := w.Reference.Charge(ctx, now, c, v)
 			if err == nil && !v.Allowed && v.Limits[0].Allowed {
 				some := *c
 				some.Costs = make([]int64, len(c.Costs))
 				some.Costs[0] = c.Costs[0]
-				err = w.Step.Charge(ctx, now, &some, &limit.Verdict{})
+				err = w.Reference.Charge(ctx, now, &some, &limit.Verdict{})
 			}
 			return err
 		}
 	}},
 	"looks first and charges then": {"concurrency", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			if err := w.Step.Peek(ctx, now, c, v); err != nil || !v.Allowed {
+			if err := w.Reference.Peek(ctx, now, c, v); err != nil || !v.Allowed {
 				return err
 			}
 			runtime.Gosched()
 			var late limit.Verdict
-			if err := w.Step.Charge(ctx, now, c, &late); err != nil || late.Allowed {
+			if err := w.Reference.Charge(ctx, now, c, &late); err != nil || late.Allowed {
 				*v = late
 				return err
 			}
@@ -115,27 +116,27 @@ var faults = map[string]struct {
 				return err
 			}
 			for i, c := range cs {
-				_ = w.Step.Charge(ctx, now, c, vs[i])
+				_ = w.Reference.Charge(ctx, now, c, vs[i])
 			}
 			return nil
 		}
 	}},
-	"charges for a look": {"peeks and denials", func(w *wrong) { w.peek = w.Step.Charge }},
-	"gives back what another life charged": {"settlements", func(w *wrong) {
-		life := map[string]string{}
+	"charges for a look": {"peeks and denials", func(w *wrong) { w.peek = w.Reference.Charge }},
+	"refunds what another generation charged": {"settlements", func(w *wrong) {
+		generation := map[string]string{}
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			err := w.Step.Charge(ctx, now, c, v)
-			life[c.Key] = v.Receipt.Life
+			err := w.Reference.Charge(ctx, now, c, v)
+			generation[c.Key] = v.Receipt.Generation
 			return err
 		}
 		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-			return w.Step.Settle(ctx, now, c, &limit.Receipt{Life: life[c.Key], Slots: r.Slots}, deltas)
+			return w.Reference.Settle(ctx, now, c, &limit.Receipt{Generation: generation[c.Key], Slots: r.Slots}, deltas)
 		}
 	}},
 	"never resets": {"resets", func(w *wrong) { w.reset = func(context.Context, string) error { return nil } }},
 	"lets bad charges pass": {"bad charges", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-			_ = w.Step.Charge(ctx, now, c, v)
+			_ = w.Reference.Charge(ctx, now, c, v)
 			return nil
 		}
 	}},
@@ -150,18 +151,19 @@ func changed(w *wrong, change func(*limit.Charge)) func(context.Context, time.Ti
 			change(&other)
 			c = &other
 		}
-		return w.Step.Charge(ctx, now, c, v)
+		return w.Reference.Charge(ctx, now, c, v)
 	}
 }
 
 const faultVariable = "STORETEST_FAULT"
 
-// TestFaults runs the suite on stores that are wrong, each in a process of its own, and expects it to fail.
+// TestFaults runs the suite on stores that are wrong, each in a process of its
+// own, and expects it to fail.
 func TestFaults(t *testing.T) {
 	if name := os.Getenv(faultVariable); name != "" {
 		storetest.Run(t, func(*testing.T) storetest.Harness {
-			step := storetest.NewStep()
-			w := &wrong{step, step.Charge, step.ChargeAll, step.Peek, step.Settle, step.Reset}
+			reference := storetest.NewReference()
+			w := &wrong{reference, reference.Charge, reference.ChargeAll, reference.Peek, reference.Settle, reference.Reset}
 			faults[name].make(w)
 			return storetest.Harness{Client: func(testing.TB) storetest.Store { return w }}
 		})

@@ -7,7 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// moment is one charge of a trace, at a time after the trace's start, with what it must get.
+// moment is one charge of a trace, at a time after the trace's start, with what
+// it must get.
 type moment struct {
 	at        time.Duration
 	cost      int64
@@ -41,13 +42,13 @@ func traces(t *testing.T, h Harness) {
 }
 
 func play(t *testing.T, store Store, trace *trace) {
-	tr := newTrial(t, store, trace.limit)
+	p := newPair(t, store, trace.limit)
 	if !trace.start.IsZero() {
-		tr.start = trace.start
+		p.start = trace.start
 	}
 	for _, m := range trace.moments {
-		if a := tr.charge(m.at, m.cost); a.got.Result != m.result() {
-			tr.fail("the trace says: %s", say(m.result()))
+		if a := p.charge(m.at, m.cost); a.got.Result != m.result() {
+			p.fail("the trace says: %s", format(m.result()))
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (d *deployment) denied(t *testing.T, user string) {
 	}
 }
 
-// counted reads the item as docs/design.md, section 3.1, describes it.
+// counted reads the item as docs/protocol.md describes it.
 func (d *deployment) counted(t *testing.T, user string, charged int64) {
 	c := d.counter(t, "per-user|user:"+user+"|")
 	if c == nil {

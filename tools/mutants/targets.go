@@ -15,7 +15,8 @@ type target struct {
 var targets = []target{
 	{"internal/limit", []string{"internal/limit", "internal/memory"}},
 	{"internal/memory", []string{"internal/memory"}},
-	{"internal/dynamo", []string{"internal/dynamo -model -test.skip=^TestExplore"}},
+	{"internal/dynamo", []string{"internal/dynamo -model"}},
+	{"internal/dynamo/protocol", []string{"internal/dynamo/protocol -test.skip=^TestExplore", "internal/dynamo -model"}},
 	{"internal/redis", []string{"internal/redis"}},
 }
 

@@ -1,0 +1,82 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// outcome is what became of a write.
+type outcome uint8
+
+const (
+	written outcome = iota
+	conditionFailed
+	transactionConflict // refused because a transaction holds the item
+)
+
+// send makes one conditional write. It returns the item afterwards, written or
+// refused; nil if there is none, or if a transaction hides it.
+func (s *Store) send(
+	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
+) (after *protocol.Snapshot, o outcome, err error) {
+	s.writes.Add(1)
+	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
+	old, failed := isConditionFailed(err)
+	switch {
+	case failed:
+		after, err = s.keep(c, old, now)
+		return after, conditionFailed, err
+	case isTransactionConflict(err):
+		return nil, transactionConflict, nil
+	case err != nil:
+		return nil, conditionFailed, Translate(err, s.table)
+	}
+	after, err = s.keep(c, out.Attributes, now)
+	return after, written, err
+}
+
+// updateInput makes an update a request of its own, which returns the whole
+// item whatever its outcome.
+func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: u.TableName, Key: u.Key,
+		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
+// keep caches the snapshot of an item that DynamoDB has answered with, and
+// returns it; nil if there is no item.
+func (s *Store) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
+	if len(item) == 0 {
+		s.snapshots.drop(c.Key)
+		return nil, nil
+	}
+	snapshot, err := protocol.Read(item, c.Limits, now)
+	if err != nil {
+		return nil, err
+	}
+	s.snapshots.put(c.Key, snapshot)
+	return snapshot, nil
+}
+
+// read gets the item as it is now; nil if there is none.
+func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*protocol.Snapshot, error) {
+	s.reads.Add(1)
+	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(s.table), Key: protocol.PrimaryKey(c.Key), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, Translate(err, s.table)
+	}
+	return s.keep(c, out.Item, now)
+}

@@ -1,0 +1,42 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// bucketPlan charges a token or a leaky bucket. The time at which the bucket is
+// full again only grows, so the table compares it with the caller's clock
+// alone, whatever other callers have charged since the snapshot.
+type bucketPlan struct {
+	prefix string
+	need   int64 // nanoseconds by which the charge delays that time
+	now    int64 // Unix nanoseconds
+	// draining says that the snapshot shows the bucket not yet full. Then
+	// latest is the latest such time, before the charge, that leaves room.
+	draining bool
+	latest   int64
+}
+
+func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64) *bucketPlan {
+	p := &bucketPlan{prefix: prefixOf(i), need: cost * int64(l.Interval()), now: now.UnixNano()}
+	p.latest = p.now + int64(l.Drain()) - p.need
+	if s != nil {
+		full, charged := s.states[i].Full()
+		p.draining = charged && full > p.now
+	}
+	return p
+}
+
+func (p *bucketPlan) addTo(u *Update, _ bool) {
+	attribute := p.prefix + attributeFull
+	full, now := u.name(attribute), u.number(p.prefix+"t", p.now)
+	if p.draining {
+		u.require(full, ">", now, "AND", full, "<=", u.number(p.prefix+"l", p.latest))
+		u.set(attribute, full, "+", u.number(p.prefix+"i", p.need))
+		return
+	}
+	u.require("(attribute_not_exists("+full+") OR", full, "<=", now+")")
+	u.set(attribute, now, "+", u.number(p.prefix+"i", p.need))
+}

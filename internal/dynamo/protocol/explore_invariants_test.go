@@ -1,0 +1,145 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// The invariants. A violation names its number.
+//
+//	I0  what the writes leave is an item that can be read.
+//	I1  no window holds more than the capacity that the charge in it was made for; the other algorithms keep their bounds.
+//	I2  a caller denies by its snapshot only what the table would refuse as well, where clocks agree and nothing was refunded.
+//	I3  with a snapshot of the item as it is, nothing is denied that the exact log has room for.
+//	I4  alone, a request has an outcome within two writes, and once its limits have been quiet for long enough it is admitted.
+//	I5  a charge that was made is not mistaken for another caller's.
+//	I6  within one tick, three attempts decide a request.
+
+// admissions are the oracle's answers about charges that were made, and about
+// callers left alone.
+type admissions struct {
+	admitted map[[2]uint32]admission
+	alone    map[lonely]string
+}
+
+type admission struct {
+	receipt uint32
+	broken  string
+}
+
+// lonely is a caller without competition.
+type lonely struct {
+	item, snapshot  uint32
+	clock, capacity int8
+	quiet           bool // for long enough to be admitted
+}
+
+func newAdmissions() *admissions {
+	return &admissions{map[[2]uint32]admission{}, map[lonely]string{}}
+}
+
+// admission returns the receipt of a charge that left its caller with a
+// snapshot, and checks I5.
+func (o *oracle) admission(w, snapshot uint32) (receipt uint32, broken string) {
+	key := [2]uint32{w, snapshot}
+	a, ok := o.admissions.admitted[key]
+	if !ok {
+		s, v := &o.writes.all[w], o.snapshots.all[snapshot]
+		if err := v.Verify(s.of, s.now); err != nil {
+			a.broken = "I5: " + err.Error()
+		}
+		var verdict limit.Verdict
+		v.Admit(s.of, s.now, &verdict)
+		a.receipt = o.receipt(bill{verdict.Receipt, [2]int8{s.marks[0].units, s.marks[1].units}})
+		o.admissions.admitted[key] = a
+	}
+	return a.receipt, a.broken
+}
+
+// needless checks I3: what a snapshot of the item as it is denies, the exact
+// log denies too.
+func (s *callers) needless(x *callersState, q question) string {
+	l := &s.limits[q.capacity][0]
+	if len(s.limits[q.capacity]) > 1 || l.Bucket() || l.Algorithm > limit.FixedWindow {
+		return ""
+	}
+	q.snapshot = s.snapshotOf(x.item)
+	used, cost := x.log.used(q.clock-int8(l.Slots())), int8(s.costs[q.cost][0])
+	if s.decide(q) == denied && used+cost <= int8(l.Capacity) {
+		return fmt.Sprintf("I3: needless denial at tick %d of %d units: the window holds %d of %d", q.clock, cost, used, l.Capacity)
+	}
+	return ""
+}
+
+// wrong checks I2 of a denial.
+func (s *callers) wrong(x *callersState, c *caller, q question) string {
+	if s.skew > 0 || s.jumps > 0 || c.gen != x.gen {
+		return ""
+	}
+	fresh, cold := q, q
+	fresh.snapshot, cold.snapshot = s.snapshotOf(x.item), 0
+	q.force, cold.force = true, true
+	wrong := s.decide(fresh) != denied
+	if s.refuses() {
+		wrong = wrong || s.apply(x.item, s.decide(q), 1) != refused || s.apply(x.item, s.decide(cold), 1) != refused
+	}
+	if wrong {
+		return fmt.Sprintf("I2: wrong local denial at tick %d", q.clock)
+	}
+	return ""
+}
+
+// refuses reports whether the table refuses what a caller denies. It does not
+// know the capacity of a log.
+func (s *scope) refuses() bool {
+	return !slices.ContainsFunc(s.limits[0], func(l limit.Limit) bool { return l.Algorithm == limit.SlidingWindowLog })
+}
+
+// check checks I4 from a state.
+func (s *callers) check(x *callersState) string {
+	last := int8(0)
+	for i := range s.callers {
+		last = max(last, x.callers[i].clock)
+	}
+	for i := range s.callers {
+		c := &x.callers[i]
+		if c.jumped == 1 {
+			continue
+		}
+		for _, snapshot := range []uint32{c.snapshot, 0} {
+			l := lonely{x.item, snapshot, c.clock, c.capacity, false}
+			if broken := s.left(l); broken != "" {
+				return broken
+			}
+			if l.clock, l.quiet = last+s.quiet(), true; s.jumps == 0 {
+				if broken := s.left(l); broken != "" {
+					return broken
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// left returns what a caller that is left alone finds broken.
+func (o *oracle) left(l lonely) string { return memo(o.alone, l, o.run) }
+
+func (o *oracle) run(l lonely) string {
+	q := question{snapshot: l.snapshot, clock: l.clock, capacity: l.capacity, first: true, confirmed: true}
+	for writes := 0; ; writes++ {
+		w := o.decide(q)
+		switch {
+		case w <= failed && l.quiet:
+			return fmt.Sprintf("I4: still denied at tick %d after %d quiet ticks", l.clock, o.quiet())
+		case w <= failed:
+			return ""
+		case writes == 2:
+			return fmt.Sprintf("I4: alone at tick %d and no outcome after two writes", l.clock)
+		case o.apply(l.item, w, 100) != refused:
+			return ""
+		}
+		q.snapshot, q.first = o.snapshotOf(l.item), false
+	}
+}

@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// ledger is the exact log of what was charged since the counter was last reset,
+// at most two limits' worth.
+type ledger struct {
+	// units by tick: those charged to the slot that begins there, or stamped
+	// so. For a bucket 1 more than all units charged from the first charge on
+	// that was made at that tick; 0 where none was.
+	units  [2][20]int8
+	latest [2]int8 // of a weighted window: the latest moment at which a charge was decided
+}
+
+// charge enters a charge and returns how it breaks a bound, if it does: I1.
+func (b *ledger) charge(limits []limit.Limit, m *marks) string {
+	broken := ""
+	for i := range limits {
+		if m[i].units == 0 {
+			continue
+		}
+		if problem := b.chargeOne(i, &limits[i], &m[i]); problem != "" {
+			broken = "I1: " + problem
+		}
+	}
+	return broken
+}
+
+func (b *ledger) chargeOne(i int, l *limit.Limit, m *mark) string {
+	if l.Bucket() {
+		return b.fill(i, l, m)
+	}
+	b.units[i][m.at] += m.units
+	switch l.Algorithm {
+	case limit.SlidingWindowCounter:
+		b.latest[i] = max(b.latest[i], m.effective)
+		return b.estimate(i, l, m)
+	case limit.SlidingWindowLog:
+		return b.windows(i, int8(l.Window/tick), m)
+	}
+	return b.windows(i, int8(l.Slots())+1, m)
+}
+
+// windows checks every window of some ticks that holds the charge.
+func (b *ledger) windows(i int, width int8, m *mark) string {
+	for first := m.at - width + 1; first <= m.at; first++ {
+		var used int8
+		for at := max(0, first); at < first+width && int(at) < len(b.units[i]); at++ {
+			used += b.units[i][at]
+		}
+		if used > m.capacity {
+			return fmt.Sprintf("%d units in ticks %d to %d, capacity %d", used, first, first+width-1, m.capacity)
+		}
+	}
+	return ""
+}
+
+// estimate checks the method's own estimate at the latest moment that a charge
+// was decided at: from then on it only falls.
+func (b *ledger) estimate(i int, l *limit.Limit, m *mark) string {
+	width := int8(l.Window / tick)
+	start := b.latest[i] / width * width
+	used := int(b.units[i][start]) * int(width)
+	if start >= width {
+		used += int(b.units[i][start-width]) * int(width-(b.latest[i]-start))
+	}
+	if used > int(m.capacity)*int(width) {
+		return fmt.Sprintf("an estimate of %d/%d at tick %d, capacity %d", used, width, b.latest[i], m.capacity)
+	}
+	return ""
+}
+
+// fill checks a bucket: the units of any run of charges refill in the time
+// between the first and the last of them and the time that a whole bucket
+// takes. That bounds the charges by a late clock as well.
+func (b *ledger) fill(i int, l *limit.Limit, m *mark) string {
+	if b.units[i][m.at] == 0 {
+		b.units[i][m.at] = 1
+	}
+	for first, u := range b.units[i] {
+		if u == 0 {
+			continue
+		}
+		b.units[i][first] += m.units
+		units := int(b.units[i][first]) - 1
+		if time.Duration(units)*l.Interval() > l.Drain()+moment(m.at).Sub(moment(int8(first))) {
+			return fmt.Sprintf("%d units from tick %d to %d, burst %d", units, first, m.at, m.capacity)
+		}
+	}
+	return ""
+}
+
+// correct enters a settlement.
+func (b *ledger) correct(m *marks) {
+	for i := range m {
+		b.units[i][m[i].at] = max(0, b.units[i][m[i].at]+m[i].units)
+	}
+}
+
+// holds reports whether every unit that a settlement refunds was charged to
+// its slot.
+func (b *ledger) holds(m *marks) bool {
+	return b.units[0][m[0].at]+m[0].units >= 0 && b.units[1][m[1].at]+m[1].units >= 0
+}
+
+// used returns the units charged to slots that begin at a tick or later.
+func (b *ledger) used(from int8) (units int8) {
+	for at := max(0, from); int(at) < len(b.units[0]); at++ {
+		units += b.units[0][at]
+	}
+	return units
+}

@@ -1,0 +1,124 @@
+package protocol
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// normalize forgets what no later move can show, so that states with the same
+// future are one.
+func (s *callers) normalize(x *callersState) {
+	for i := range s.callers {
+		s.forget(x, &x.callers[i])
+	}
+	if s.fades() {
+		s.fadeAll(x)
+	}
+	s.arrange(x)
+}
+
+// fadeAll drops what lies before every window that may still be looked at.
+func (s *callers) fadeAll(x *callersState) {
+	clocks, all := int8(127), int8(127) // the oldest moments that matter to callers, and to anything on its way
+	for i := range s.callers {
+		c := &x.callers[i]
+		clock := c.clock + min(0, s.jump)
+		clocks, all = min(clocks, clock), min(all, clock)
+		if c.phase == away {
+			all = min(all, s.writes.all[c.write].marks[0].at)
+		}
+		if c.owing != nothing && s.downs > 0 {
+			clock = min(clock, ticksOf(&s.limits[0][0], s.receipts.all[c.receipt].Slots[0]))
+			all = min(all, clock)
+		}
+		c.snapshot = s.fadeSnapshot(c.snapshot, clock-s.slots())
+	}
+	if s.downs > 0 {
+		clocks = all
+	}
+	x.item = s.fade(x.item, clocks-s.slots())
+	for at := int8(0); at < all-s.slots(); at++ {
+		x.log.units[0][at] = 0
+	}
+}
+
+// forget clears what a caller will not use.
+func (s *callers) forget(x *callersState, c *caller) {
+	if s.anytime {
+		c.sent, c.settled = 0, 0
+	}
+	if c.owing == receipt && x.downs == s.downs && x.ups == s.ups {
+		c.settleUp()
+	}
+	if s.skew > 0 || s.jumps > 0 { // I2 is not asked then
+		x.gen, c.since = 0, 0
+	}
+	if c.snapshot == 0 || s.skew > 0 || s.jumps > 0 {
+		c.gen = 0
+	}
+}
+
+// arrange sorts the callers, names and all.
+func (s *callers) arrange(x *callersState) {
+	for i := 1; i < s.callers; i++ {
+		for j := i; j > 0 && x.callers[j].order(&x.callers[j-1]) < 0; j-- {
+			x.callers[j], x.callers[j-1] = x.callers[j-1], x.callers[j]
+			x.names[j], x.names[j-1] = x.names[j-1], x.names[j]
+		}
+	}
+}
+
+// faded is an item or a snapshot, and the tick before which only the existence
+// of its slots matters.
+type faded struct {
+	number uint32
+	before int8
+}
+
+// fade takes the units out of the slots of an item that no window reaches any
+// more.
+func (o *oracle) fade(i uint32, before int8) uint32 {
+	if i == 0 || before <= 0 || o.items.all[i].broken != "" {
+		return i
+	}
+	key := faded{i, before}
+	if _, ok := o.fadedItems[key]; !ok {
+		attributes := maps.Clone(o.items.all[i].attributes)
+		for name := range attributes {
+			slot, ok := slotOf(name)
+			if ok && ticksOf(&o.limits[0][0], slot) < before {
+				attributes[name] = number(0)
+			}
+		}
+		o.fadedItems[key] = o.item(attributes)
+	}
+	return o.fadedItems[key]
+}
+
+// fadeSnapshot does the same to a snapshot.
+func (o *oracle) fadeSnapshot(i uint32, before int8) uint32 {
+	if i == 0 || before <= 0 {
+		return i
+	}
+	key := faded{i, before}
+	if _, ok := o.fadedSnapshots[key]; !ok {
+		v := *o.snapshots.all[i]
+		slots := slices.Clone(v.states[0].All())
+		for n := range slots {
+			if ticksOf(&o.limits[0][0], slots[n].Number) < before {
+				slots[n].Units = 0
+			}
+		}
+		v.states = []limit.State{{Slots: limit.NewSlots(slots)}}
+		o.fadedSnapshots[key] = o.snapshot(&v)
+	}
+	return o.fadedSnapshots[key]
+}
+
+// fades reports whether slots fade: those of one limit do, where slots count in
+// full.
+func (o *oracle) fades() bool {
+	return len(o.limits[0]) == 1 && o.limits[0][0].Algorithm <= limit.FixedWindow
+}

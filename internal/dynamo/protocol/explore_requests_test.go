@@ -1,0 +1,223 @@
+package protocol
+
+import "fmt"
+
+// request has a caller decide a request on its snapshot: it is denied, or a
+// write is sent.
+func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broken string) {
+	if c.phase == away || c.phase == again && cost != c.cost {
+		return false, ""
+	}
+	q := s.question(c, cost)
+	w := s.decide(q)
+	broken = s.needless(x, q)
+	switch {
+	case w == denied:
+		if broken == "" {
+			broken = s.wrong(x, c, q)
+		}
+		c.rest()
+	case w == failed, c.attempts == MaxAttempts: // the last answer does not deny
+		if w != failed && s.still {
+			broken = fmt.Sprintf("I6: no outcome after %d attempts at tick %d", c.attempts, q.clock)
+		}
+		c.rest()
+	default:
+		if s.transacts {
+			w, c.since = s.transaction(q), c.gen
+		}
+		c.phase, c.cost, c.write, c.sent = away, cost, w, c.clock
+		c.attempts++
+	}
+	return true, broken
+}
+
+// question returns what a caller is about to decide. A clock that has jumped is
+// not confirmed.
+func (s *callers) question(c *caller, cost int8) question {
+	return question{
+		snapshot: c.snapshot, clock: s.clock(c), capacity: c.capacity, cost: cost,
+		first: c.phase == idle, confirmed: c.jumped == 0,
+	}
+}
+
+// rest ends a request.
+func (c *caller) rest() { c.phase, c.attempts, c.cost, c.write, c.sent, c.since = idle, 0, 0, 0, 0, 0 }
+
+// arrive has a charge reach the table, and its answer the caller, unless it is
+// lost.
+func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken string) {
+	if c.phase != away {
+		return false, ""
+	}
+	w, before := c.write, x.item
+	after := s.apply(before, w, x.generations+1)
+	if after == refused {
+		if lost { // to lose a refusal changes nothing
+			return false, ""
+		}
+		c.phase, c.write, c.sent, c.since = again, 0, 0, 0
+		s.see(x, c)
+		return true, ""
+	}
+	if before == 0 {
+		x.generations++
+	}
+	x.item = after
+	sent := &s.writes.all[w]
+	broken = x.log.charge(sent.of.Limits, &sent.marks)
+	if broken == "" {
+		broken = s.items.all[after].broken
+	}
+	if !lost && broken == "" {
+		broken = s.admitted(x, c)
+	}
+	c.rest()
+	return true, broken
+}
+
+// admitted gives a caller the answer to its charge: a snapshot, and a receipt.
+func (s *callers) admitted(x *callersState, c *caller) (broken string) {
+	s.see(x, c)
+	if s.transacts {
+		if s.writes.all[c.write].snapshot != nil {
+			c.gen = c.since
+		}
+		c.snapshot = s.unseen(c.write, s.generationOf(x.item))
+	}
+	r, broken := s.admission(c.write, c.snapshot)
+	if c.owing < settlement && s.downs+s.ups > 0 {
+		c.owing, c.receipt, c.epoch = receipt, r, x.deletes
+	}
+	if s.prunes && s.writes.all[c.write].planned.generation == "" {
+		c.pruning = s.prune(c.snapshot)
+	}
+	return broken
+}
+
+// see gives a caller the item as a snapshot.
+func (s *callers) see(x *callersState, c *caller) { c.snapshot, c.gen = s.snapshotOf(x.item), x.gen }
+
+// pruneNow has a pruning write reach the table.
+func (s *callers) pruneNow(x *callersState, c *caller) bool {
+	if c.pruning == 0 {
+		return false
+	}
+	if after := s.apply(x.item, c.pruning, 0); after != refused {
+		x.item = after
+	}
+	c.pruning = 0
+	s.see(x, c)
+	return true
+}
+
+// begin has a caller settle a charge, or ask more for a request that took
+// nothing.
+func (s *callers) begin(x *callersState, c *caller, delta int8) bool {
+	up := s.charges(int(delta))
+	free := up && s.free && c.owing == nothing
+	switch {
+	case c.owing != receipt && !free:
+		return false
+	case up && x.ups == s.ups, !up && x.downs == s.downs, !up && !s.within(c.receipt, delta):
+		return false
+	}
+	if up {
+		x.ups++
+	} else {
+		x.downs++
+	}
+	if up && s.free {
+		c.receipt = s.freeReceipt(c.snapshot, s.clock(c), c.capacity)
+	}
+	c.owing, c.delta = settlement, delta
+	return s.send(c)
+}
+
+// send plans the settlement that is due; where none can be made any more it is
+// over.
+func (s *callers) send(c *caller) bool {
+	c.settlement = s.settle(correction{snapshot: c.snapshot, receipt: c.receipt, clock: s.clock(c), capacity: c.capacity, delta: c.delta})
+	c.settled = c.clock
+	if c.settlement == 0 {
+		c.settleUp()
+	}
+	return true
+}
+
+func (c *caller) settleUp() {
+	c.owing, c.receipt, c.settlement, c.delta, c.epoch, c.settled = nothing, 0, 0, 0, 0, 0
+}
+
+// settleNow has a settlement reach the table, and its answer the caller or
+// nobody.
+func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
+	if c.owing != settlement {
+		return false
+	}
+	w, before := &s.writes.all[c.settlement], x.item
+	after := s.apply(before, c.settlement, x.generations+1)
+	if after == refused {
+		return !lost && s.settleAgain(x, c)
+	}
+	if before == 0 {
+		x.generations++
+	}
+	x.item = after
+	if !w.gives || c.epoch == x.deletes {
+		x.log.correct(&w.marks)
+	}
+	if w.gives {
+		x.gen++
+	}
+	if c.epoch = -1; !lost || s.mutant == nil || !s.mutant.resend || !w.gives { // sent again, it refunds what is refunded
+		c.settleUp()
+	}
+	if !lost {
+		s.see(x, c)
+	}
+	return true
+}
+
+// settleAgain plans a refused settlement again, unless the counter of the
+// receipt is gone.
+func (s *callers) settleAgain(x *callersState, c *caller) bool {
+	s.see(x, c)
+	if generation := s.receipts.all[c.receipt].Generation; generation != "" && s.generationOf(x.item) != generation {
+		c.settleUp()
+		return true
+	}
+	return s.send(c)
+}
+
+// describe describes a move.
+func (s *callers) describe(before *callersState, m move, after *callersState) string {
+	c := &before.callers[max(0, m.who)]
+	name := string(before.names[max(0, m.who)])
+	item := "item: " + s.describeItem(after.item)
+	lost := [...]string{"", ", its answer is lost"}[min(1, m.arg)]
+	switch m.kind {
+	case ticks:
+		return "the clock ticks: " + s.describeClocks(after)
+	case jumps:
+		return fmt.Sprintf("%s: the clock jumps by %d ticks", name, s.jump)
+	case learns:
+		return name + ": learns the new capacity"
+	case resets:
+		return "an operator deletes the item"
+	case expires:
+		return fmt.Sprintf("the item expires at tick %d", before.reaper)
+	case decides:
+		q := s.question(c, m.arg)
+		return fmt.Sprintf("%s: at tick %d with %s: %s", name, q.clock, describeSnapshot(s.snapshots.all[c.snapshot]), s.describeWrite(s.decide(q)))
+	case arrives:
+		return fmt.Sprintf("%s: the charge arrives%s; %s", name, lost, s.describeOutcome(before.item, after.item))
+	case prunes:
+		return name + ": prunes up; " + item
+	case corrects:
+		r := s.receipts.all[c.receipt]
+		slot := describeSlot(r.Slots[0])
+		return fmt.Sprintf("%s: at tick %d settles its charge of %s in %q by %v", name, s.clock(c), slot, r.Generation, s.deltas[m.arg])
+	}
+	return fmt.Sprintf("%s: the settlement arrives%s; %s", name, lost, s.describeOutcome(before.item, after.item))
+}

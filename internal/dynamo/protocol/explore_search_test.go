@@ -1,0 +1,156 @@
+package protocol
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// move is one step of a system, for its trace.
+type move struct {
+	kind, who, arg int8
+	write          uint32
+}
+
+// system is what a search walks through.
+type system[S any] interface {
+	start() S
+	// expand visits every state that one move leads to, always in the same
+	// order, with what the move has broken.
+	expand(s S, visit func(m move, next S, broken string))
+	// check returns what is broken in a state itself.
+	check(s *S) string
+	// fingerprint identifies a state. States that differ in nothing that a
+	// later move could show have the same.
+	fingerprint(s *S) uint64
+	describe(before *S, m move, after *S) string
+}
+
+// finding is what a search has found.
+type finding struct {
+	states int
+	took   time.Duration
+	broken string   // empty if everything holds
+	trace  []string // a shortest one to what is broken
+}
+
+func (f *finding) String() string {
+	verdict := "holds"
+	if f.broken != "" {
+		verdict = fmt.Sprintf("%s, in %d moves:\n\t%s", f.broken, len(f.trace), strings.Join(f.trace, "\n\t"))
+	}
+	return fmt.Sprintf("%d states in %.1f s: %s", f.states, f.took.Seconds(), verdict)
+}
+
+// step says how a state was first reached.
+type step struct {
+	from uint32
+	nth  uint32 // visit of its expansion
+}
+
+// frontier holds states whose expansion is due.
+type frontier[S any] struct {
+	states []S
+	ids    []uint32
+}
+
+// walk is a breadth-first search, so the first violation that it meets has a
+// shortest trace. 64 bits identify a state: that two of 10⁸ are taken for one
+// has a chance of 0.03%.
+type walk[S any] struct {
+	system[S]
+	only string // the invariant that is looked at, such as "I1"; empty for all
+	seen map[uint64]struct{}
+	path []step
+	next frontier[S]
+	finding
+	at uint32 // where it is broken
+}
+
+// mostStates bounds a search by about four gigabytes.
+const mostStates = 20_000_000
+
+// explore searches all states of a system. depth bounds the moves; 0 is any
+// number.
+func explore[S any](sys system[S], only string, depth int) finding {
+	began := time.Now()
+	w := &walk[S]{system: sys, only: only, seen: map[uint64]struct{}{}}
+	first := sys.start()
+	w.visit(step{}, &first, "")
+	for moves := 0; w.broken == "" && len(w.next.ids) > 0 && (depth == 0 || moves < depth); moves++ {
+		level := w.next
+		w.next = frontier[S]{}
+		for i := range level.ids {
+			if w.expandOne(level.states[i], level.ids[i]); w.broken != "" {
+				w.trace = w.replay(w.at)
+				break
+			}
+			if len(w.seen) > mostStates {
+				w.broken = "not explored: there are too many states"
+				break
+			}
+		}
+	}
+	w.states, w.took = len(w.seen), time.Since(began)
+	return w.finding
+}
+
+func (w *walk[S]) expandOne(s S, id uint32) {
+	nth := uint32(0)
+	w.expand(s, func(_ move, next S, broken string) {
+		if w.broken == "" {
+			w.visit(step{id, nth}, &next, broken)
+		}
+		nth++
+	})
+}
+
+func (w *walk[S]) visit(from step, s *S, broken string) {
+	key := w.fingerprint(s)
+	_, known := w.seen[key]
+	if !w.minds(broken) {
+		if known {
+			return
+		}
+		broken = w.check(s)
+	}
+	id := uint32(len(w.path))
+	w.seen[key] = struct{}{}
+	w.path = append(w.path, from)
+	if w.minds(broken) {
+		w.broken, w.at = broken, id
+		return
+	}
+	w.next.states, w.next.ids = append(w.next.states, *s), append(w.next.ids, id)
+}
+
+func (w *walk[S]) minds(broken string) bool { return broken != "" && strings.HasPrefix(broken, w.only) }
+
+// replay describes the moves to a state.
+func (w *walk[S]) replay(id uint32) (trace []string) {
+	var steps []step
+	for ; id != 0; id = w.path[id].from {
+		steps = append(steps, w.path[id])
+	}
+	s := w.start()
+	for i := len(steps) - 1; i >= 0; i-- {
+		nth, before := uint32(0), s
+		w.expand(before, func(m move, next S, _ string) {
+			if nth == steps[i].nth {
+				s = next
+				trace = append(trace, w.describe(&before, m, &s))
+			}
+			nth++
+		})
+	}
+	return trace
+}
+
+// report logs what a search has found, and fails if anything is broken.
+func (f *finding) report(t *testing.T) {
+	t.Helper()
+	if t.Logf("%s: %v", t.Name(), f); f.broken != "" {
+		t.Fail()
+	}
+}

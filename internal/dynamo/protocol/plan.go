@@ -1,0 +1,121 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Plan is a charge planned from one snapshot, before Update formats it as
+// DynamoDB expressions.
+type Plan struct {
+	generation string      // the snapshot's; empty without one
+	limits     []limitPlan // the limits that cost something
+	ttl        int64       // Unix seconds
+	// snapshotOnly has the snapshot alone prove the room, and no credit: a
+	// transaction returns no item that Verify could check. Without a snapshot
+	// the counter must be new.
+	snapshotOnly bool
+}
+
+// limitPlan is what a plan does to one limit.
+type limitPlan interface {
+	// addTo adds the condition under which the charge keeps the limit, and the
+	// assignments that make it. snapshotOnly is the plan's.
+	addTo(u *Update, snapshotOnly bool)
+}
+
+// PlanCharge plans the write of a charge that s does not deny; s may be nil.
+// Limits whose cost is 0 take no part. wall is the real time, which the item
+// expires by; it may differ from now in a replay.
+//
+// keepCredit leaves the credit of an idle limit alone, which a first attempt
+// should ask for: it saves a mostly idle fleet a second write on each key.
+// After a failed attempt the credit has to be computed again, or cold callers
+// would keep failing.
+func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, keepCredit bool) *Plan {
+	slots := currentSlots(s, c.Limits, now)
+	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	if s != nil {
+		p.generation = s.Generation
+	}
+	removals := maxRemovals
+	for i := range c.Limits {
+		l, cost := &c.Limits[i], c.Costs[i]
+		switch {
+		case cost == 0:
+		case l.Bucket():
+			p.limits = append(p.limits, planBucket(s, i, l, now, cost))
+		case l.Algorithm == limit.SlidingWindowLog:
+			p.limits = append(p.limits, planLog(s, i, l, now, cost))
+		default:
+			sp := planSlots(s, i, l, now, cost, keepCredit)
+			sp.expired = sp.expired[:min(len(sp.expired), removals)]
+			removals -= len(sp.expired)
+			p.limits = append(p.limits, sp)
+		}
+	}
+	return p
+}
+
+// Update formats the plan. newGeneration marks the item if the write creates
+// it.
+func (p *Plan) Update(newGeneration string) *Update {
+	u := newUpdate()
+	if p.generation != "" {
+		u.require(u.name(attributeGeneration), "=", u.text("e", p.generation))
+	} else {
+		u.set(attributeGeneration, u.orElse(attributeGeneration, u.text("e", newGeneration)))
+		if p.snapshotOnly {
+			u.require("attribute_not_exists(" + u.name(attributeGeneration) + ")")
+		}
+	}
+	for _, l := range p.limits {
+		l.addTo(u, p.snapshotOnly)
+	}
+	u.set(AttributeTTL, u.number("ttl", p.ttl))
+	return u
+}
+
+// currentSlots returns q for each limit: the slot that a charge made now
+// belongs to, as far as the snapshot shows.
+func currentSlots(s *Snapshot, limits []limit.Limit, now time.Time) (slots [limit.MaxLimits]int64) {
+	var never [limit.MaxLimits]limit.State
+	states := never[:]
+	if s != nil {
+		states = s.states
+	}
+	for i := range limits {
+		slots[i] = states[i].Current(&limits[i], now)
+	}
+	return slots
+}
+
+// slack is how long an item outlives its last window: longer than any write can
+// be under way and any clock be wrong. With less, DynamoDB could delete an item
+// whose snapshot still passes a condition.
+const slack = 3600 * time.Second
+
+// expiry returns the item's ttl in Unix seconds: when the last of its limits
+// has left its window by the wall clock, and slack. Limits that cost nothing
+// now are included, or charging a short limit would delete the counter of a
+// long one.
+func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
+	var longest time.Duration
+	for i := range limits {
+		switch l := &limits[i]; {
+		case !l.Bucket():
+			longest = max(longest, l.Until(slots[i]+l.Slots()+1, now))
+		case s == nil:
+			longest = max(longest, l.Drain()) // no charge fills a bucket further
+		default:
+			longest = max(longest, l.Drain(), s.states[i].Expiry(l, now))
+		}
+	}
+	end := wall.Add(longest)
+	seconds := end.Unix()
+	if end.Nanosecond() > 0 {
+		seconds++
+	}
+	return seconds + int64(slack/time.Second)
+}

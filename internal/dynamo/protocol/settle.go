@@ -1,0 +1,94 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// PlanSettlement plans the correction of an earlier charge by deltas, one for
+// each of its limits, as far as a snapshot (nil for none) shows what can still
+// be corrected. It returns nil if nothing can.
+//
+// A negative delta refunds units. They leave their slot but not the total, so
+// from then on they count as charged before the window, and the ceilings of all
+// older snapshots stay safe. A positive delta charges more without asking;
+// later requests pay for it.
+//
+// The write applies to the generation of the receipt alone. The receipt of a
+// charge that took nothing names no generation: its later cost is charged to
+// whatever counter there is, which newGeneration marks if it is new.
+func PlanSettlement(
+	s *Snapshot, c *limit.Charge, r *limit.Receipt, deltas []int64, now, wall time.Time, newGeneration string,
+) *Update {
+	if s != nil && r.Generation != "" && s.Generation != r.Generation {
+		s = nil
+	}
+	slots := currentSlots(s, c.Limits, now)
+	u := newUpdate()
+	grows := false
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		if r.Generation != "" {
+			slots[i] = max(slots[i], r.Slots[i]) // charged, so the newest slot is no earlier
+		}
+		switch {
+		case deltas[i] < 0 && r.Generation != "" && refundable(s, i, l, r.Slots[i], -deltas[i], now):
+			refund(u, prefixOf(i), r.Slots[i], -deltas[i])
+		case deltas[i] > 0:
+			chargeMore(u, prefixOf(i), l, slots[i], deltas[i])
+			grows = true
+		}
+	}
+	if len(u.sets) == 0 {
+		return nil
+	}
+	if grows {
+		u.set(AttributeTTL, u.number("ttl", expiry(s, c.Limits, &slots, now, wall)))
+	}
+	if r.Generation != "" {
+		u.require(u.name(attributeGeneration), "=", u.text("e", r.Generation))
+	} else {
+		u.set(attributeGeneration, u.orElse(attributeGeneration, u.text("e", newGeneration)))
+	}
+	return u
+}
+
+// refundable reports whether a slot still holds the units and is still in the
+// window, as far as a snapshot shows. Outside it a refund would change nothing.
+func refundable(s *Snapshot, i int, l *limit.Limit, slot, units int64, now time.Time) bool {
+	if s == nil {
+		return l.SlotAt(now) <= slot+l.Slots()
+	}
+	if s.states[i].Current(l, now) > slot+l.Slots() {
+		return false
+	}
+	for _, held := range s.states[i].All() {
+		if held.Number == slot {
+			return held.Units >= units
+		}
+	}
+	return false
+}
+
+func refund(u *Update, prefix string, slot, units int64) {
+	counter := u.name(slotName(prefix, slot))
+	refunded := u.number(prefix+"r", units)
+	u.require(counter, ">=", refunded)
+	u.set(slotName(prefix, slot), counter, "-", refunded)
+}
+
+// chargeMore charges a slot whatever the ceiling. The limit may be new to this
+// generation, if its cost was 0 until now.
+func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
+	more, zero := u.number(prefix+"r", units), u.number("zero", 0)
+	capacity := u.number(prefix+"n", l.Capacity)
+	newest := u.name(prefix + attributeNewest)
+	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
+		u.set(counter, u.orElse(counter, zero), "+", more)
+	}
+	u.set(prefix+attributeNewest, ":"+prefix+"q")
+	u.set(prefix+attributeCredit, u.orElse(prefix+attributeCredit, capacity), "-", more)
+	u.set(prefix+attributeCapacity, u.orElse(prefix+attributeCapacity, capacity))
+}

@@ -1,0 +1,152 @@
+package protocol
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	// maxAge is how old a snapshot may be and still deny without a call. A
+	// store reads an older one again first, so that a reset shows within it.
+	maxAge = 10 * time.Second
+	// maxAhead is how far a counter may be ahead of a correct clock, besides
+	// one slot or the time that a bucket takes to refill.
+	maxAhead = 3 * time.Second
+)
+
+// Snapshot is a state of a counter that was current at some moment. Snapshots
+// are immutable, so callers may share them.
+//
+// Trade-off: a snapshot of any age is safe to plan a charge from, because the
+// write's condition is checked against the item as it is. An old snapshot costs
+// a second write more often, and may miss that units were refunded.
+//
+// A nil Snapshot stands for a caller that knows nothing of the counter.
+type Snapshot struct {
+	// Generation distinguishes a counter from one of the same key that was
+	// deleted since. What was learned of one generation proves nothing about
+	// another.
+	Generation string
+	// ReadAt is when the caller asked for the item, by the caller's clock.
+	ReadAt time.Time
+
+	totals []int64       // C by limit, or T of a bucket: neither ever shrinks
+	states []limit.State // by limit
+}
+
+// newSnapshot returns the snapshot of an item whose limits were never charged.
+func newSnapshot(generation string, limits []limit.Limit, readAt time.Time) *Snapshot {
+	s := &Snapshot{
+		Generation: generation, ReadAt: readAt,
+		totals: make([]int64, len(limits)), states: make([]limit.State, len(limits)),
+	}
+	for i := range limits {
+		if limits[i].Bucket() {
+			s.totals[i] = math.MinInt64
+		}
+	}
+	return s
+}
+
+// Read returns the snapshot of an item that counts these limits. It fails with
+// ErrForeign if the item cannot have been written by this protocol.
+func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) {
+	generation, ok := item[attributeGeneration].(*types.AttributeValueMemberS)
+	if !ok || generation.Value == "" {
+		return nil, fmt.Errorf("%w: attribute %s is missing or no string", ErrForeign, attributeGeneration)
+	}
+	s := newSnapshot(generation.Value, limits, readAt)
+	slots, err := readSlots(item, limits)
+	if err != nil {
+		return nil, err
+	}
+	for i := range limits {
+		if limits[i].Bucket() {
+			err = s.readBucket(item, i)
+		} else {
+			err = s.readLimit(item, i, &limits[i], slots[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Limits returns the number of limits that the snapshot holds. It is of use
+// only to charges of as many.
+func (s *Snapshot) Limits() int { return len(s.states) }
+
+// Fresh reports whether the snapshot may deny without asking DynamoDB. A
+// snapshot dated in the future was taken by a clock that has been put back
+// since, or by a caller of the same process whose clock is ahead.
+func (s *Snapshot) Fresh(now time.Time) bool {
+	age := now.Sub(s.ReadAt)
+	return -maxAge <= age && age <= maxAge
+}
+
+// FarAhead reports whether a limit was charged later than any correct clock
+// could have charged it. Every other caller would have to wait for that slot.
+func (s *Snapshot) FarAhead(c *limit.Charge, now time.Time) bool {
+	if s == nil {
+		return false
+	}
+	for i := range c.Limits {
+		l, state := &c.Limits[i], &s.states[i]
+		h, inSlots := state.Newest()
+		if inSlots && l.Until(h, now) > maxAhead+l.Granularity || l.Bucket() && state.Expiry(l, now) > maxAhead+l.Drain() {
+			return true
+		}
+	}
+	return false
+}
+
+// Decide fills in v with what the charge gets in this state. A denial is final:
+// while no clock is behind and nothing was refunded, the table would refuse the
+// charge too. An allowance still has to be proven by the write.
+func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
+	if s == nil {
+		var never [limit.MaxLimits]limit.State
+		limit.Decide(never[:], c, now, v)
+		return
+	}
+	limit.Decide(s.states, c, now, v)
+}
+
+// Verify returns ErrForeign if the item that a charge was written to cannot be
+// what the charge has left: less in its slot than was charged, or more in the
+// window than the capacity. The conditions exclude both, so another program has
+// changed the item, and the charge must not be admitted.
+func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
+	for i, cost := range c.Costs {
+		if l := &c.Limits[i]; cost != 0 && !s.states[i].Consistent(l, now, cost) {
+			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
+				ErrForeign, l.Name, cost, l.Most())
+		}
+	}
+	return nil
+}
+
+// Admit fills in the verdict of a charge that was made and has left this state.
+func (s *Snapshot) Admit(c *limit.Charge, now time.Time, v *limit.Verdict) {
+	limit.AfterCharge(s.states, s.Generation, c, now, v)
+}
+
+// NewerThan reports whether s is a later state of the same generation: totals
+// only grow within one.
+func (s *Snapshot) NewerThan(other *Snapshot) bool {
+	if s.Generation != other.Generation || len(s.totals) != len(other.totals) {
+		return false
+	}
+	for i, total := range s.totals {
+		if total > other.totals[i] {
+			return true
+		}
+	}
+	return false
+}

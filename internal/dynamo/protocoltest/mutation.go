@@ -1,0 +1,255 @@
+// Package protocoltest breaks the DynamoDB protocol on purpose, one term at a
+// time, so that tests can prove that each term is needed.
+//
+// A Mutation changes a write on its way to the table. Three tests that work
+// independently of each other use the same mutations: the traces of package
+// dynamo on a real engine, the exploration of package protocol, and the
+// simulation.
+//
+// The package knows the expressions as text only. It imports neither the
+// protocol nor the store, so a mistake in them cannot hide here.
+package protocoltest
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Mutation changes the expressions and values of a write in place. It leaves
+// alone a write that has no such term. Use Apply, not a call.
+type Mutation func(*types.Update)
+
+// Apply changes a write and reports whether the write differs now. It adds and
+// drops placeholders as the expressions need them, because DynamoDB refuses
+// those that an expression does not use. The nil Mutation changes nothing.
+func (m Mutation) Apply(u *types.Update) (changed bool) {
+	if m == nil {
+		return false
+	}
+	before, values := text(u), maps.Clone(u.ExpressionAttributeValues)
+	m(u)
+	if text(u) == before && maps.EqualFunc(values, u.ExpressionAttributeValues, sameValue) {
+		return false
+	}
+	used := map[string]bool{}
+	for _, name := range placeholder.FindAllString(text(u), -1) {
+		used[name] = true
+		if name[0] == '#' && u.ExpressionAttributeNames[name] == "" {
+			u.ExpressionAttributeNames[name] = name[1:]
+		}
+	}
+	maps.DeleteFunc(u.ExpressionAttributeNames, func(name, _ string) bool { return !used[name] })
+	maps.DeleteFunc(u.ExpressionAttributeValues, func(name string, _ types.AttributeValue) bool { return !used[name] })
+	if len(u.ExpressionAttributeValues) == 0 { // DynamoDB takes no empty one
+		u.ExpressionAttributeValues = nil
+	}
+	return true
+}
+
+// ApplyToItem applies the mutation to a write that is a request of its own.
+func (m Mutation) ApplyToItem(in *dynamodb.UpdateItemInput) (changed bool) {
+	u := types.Update{
+		ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+	}
+	changed = m.Apply(&u)
+	in.ConditionExpression, in.UpdateExpression = u.ConditionExpression, u.UpdateExpression
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = u.ExpressionAttributeNames, u.ExpressionAttributeValues
+	return changed
+}
+
+// ApplyToTransaction applies the mutation to every write of a transaction.
+func (m Mutation) ApplyToTransaction(in *dynamodb.TransactWriteItemsInput) (changed bool) {
+	for i := range in.TransactItems {
+		if u := in.TransactItems[i].Update; u != nil {
+			changed = m.Apply(u) || changed
+		}
+	}
+	return changed
+}
+
+// Alone returns a write as a request of its own, which returns no item unless its
+// condition fails.
+func Alone(u *types.Update) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: u.TableName, Key: u.Key,
+		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
+// Condition returns a mutation that replaces text of the condition, by pairs of
+// old and new. In the text, X stands for the attribute prefix of any limit:
+// "#XC" is the total of limit a, of limit b, and so on.
+func Condition(pairs ...string) Mutation {
+	replacements := compile(pairs)
+	return func(u *types.Update) { u.ConditionExpression = replacements.in(u.ConditionExpression) }
+}
+
+// Assignment returns a mutation that replaces text of the update, as Condition
+// does.
+func Assignment(pairs ...string) Mutation {
+	replacements := compile(pairs)
+	return func(u *types.Update) { u.UpdateExpression = replacements.in(u.UpdateExpression) }
+}
+
+// Both returns a mutation that makes the changes of several.
+func Both(ms ...Mutation) Mutation {
+	return func(u *types.Update) {
+		for _, m := range ms {
+			m(u)
+		}
+	}
+}
+
+// OfCharges confines a mutation to charges, in transactions or not.
+func (m Mutation) OfCharges() Mutation { return m.where(func(s string) bool { return !settles(s) }) }
+
+// OfSettlements confines a mutation to settlements.
+func (m Mutation) OfSettlements() Mutation { return m.where(settles) }
+
+// OfRefunds confines a mutation to settlements that refund units of some limit.
+func (m Mutation) OfRefunds() Mutation { return m.where(refund.MatchString) }
+
+// OfExtraCharges confines a mutation to settlements that only charge more.
+func (m Mutation) OfExtraCharges() Mutation {
+	return m.where(func(s string) bool { return settles(s) && !refund.MatchString(s) })
+}
+
+func (m Mutation) where(matches func(update string) bool) Mutation {
+	return func(u *types.Update) {
+		if matches(*u.UpdateExpression) {
+			m(u)
+		}
+	}
+}
+
+// The value :Xr holds the units of a settlement, and occurs in nothing else.
+var (
+	settled     = regexp.MustCompile(`:[a-h]r\b`)
+	refund      = regexp.MustCompile(`(#([a-h])[0-9a-z_]+ = #[a-h][0-9a-z_]+ - :[a-h]r)\b`)
+	placeholder = regexp.MustCompile(`[#:]\w+`)
+)
+
+func settles(update string) bool { return settled.MatchString(update) }
+
+// WithNumber returns a mutation that sets a value for each limit whose
+// expressions name it after m. name contains X, and number computes the value
+// from the write and the limit's prefix.
+func WithNumber(name string, number func(u *types.Update, prefix string) int64, m Mutation) Mutation {
+	return func(u *types.Update) {
+		m(u)
+		for _, prefix := range prefixes {
+			if name := strings.ReplaceAll(name, "X", prefix); named(u, name) {
+				u.ExpressionAttributeValues[name] = Number(number(u, prefix))
+			}
+		}
+	}
+}
+
+// Shift returns a mutation that adds to a value that the write names, for each
+// limit if its name contains X.
+func Shift(name string, by func(u *types.Update, prefix string) int64) Mutation {
+	return func(u *types.Update) {
+		for _, prefix := range prefixes {
+			value := strings.ReplaceAll(name, "X", prefix)
+			if named(u, value) {
+				u.ExpressionAttributeValues[value] = Number(ValueOf(u, value) + by(u, prefix))
+			}
+			if value == name {
+				return
+			}
+		}
+	}
+}
+
+// Exactly returns n for every limit.
+func Exactly(n int64) func(*types.Update, string) int64 {
+	return func(*types.Update, string) int64 { return n }
+}
+
+// Number returns a number as DynamoDB's attribute value.
+func Number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// ValueOf returns a number that the write names, such as ":ac"; 0 if it names
+// none.
+func ValueOf(u *types.Update, name string) int64 { return Units(u.ExpressionAttributeValues[name]) }
+
+// Units returns the number that an attribute value holds; 0 if it is no number.
+func Units(value types.AttributeValue) int64 {
+	n, ok := value.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	i, _ := strconv.ParseInt(n.Value, 10, 64)
+	return i
+}
+
+var prefixes = strings.Split("abcdefgh", "")
+
+func text(u *types.Update) string { return *u.ConditionExpression + " " + *u.UpdateExpression }
+
+func named(u *types.Update, name string) bool {
+	for _, used := range placeholder.FindAllString(text(u), -1) {
+		if used == name {
+			return true
+		}
+	}
+	return false
+}
+
+func sameValue(a, b types.AttributeValue) bool {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberN:
+		b, ok := b.(*types.AttributeValueMemberN)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberS:
+		b, ok := b.(*types.AttributeValueMemberS)
+		return ok && a.Value == b.Value
+	}
+	return a == b
+}
+
+// replacement replaces what a pattern finds.
+type replacement struct {
+	pattern *regexp.Regexp
+	with    string
+}
+
+type replacements []replacement
+
+func compile(pairs []string) (rs replacements) {
+	for i := 0; i < len(pairs); i += 2 {
+		pattern := strings.Replace(regexp.QuoteMeta(pairs[i]), "X", "([a-h])", 1)
+		rs = append(rs, replacement{
+			regexp.MustCompile(strings.ReplaceAll(pattern, "X", "[a-h]") + suffixOf(pairs[i])),
+			strings.ReplaceAll(pairs[i+1], "X", "${1}"),
+		})
+	}
+	return rs
+}
+
+// suffixOf keeps a pattern that ends in a placeholder from matching a longer
+// one.
+func suffixOf(pattern string) string {
+	if last := pattern[len(pattern)-1]; last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' {
+		return `\b`
+	}
+	return ""
+}
+
+func (rs replacements) in(expression *string) *string {
+	changed := *expression
+	for _, r := range rs {
+		changed = r.pattern.ReplaceAllString(changed, r.with)
+	}
+	return &changed
+}

@@ -1,0 +1,47 @@
+package dynamo
+
+import (
+	"context"
+	"sync"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// pruning is a write that is due, and that only removes expired slots.
+type pruning struct {
+	charge   *limit.Charge // its key and limits
+	snapshot *protocol.Snapshot
+}
+
+// notePruning remembers to remove expired slots after a charge that had no
+// snapshot to name them by. The write waits for the next request, because a
+// Lambda does nothing between requests.
+func (s *Store) notePruning(after *protocol.Snapshot, c *limit.Charge) {
+	if after.NeedsPruning(c.Limits) {
+		s.pruning.Store(&pruning{&limit.Charge{Key: c.Key, Limits: c.Limits}, after})
+	}
+}
+
+// pruned drops a due write whose slots a charge with a snapshot has just
+// removed.
+func (s *Store) pruned(key string) {
+	if due := s.pruning.Load(); due != nil && due.charge.Key == key {
+		s.pruning.CompareAndSwap(due, nil)
+	}
+}
+
+// pruneOther sends the write that is due while a request for another key is
+// served; the function that it returns waits for it. A failure loses nothing:
+// the next charge with a snapshot removes the slots.
+func (s *Store) pruneOther(ctx context.Context, key string) (wait func()) {
+	due := s.pruning.Load()
+	if due == nil || due.charge.Key == key || !s.pruning.CompareAndSwap(due, nil) {
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _, _ = s.send(ctx, due.snapshot.ReadAt, due.charge, protocol.PlanPruning(due.snapshot, due.charge.Limits))
+	})
+	return wg.Wait
+}

@@ -1,0 +1,179 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// strangers charge a key at the slots from 0, one each, with no snapshots of
+// it: no charge could name the slots that expire.
+func (w *world) strangers(slots int64) {
+	w.t.Helper()
+	for slot := range slots {
+		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
+	}
+}
+
+// elsewhere has a caller charge another key, which sends the pruning that is
+// due.
+func (w *world) elsewhere(name string, slot int64) {
+	w.t.Helper()
+	other := w.charge(1)
+	other.Key = "rule|user:2|00000000"
+	if err := w.caller(name).Charge(context.Background(), w.time(slot), other, &limit.Verdict{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestPruning(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1) // sees eight expired slots of a window of ten
+	if w.slot(0) != 1 {
+		t.Fatal("slot 0 went too early")
+	}
+	w.elsewhere("B", 40)
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || protocoltest.Units(w.item()["aC"]) != 9 {
+		t.Errorf("item after pruning: %v", w.item())
+	}
+	w.calls("B")
+	w.must(true, "B", 41, 1)
+	w.cost("B", 0, 1)
+}
+
+// TestPruningIsWorthIt: eight slots are worth a write, and more than half a
+// window of them.
+func TestPruningIsWorthIt(t *testing.T) {
+	for _, test := range []struct {
+		k, expired int64
+		writes     int64
+	}{{4, 7, 1}, {4, 8, 2}, {20, 10, 1}, {20, 11, 2}, {21, 10, 1}, {21, 11, 2}} {
+		w := newWorld(t, 1000, test.k)
+		w.strangers(test.expired)
+		w.must(true, "B", 60, 1)
+		w.calls("B")
+		w.elsewhere("B", 60)
+		if _, writes := w.calls("B"); writes != test.writes {
+			t.Errorf("%d slots of a window of %d: %d writes, want %d", test.expired, test.k, writes, test.writes)
+		}
+	}
+}
+
+// TestPruningByTheNextCharge: a charge of the same key removes the slots
+// itself, and no other need.
+func TestPruningByTheNextCharge(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1)
+	w.calls("B")
+	w.must(true, "B", 41, 1)
+	w.cost("B", 0, 1)
+	if w.removed("B") != 8 {
+		t.Errorf("removed %d slots, want 8", w.removed("B"))
+	}
+	w.elsewhere("B", 41)
+	w.cost("B", 0, 1)
+}
+
+// meanwhile does something else in the middle of the next write.
+type meanwhile struct {
+	dynamo.API
+	do func()
+}
+
+func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return m.API.UpdateItem(ctx, in, opts...)
+}
+
+// TestPruningStaysDue: a charge with a snapshot does not forget the pruning of
+// another key, noted while it was under way.
+func TestPruningStaysDue(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	m := &meanwhile{API: w.engine}
+	store := dynamo.New(m, w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
+	charge := func(key string) {
+		c := w.charge(1)
+		c.Key = key
+		if err := store.Charge(context.Background(), w.time(40), c, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	charge("other")
+	m.do = func() { charge(key) }
+	charge("other")
+	if w.slot(0) != 1 {
+		t.Fatal("slot 0 went too early")
+	}
+	charge("other")
+	if w.slot(0) != 0 || w.slot(40) != 1 {
+		t.Errorf("not pruned: %v", w.item())
+	}
+}
+
+// TestPruningIsBounded sees 110 expired slots of each of two limits.
+func TestPruningIsBounded(t *testing.T) {
+	w := newWorld(t, 1000, 120)
+	both := w.charge(1)
+	both.Limits, both.Costs = append(both.Limits, both.Limits[0]), []int64{1, 1}
+	charge := func(name string, slot int64) {
+		if err := w.caller(name).Charge(context.Background(), w.time(slot), both, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for slot := range int64(110) {
+		charge(fmt.Sprint("cold-", slot), slot)
+	}
+	charge("B", 1000)
+	w.wires["B"].mutation = func(u *types.Update) {
+		if n := strings.Count(*u.UpdateExpression, "#"); u.ExpressionAttributeNames["#aC"] == "" && n != 200 {
+			t.Errorf("%d slots removed at once, want 200", n)
+		}
+	}
+	w.elsewhere("B", 1000)
+	if n := len(w.item()); n != 3+2*(4+1)+20 {
+		t.Errorf("%d attributes left, want 20 slots that have expired", n)
+	}
+}
+
+// TestPruningTouchesNothingNew gives the key new charges between the sight of
+// the expired slots and their removal.
+func TestPruningTouchesNothingNew(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1)
+	w.must(true, "C", 40, 1)
+	w.must(true, "C", 41, 1)
+	w.elsewhere("B", 40)
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || protocoltest.Units(w.item()["aC"]) != 11 {
+		t.Errorf("item after pruning: %v", w.item())
+	}
+}
+
+// TestPruningLeavesAnotherGeneration resets the key in between, and charges the
+// same old slots again by a clock put back.
+func TestPruningLeavesAnotherGeneration(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.strangers(8)
+	w.must(true, "B", 40, 1)
+	w.reset()
+	w.must(true, "C", 0, 1)
+	w.elsewhere("B", 40)
+	if w.slot(0) != 1 {
+		t.Errorf("another generation's slot is gone: %v", w.item())
+	}
+}

@@ -1,0 +1,59 @@
+package dynamo
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// DefaultMaxSnapshots is the default bound of a store's snapshots. A snapshot
+// of a limit with 60 slots takes about 1.2 KB. Losing one costs a second write
+// at most.
+const DefaultMaxSnapshots = 10_000
+
+// snapshotCache keeps the latest snapshot of each counter that this process has
+// met, within a bound.
+type snapshotCache struct {
+	cache *otter.Cache[string, *protocol.Snapshot]
+}
+
+func newSnapshotCache(size int) *snapshotCache {
+	if size <= 0 {
+		size = DefaultMaxSnapshots
+	}
+	return &snapshotCache{otter.Must(&otter.Options[string, *protocol.Snapshot]{MaximumSize: size})}
+}
+
+// get returns the snapshot of the charge's counter, nil if there is none. A
+// snapshot of another number of limits is of no use to the charge.
+func (sc *snapshotCache) get(c *limit.Charge) *protocol.Snapshot {
+	snapshot, ok := sc.cache.GetIfPresent(c.Key)
+	if !ok || snapshot.Limits() != len(c.Limits) {
+		return nil
+	}
+	return snapshot
+}
+
+// put keeps a snapshot unless the cache holds a later one of the same
+// generation: answers may overtake each other.
+func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
+	sc.cache.Compute(key, func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, otter.ComputeOp) {
+		if found && old.NewerThan(snapshot) {
+			return old, otter.CancelOp
+		}
+		return snapshot, otter.WriteOp
+	})
+}
+
+func (sc *snapshotCache) drop(key string) { sc.cache.Invalidate(key) }
+
+// randomGeneration returns 96 random bits as 16 characters.
+func randomGeneration() string {
+	var mark [12]byte
+	_, _ = rand.Read(mark[:]) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(mark[:])
+}

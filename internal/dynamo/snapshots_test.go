@@ -1,0 +1,100 @@
+package dynamo
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// windows are n sliding windows of two slots of a second.
+func windows(n int) []limit.Limit {
+	return slices.Repeat([]limit.Limit{{Capacity: 5, Window: 2 * time.Second, Granularity: time.Second}}, n)
+}
+
+// snapshotOf reads the snapshot of an item with these numbers, which has
+// limits.
+func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers map[string]int64, readAt time.Time) *protocol.Snapshot {
+	t.Helper()
+	item := protocol.Item{"e": &types.AttributeValueMemberS{Value: generation}}
+	for name, n := range numbers {
+		item[name] = &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+	}
+	snapshot, err := protocol.Read(item, limits, readAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
+// charged is the snapshot of windows with these totals, all in slot 70.
+func charged(t *testing.T, generation string, totals ...int64) *protocol.Snapshot {
+	t.Helper()
+	numbers := map[string]int64{}
+	for i, total := range totals {
+		prefix := string(rune('a' + i))
+		numbers[prefix+"C"], numbers[prefix+"H"], numbers[prefix+"1y"] = total, 70, total
+	}
+	return snapshotOf(t, generation, windows(len(totals)), numbers, time.Time{})
+}
+
+// TestSnapshotsKeepTheLatest has answers overtake each other. Of one generation
+// the cache keeps the latest state, of two the one that came last.
+func TestSnapshotsKeepTheLatest(t *testing.T) {
+	before := charged(t, "generation", 4, 4)
+	for name, test := range map[string]struct {
+		then *protocol.Snapshot
+		kept bool // the snapshot that came then
+	}{
+		"the same":                              {charged(t, "generation", 4, 4), true},
+		"more of one":                           {charged(t, "generation", 4, 5), true},
+		"less of the first":                     {charged(t, "generation", 3, 4), false},
+		"less of the second":                    {charged(t, "generation", 4, 3), false},
+		"less, in another generation":           {charged(t, "next", 1, 1), true},
+		"less, of another number of limits":     {charged(t, "generation", 1), true},
+		"never charged, but another generation": {snapshotOf(t, "next", windows(2), nil, time.Time{}), true},
+	} {
+		cache := newSnapshotCache(0)
+		cache.put("k", before)
+		cache.put("k", test.then)
+		if got, _ := cache.cache.GetIfPresent("k"); (got == test.then) != test.kept {
+			t.Errorf("%s: kept %+v", name, got)
+		}
+	}
+}
+
+// TestSnapshotsFitTheCharge: a snapshot of another number of limits is of no
+// use.
+func TestSnapshotsFitTheCharge(t *testing.T) {
+	cache := newSnapshotCache(0)
+	cache.put("k", snapshotOf(t, "generation", windows(2), nil, time.Time{}))
+	for limits, want := range map[int]bool{1: false, 2: true, 3: false} {
+		if got := cache.get(&limit.Charge{Key: "k", Limits: windows(limits)}); (got != nil) != want {
+			t.Errorf("%d limits: %+v", limits, got)
+		}
+	}
+	if got := cache.get(&limit.Charge{Key: "another", Limits: windows(2)}); got != nil {
+		t.Errorf("another key: %+v", got)
+	}
+}
+
+func TestSnapshotsAreBounded(t *testing.T) {
+	for size, want := range map[int]uint64{-1: 10_000, 0: 10_000, 1: 1, 20_000: 20_000} {
+		if got := newSnapshotCache(size).cache.GetMaximum(); got != want {
+			t.Errorf("asked for %d snapshots: at most %d, want %d", size, got, want)
+		}
+	}
+}
+
+// TestRandomGeneration: 96 bits, in six bits a character.
+func TestRandomGeneration(t *testing.T) {
+	a, b := randomGeneration(), randomGeneration()
+	if len(a) != 16 || a == b {
+		t.Errorf("got %q and %q", a, b)
+	}
+}

@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// pair makes the same calls on a store and on the reference, compares their
+// answers, and keeps a log of them in words.
+type pair struct {
+	rapid.TB
+	store     Store
+	reference *Reference
+	start     time.Time
+	key       string
+	limits    []limit.Limit
+	log       []string
+	// lagging says that the client may deny by a snapshot from before other
+	// clients' charges.
+	lagging bool
+}
+
+// run separates the keys of this process from those of others on the same table
+// or server.
+var (
+	run  = rand.Text()[:8]
+	keys atomic.Int64
+)
+
+// freshKey returns a key that no charge has used yet.
+func freshKey() string { return fmt.Sprintf("conformance|%s:%d|00000000", run, keys.Add(1)) }
+
+func newPair(t rapid.TB, store Store, limits ...limit.Limit) *pair {
+	p := &pair{TB: t, store: store, reference: NewReference(), start: epoch, key: freshKey(), limits: limits}
+	for i := range limits {
+		p.log = append(p.log, "limit "+describe(&limits[i]))
+	}
+	return p
+}
+
+// answer is what the store and the reference answer to one charge.
+type answer struct {
+	charge    *limit.Charge
+	got, want limit.Verdict
+}
+
+func (p *pair) request(costs ...int64) *limit.Charge {
+	return &limit.Charge{Key: p.key, Limits: slices.Clone(p.limits), Costs: costs}
+}
+
+func (p *pair) time(at time.Duration) time.Time { return p.start.Add(at) }
+
+// note logs what is done next.
+func (p *pair) note(format string, args ...any) {
+	p.log = append(p.log, fmt.Sprintf(format, args...))
+}
+
+// fail ends the test with a sentence, after the log of what led to it.
+func (p *pair) fail(format string, args ...any) {
+	p.Helper()
+	p.Fatalf("%s\n%s", strings.Join(p.log, "\n"), fmt.Sprintf(format, args...))
+}
+
+func (p *pair) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.fail("the store fails where the reference does not: %v", err)
+	}
+}
+
+// charge takes costs at a time after the pair's start, and fails unless both
+// stores agree.
+func (p *pair) charge(at time.Duration, costs ...int64) *answer {
+	p.Helper()
+	a := &answer{charge: p.request(costs...)}
+	p.note("%v: charged %v", at, costs)
+	p.must(p.store.Charge(context.Background(), p.time(at), a.charge, &a.got))
+	_ = p.reference.Charge(context.Background(), p.time(at), a.charge, &a.want)
+	p.agree(a)
+	p.receiptsAgree(a)
+	return a
+}
+
+// peek asks what a charge would get, and fails unless both stores agree.
+func (p *pair) peek(at time.Duration, costs ...int64) *answer {
+	p.Helper()
+	a := &answer{charge: p.request(costs...)}
+	p.note("%v: peeked at %v", at, costs)
+	p.must(p.store.Peek(context.Background(), p.time(at), a.charge, &a.got))
+	_ = p.reference.Peek(context.Background(), p.time(at), a.charge, &a.want)
+	p.agree(a)
+	return a
+}
+
+// denies asks for a denial without a call. The store may miss one, but must not
+// invent one.
+func (p *pair) denies(at time.Duration, costs ...int64) bool {
+	p.Helper()
+	a := &answer{charge: p.request(costs...)}
+	p.note("%v: asked whether %v would be denied", at, costs)
+	if !p.store.Denies(p.time(at), a.charge, &a.got) {
+		return false
+	}
+	_ = p.reference.Peek(context.Background(), p.time(at), a.charge, &a.want)
+	p.agree(a)
+	return true
+}
+
+// settle corrects a charge.
+func (p *pair) settle(at time.Duration, a *answer, deltas ...int64) {
+	p.Helper()
+	p.note("%v: corrected the charge of %v by %+d", at, a.charge.Costs, deltas)
+	p.must(p.store.Settle(context.Background(), p.time(at), a.charge, &a.got.Receipt, deltas))
+	_ = p.reference.Settle(context.Background(), p.time(at), a.charge, &a.want.Receipt, deltas)
+}
+
+func (p *pair) reset() {
+	p.Helper()
+	p.note("reset the key")
+	p.must(p.store.Reset(context.Background(), p.key))
+	_ = p.reference.Reset(context.Background(), p.key)
+}
+
+// agree fails unless both stores give the charge the same result, combined and
+// limit by limit.
+func (p *pair) agree(a *answer) {
+	p.Helper()
+	p.log[len(p.log)-1] += ": " + format(a.want.Result)
+	if p.lagging && lags(a.got.Result, a.want.Result) {
+		return
+	}
+	if a.got.Result != a.want.Result {
+		p.fail("the store says: %s\nthe reference says:  %s", format(a.got.Result), format(a.want.Result))
+	}
+	for i := range a.charge.Limits {
+		if got, want := a.got.Limits[i], a.want.Limits[i]; got != want {
+			p.fail("of limit %q the store says: %s\nthe reference says: %s", a.charge.Limits[i].Name, format(got), format(want))
+		}
+	}
+}
+
+// lags reports whether a denial is right by an earlier state, with more units
+// left and less time to wait.
+func lags(got, want limit.Result) bool {
+	return !got.Allowed && !want.Allowed && got.Delay == 0 && got.Remaining >= want.Remaining && got.Reset <= want.Reset &&
+		got.RetryAfter <= want.RetryAfter && (got.RetryAfter == limit.Never) == (want.RetryAfter == limit.Never)
+}
+
+// receiptsAgree fails unless both receipts name the same slots, and a
+// generation if something was charged.
+func (p *pair) receiptsAgree(a *answer) {
+	p.Helper()
+	if !a.want.Allowed {
+		return
+	}
+	if got, want := a.got.Receipt.Generation != "", a.want.Receipt.Generation != ""; got != want {
+		p.fail("the store's receipt names the generation %q; the reference names one: %v", a.got.Receipt.Generation, want)
+	}
+	for i, cost := range a.charge.Costs {
+		if got, want := a.got.Receipt.Slots[i], a.want.Receipt.Slots[i]; cost != 0 && got != want {
+			p.fail("of limit %q the store's receipt names slot %d, the reference's %d", a.charge.Limits[i].Name, got, want)
+		}
+	}
+}
+
+// format describes a result.
+func format(r limit.Result) string {
+	s := "denied"
+	if r.Allowed {
+		s = "allowed"
+	}
+	s += fmt.Sprintf(", %d left, empty in %v", r.Remaining, r.Reset)
+	switch {
+	case r.RetryAfter == limit.Never:
+		s += ", never to be allowed"
+	case r.RetryAfter != 0:
+		s += fmt.Sprintf(", retry after %v", r.RetryAfter)
+	}
+	if r.Delay != 0 {
+		s += fmt.Sprintf(", its turn in %v", r.Delay)
+	}
+	return s
+}

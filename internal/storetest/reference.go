@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Reference is the specification as a store: package limit on counters that
+// never expire. Run compares other stores with it, and it passes the suite
+// itself. It is safe for concurrent use.
+type Reference struct {
+	mu          sync.Mutex
+	counters    map[string]*counter
+	generations int
+}
+
+// counter is one generation of a key, with a state for each limit.
+type counter struct {
+	generation string
+	named      bool // the store under test has named the generation
+	states     []limit.State
+}
+
+// NewReference returns a store without counters.
+func NewReference() *Reference { return &Reference{counters: map[string]*counter{}} }
+
+// ReferenceHarness is the harness of the Reference store.
+func ReferenceHarness(*testing.T) Harness {
+	reference := NewReference()
+	return Harness{Client: func(testing.TB) Store { return reference }, Rounds: 5}
+}
+
+// Charge takes the costs from all limits of the key or from none.
+func (s *Reference) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	return s.ChargeAll(ctx, now, []*limit.Charge{c}, []*limit.Verdict{v})
+}
+
+// ChargeAll makes all charges or none.
+func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if err := limit.CheckAll(cs, vs); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	allowed := true
+	for i, c := range cs {
+		limit.Decide(s.states(c), c, now, vs[i])
+		allowed = allowed && vs[i].Allowed
+	}
+	for i, c := range cs {
+		if allowed && !c.Free() {
+			ct := s.counter(c)
+			limit.Take(ct.states, c, now, vs[i])
+			vs[i].Receipt.Generation = ct.generation
+		}
+	}
+	return nil
+}
+
+// states returns the states of the charge's counter, without creating one.
+func (s *Reference) states(c *limit.Charge) []limit.State {
+	if ct := s.counters[c.Key]; ct != nil {
+		return ct.states
+	}
+	return make([]limit.State, len(c.Limits))
+}
+
+// counter returns the charge's counter, and creates it if there is none.
+func (s *Reference) counter(c *limit.Charge) *counter {
+	ct := s.counters[c.Key]
+	if ct == nil {
+		s.generations++
+		ct = &counter{strconv.Itoa(s.generations), false, make([]limit.State, len(c.Limits))}
+		s.counters[c.Key] = ct
+	}
+	return ct
+}
+
+// Denies reports, without charging, whether the charge would be denied; if so v
+// holds the denial.
+func (s *Reference) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	return s.Peek(context.Background(), now, c, v) == nil && !v.Allowed
+}
+
+// Peek fills in what the charge would get now. It changes nothing.
+func (s *Reference) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit.Decide(s.states(c), c, now, v)
+	return nil
+}
+
+// Settle corrects a charge in the generation that its receipt names. The
+// receipt of a charge of zero cost names none; what is charged more then goes
+// to any generation.
+func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := c.CheckSettlement(deltas); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ct := s.counters[c.Key]; r.Generation != "" && (ct == nil || ct.generation != r.Generation) {
+		return nil
+	}
+	if r.Generation != "" || slices.Max(deltas) > 0 {
+		limit.Settle(s.counter(c).states, c, now, r, deltas)
+	}
+	return nil
+}
+
+// Reset deletes the key's counter.
+func (s *Reference) Reset(_ context.Context, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.counters, key)
+	return nil
+}
