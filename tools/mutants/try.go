@@ -34,7 +34,7 @@ func try(ctx context.Context, dir string, grace time.Duration, m *mutant, suites
 		return notRun, err
 	}
 	verdict := uncompiled
-	if _, err := goTool(ctx, "build", "-p=1", overlay, "./"+filepath.Dir(m.File)); err == nil {
+	if _, failed := goTool(ctx, "build", "-p=1", overlay, "./"+filepath.Dir(m.File)); failed == nil {
 		verdict = test(ctx, dir, overlay, grace, m, suites)
 	}
 	if ctx.Err() != nil {
