@@ -12,10 +12,11 @@ import (
 	"testing"
 )
 
-// clocks lists the packages under internal/ that may read the machine's clock.
-// Every other package takes the time as an argument, so its tests and replays
-// decide what time it is.
-var clocks = []string{"dynamotest", "gateway", "redistest", "replay"}
+// clocks lists the packages under internal/ that may read the machine's clock:
+// the commands, the local gateway, a paced replay, and servers for tests. Every
+// other package takes the time as an argument, so its tests and replays decide
+// what time it is.
+var clocks = []string{"cli", "dynamotest", "gateway", "operator", "redistest", "replay"}
 
 // TestClocks reports each reference to a function that reads the clock.
 func TestClocks(t *testing.T) {
