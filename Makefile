@@ -7,7 +7,8 @@ SEED        ?= 1
 DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide dynamodb-local
-STATICCHECK := $(CURDIR)/.cache/bin/staticcheck
+BIN         := $(CURDIR)/.cache/bin
+LINTERS     := staticcheck actionlint
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
@@ -38,15 +39,18 @@ test-all:
 	cd infra && go test ./...
 	go test -count=1 -tags e2e ./localstack/e2e
 
-lint: $(STATICCHECK) ## gofmt, go vet and staticcheck in every module
+lint: $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
 	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
-	@for module in $(MODULES); do \
-		echo "lint $$module"; (cd $$module && go vet -tags e2e ./... && $(STATICCHECK) -tags e2e ./...); done
+	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
+		go vet -tags e2e ./... && \
+		$(BIN)/staticcheck -tags e2e ./... ) || exit; done
+	@$(BIN)/actionlint .github/workflows/*.yml
 
-$(STATICCHECK): tools/go.mod tools/go.sum
+# The linters' versions are in tools/go.mod.
+$(BIN)/%: tools/go.mod tools/go.sum
 	@localstack/require.sh go
-	cd tools && go build -o $@ honnef.co/go/tools/cmd/staticcheck
+	cd tools && go build -o $@ $$(go list tool | grep '/$*$$')
 
 bench: ## measure, beside yardsticks in the same run, and print the table of docs/performance.md
 	@localstack/require.sh go python

@@ -1,4 +1,4 @@
-// Package deps_test holds the module to its layout: who may import whom, as docs/design.md section 2 has it.
+// Package deps_test holds the module to its layout: who may import whom, as docs/architecture.md has it.
 package deps_test
 
 import (

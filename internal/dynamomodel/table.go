@@ -66,7 +66,7 @@ func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
 		all = attributes{}
 	}
 	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
-	_, made, err := t.newItem(all)
+	made, err := t.newItem(all)
 	if err != nil {
 		return err
 	}
@@ -105,26 +105,26 @@ func (t *Table) attributes(key string) attributes {
 	return nil
 }
 
-// newItem makes an item of its attributes and returns it with its key.
-func (t *Table) newItem(from attributes) (key string, made *item, err error) {
+// newItem makes an item from its attributes.
+func (t *Table) newItem(from attributes) (made *item, err error) {
 	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
 	if !ok {
-		return "", nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
+		return nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
 	}
 	if err := t.checkKey(s.Value); err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	made = &item{attributes: make(attributes, len(from))}
 	for name, v := range from {
 		if made.attributes[name], err = intake(v); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
 	made.size = Size(made.attributes)
 	if made.size > maxItem {
-		return "", nil, invalid("Item size has exceeded the maximum allowed size")
+		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
-	return s.Value, made, nil
+	return made, nil
 }
 
 func (t *Table) checkKey(key string) error {

@@ -120,7 +120,7 @@ func (t *Table) parseCheck(c *types.ConditionCheck) (*write, error) {
 }
 
 func (t *Table) parsePut(p *types.Put) (*write, error) {
-	_, made, err := t.newItem(p.Item)
+	made, err := t.newItem(p.Item)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 // Format is how a log spells requests.
 type Format uint8
 
+// The formats of a log.
 const (
 	CLF   Format = iota // Apache's and NGINX's common and combined log formats
 	JSONL               // a JSON object on each line

@@ -57,9 +57,9 @@ func (r *reader) next() (*Entry, error) {
 	for {
 		line, err := r.nextLine()
 		switch {
-		case err == errLong:
+		case errors.Is(err, errLong):
 			return nil, &LineError{r.name, r.line, err}
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
@@ -87,9 +87,9 @@ func (r *reader) nextLine() (string, error) {
 			r.held = append(r.held, part...)
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err == io.EOF && size == 0, err != nil && err != io.EOF:
+		case errors.Is(err, io.EOF) && size == 0, err != nil && !errors.Is(err, io.EOF):
 			return "", err
 		case size > maxLine:
 			return "", errLong

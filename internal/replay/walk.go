@@ -74,7 +74,7 @@ func (w *walk) log(ctx context.Context, log *Log) error {
 		e, err := in.next()
 		var unreadable *LineError
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &unreadable):
 			w.extent.skip(unreadable)

@@ -37,10 +37,12 @@ func try(ctx context.Context, dir string, grace time.Duration, m *mutant, suites
 	if _, err := goTool(ctx, "build", "-p=1", overlay, "./"+filepath.Dir(m.File)); err == nil {
 		verdict = test(ctx, dir, overlay, grace, m, suites)
 	}
-	if ctx.Err() != nil {
-		return notRun, nil
+	select {
+	case <-ctx.Done():
+		return notRun, nil // a test that was cut short says nothing
+	default:
+		return verdict, nil
 	}
-	return verdict, nil
 }
 
 // test runs the suites that reach the mutant, until one of them fails.
