@@ -40,27 +40,27 @@ func WithDefaults(d *Document) *Document {
 	d.Defaults.Instances = cmp.Or(d.Defaults.Instances, DefaultInstances)
 	d.Defaults.OnError = cmp.Or(d.Defaults.OnError, DefaultOnError)
 	d.Unmatched = cmp.Or(d.Unmatched, DefaultUnmatched)
-	if d.AmbiguousPaths == "" && d.selectsByPath() {
-		d.AmbiguousPaths = DenyAmbiguous
+	if c := d.ClientIP; c != nil {
+		c.Header = strings.ToLower(c.Header)
+		if c.Secret != nil {
+			c.Secret.Header = strings.ToLower(c.Secret.Header)
+		}
 	}
-	if d.ClientIP != nil {
-		d.ClientIP.lowerHeaders()
+	ambiguous := "clean"
+	for s, inForce := range d.selectors() {
+		for i, m := range s.Methods {
+			s.Methods[i] = strings.ToUpper(m)
+		}
+		if inForce && len(s.Path)+len(s.Route) > 0 {
+			ambiguous = DenyAmbiguous
+		}
 	}
-	upperMethods(d.Deny)
-	upperMethods(d.Skip)
+	d.AmbiguousPaths = cmp.Or(d.AmbiguousPaths, ambiguous)
 	for i := range d.Rules {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
-		for _, s := range []*Selector{r.When, r.Unless} {
-			if s != nil {
-				s.upperMethods()
-			}
-		}
 		limitDefaults(r.Limits)
-	}
-	if d.AmbiguousPaths == "" {
-		d.AmbiguousPaths = d.defaultAmbiguousPaths()
 	}
 	for _, overrides := range d.Overrides {
 		for _, o := range overrides {
@@ -70,18 +70,23 @@ func WithDefaults(d *Document) *Document {
 	return d
 }
 
-// selectsByPath reports whether a selector looks at the path of requests. A rule
-// that is off selects nothing.
-func (d *Document) selectsByPath() bool {
-	selectors := slices.Concat(d.Deny, d.Skip)
-	for i := range d.Rules {
-		for _, s := range []*Selector{d.Rules[i].When, d.Rules[i].Unless} {
-			if s != nil && d.Rules[i].Mode != modeOff {
-				selectors = append(selectors, *s)
+// selectors returns all selectors with whether they are in force: a rule that is
+// off selects nothing.
+func (d *Document) selectors() map[*Selector]bool {
+	all := map[*Selector]bool{}
+	for _, entries := range [][]Selector{d.Deny, d.Skip} {
+		for i := range entries {
+			all[&entries[i]] = true
+		}
+	}
+	for _, r := range d.Rules {
+		for _, s := range []*Selector{r.When, r.Unless} {
+			if s != nil {
+				all[s] = r.Mode != modeOff
 			}
 		}
 	}
-	return slices.ContainsFunc(selectors, func(s Selector) bool { return len(s.Path)+len(s.Route) > 0 })
+	return all
 }
 
 // OverrideWithDefaults does for one override what WithDefaults does for those
@@ -90,43 +95,6 @@ func OverrideWithDefaults(o *Override) *Override {
 	o = copyOf(o)
 	limitDefaults(o.Limits)
 	return o
-}
-
-// defaultAmbiguousPaths denies ambiguous paths if anything in the document
-// selects requests by path or route.
-func (d *Document) defaultAmbiguousPaths() string {
-	selectors := slices.Concat(d.Deny, d.Skip)
-	for _, r := range d.Rules {
-		if r.When != nil && r.Mode != "off" {
-			selectors = append(selectors, *r.When)
-		}
-		if r.Unless != nil && r.Mode != "off" {
-			selectors = append(selectors, *r.Unless)
-		}
-	}
-	if slices.ContainsFunc(selectors, func(s Selector) bool { return len(s.Path)+len(s.Route) > 0 }) {
-		return "deny"
-	}
-	return "clean"
-}
-
-func (c *ClientIP) lowerHeaders() {
-	c.Header = strings.ToLower(c.Header)
-	if c.Secret != nil {
-		c.Secret.Header = strings.ToLower(c.Secret.Header)
-	}
-}
-
-func upperMethods(selectors []Selector) {
-	for i := range selectors {
-		selectors[i].upperMethods()
-	}
-}
-
-func (s *Selector) upperMethods() {
-	for i, m := range s.Methods {
-		s.Methods[i] = strings.ToUpper(m)
-	}
 }
 
 func limitDefaults(limits []Limit) {

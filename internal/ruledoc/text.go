@@ -49,37 +49,45 @@ func text(value any) string {
 	if err != nil {
 		return err.Error() // of no value that a document can hold
 	}
-	d := json.NewDecoder(bytes.NewReader(encoded))
-	d.UseNumber()
-	return flowToken(d)
+	return Flow(encoded, word)
 }
 
-// flowToken writes the next value of some JSON as YAML in one line.
-func flowToken(d *json.Decoder) string {
-	token, err := d.Token()
-	if err != nil {
-		return err.Error()
+// Flow writes a value of JSON as YAML in one line, with texts as quote writes
+// them.
+func Flow(value json.RawMessage, quote func(string) string) string {
+	if isText(value) {
+		var text string
+		_ = json.Unmarshal(value, &text)
+		return quote(text)
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		var entries []string
-		for d.More() {
-			entry := flowToken(d)
-			if token == '{' {
-				entry += ": " + flowToken(d)
-			}
-			entries = append(entries, entry)
+	names, values := Entries(value)
+	parts := make([]string, len(values))
+	for i, v := range values {
+		if parts[i] = Flow(v, quote); names != nil {
+			parts[i] = quote(names[i]) + ": " + parts[i]
 		}
-		end, _ := d.Token()
-		return token.String() + strings.Join(entries, ", ") + end.(json.Delim).String()
-	case string:
-		return word(token)
-	case json.Number:
-		return token.String()
-	case bool:
-		return strconv.FormatBool(token)
 	}
-	return "null"
+	if value[0] != '{' && value[0] != '[' {
+		return string(value)
+	}
+	return string(value[:1]) + strings.Join(parts, ", ") + string(value[len(value)-1:])
+}
+
+// Entries returns the names and values of a map of JSON in their order, or the
+// values of a list; nothing for other values. The JSON must be valid, without
+// space around it.
+func Entries(value json.RawMessage) (names []string, values []json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	for open, _ := d.Token(); d.More(); {
+		if open == json.Delim('{') {
+			name, _ := d.Token()
+			names = append(names, name.(string))
+		}
+		var v json.RawMessage
+		_ = d.Decode(&v)
+		values = append(values, v)
+	}
+	return names, values
 }
 
 // word writes a text so that no part of it is taken for what surrounds it.

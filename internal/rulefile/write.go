@@ -3,7 +3,6 @@ package rulefile
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,82 +24,14 @@ func Write(d *ruledoc.Document, comments map[string]string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens := json.NewDecoder(bytes.NewReader(text))
-	tokens.UseNumber()
-	root, err := readTree(tokens)
-	if err != nil {
-		return nil, err
-	}
 	w := &writer{comments: comments}
 	if head := comments[""]; head != "" {
 		for line := range strings.SplitSeq(head, "\n") {
 			w.line(strings.TrimRight("# "+oneLine(line), " "), "")
 		}
 	}
-	w.fields(root, "", "", 0)
+	w.fields(text, "", "", 0)
 	return w.Bytes(), nil
-}
-
-// tree is a value of the document, with the order of its fields.
-type tree struct {
-	open   rune     // '{', '[', or 0 for a scalar
-	scalar string   // as YAML has it
-	names  []string // of the values, if open is '{'
-	values []*tree
-}
-
-// readTree reads the next value.
-func readTree(tokens *json.Decoder) (*tree, error) {
-	token, err := tokens.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		return readEntries(tokens, rune(token))
-	case string:
-		return &tree{scalar: quote(token)}, nil
-	case nil:
-		return &tree{scalar: "null"}, nil
-	default:
-		return &tree{scalar: fmt.Sprint(token)}, nil
-	}
-}
-
-func readEntries(tokens *json.Decoder, open rune) (*tree, error) {
-	t := &tree{open: open}
-	for tokens.More() {
-		if open == '{' {
-			name, err := tokens.Token()
-			if err != nil {
-				return nil, err
-			}
-			t.names = append(t.names, name.(string))
-		}
-		value, err := readTree(tokens)
-		if err != nil {
-			return nil, err
-		}
-		t.values = append(t.values, value)
-	}
-	_, err := tokens.Token() // the closing bracket
-	return t, err
-}
-
-// flow returns the value in one line.
-func (t *tree) flow() string {
-	if t.open == 0 {
-		return t.scalar
-	}
-	parts := make([]string, len(t.values))
-	for i, v := range t.values {
-		parts[i] = v.flow()
-		if t.open == '{' {
-			parts[i] = quote(t.names[i]) + ": " + parts[i]
-		}
-	}
-	closing := map[rune]string{'{': "}", '[': "]"}[t.open]
-	return string(t.open) + strings.Join(parts, ", ") + closing
 }
 
 type writer struct {
@@ -118,40 +49,42 @@ var spread = map[string]int{"rules": 2, "deny": 1, "skip": 1, "plans": 2, "overr
 // fields writes a map with a line or more for each field. The first line begins
 // with lead, the others with as many blanks. The values are spread over so many
 // levels; a document knows those of its fields.
-func (w *writer) fields(t *tree, path, lead string, levels int) {
+func (w *writer) fields(value json.RawMessage, path, lead string, levels int) {
 	indent := strings.Repeat(" ", len(lead))
-	for i, name := range t.names {
-		value, at := t.values[i], strings.TrimPrefix(path+"."+name, ".")
+	names, values := ruledoc.Entries(value)
+	for i, name := range names {
+		at := ruledoc.Join(path, name)
 		if path == "" {
 			levels = spread[name]
 		}
 		lead += quote(name) + ":"
-		if flow := value.flow(); value.fits(len(lead)+1+len(flow), levels) {
+		if flow, fits := inLine(values[i], len(lead)+1, levels); fits {
 			w.line(lead+" "+flow, at)
 		} else {
 			w.line(lead, at)
-			w.entries(value, at, indent+"  ", levels)
+			w.entries(values[i], at, indent+"  ", levels)
 		}
 		lead = indent
 	}
 }
 
 // entries writes a map or a list below its name.
-func (w *writer) entries(t *tree, path, indent string, levels int) {
-	if t.open == '{' {
-		w.fields(t, path, indent, levels-1)
+func (w *writer) entries(value json.RawMessage, path, indent string, levels int) {
+	names, values := ruledoc.Entries(value)
+	if names != nil {
+		w.fields(value, path, indent, levels-1)
 		return
 	}
-	for i, value := range t.values {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		if flow := value.flow(); value.open != '{' || value.fits(len(indent)+2+len(flow), levels-1) {
+	for i, v := range values {
+		at := ruledoc.Index(path, i)
+		if flow, fits := inLine(v, len(indent)+2, levels-1); fits || v[0] != '{' {
 			w.line(indent+"- "+flow, at)
 			continue
 		}
 		if c := w.comments[at]; c != "" {
 			w.line(indent+"# "+oneLine(c), "")
 		}
-		w.fields(value, at, indent+"- ", levels-2)
+		w.fields(v, at, indent+"- ", levels-2)
 	}
 }
 
@@ -163,9 +96,12 @@ func (w *writer) line(text, path string) {
 	w.WriteString(text + "\n")
 }
 
-// fits reports whether a value that ends in this column stands in one line.
-func (t *tree) fits(column, levels int) bool {
-	return len(t.values) == 0 || levels <= 0 && column <= longestLine
+// inLine returns a value in one line, and whether it fits there, behind so many
+// columns. A map or list that is spread over levels does not.
+func inLine(value json.RawMessage, columns, levels int) (flow string, fits bool) {
+	flow = ruledoc.Flow(value, quote)
+	_, values := ruledoc.Entries(value)
+	return flow, len(values) == 0 || levels <= 0 && columns+len(flow) <= longestLine
 }
 
 // plain is text that YAML cannot take for anything else: words, lengths of time,
