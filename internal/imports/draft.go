@@ -104,14 +104,12 @@ func selectorSize(s *ruledoc.Selector) (size int) {
 	if s == nil {
 		return 0
 	}
-	lists := [][]string{s.Methods, s.Route, s.Path}
-	for _, values := range s.Match {
-		lists = append(lists, values)
+	values := slices.Concat(s.Methods, s.Route, s.Path)
+	for _, words := range s.Match {
+		values = append(values, words...)
 	}
-	for _, values := range lists {
-		for _, v := range values {
-			size += len(v)
-		}
+	for _, v := range values {
+		size += len(v)
 	}
 	return size
 }

@@ -1,7 +1,9 @@
 package imports
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,21 +40,9 @@ func (n Names) Take(words ...string) string {
 	}
 }
 
+var others = regexp.MustCompile(`[^a-z0-9]+`)
+
 func slug(text string) string {
-	var b []byte
-	for _, c := range []byte(strings.ToLower(text)) {
-		switch {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
-			b = append(b, c)
-		case len(b) > 0 && b[len(b)-1] != '-':
-			b = append(b, '-')
-		}
-		if len(b) == longestName {
-			break
-		}
-	}
-	if name := strings.Trim(string(b), "-"); name != "" {
-		return name
-	}
-	return "rule"
+	name := strings.Trim(others.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return cmp.Or(strings.Trim(name[:min(len(name), longestName)], "-"), "rule")
 }

@@ -45,42 +45,6 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-func marshalSome[E ~string](values []E) ([]byte, error) {
-	if len(values) == 1 {
-		return marshal(values[0])
-	}
-	return marshal(values)
-}
-
-func unmarshalSome(data []byte, to *[]string, one func(json.RawMessage) (string, error)) error {
-	raws := []json.RawMessage{data}
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		if err := json.Unmarshal(data, &raws); err != nil {
-			return err
-		}
-	}
-	*to = make([]string, len(raws))
-	for i, raw := range raws {
-		var err error
-		if (*to)[i], err = one(raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scalarText returns the text of a JSON string, or a number or boolean as it is
-// written.
-func scalarText(raw json.RawMessage) (text string, err error) {
-	if isText(raw) {
-		return text, json.Unmarshal(raw, &text)
-	}
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
-		return "", fmt.Errorf("%s is not a text, a number or a boolean", raw)
-	}
-	return string(raw), nil
-}
-
 func decodeStrict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -93,5 +57,18 @@ func decodeStrict(data []byte, to any) error {
 	return nil
 }
 
-func isText(data []byte) bool   { return bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) }
-func isObject(data []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) }
+// unmarshalForm reads JSON that begins with mark into form, and other JSON into
+// other.
+func unmarshalForm(data []byte, mark byte, form, other any) error {
+	if begins(data, mark) {
+		return decodeStrict(data, form)
+	}
+	return json.Unmarshal(data, other)
+}
+
+func isText(data []byte) bool { return begins(data, '"') }
+
+func begins(data []byte, mark byte) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) > 0 && data[0] == mark
+}

@@ -28,7 +28,6 @@ type Tags struct {
 	Only   bool // a boolean may only be true
 	Empty  bool // empty:"ok": a text with an example may be empty all the same
 	Scalar bool // kind:"scalar": text, or a number or boolean as written
-	Null   bool // null:"absent": null is the same as no value
 }
 
 // NoTags are those of a value without a field.
@@ -66,14 +65,13 @@ func (t Tags) With(tag reflect.StructTag) Tags {
 	t.Only = t.Only || tag.Get("only") == "true"
 	t.Empty = t.Empty || tag.Get("empty") == "ok"
 	t.Scalar = t.Scalar || tag.Get("kind") == "scalar"
-	t.Null = t.Null || tag.Get("null") == "absent"
 	return t
 }
 
 // Entry returns the tags of the entries of a list or map with the tags t. The
 // example of an entry is the one inside the example of all.
 func (t Tags) Entry() Tags {
-	t.Doc, t.Need, t.MinItems, t.MaxItems, t.Null = "", "", 0, 0, false
+	t.Doc, t.Need, t.MinItems, t.MaxItems = "", "", 0, 0
 	if len(t.Names) > 0 {
 		t.Names = t.Names[1:]
 	}

@@ -1,7 +1,6 @@
 package ruledoc
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,51 +9,11 @@ import (
 // The types below are written in more than one form. Each has one Go form, and
 // reads and writes the forms of documents as JSON. Reading JSON checks forms
 // only; package rules checks what the values mean.
-
-// Texts is a list of texts. A document may write a single one without a list.
-type Texts []string
-
-// MarshalJSON writes a single text alone.
-func (t Texts) MarshalJSON() ([]byte, error) { return marshalSome(t) }
-
-// UnmarshalJSON reads a text or a list of texts.
-func (t *Texts) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(t), func(raw json.RawMessage) (text string, err error) {
-		return text, json.Unmarshal(raw, &text)
-	})
-}
-
-// Words is a list of values to compare claims with. A document may write a
-// single one without a list, and numbers and booleans without quotes, which
-// compare by their text.
-type Words []string
-
-// MarshalJSON writes a single word alone.
-func (w Words) MarshalJSON() ([]byte, error) { return marshalSome(w) }
-
-// UnmarshalJSON reads a text, a number, a boolean, or a list of them.
-func (w *Words) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(w), scalarText)
-}
-
-// Statuses is a list of HTTP statuses such as "404" and classes such as "5xx".
-// A document may write a single one without a list, and statuses as numbers.
-type Statuses []string
-
-// MarshalJSON writes a single status alone, and statuses such as 404 as
-// numbers, which is how documents have them.
-func (s Statuses) MarshalJSON() ([]byte, error) {
-	statuses := make([]status, len(s))
-	for i, text := range s {
-		statuses[i] = status(text)
-	}
-	return marshalSome(statuses)
-}
-
-// UnmarshalJSON reads a status, a class, or a list of them.
-func (s *Statuses) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(s), scalarText)
-}
+//
+// The method Forms returns a struct whose fields are the forms. Decoders of
+// files choose the form that fits the file, and the first if none does; schemas
+// list them all. Tags of the field that holds the value apply to forms that do
+// not state their own.
 
 // OverrideKeys says by which keys the overrides of a rule are looked up: the
 // rule's own, or those of another template. The zero value is
@@ -75,10 +34,15 @@ func (o OverrideKeys) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads true, false or a template.
 func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
 	*o = OverrideKeys{}
-	if isText(data) {
-		return json.Unmarshal(data, &o.Template)
-	}
-	return json.Unmarshal(data, &o.OwnKey)
+	return unmarshalForm(data, '"', &o.Template, &o.OwnKey)
+}
+
+// Forms returns the forms of OverrideKeys.
+func (OverrideKeys) Forms() any {
+	return struct {
+		Template string `example:"tenant:{jwt.tenant}"`
+		OwnKey   bool
+	}{}
 }
 
 // Cost is what a request takes from a limit: Units, or what the request states
@@ -93,22 +57,28 @@ type Cost struct {
 
 // MarshalJSON writes a number, or an object if requests state the cost.
 func (c Cost) MarshalJSON() ([]byte, error) {
-	type stated Cost
 	if c == (Cost{Units: c.Units}) {
 		return marshal(c.Units)
 	}
-	return marshal(stated(c))
+	return marshal(statedCost(c))
 }
 
 // UnmarshalJSON reads a number or an object.
 func (c *Cost) UnmarshalJSON(data []byte) error {
-	type stated Cost
 	*c = Cost{}
-	if isObject(data) {
-		return decodeStrict(data, (*stated)(c))
-	}
-	return json.Unmarshal(data, &c.Units)
+	return unmarshalForm(data, '{', (*statedCost)(c), &c.Units)
 }
+
+// Forms returns the forms of Cost.
+func (Cost) Forms() any {
+	return struct {
+		Units  int64 `range:"0 4294967295"`
+		Stated statedCost
+	}{}
+}
+
+// statedCost is the form of a Cost that requests state.
+type statedCost Cost
 
 // Anchor is the day of the month on which a month's window starts. If From is
 // set, the day is the value of that claim, and Day applies to requests whose
@@ -120,22 +90,28 @@ type Anchor struct {
 
 // MarshalJSON writes a number, or an object if a claim holds the day.
 func (a Anchor) MarshalJSON() ([]byte, error) {
-	type stated Anchor
 	if a.From == "" {
 		return marshal(a.Day)
 	}
-	return marshal(stated(a))
+	return marshal(statedAnchor(a))
 }
 
 // UnmarshalJSON reads a number or an object.
 func (a *Anchor) UnmarshalJSON(data []byte) error {
-	type stated Anchor
 	*a = Anchor{}
-	if isObject(data) {
-		return decodeStrict(data, (*stated)(a))
-	}
-	return json.Unmarshal(data, &a.Day)
+	return unmarshalForm(data, '{', (*statedAnchor)(a), &a.Day)
 }
+
+// Forms returns the forms of Anchor.
+func (Anchor) Forms() any {
+	return struct {
+		Day    int64 `range:"1 28"`
+		Stated statedAnchor
+	}{}
+}
+
+// statedAnchor is the form of an Anchor whose day a claim holds.
+type statedAnchor Anchor
 
 // Candidate is a capacity to try: Units, or Percent of the capacity in force.
 type Candidate struct {
@@ -166,11 +142,8 @@ func (c Candidate) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a number, or a text such as "80%".
 func (c *Candidate) UnmarshalJSON(data []byte) error {
 	*c = Candidate{}
-	if !isText(data) {
-		return json.Unmarshal(data, &c.Units)
-	}
 	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
+	if err := unmarshalForm(data, '"', &text, &c.Units); err != nil || !isText(data) {
 		return err
 	}
 	percent, found := strings.CutSuffix(text, "%")
@@ -180,6 +153,14 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 	}
 	c.Percent = int64(n)
 	return nil
+}
+
+// Forms returns the forms of Candidate.
+func (Candidate) Forms() any {
+	return struct {
+		Units   int64  `range:"1 4294967295"`
+		Percent string `example:"80%" pattern:"^[1-9][0-9]{0,3}%$"`
+	}{}
 }
 
 // Capacities are capacities by limit name. The name "" stands for the only
@@ -197,16 +178,22 @@ func (c Capacities) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a number or an object by limit name.
 func (c *Capacities) UnmarshalJSON(data []byte) error {
 	*c = nil
-	if isObject(data) {
-		return json.Unmarshal(data, (*map[string]int64)(c))
-	}
 	var only int64
-	if err := json.Unmarshal(data, &only); err != nil {
-		return err
+	err := unmarshalForm(data, '{', (*map[string]int64)(c), &only)
+	if err == nil && *c == nil {
+		*c = Capacities{"": only}
 	}
-	*c = Capacities{"": only}
-	return nil
+	return err
 }
+
+// capacityForms are the forms of Capacities.
+type capacityForms struct {
+	Only   int64            `range:"1 4294967295"`
+	ByName map[string]int64 `range:"1 4294967295" items:"1 0" example:"{requests: 60, tokens: 90000}" names:"^[a-z0-9][a-z0-9-]{0,30}$" not:"unlimited: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"`
+}
+
+// Forms returns the forms of Capacities.
+func (Capacities) Forms() any { return capacityForms{} }
 
 // PlanCapacity is what a plan makes of one rule: other capacities, or no limit.
 type PlanCapacity struct {
@@ -227,16 +214,18 @@ func (p PlanCapacity) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads "unlimited", a number, or an object by limit name.
 func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
 	*p = PlanCapacity{}
-	if !isText(data) {
-		return json.Unmarshal(data, &p.Capacity)
-	}
 	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	if text != unlimited {
+	err := unmarshalForm(data, '"', &text, &p.Capacity)
+	if p.Unlimited = text == unlimited; err == nil && isText(data) && !p.Unlimited {
 		return fmt.Errorf("%q is no capacity: write a number, numbers by limit name, or unlimited", text)
 	}
-	p.Unlimited = true
-	return nil
+	return err
+}
+
+// Forms returns the forms of PlanCapacity.
+func (PlanCapacity) Forms() any {
+	return struct {
+		capacityForms
+		Unlimited string `enum:"unlimited"`
+	}{}
 }

@@ -143,7 +143,7 @@ func (n node) is() string {
 
 // value decodes a node into a Go value of any type.
 func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
-	if n.Type() == ast.NullType && (tags.Null || d.foreign) {
+	if n.Type() == ast.NullType && d.foreign {
 		return
 	}
 	if into.Kind() == reflect.Pointer {

@@ -179,10 +179,10 @@ func TestFreeForms(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	var loose struct {
-		Name  string `json:"name" null:"absent" kind:"scalar"`
+		Name  string `json:"name" kind:"scalar"`
 		Value any    `json:"value"`
 	}
-	if _, err := Decode("f", []byte("name: ~\nvalue: 7"), &loose); err != nil || loose.Name != "" {
+	if _, err := DecodeForeign("f", []byte("name: ~\nvalue: 7"), &loose); err != nil || loose.Name != "" {
 		t.Errorf("got %+v, %v", loose, err)
 	}
 }

@@ -16,40 +16,36 @@ import (
 
 // text decodes a text.
 func (d *decoder) text(n node, tags ruledoc.Tags) string {
-	if text, ok := n.asWritten(); ok && tags.Scalar {
-		if n.is() == "a number" && !jsonNumber.MatchString(text) {
-			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", text)
+	if text, ok := n.string(); ok {
+		if text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
+			d.refuse(n, "is empty: write text, such as %s", tags.Example)
 		}
 		return text
 	}
-	text, ok := n.string()
-	if ok && text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
+	written, is := n.at.Value, n.is()
+	_, notTime := time.ParseDuration(tags.Example)
+	switch {
+	case is == "empty":
 		d.refuse(n, "is empty: write text, such as %s", tags.Example)
-	}
-	if d.foreign && n.isScalar() && !ok {
-		return n.at.Value
-	}
-	switch n.Node.(type) {
-	case *ast.NullNode:
-		d.refuse(n, "is empty: write text, such as %s", tags.Example)
-	case *ast.MappingNode, *ast.SequenceNode:
-		if source := n.inBraces(); source != "" {
-			d.refuse(n, "{%s} without quotes is a YAML map: write \"{%[1]s}\"", source)
-			break
+	case n.inBraces() != "":
+		d.refuse(n, "{%s} without quotes is a YAML map: write \"{%[1]s}\"", n.inBraces())
+	case is == "a map" || is == "a list":
+		d.refuse(n, "must be text%s, and is %s", suchAs(tags), is)
+	case d.foreign:
+		return written
+	case tags.Scalar && is == "true or false":
+		return strings.ToLower(written)
+	case tags.Scalar:
+		if !jsonNumber.MatchString(written) {
+			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", written)
 		}
-		d.refuse(n, "must be text%s, and is %s", suchAs(tags), n.is())
-	case *ast.IntegerNode:
-		if _, err := time.ParseDuration(tags.Example); err == nil {
-			d.refuse(n, "needs a unit: write %ss for seconds", n.at.Value)
-			break
-		}
-		d.refuse(n, "must be text, and is a number: write %q", n.at.Value)
+		return written
+	case n.Type() == ast.IntegerType && notTime == nil:
+		d.refuse(n, "needs a unit: write %ss for seconds", written)
 	default:
-		if !ok {
-			d.refuse(n, "must be text, and is %s: write %q", n.is(), n.at.Value)
-		}
+		d.refuse(n, "must be text, and is %s: write %q", is, written)
 	}
-	return text
+	return ""
 }
 
 // string returns the text of a node that is one.
@@ -71,28 +67,8 @@ func suchAs(tags ruledoc.Tags) string {
 	return ", such as " + tags.Example
 }
 
-// isScalar reports whether the node is a text, a number or a boolean.
-func (n node) isScalar() bool {
-	switch n.Node.(type) {
-	case *ast.MappingNode, *ast.SequenceNode, *ast.NullNode:
-		return false
-	}
-	return true
-}
-
 // jsonNumber is a number as JSON, and so every token with claims, writes one.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-
-// asWritten returns the text of a number as the file has it, or of a boolean.
-func (n node) asWritten() (text string, ok bool) {
-	switch v := n.Node.(type) {
-	case *ast.IntegerNode, *ast.FloatNode:
-		return n.at.Value, true
-	case *ast.BoolNode:
-		return strconv.FormatBool(v.Value), true
-	}
-	return "", false
-}
 
 // inBraces returns what stands in the braces of a map that was meant to be a
 // text such as {ip}: one name and no value.

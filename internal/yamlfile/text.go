@@ -36,7 +36,11 @@ func readText(document []byte) (string, *Error) {
 		if strings.TrimSpace(line) != "" {
 			blank = 0
 		}
-		marked += countMarks(line)
+		for i := range len(line) {
+			if strings.IndexByte(marks, line[i]) >= 0 {
+				marked++
+			}
+		}
 		column, reason := checkLine(line)
 		switch {
 		case blank > maxRun:
@@ -67,13 +71,4 @@ func checkLine(line string) (column int, reason string) {
 		return utf8.RuneCountInString(line[:i]) + 1, fmt.Sprintf("more than %d < in a row: remove some", maxRun)
 	}
 	return 0, ""
-}
-
-func countMarks(line string) (n int) {
-	for i := range len(line) {
-		if strings.IndexByte(marks, line[i]) >= 0 {
-			n++
-		}
-	}
-	return n
 }

@@ -3,7 +3,6 @@ package usageplans
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -78,7 +77,7 @@ func (im *importer) read(f imports.File) error {
 }
 
 // planName matches the names that plans of a document may have.
-var planName = regexp.MustCompile(`^[!-~]([ -~]{0,61}[!-~])?$`)
+var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
 
 // namePlans gives each plan its name in the document: its own name if a plan
 // may have that and no other plan has it.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -78,31 +79,21 @@ func overlapMatch(a, b map[string]ruledoc.Words) bool {
 }
 
 func (o *overlap) networks(a, b []netip.Prefix) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
-	}
-	for i := range a {
-		for j := range b {
-			if o.comparisons++; o.spent() || a[i].Overlaps(b[j]) {
-				return true
-			}
-		}
-	}
-	return false
+	return overlapAny(o, a, b, netip.Prefix.Overlaps)
 }
 
-func (o *overlap) patterns(a, b []segments) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
-	}
-	for i := range a {
-		for j := range b {
-			if o.comparisons++; o.spent() || overlapSegments(a[i], b[j]) {
+func (o *overlap) patterns(a, b []segments) bool { return overlapAny(o, a, b, overlapSegments) }
+
+// overlapAny compares in pairs; an empty list overlaps anything.
+func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if o.comparisons++; o.spent() || overlaps(x, y) {
 				return true
 			}
 		}
 	}
-	return false
+	return len(a) == 0 || len(b) == 0
 }
 
 // overlapSegments looks at the segments before the first ** of either pattern
@@ -139,7 +130,7 @@ func isDeep(s segments) bool {
 func overlapStars(a, b string) bool {
 	aHead, aTail, aStars := ends(a)
 	bHead, bTail, bStars := ends(b)
-	if !isASCII(a) || !isASCII(b) {
+	if strings.ContainsFunc(a+b, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		return true // the cases of a letter may differ in length
 	}
 	if !aStars && !bStars {
@@ -157,13 +148,4 @@ func ends(s string) (head, tail string, stars bool) {
 		return s, s, false
 	}
 	return s[:i], s[strings.LastIndexByte(s, '*')+1:], true
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
