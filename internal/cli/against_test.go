@@ -248,6 +248,6 @@ func overrideJSON(document string) (string, error) {
 	if _, err := yamlfile.Decode("", []byte(document), o); err != nil {
 		return "", err
 	}
-	data, err := ruledoc.MarshalOverride(o)
+	data, err := ruledoc.Marshal(o)
 	return string(data), err
 }

@@ -2,7 +2,6 @@ package imports
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -20,14 +19,8 @@ func (l Lost) String() string { return l.Place + ": " + l.What + ": " + l.Why }
 // Place is a place in the source. A place without a position, which has only a
 // Name, comes before all others.
 type Place struct {
-	Name               string
-	file, line, column int
-}
-
-// At returns a place in a file, named "file:line:column". number is the file's
-// index among the sources; line and column start at 1.
-func At(file string, number, line, column int) Place {
-	return Place{fmt.Sprintf("%s:%d:%d", file, line, column), number, line, column}
+	Name               string // "file:line:column"
+	file, line, column int    // file is the index among the sources
 }
 
 // Compare orders places as they stand in the source.

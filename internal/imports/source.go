@@ -31,7 +31,7 @@ func Read(f File, number int, to any) (*Source, error) {
 // Place returns the place of the value at a path.
 func (s *Source) Place(path string) Place {
 	p := s.positions.At(path)
-	return At(s.name, s.number, p.Line, p.Column)
+	return Place{fmt.Sprintf("%s:%d:%d", s.name, p.Line, p.Column), s.number, p.Line, p.Column}
 }
 
 // Fail records an error at the value at a path.

@@ -19,11 +19,11 @@ func Unmarshal(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// Marshal writes a document as JSON. The same document always gives the same
-// bytes.
-func Marshal(d *Document) ([]byte, error) { return marshal(d) }
+// Marshal writes a document or an override as JSON. The same value always gives
+// the same bytes.
+func Marshal[T Document | Override](v *T) ([]byte, error) { return marshal(v) }
 
-// UnmarshalOverride reads one override as MarshalOverride writes it. It refuses
+// UnmarshalOverride reads one override as Marshal writes it. It refuses
 // unknown fields, as Unmarshal does.
 func UnmarshalOverride(data []byte) (*Override, error) {
 	o := &Override{}
@@ -32,9 +32,6 @@ func UnmarshalOverride(data []byte) (*Override, error) {
 	}
 	return o, nil
 }
-
-// MarshalOverride writes one override as JSON.
-func MarshalOverride(o *Override) ([]byte, error) { return marshal(o) }
 
 // marshal is json.Marshal, but leaves <, > and & readable.
 func marshal(v any) ([]byte, error) {

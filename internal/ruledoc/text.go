@@ -60,15 +60,15 @@ func Flow(value json.RawMessage, quote func(string) string) string {
 		_ = json.Unmarshal(value, &text)
 		return quote(text)
 	}
+	if value[0] != '{' && value[0] != '[' {
+		return string(value)
+	}
 	names, values := Entries(value)
 	parts := make([]string, len(values))
 	for i, v := range values {
 		if parts[i] = Flow(v, quote); names != nil {
 			parts[i] = quote(names[i]) + ": " + parts[i]
 		}
-	}
-	if value[0] != '{' && value[0] != '[' {
-		return string(value)
 	}
 	return string(value[:1]) + strings.Join(parts, ", ") + string(value[len(value)-1:])
 }

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // maxComparisons bounds the time that warnings take: patterns and networks are
 // compared in pairs, and there may be many.
 const maxComparisons = 1 << 20
-
-const anyDepth = "**"
 
 // requests is a selector ready to be compared.
 type requests struct {
@@ -40,12 +39,9 @@ func requestsOf(s *ruledoc.Selector) (r requests) {
 }
 
 func split(patterns []string) (all []segments) {
-	for _, p := range patterns {
-		if p == "/" {
-			all = append(all, nil)
-		} else {
-			all = append(all, strings.Split(strings.TrimPrefix(p, "/"), "/"))
-		}
+	for _, text := range patterns {
+		p, _ := urlpath.Parse(text)
+		all = append(all, p.Segments())
 	}
 	return all
 }
@@ -99,13 +95,13 @@ func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
 // overlapSegments looks at the segments before the first ** of either pattern
 // and after the last: those have their place.
 func overlapSegments(a, b segments) bool {
-	for len(a) > 0 && len(b) > 0 && a[0] != anyDepth && b[0] != anyDepth {
+	for len(a) > 0 && len(b) > 0 && a[0] != urlpath.AnyDepth && b[0] != urlpath.AnyDepth {
 		if !overlapStars(a[0], b[0]) {
 			return false
 		}
 		a, b = a[1:], b[1:]
 	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] != anyDepth && b[len(b)-1] != anyDepth {
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] != urlpath.AnyDepth && b[len(b)-1] != urlpath.AnyDepth {
 		if !overlapStars(a[len(a)-1], b[len(b)-1]) {
 			return false
 		}
@@ -122,7 +118,7 @@ func overlapSegments(a, b segments) bool {
 
 // isDeep reports whether the segments can match no segment at all.
 func isDeep(s segments) bool {
-	return !slices.ContainsFunc(s, func(segment string) bool { return segment != anyDepth })
+	return !slices.ContainsFunc(s, func(segment string) bool { return segment != urlpath.AnyDepth })
 }
 
 // overlapStars looks at the text of two segments before their first star and
