@@ -147,15 +147,11 @@ func canonicalDuration(text string) string {
 // of returns the capacities for all limits of a rule: those stated, else the
 // rule's own.
 func (c Capacities) of(r *Rule) Capacities {
-	all := c.named(r)
-	if all == nil {
-		all = Capacities{}
+	all := Capacities{}
+	for _, l := range r.Limits {
+		all[l.Name] = l.Capacity
 	}
-	for i := range r.Limits {
-		if _, stated := all[r.Limits[i].Name]; !stated {
-			all[r.Limits[i].Name] = r.Limits[i].Capacity
-		}
-	}
+	maps.Copy(all, c.named(r))
 	return all
 }
 

@@ -9,31 +9,24 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// Load reads a rules file and compiles it. Warnings are single lines about what
-// is valid but probably meant otherwise. name is the file's name in warnings
-// and errors. The error is of type yamlfile.Errors and holds everything that is
-// wrong.
-func Load(name string, text []byte) (set *rules.Set, warnings []string, err error) {
+// Parse reads a rules file and compiles it. The Set has the warnings: single
+// lines about what is valid but probably meant otherwise. name is the file's
+// name in warnings and errors. The error is of type yamlfile.Errors and holds
+// everything that is wrong.
+func Parse(name string, text []byte) (*rules.Set, error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
 	if positions == nil {
-		return nil, nil, err
+		return nil, err
 	}
 	set, problems := rules.Compile(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {
-		return nil, nil, errs
+		return nil, errs
 	}
 	for _, w := range positions.Locate(lint.Check(document, set)) {
-		warnings = append(warnings, w.Error())
+		set.Warnings = append(set.Warnings, w.Error())
 	}
-	set.Warnings = warnings
-	return set, warnings, nil
-}
-
-// Parse is Load for callers that find the warnings in the Set.
-func Parse(name string, text []byte) (*rules.Set, error) {
-	set, _, err := Load(name, text)
-	return set, err
+	return set, nil
 }
 
 // ParseOverride reads one override, as a rules document holds it. place is its

@@ -23,11 +23,11 @@ func TestDocumentation(t *testing.T) {
 	}
 	shown := map[string]bool{}
 	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
-		s, warnings, err := rulefile.Load("rules.md", []byte(example[1]))
+		s, err := rulefile.Parse("rules.md", []byte(example[1]))
 		if err != nil {
 			t.Fatalf("%v\nof:\n%s", err, example[1])
 		}
-		for _, w := range warnings {
+		for _, w := range s.Warnings {
 			t.Errorf("%s\nof:\n%s", w, example[1])
 		}
 		for _, r := range s.Rules {
@@ -88,16 +88,18 @@ func TestExamplesDrawNoWarnings(t *testing.T) {
 		}
 	}
 	for file, text := range texts {
-		if _, warnings, err := rulefile.Load(file, []byte(text)); err != nil || len(warnings) > 0 {
-			t.Errorf("%s: %v, warnings %q", file, err, warnings)
+		if set, err := rulefile.Parse(file, []byte(text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		} else if len(set.Warnings) > 0 {
+			t.Errorf("%s: warnings %q", file, set.Warnings)
 		}
 	}
 }
 
 // A document that does not limit anything is worth no warning.
 func TestLoadWithoutWarnings(t *testing.T) {
-	set, warnings, err := rulefile.Load("f", []byte("unmatched: deny\nrules: []\n"))
-	if err != nil || len(warnings) != 0 || len(set.Rules) != 0 {
-		t.Errorf("%v, %q, %v", set, warnings, err)
+	set, err := rulefile.Parse("f", []byte("unmatched: deny\nrules: []\n"))
+	if err != nil || len(set.Warnings) != 0 || len(set.Rules) != 0 {
+		t.Errorf("%v, %v", set, err)
 	}
 }

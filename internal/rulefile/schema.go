@@ -13,7 +13,7 @@ import (
 
 // Schema returns a JSON Schema (draft 2020-12) of rules files, by which editors
 // complete and check them. It is made from the tags that the decoder reads. It
-// takes every file that Load takes, and some that only Load can refuse.
+// takes every file that Parse takes, and some that only Parse can refuse.
 func Schema() []byte {
 	b := builder{}
 	root := b.object(reflect.TypeFor[ruledoc.Document]())

@@ -36,13 +36,13 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("rules.schema.json")
 })
 
-// read loads a document. What Load takes, the schema has to take too.
+// read loads a document. What Parse takes, the schema has to take too.
 func read(t testing.TB, file, document string) error {
 	t.Helper()
-	_, _, err := Load(file, []byte(document))
+	_, err := Parse(file, []byte(document))
 	if err == nil {
 		if err := bySchema(t, document); err != nil {
-			t.Errorf("the schema refuses what Load takes: %v\nof:\n%.2000s", err, document)
+			t.Errorf("the schema refuses what Parse takes: %v\nof:\n%.2000s", err, document)
 		}
 	}
 	return err

@@ -9,11 +9,11 @@
 package yamlfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -55,9 +55,7 @@ func decodeInto(file string, text []byte, into any, foreign bool) (*Positions, e
 		return nil, p.errors.in(file)
 	}
 	d := &decoder{p, foreign}
-	n := newNode(root, "", "")
-	p.places[""] = places{placeOf(n.at), placeOf(n.at)}
-	d.value(n, target, ruledoc.NoTags)
+	d.value(d.newNode(root, "", "", nil), target, ruledoc.NoTags)
 	if len(p.errors) > 0 {
 		return p, p.errors.in(file)
 	}
@@ -66,15 +64,15 @@ func decodeInto(file string, text []byte, into any, foreign bool) (*Positions, e
 
 // toWrite says what to write into an empty document.
 func toWrite(t reflect.Type) string {
-	if t.Kind() == reflect.Struct {
-		for _, f := range ruledoc.Fields(t) {
-			if f.Tags.Need != "" {
-				return f.Tags.Need
-			}
-		}
-		return "write fields such as " + someField(t)
+	if t.Kind() != reflect.Struct {
+		return "there is nothing to read"
 	}
-	return "there is nothing to read"
+	for _, f := range ruledoc.Fields(t) {
+		if f.Tags.Need != "" {
+			return f.Tags.Need
+		}
+	}
+	return "write fields such as " + someField(t)
 }
 
 // someField names the first field of a struct, as messages have it.
@@ -99,13 +97,14 @@ type node struct {
 	at    *token.Token
 }
 
-// newNode finds where a person would say that a value begins: the library gives
-// a map the place of its first colon.
-func newNode(n ast.Node, path, owner string) node {
+// newNode notes where a person would say that a value begins: the library gives
+// a map the place of its first colon. key is nil for a value without one.
+func (d *decoder) newNode(n ast.Node, path, owner string, key *token.Token) node {
 	at := n.GetToken()
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		at = m.Values[0].Key.GetToken()
 	}
+	d.places[path] = places{placeOf(cmp.Or(key, at)), placeOf(at)}
 	return node{n, path, owner, at}
 }
 
@@ -192,7 +191,7 @@ func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
 	lines := make(map[string]int, len(m.Values))
 	for _, pair := range m.Values {
 		at := pair.Key.GetToken()
-		path := join(n.path, at.Value)
+		path := ruledoc.Join(n.path, at.Value)
 		key := node{pair.Key, path, n.path, at}
 		if len(at.Value) > maxName {
 			key.path = n.path
@@ -204,14 +203,10 @@ func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
 			continue
 		}
 		lines[at.Value] = at.Position.Line
-		e := entry{at.Value, key, newNode(pair.Value, path, n.path)}
-		d.places[path] = places{placeOf(at), placeOf(e.at)}
-		entries = append(entries, e)
+		entries = append(entries, entry{at.Value, key, d.newNode(pair.Value, path, n.path, at)})
 	}
 	return entries
 }
-
-func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 // object decodes a map into a struct, and returns the fields that it has.
 func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
@@ -254,7 +249,7 @@ func (d *decoder) byName(n node, m *ast.MappingNode, fields []ruledoc.Field) map
 			continue
 		}
 		where := d.places[e.path]
-		e.path = join(n.path, meant)
+		e.path = ruledoc.Join(n.path, meant)
 		d.places[e.path] = where
 		found[meant] = e
 	}
@@ -291,9 +286,7 @@ func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(s.Values), len(s.Values)))
 	for i, v := range s.Values {
-		path := fmt.Sprintf("%s[%d]", n.path, i)
-		entry := newNode(v, path, path)
-		d.places[path] = places{placeOf(entry.at), placeOf(entry.at)}
-		d.value(entry, into.Index(i), tags.Entry())
+		path := ruledoc.Index(n.path, i)
+		d.value(d.newNode(v, path, path, nil), into.Index(i), tags.Entry())
 	}
 }

@@ -44,7 +44,7 @@ func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc
 	for _, f := range fields {
 		if _, ok := found[f.Name]; !ok && f.Tags.Need != "" && !d.undecoded[n.path] {
 			d.fail(n, "%s is missing: %s", f.Name, f.Tags.Need)
-			d.undecoded[join(n.path, f.Name)] = true
+			d.undecoded[ruledoc.Join(n.path, f.Name)] = true
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *checker) checkBeside(i int) {
 				"put this rule below it, or write atomic: true in both", kept, denier.Name)
 		}
 	}
-	if r.Atomic && !c.hasPartner(i) {
+	if r.Atomic && c.partner(i, len(c.set.Rules)) < 0 {
 		c.warn(path+".atomic", "has no effect: no other rule for the same requests is atomic")
 	}
 	if c.near.spent() {
@@ -61,29 +61,22 @@ func (c *checker) deniesAfter(i int) *rules.Rule {
 // atomic rule is charged with the first of its group.
 func (c *checker) turn(i int) int {
 	if c.set.Rules[i].Atomic {
-		for j := range c.set.Rules[:i] {
-			if c.isPartner(i, j) {
-				return j
-			}
+		if j := c.partner(i, i); j >= 0 {
+			return j
 		}
 	}
 	return i
 }
 
-// hasPartner reports whether another atomic rule may be charged together with
-// rule i.
-func (c *checker) hasPartner(i int) bool {
-	for j := range c.set.Rules {
-		if j != i && c.isPartner(i, j) {
-			return true
+// partner returns the first of so many rules that is atomic and may be charged
+// together with rule i; -1 for none.
+func (c *checker) partner(i, rulesBefore int) int {
+	for j, other := range c.set.Rules[:rulesBefore] {
+		if j != i && other.Atomic && other.Mode == rules.Enforce && c.overlap(i, j) {
+			return j
 		}
 	}
-	return false
-}
-
-func (c *checker) isPartner(i, j int) bool {
-	other := c.set.Rules[j]
-	return other.Atomic && other.Mode == rules.Enforce && c.overlap(i, j)
+	return -1
 }
 
 // overlap reports whether two rules may cover the same request.
