@@ -8,7 +8,7 @@ DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide dynamodb-local
 BIN         := $(CURDIR)/.cache/bin
-LINTERS     := staticcheck actionlint
+LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
@@ -39,13 +39,20 @@ test-all:
 	cd infra && go test ./...
 	go test -count=1 -tags e2e ./localstack/e2e
 
-lint: $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
+lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
 	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go vet -tags e2e ./... && \
-		$(BIN)/staticcheck -tags e2e ./... ) || exit; done
+		go vet -tags e2e -vettool=$(BIN)/lint ./... && \
+		$(BIN)/staticcheck -tags e2e ./... && \
+		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
+		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
 	@$(BIN)/actionlint .github/workflows/*.yml
+
+$(BIN)/lint: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go)
+	@localstack/require.sh go
+	cd tools && go build -o $@ ./lint
 
 # The linters' versions are in tools/go.mod.
 $(BIN)/%: tools/go.mod tools/go.sum
