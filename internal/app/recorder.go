@@ -64,7 +64,7 @@ func (r *Recorder) StaleOverride(ctx context.Context, _ time.Time, rule, key str
 
 // Decided counts shadow results, and logs what is due.
 func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	r.throttle.Sweep(ctx)
+	r.throttle.Sweep(ctx, now)
 	if !r.concerns(d) {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 // Reason says what decided a request.
 type Reason uint8
 
+// The reasons of decisions.
 const (
 	Limited   Reason = iota // the rules that cover it
 	Skipped                 // the rules file's skip allows it

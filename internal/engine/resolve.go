@@ -53,6 +53,7 @@ type Resolution struct {
 // Bypass says why the counter of a resolution is not asked.
 type Bypass uint8
 
+// The reasons for which a counter is not asked.
 const (
 	NoBypass    Bypass = iota // the counter decides
 	Refused                   // an override denies every request of the key

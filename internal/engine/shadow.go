@@ -9,6 +9,7 @@ import (
 // request.
 type CandidateOutcome uint8
 
+// The outcomes of a candidate capacity.
 const (
 	NoCandidate CandidateOutcome = iota // the limit has no candidate, or was not counted
 	Same                                // the candidate would have decided the same
