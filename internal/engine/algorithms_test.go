@@ -76,7 +76,7 @@ func TestGiveBackFails(t *testing.T) {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
 		}
 	}
-	if len(log.failures) != 1 || log.failures[0] != (failure{"give back", "wide", "all"}) {
+	if len(log.failures) != 1 || log.failures[0] != (failure{"refund", "wide", "all"}) {
 		t.Errorf("recorded %v", log.failures)
 	}
 }

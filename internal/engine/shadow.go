@@ -50,7 +50,7 @@ func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision
 		}
 		v.decided = true
 		if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
-			e.opts.Recorder.StoreFailed(ctx, "judge on trial", v.Rule.Name, v.Key, err)
+			e.opts.Recorder.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {
 			v.charged = e.opts.Store

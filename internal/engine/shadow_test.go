@@ -67,7 +67,7 @@ rules:
 	if !d.Allowed || d.Degraded || !d.Shadows[0].Degraded {
 		t.Errorf("%+v", d)
 	}
-	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"judge on trial", "strict", "all"}) {
+	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"charge shadow rule", "strict", "all"}) {
 		t.Errorf("recorded %v", got)
 	}
 }

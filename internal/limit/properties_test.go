@@ -69,7 +69,7 @@ func TestProperties(t *testing.T) {
 		now, newest := epoch, time.Time{}
 		for range rapid.IntRange(1, 60).Draw(t, "charges") {
 			now = now.Add(drawStep(t, &l))
-			cost := rapid.Int64Range(0, l.Most()+1).Draw(t, "cost")
+			cost := rapid.Int64Range(0, l.MaxCost()+1).Draw(t, "cost")
 			got := state.Decide(&l, now, cost)
 			checkRemaining(t, &state, &l, now, got.Remaining)
 			checkReset(t, &state, &l, now, got.Reset)
@@ -118,8 +118,8 @@ func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Tim
 // allowed then.
 func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
-		if cost <= l.Most() {
-			t.Fatalf("never for a cost of %d of %d", cost, l.Most())
+		if cost <= l.MaxCost() {
+			t.Fatalf("never for a cost of %d of %d", cost, l.MaxCost())
 		}
 		return
 	}
@@ -135,11 +135,11 @@ func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Ti
 // before. The state has expired by then too, unless a late clock must still
 // find its newest slot.
 func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, reset time.Duration) {
-	empty := limit.Result{Allowed: true, Remaining: l.Most()}
-	if got := state.Decide(l, now.Add(reset), l.Most()); got != empty {
+	empty := limit.Result{Allowed: true, Remaining: l.MaxCost()}
+	if got := state.Decide(l, now.Add(reset), l.MaxCost()); got != empty {
 		t.Fatalf("at its reset of %v it is not empty: %+v", reset, got)
 	}
-	if reset > 0 && state.Decide(l, now.Add(reset-1), l.Most()) == empty {
+	if reset > 0 && state.Decide(l, now.Add(reset-1), l.MaxCost()) == empty {
 		t.Fatalf("it is empty before its reset of %v", reset)
 	}
 	if expiry := state.Expiry(l, now); expiry != reset {
@@ -191,7 +191,7 @@ func TestPatience(t *testing.T) {
 		var state limit.State
 		now := epoch
 		for range 30 {
-			cost := rapid.Int64Range(1, l.Most()).Draw(t, "cost")
+			cost := rapid.Int64Range(1, l.MaxCost()).Draw(t, "cost")
 			if denied := state.Decide(&l, now, cost); !denied.Allowed {
 				now = now.Add(denied.RetryAfter)
 			}

@@ -69,7 +69,7 @@ func (ct *counter) fits(c *limit.Charge) error {
 // yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
+	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.ZeroCost() {
 		return err
 	}
 	if ct == nil {

@@ -166,7 +166,7 @@ func verified(now time.Time, generation string, states []limit.State, c *limit.C
 // verdict fills in v from a state: what is left after the charge if it was
 // made, else what it would get.
 func verdict(answer *answer, generation string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
-	if answer.charged && !c.Free() {
+	if answer.charged && !c.ZeroCost() {
 		limit.AfterCharge(states, generation, c, answer.now, v)
 		return
 	}

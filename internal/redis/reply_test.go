@@ -232,7 +232,7 @@ func FuzzReadState(f *testing.F) {
 		}
 		now := time.Unix(3, 0)
 		got := s.Decide(l, now, 1)
-		if got.Remaining < 0 || got.Remaining > l.Most() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
+		if got.Remaining < 0 || got.Remaining > l.MaxCost() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
 			t.Errorf("%q: %+v", text, got)
 		}
 		if newest, ok := s.Newest(); ok && !l.Bucket() && newest >= l.SlotAt(now)-l.Slots() {

@@ -127,7 +127,7 @@ func checkSet(t *testing.T, s *Set) {
 			t.Errorf("%d limits and %d costs", len(r.Limits), len(r.Costs))
 		}
 		for i, l := range r.Limits {
-			if l.Window < 100*time.Millisecond || r.Costs[i].unpayable(l.Most()) || i > 0 && r.Limits[i-1].Name >= l.Name {
+			if l.Window < 100*time.Millisecond || r.Costs[i].unpayable(l.MaxCost()) || i > 0 && r.Limits[i-1].Name >= l.Name {
 				t.Errorf("limit %+v, cost %+v", l, r.Costs[i])
 			}
 		}

@@ -157,7 +157,7 @@ func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
 	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
 	for i := range limits {
 		most := int64(1)
-		if all := limits[i].Most(); d.IntN(3) == 0 {
+		if all := limits[i].MaxCost(); d.IntN(3) == 0 {
 			most = max(1, slices.Min([]int64{all, all / int64(1+d.IntN(5)), 1 + d.Int64N(100)}))
 		}
 		s.MaxCosts = append(s.MaxCosts, most)
