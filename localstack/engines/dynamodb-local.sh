@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Sourced by engine.sh. DynamoDB Local is Amazon's own, in Java. Its licence allows its use to those who have an AWS
-# account, and nobody to pass it on: it is downloaded as it is, into .cache/engines only.
+# Sourced by engine.sh. DynamoDB Local is Amazon's own, in Java. Its licence
+# requires an AWS account and forbids redistribution: this script downloads it
+# unchanged, into .cache/engines only.
 tools=(java mvn cc)
 pom=$root/localstack/engines/dynamodb-local.pom.xml # pins its version
 lib=$engines/dynamodb-local
