@@ -64,7 +64,7 @@ type Options struct {
 	// Deadline bounds the store's part of a decision, in real time; 0 for none.
 	Deadline time.Duration
 	// Today is the moment at which overrides are looked up and their ends are
-	// judged. The zero value means the moment of each request. A fixed moment
+	// decided. The zero value means the moment of each request. A fixed moment
 	// replays old requests under today's overrides.
 	Today time.Time
 }

@@ -228,10 +228,10 @@ func TestOnError(t *testing.T) {
 func TestOnErrorOfOneRule(t *testing.T) {
 	b := newBench(t, `rules:
   - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
-  - {name: blind, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
+  - {name: remote, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
   - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.down, b.store.noSnapshot = []string{"blind"}, true
+	b.store.down, b.store.noSnapshot = []string{"remote"}, true
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Uncounted {
 		t.Errorf("got %+v", d)
 	}

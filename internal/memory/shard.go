@@ -140,7 +140,7 @@ func (sh *shard) advance(now time.Time) {
 // reclaim drops counters whose window ended an hour ago. If the shard lacks
 // room for so many more, it also drops those whose window ended a second ago.
 // The time of a counter in the queue may be out of date, so the counter is
-// looked at again when that time has come.
+// checked again when that time has come.
 func (sh *shard) reclaim(now time.Time, more int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {

@@ -125,7 +125,7 @@ func TestReadAnswer(t *testing.T) {
 		"no time":                {[]any{int64(1), "0", int64(0), "life", "1:1", ""}, errReply, "part 1 is a string"},
 		"nanoseconds below 0":    {[]any{int64(1), int64(0), int64(-1), "life", "1:1", ""}, errReply, "begins with [1 0 -1]"},
 		"a second of them":       {[]any{int64(1), int64(0), int64(1_000_000_000), "life", "1:1", ""}, errReply, "begins with [1 0 1000000000]"},
-		"a time nobody has":      {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
+		"a time out of range":    {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
 		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
 		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
 		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},

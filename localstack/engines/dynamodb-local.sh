@@ -20,7 +20,8 @@ install() {
 	fi
 }
 
-# It has no option for the address to listen on and would take every one, hence loopback.c, which knows only IPv4.
+# DynamoDB Local listens on every address and has no option to change that, so
+# loopback.c restricts it, for IPv4 only.
 serve() {
 	"${CC:-cc}" -shared -fPIC -O -o loopback.so "$root/localstack/engines/loopback.c" -ldl &&
 		exec env -i PATH="$PATH" HOME="$work" LD_PRELOAD="$work/loopback.so" \
