@@ -158,8 +158,8 @@ func TestTakeAfterDecide(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict decides into a verdict of another charge: nothing of it is
-// left.
+// TestReusedVerdict decides into a verdict of another charge and overwrites all
+// of it.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
 	v := limit.Verdict{Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}

@@ -94,7 +94,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// drawStep goes on a little, by up to half a window, or back a little.
+// drawStep draws a step forward of up to half a window, or a small one back.
 func drawStep(t *rapid.T, l *limit.Limit) time.Duration {
 	switch rapid.IntRange(0, 3).Draw(t, "pace") {
 	case 0:
@@ -147,8 +147,8 @@ func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, r
 	}
 }
 
-// checkTaken holds a charge to the judgement before it, and what is left to
-// what the state says of it afterwards.
+// checkTaken compares a charge with the decision before it, and the remaining
+// units with those of the state afterwards.
 func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, decided, taken limit.Result) {
 	if !taken.Allowed || taken.Remaining != decided.Remaining-cost || taken.Delay != decided.Delay || taken.RetryAfter != 0 {
 		t.Fatalf("decided %+v, and %+v after %d were taken", decided, taken, cost)

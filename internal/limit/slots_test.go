@@ -79,7 +79,7 @@ func TestRefundedSlots(t *testing.T) {
 	}
 }
 
-// TestStoredSlots is a state as a store hands it back, with slots that no
+// TestStoredSlots is a state as a store returns it, with slots that no
 // window reaches any more.
 func TestStoredSlots(t *testing.T) {
 	l, h := sliding(9, 10*sec, sec), epoch.Unix()

@@ -96,7 +96,7 @@ func (r *room) settle(at time.Duration, name string, delta int64) error {
 
 func (r *room) reset(name string) { _ = r.store.Reset(context.Background(), r.key(name)) }
 
-// holds wants these keys to be held and no others, each once in its shard's
+// holds checks that the store holds exactly these keys, each once in its shard's
 // queue, and nothing to be kept alive by a queue that has shrunk.
 func (r *room) holds(names string) {
 	r.Helper()
@@ -121,7 +121,7 @@ func (r *room) holds(names string) {
 	}
 }
 
-// TestRoom says who has to make room for whom. What is charged at 0 counts for
+// TestRoom checks which keys make room for which others. What is charged at 0 counts for
 // 61 seconds, and gives way to a new key at 62.
 func TestRoom(t *testing.T) {
 	for name, test := range map[string]func(*room){

@@ -177,7 +177,7 @@ func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(x any)        { *q = append(*q, x.(*counter)) }
 
-// Pop removes the last counter, as container/heap wants it.
+// Pop removes the last counter, as container/heap requires.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	ct := (*q)[last]

@@ -77,7 +77,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	return s.decide(ctx, modeCharge, now, cs, vs)
 }
 
-// Denies reports false: the store knows nothing without asking the server.
+// Denies reports false: without a round trip, the store has no counters.
 func (s *Store) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
 // Peek returns in v what the charge would get now. It changes nothing.

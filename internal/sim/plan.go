@@ -59,7 +59,7 @@ func Draw(seed uint64, n int) *Plan {
 	return p
 }
 
-// mix makes a world's seed of a run's (splitmix64).
+// mix derives a world's seed from a run's (splitmix64).
 func mix(seed, n uint64) uint64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
