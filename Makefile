@@ -8,7 +8,7 @@ DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide dynamodb-local
 BIN         := $(CURDIR)/.cache/bin
-LINTERS     := staticcheck actionlint
+LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 
 .DEFAULT_GOAL := help
@@ -17,7 +17,7 @@ LOCAL       := localstack/with.sh
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs Go alone
+run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs only Go
 	@printf '%s\n' '' 'In another terminal, see a client being limited:' '' \
 		"  for i in \$$(seq 12); do curl -si http://$(LISTEN)/ | grep -iE '^(HTTP|RateLimit:|Retry-After)'; done" '' \
 		'and replay a recorded day against other rules:' '' \
@@ -39,20 +39,27 @@ test-all:
 	cd infra && go test ./...
 	go test -count=1 -tags e2e ./localstack/e2e
 
-lint: $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
+lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
 	@unformatted=$$(gofmt -l bench cmd functions infra internal localstack tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go vet -tags e2e ./... && \
-		$(BIN)/staticcheck -tags e2e ./... ) || exit; done
+		go vet -tags e2e -vettool=$(BIN)/lint ./... && \
+		$(BIN)/staticcheck -tags e2e ./... && \
+		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
+		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
 	@$(BIN)/actionlint .github/workflows/*.yml
+
+$(BIN)/lint: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go)
+	@localstack/require.sh go
+	cd tools && go build -o $@ ./lint
 
 # The linters' versions are in tools/go.mod.
 $(BIN)/%: tools/go.mod tools/go.sum
 	@localstack/require.sh go
 	cd tools && go build -o $@ $$(go list tool | grep '/$*$$')
 
-bench: ## measure, beside yardsticks in the same run, and print the table of docs/performance.md
+bench: ## compare with baselines in one run, and print the table of docs/performance.md
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
@@ -63,7 +70,7 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
 	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
 
-sim-long: ## simulate 100,000,000 decisions with faults, and explore small systems at the wide scope
+sim-long: ## simulate 100,000,000 decisions with faults, and check small systems exhaustively
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
 	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
@@ -73,7 +80,7 @@ engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
 		localstack/engine.sh $$engine go test -count=1 ./internal/dynamo ./internal/ruletable || failed+=" $$engine"; done; \
 		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
-pictures: ## draw what each algorithm admits at a window's edge, for docs/accuracy.md
+pictures: ## draw which requests each algorithm admits at a window's edge, for docs/accuracy.md
 	@localstack/require.sh go
 	cd bench && go run ./pictures ../docs/pictures
 
@@ -82,13 +89,13 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
-mutants: ## change PACKAGES (default: limit memory dynamo dynamo/protocol redis) bit by bit; list what no test catches
+mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/protocol redis); list those that no test catches
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants
 	@$(LOCAL) .cache/bin/mutants $(if $(BUDGET),-budget $(BUDGET)) $(if $(JSON),-json) $(PACKAGES)
 
-build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE goes into the authorizer's
+build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
 	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist backend
 
 .PHONY: dist/slidegate # go build knows better than make what is out of date

@@ -15,8 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// BenchmarkDynamo charges one key: where there is room, each decision is a write, as the bare conditional update is; where
-// there is none, a view denies.
+// BenchmarkDynamo charges one key. Each allowed decision is one write, like the
+// bare conditional update. At the limit, a snapshot denies without a request.
 func BenchmarkDynamo(b *testing.B) {
 	client := dynamotest.Connect(b)
 	table := dynamotest.Counters(b, client)
@@ -44,7 +44,8 @@ func benchCharge(b *testing.B, client *dynamo.Client, table, key string, capacit
 	b.ReportMetric(float64(r-reads)/float64(b.N), "reads/op")
 }
 
-// benchUpdate makes the least write that could count: a conditional increment that returns the item.
+// benchUpdate makes the smallest write that could count: a conditional
+// increment that returns the item.
 func benchUpdate(b *testing.B, client *dynamo.Client, table string) {
 	ctx := context.Background()
 	b.ReportAllocs()

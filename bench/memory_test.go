@@ -1,5 +1,6 @@
-// Package bench measures Slidegate beside a yardstick, in one run: a bare map, a bare DynamoDB update, the decoding of an
-// event, and other limiters. `make bench` runs it and prints the table of docs/performance.md.
+// Package bench compares Slidegate with baselines in one run: a bare map, a
+// bare DynamoDB update, decoding an event, and other limiters. `make bench`
+// runs it and prints the table of docs/performance.md.
 package bench
 
 import (
@@ -30,7 +31,8 @@ type workload struct {
 	capacity int64    // a minute
 }
 
-// workloads are one key that always has room, one that never has, and a few busy keys among many quiet ones.
+// workloads are one key that always has room, one that never has, and a few
+// busy keys among many quiet ones.
 func workloads() []workload {
 	z := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, zipfKeys-1)
 	zipf := make([]string, 1<<16)
@@ -50,7 +52,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// each calls take with the keys in turn, each goroutine from a place of its own, once every key has been met.
+// each first calls take once for every key. It then measures calls with the
+// keys in turn, where each goroutine starts at another key.
 func each(b *testing.B, keys []string, take func(key string, n int)) {
 	for n, key := range keys {
 		take(key, n)
@@ -113,7 +116,8 @@ func benchRate(b *testing.B, w workload) {
 	})
 }
 
-// benchGoLimiter asks the fixed windows of sethvargo/go-limiter, which reads the clock itself.
+// benchGoLimiter uses the fixed windows of sethvargo/go-limiter, which reads
+// the clock itself.
 func benchGoLimiter(b *testing.B, w workload) {
 	store, err := memorystore.New(&memorystore.Config{Tokens: uint64(w.capacity), Interval: time.Minute})
 	if err != nil {

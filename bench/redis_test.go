@@ -12,8 +12,9 @@ import (
 	"github.com/slidegate/slidegate/internal/redistest"
 )
 
-// BenchmarkRedis decides on one key beside a bare INCR, on the same server through the same client: in a full window of 60
-// slots where there is room and where there is none, by a bucket, and by a log of 1,000 requests.
+// BenchmarkRedis decides on one key beside a bare INCR, on the same server
+// through the same client: in a full window of 60 slots where there is room and
+// where there is none, by a bucket, and by a log of 1,000 requests.
 func BenchmarkRedis(b *testing.B) {
 	server := redistest.Start(b)
 	address, err := redis.ParseAddress(server.URL())
@@ -44,7 +45,8 @@ func BenchmarkRedis(b *testing.B) {
 	})
 }
 
-// benchRedis fills a window by charges in equal steps, and measures more of them.
+// benchRedis fills a window by charges in equal steps, and measures more of
+// them.
 func benchRedis(b *testing.B, server *redistest.Server, store *redis.Store, l *limit.Limit, fill int, step time.Duration) {
 	ctx, now := context.Background(), epoch
 	c := &limit.Charge{Key: b.Name(), Limits: []limit.Limit{*l}, Costs: one}
@@ -65,7 +67,8 @@ func benchRedis(b *testing.B, server *redistest.Server, store *redis.Store, l *l
 	}
 }
 
-// serverTime reports what each call of a command takes of the server's one thread.
+// serverTime reports what each call of a command takes of the server's one
+// thread.
 func serverTime(b *testing.B, server *redistest.Server, command string) func() {
 	if err := server.Client.ConfigResetStat(b.Context()).Err(); err != nil {
 		b.Fatal(err)

@@ -16,8 +16,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// BenchmarkRules decides a request that one of a thousand rules covers, by route, plan and override of the document, beside
-// the same rule alone, and the store's call by itself.
+// BenchmarkRules decides a request that one of a thousand rules covers, by
+// route, plan and override of the document, beside the same rule alone, and the
+// store's call by itself.
 func BenchmarkRules(b *testing.B) {
 	request := rules.Request{
 		Method: "GET", Path: "/v1/service-777/items/42", IP: netip.MustParseAddr("203.0.113.9"),
@@ -61,7 +62,8 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// thousand returns a document of n rules, the last of which covers the request of the benchmark.
+// thousand returns a document of n rules, the last of which covers the request
+// of the benchmark.
 func thousand(b *testing.B, n int) *rules.Set {
 	b.Helper()
 	var text strings.Builder

@@ -11,7 +11,8 @@ import (
 	"github.com/slidegate/slidegate/infra/ratelimit"
 )
 
-// newAPI has explicit resources beside the greedy one, so that rules can tell routes by the gateway's template.
+// newAPI has explicit resources beside the greedy one, so that rules can match
+// the gateway's route templates.
 func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigateway.RestApi {
 	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
 		Description:          jsii.String("Slidegate sample"),
@@ -29,11 +30,11 @@ func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.
 		api.Root().ResourceForPath(jsii.String(path)).AddMethod(jsii.String("ANY"), nil, nil)
 	}
 	limiter.Protect(api)
-	api.Node().TryRemoveChild(jsii.String("Endpoint")) // the output of the same URL under a name that nobody can guess
+	api.Node().TryRemoveChild(jsii.String("Endpoint")) // it has the same URL under a generated name
 	return api
 }
 
-// newBackend may write its log and nothing else.
+// newBackend returns a function that may only write its log.
 func newBackend(stack awscdk.Stack, code awslambda.Code, s settings) awslambda.Function {
 	log := awslogs.NewLogGroup(stack, jsii.String("BackendLog"), &awslogs.LogGroupProps{
 		Retention:     awslogs.RetentionDays_ONE_MONTH,

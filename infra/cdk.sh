@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: cdk.sh ARGUMENT...
-# Runs the AWS CDK command line that package-lock.json pins, in the current directory. It is installed into .cache/ if
-# need be, and not beside this file, because it brings Go templates that `go build ./...` would try to compile.
+# Runs the AWS CDK command line that package-lock.json pins, in the current
+# directory. It is installed into .cache/ and not beside this file, because it
+# contains Go templates that `go build ./...` would try to compile.
 set -euo pipefail
 infra=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=$infra/../.cache/cdk

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// settings are what a deployment may choose with `cdk deploy -c NAME=VALUE`.
+// settings come from `cdk deploy -c NAME=VALUE`.
 type settings struct {
 	dist         string                 // dist: the directory of authorizer.zip and backend.zip
 	architecture awslambda.Architecture // architecture: arm64 or x86_64, whatever the zips were built for

@@ -20,7 +20,7 @@ func TestReadSettings(t *testing.T) {
 		removal      awscdk.RemovalPolicy
 	}{
 		{"defaults", nil, "../dist", "arm64", 0, awscdk.RemovalPolicy_RETAIN},
-		{"spelt out", map[string]any{"dist": "d", "architecture": "arm64", "deadline": "250ms", "removal": "retain"},
+		{"explicit", map[string]any{"dist": "d", "architecture": "arm64", "deadline": "250ms", "removal": "retain"},
 			"d", "arm64", 250 * time.Millisecond, awscdk.RemovalPolicy_RETAIN},
 		{"local", map[string]any{"architecture": "x86_64", "deadline": "2s", "removal": "destroy"},
 			"../dist", "x86_64", 2 * time.Second, awscdk.RemovalPolicy_DESTROY},

@@ -12,7 +12,8 @@ import (
 	"github.com/slidegate/slidegate/infra/ratelimit"
 )
 
-// newStack is the sample: a REST API in front of a backend that echoes, limited by the construct.
+// newStack returns the sample: a REST API with an echo backend, limited by the
+// construct.
 func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(app, jsii.String(id), &awscdk.StackProps{
 		Description: jsii.String("Slidegate sample: a rate-limited REST API"),
@@ -41,7 +42,8 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	return stack, nil
 }
 
-// zip is a file that `make build` leaves. It is looked for here so that the message says what to do.
+// zip returns a file that `make build` writes. If the file is missing, the
+// error says to run that.
 func zip(dist, name string) (awslambda.Code, error) {
 	path, err := filepath.Abs(filepath.Join(dist, name))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { cdktest.Main(m) }
 
-// sampleDist stands in for what `make build` leaves: synthesis only hashes it.
+// sampleDist replaces the output of `make build`: synthesis only hashes it.
 func sampleDist(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,8 @@ func sampleDist(t *testing.T) string {
 	return dir
 }
 
-// TestStack synthesizes the sample once, as a deployment with no settings but the place of its code would.
+// TestStack synthesizes the sample once, with no setting but the directory of
+// its code.
 func TestStack(t *testing.T) {
 	app, outdir := cdktest.NewApp(t, map[string]any{"dist": sampleDist(t)})
 	s, err := readSettings(app.Node())
@@ -53,7 +54,8 @@ func testOutputs(t *testing.T, tpl cdktest.Template) {
 	}
 }
 
-// testMethods reads the paths back and wants each ANY to have its own OPTIONS: otherwise it would take the preflights.
+// testMethods checks that each path with ANY also has OPTIONS. Otherwise ANY
+// would receive the preflights.
 func testMethods(t *testing.T, tpl cdktest.Template) {
 	methods := map[string][]string{}
 	for _, r := range tpl.Resources {
@@ -100,7 +102,8 @@ func testFunctions(t *testing.T, tpl cdktest.Template) {
 	}
 }
 
-// testNoWildcards looks at what the functions' roles may do, the managed policies of AWS included: they are all wildcards.
+// testNoWildcards checks that the functions' roles have no wildcards and no AWS
+// managed policies, which consist of wildcards.
 func testNoWildcards(t *testing.T, tpl cdktest.Template) {
 	statements := 0
 	for id, r := range tpl.Resources {
@@ -123,7 +126,8 @@ func testNoWildcards(t *testing.T, tpl cdktest.Template) {
 	}
 }
 
-// testValidation reads what CDK's check of the template against the schemas of CloudFormation found.
+// testValidation checks CDK's validation report, which compares the template
+// with CloudFormation's schemas.
 func testValidation(t *testing.T, outdir string) {
 	data, err := os.ReadFile(filepath.Join(outdir, "validation-report.json"))
 	if err != nil {

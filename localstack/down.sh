@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Stops the local AWS that up.sh started, by its process id. It does nothing to any other emulator.
+# Stops the local AWS that up.sh started, by its process id, and no other
+# emulator.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Usage: engine.sh ENGINE COMMAND [ARGUMENT...]   where ENGINE is ministack, dynoxide or dynamodb-local
-# Runs a command as with.sh does, against one DynamoDB engine. Dynoxide and DynamoDB Local are started for this command
-# alone, on 127.0.0.1 and a free port, and stopped after it. What they need is installed into .cache/engines at first.
+# Usage: engine.sh ENGINE COMMAND [ARGUMENT...]
+# where ENGINE is ministack, dynoxide or dynamodb-local.
+# Runs a command as with.sh does, against one DynamoDB engine. It starts Dynoxide
+# or DynamoDB Local for this command alone, on a free port of 127.0.0.1, and
+# stops it afterwards. The first run installs the engine into .cache/engines.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -14,7 +16,8 @@ engine=$1
 shift
 unset "${!AWS_ENDPOINT_URL@}" # an emulator that runs already is not the engine asked for
 
-# Each file in engines/ defines its tools, install, and serve PORT, which becomes the engine: it runs in $work.
+# Each file in engines/ defines `tools`, `install` and `serve PORT`. The last
+# replaces its process by the engine, in the directory $work.
 engines=$root/.cache/engines tools=()
 case $engine in
 ministack) exec "$root/localstack/with.sh" "$@" ;;
@@ -32,7 +35,8 @@ free_port() {
 	"$(find_python)" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# start runs the engine and waits until it answers. It fails if the engine ends before that, or takes over 30 seconds.
+# start runs the engine and waits until it answers. It fails if the engine ends
+# first or takes over 30 seconds.
 start() {
 	(cd "$work" && serve "$port") >"$work/log" 2>&1 </dev/null &
 	pid=$!
@@ -46,7 +50,8 @@ start() {
 	return 1
 }
 
-# exposed tells whether a port is listened on beyond 127.0.0.1, where the system lists its sockets.
+# exposed reports whether a process listens on a port beyond 127.0.0.1. It works
+# where the system lists its sockets.
 exposed() {
 	local listening
 	printf -v listening ':%04X 0+:0000 0A' "$1"
@@ -67,7 +72,7 @@ install
 pid='' work=$(mktemp -d "$engines/run.XXXXXX")
 trap 'stop; rm -rf "$work"' EXIT
 
-# Another process may take the free port first, so the start is tried three times.
+# Another process may take the free port first, so try three times.
 for _ in 1 2 3; do
 	port=$(free_port)
 	if ! start; then

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExposedEngineIsStopped has an engine listen on a second address. 127.0.0.2 stands for any: nothing outside this
-// machine reaches it.
+// TestExposedEngineIsStopped has an engine listen on a second address.
+// 127.0.0.2 stands for any: nothing outside this machine reaches it.
 func TestExposedEngineIsStopped(t *testing.T) {
 	root := fakeEngine(t, `exec python3 -c '
 import http.server, socket, sys

@@ -14,10 +14,11 @@ import (
 	"testing"
 )
 
-// serving is a Dynoxide that answers HTTP where it is told to.
+// serving is a Dynoxide that answers HTTP at the given address.
 const serving = `exec python3 -m http.server --bind "$2" "$4"`
 
-// TestEngine runs commands against engines of a few lines, installed where Dynoxide would be.
+// TestEngine runs commands against engines of a few lines, installed where
+// Dynoxide would be.
 func TestEngine(t *testing.T) {
 	for _, test := range []struct {
 		name, engine, command string
@@ -53,7 +54,8 @@ func TestEngineUsage(t *testing.T) {
 	}
 }
 
-// TestRequireTools runs require.sh where there is nothing but the tools that a case puts there.
+// TestRequireTools runs require.sh where there is nothing but the tools that a
+// case puts there.
 func TestRequireTools(t *testing.T) {
 	for _, test := range []struct {
 		tool, prints, stderr string // prints is what the tool says of its version; empty for no such tool
@@ -87,8 +89,8 @@ func TestRequireTools(t *testing.T) {
 	}
 }
 
-// TestEnginesArePinned holds the engines to the versions that docs/engines.md tells of, from nowhere but the clients'
-// own registries.
+// TestEnginesArePinned requires the versions in docs/engines.md, installed only
+// from the clients' own registries.
 func TestEnginesArePinned(t *testing.T) {
 	exact := regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 	var pom struct {
@@ -106,16 +108,16 @@ func TestEnginesArePinned(t *testing.T) {
 	if crate == nil {
 		t.Fatal("dynoxide.sh names no version")
 	}
-	told := string(read(t, "../docs/engines.md"))
+	documented := string(read(t, "../docs/engines.md"))
 	for _, version := range append(pom.Dependencies, string(crate[1])) {
-		if !exact.MatchString(version) || !strings.Contains(told, version) {
+		if !exact.MatchString(version) || !strings.Contains(documented, version) {
 			t.Errorf("version %q is not exact, or not the one that docs/engines.md tells of", version)
 		}
 	}
 }
 
-// fakeEngine lays out the scripts under a root of their own, with an engine in the place of Dynoxide that notes its
-// process id, and returns the root.
+// fakeEngine copies the scripts to a new root and returns it. In place of
+// Dynoxide it has an engine that writes its process id to a file.
 func fakeEngine(t *testing.T, engine string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -132,7 +134,7 @@ func fakeEngine(t *testing.T, engine string) string {
 	return root
 }
 
-// nothingLeft fails the test if an engine that was started still runs, or has left its files.
+// nothingLeft fails the test if a started engine still runs or has left files.
 func nothingLeft(t *testing.T, root string) {
 	t.Helper()
 	engines := filepath.Join(root, ".cache/engines")

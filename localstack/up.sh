@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts a local AWS and prints its address on standard output. It listens on 127.0.0.1 only, on a free port.
-# With AWS_ENDPOINT_URL set it starts nothing: that emulator is the local AWS.
+# Starts a local AWS on a free port of 127.0.0.1 and prints its address on
+# standard output. If AWS_ENDPOINT_URL names an emulator, it starts nothing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -18,7 +18,7 @@ if running; then
 	exit
 fi
 
-# The virtual environment is made again whenever the pinned packages change.
+# Recreate the virtual environment when the pinned packages change.
 install() {
 	"$root/localstack/require.sh" python
 	rm -rf "$venv"
@@ -29,8 +29,9 @@ install() {
 }
 cmp -s "$root/localstack/requirements.txt" "$venv/installed" || install
 
-# start runs MiniStack in an environment of its own, because its Lambdas inherit it: no credentials or profiles of the
-# user may reach them. AWS_ENDPOINT_URL is how they find their way back here.
+# start runs MiniStack in a new environment, because its Lambdas inherit it: no
+# credentials or profiles of the user may reach them. They find MiniStack by
+# AWS_ENDPOINT_URL.
 start() {
 	local port
 	port=$("$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -42,7 +43,7 @@ start() {
 	echo $! >"$state/pid"
 }
 
-# Another process may take the free port first, so the start is tried three times.
+# Another process may take the free port first, so try three times.
 for _ in 1 2 3; do
 	rm -rf "$state"
 	mkdir -p "$state/tmp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: with.sh COMMAND [ARGUMENT...]
-# Runs a command with a local AWS: up.sh's address and dummy credentials in its environment. An emulator that was not
-# running before is stopped afterwards.
+# Runs a command with a local AWS: its environment has up.sh's address and dummy
+# credentials. Afterwards it stops an emulator that was not running before.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -14,7 +14,8 @@ if [[ -z ${AWS_ENDPOINT_URL:-} ]] && ! running; then
 	trap '"$root/localstack/down.sh"' EXIT
 fi
 endpoint=$("$root/localstack/up.sh")
-# Nothing that the user is signed in to may be reached: no profile, no region, no service's own address.
+# The command must not reach the user's AWS account, so remove profiles, regions
+# and addresses of services.
 unset "${!AWS_@}"
 export AWS_ENDPOINT_URL=$endpoint AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null

@@ -13,7 +13,8 @@ const (
 	end      = 3 * window
 )
 
-// limits are 100 requests a minute by each algorithm, as a rule file that says no more would have them.
+// limits are 100 requests a minute by each algorithm, with the defaults of a
+// rules file.
 func limits() []limit.Limit {
 	all := make([]limit.Limit, len(limit.Algorithms()))
 	for i := range all {
@@ -31,8 +32,9 @@ func limits() []limit.Limit {
 	return all
 }
 
-// offered is the traffic: 100 requests in the last second of a window, 100 in the first of the next, and from then on five
-// a second, three times what the limit lets through.
+// offered returns the traffic: 100 requests in the last second of a window and
+// 100 in the first second of the next. Then five requests a second follow,
+// three times the limit.
 func offered() (requests []time.Duration) {
 	for t := window - time.Second; t < window+time.Second; t += 10 * time.Millisecond {
 		requests = append(requests, t)
@@ -43,7 +45,7 @@ func offered() (requests []time.Duration) {
 	return requests
 }
 
-// burst returns when the requests that the limit admits are passed on, in ascending order.
+// burst returns the times at which admitted requests pass, in ascending order.
 func burst(l *limit.Limit) (passed []time.Duration) {
 	start := time.Unix(0, 0)
 	var state limit.State
@@ -58,7 +60,8 @@ func burst(l *limit.Limit) (passed []time.Duration) {
 	return passed
 }
 
-// trailing returns how many were passed on in the window that ends with each moment of passed.
+// trailing returns, for each time in passed, the requests that passed in the
+// window that ends then.
 func trailing(passed []time.Duration) []int {
 	counts := make([]int, len(passed))
 	first := 0

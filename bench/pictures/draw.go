@@ -23,7 +23,8 @@ var (
 	white = color.White
 )
 
-// picture shows the requests passed on in each second, how many the last minute held at every moment, and the capacity.
+// picture shows the passed requests of each second, the sum over the last
+// minute, and the capacity.
 func picture(l *limit.Limit, passed []time.Duration) (*plot.Plot, error) {
 	counts := trailing(passed)
 	p := plot.New()
@@ -67,8 +68,8 @@ func perSecond(passed []time.Duration) plotter.XYer {
 	return seconds
 }
 
-// held returns the number of requests in the last minute wherever it changes, when one comes and a minute later, and at
-// the end.
+// held returns the number of requests in the last minute at each time it
+// changes, and at the end. It changes when a request comes and a minute later.
 func held(passed []time.Duration) plotter.XYs {
 	var points plotter.XYs
 	come, gone := 0, 0

@@ -1,5 +1,6 @@
-// Command pictures draws what each algorithm admits when a burst meets the edge of a window: one SVG for each, made by
-// the algorithms themselves.
+// Command pictures draws, as one SVG for each algorithm, which requests it
+// admits when a burst crosses the edge of a window. It runs the real
+// algorithms.
 //
 //	go run ./pictures ../docs/pictures
 package main

@@ -10,7 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestPicturesAreCurrent draws the pictures of docs/accuracy.md again: they show what the code does today.
+// TestPicturesAreCurrent draws the pictures of docs/accuracy.md again: they
+// show what the code does today.
 func TestPicturesAreCurrent(t *testing.T) {
 	dir := t.TempDir()
 	if err := run([]string{dir}); err != nil {

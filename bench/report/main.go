@@ -1,5 +1,5 @@
-// Report reads the output of `go test -bench` and prints a Markdown table: each case beside the bare one of its group,
-// measured in the same run.
+// Command report reads the output of `go test -bench` and prints a Markdown
+// table. It shows each case next to the bare one of its group in the same run.
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// result is one line of output, such as "BenchmarkMemory/hot/slidegate-2  123  45.6 ns/op  0 B/op  0 allocs/op".
+// result is one line of output, such as "BenchmarkMemory/hot/slidegate-2  123
+// 45.6 ns/op  0 B/op  0 allocs/op".
 type result struct {
 	group   string // "Memory/hot"
 	name    string // "slidegate"
@@ -45,7 +46,7 @@ func run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// decimals keeps what a measurement can tell.
+// decimals rounds to the digits that a measurement supports.
 func decimals(ns float64) int {
 	if ns < 1000 {
 		return 1
@@ -74,7 +75,8 @@ func read(in io.Reader) (results []result, err error) {
 	return results, scanner.Err()
 }
 
-// ratio compares a result with the bare one of its group and number of threads.
+// ratio compares a result with the bare one of the same group and number of
+// threads.
 func ratio(r result, all []result) string {
 	for _, bare := range all {
 		if bare.name == "bare" && bare.group == r.group && bare.threads == r.threads {

@@ -12,8 +12,10 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
-// MethodOptions puts methods behind the authorizer. As DefaultMethodOptions of an API they hold for all its methods,
-// as options of one method for that one. The preflights that CDK adds for DefaultCorsPreflightOptions stay open.
+// MethodOptions puts methods behind the authorizer. Pass them as
+// DefaultMethodOptions of an API to cover all its methods, or as the options of
+// one method. The preflights that CDK adds for DefaultCorsPreflightOptions stay
+// open.
 func (r *RateLimit) MethodOptions() *awsapigateway.MethodOptions {
 	return &awsapigateway.MethodOptions{
 		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
@@ -21,10 +23,11 @@ func (r *RateLimit) MethodOptions() *awsapigateway.MethodOptions {
 	}
 }
 
-// Protect makes the API answer a denial with 429 and its fields, lets browsers read them, and keeps every OPTIONS
-// method of the API free of the authorizer: a preflight carries no credentials, and refusing one hides the answer to
-// the real request. An ANY method takes the preflights of a path that has no OPTIONS method, so give the API
-// DefaultCorsPreflightOptions.
+// Protect makes the API answer denials with 429 and the rate limit fields, and
+// lets browsers read them. It removes the authorizer from every OPTIONS method:
+// a preflight carries no credentials, and denying one hides the answer to the
+// real request. Give the API DefaultCorsPreflightOptions: otherwise an ANY
+// method receives the preflights of its path.
 func (r *RateLimit) Protect(api awsapigateway.RestApi) {
 	for _, response := range apigw.GatewayResponses() {
 		api.AddGatewayResponse(jsii.String(response.Type), gatewayResponse(response))
@@ -32,8 +35,8 @@ func (r *RateLimit) Protect(api awsapigateway.RestApi) {
 	awscdk.Aspects_Of(api).Add(&openPreflights{r.Authorizer.AuthorizerId()}, nil)
 }
 
-// gatewayResponse translates a response that the local gateway applies as well. CDK puts the prefix of the literal
-// parameter names back.
+// gatewayResponse translates a response that the local gateway also uses. It
+// cuts the prefix of parameter names, because CDK adds it.
 func gatewayResponse(response apigw.GatewayResponse) *awsapigateway.GatewayResponseOptions {
 	headers := map[string]*string{}
 	for name, expression := range response.Parameters {
@@ -56,7 +59,8 @@ func gatewayResponse(response apigw.GatewayResponse) *awsapigateway.GatewayRespo
 	return options
 }
 
-// openPreflights takes the authorizer off OPTIONS methods, also off those that an app adds by hand.
+// openPreflights removes the authorizer from OPTIONS methods, including those
+// that the app itself adds.
 type openPreflights struct{ authorizer *string }
 
 func (o *openPreflights) Visit(node constructs.IConstruct) {

@@ -15,7 +15,8 @@ func TestAuthorizer(t *testing.T) {
 	got := tpl.One(t, "AWS::ApiGateway::Authorizer", "RateLimit").Properties
 	delete(got, "Name")
 	delete(got, "AuthorizerUri")
-	// The whole of it: with an identity source the gateway would answer 401 by itself when it is missing.
+	// Compare all properties: with an identity source, the gateway itself would
+	// answer 401 when the source is missing.
 	diff(t, "authorizer", map[string]any{
 		"Type":                         "REQUEST",
 		"AuthorizerResultTtlInSeconds": 0.0,
@@ -23,8 +24,8 @@ func TestAuthorizer(t *testing.T) {
 	}, got)
 }
 
-// TestGatewayResponses holds the literal names and expressions, since the gateway takes any other for a mistake at
-// deployment or, worse, sends them as they are.
+// TestGatewayResponses compares literal names and expressions. The gateway
+// rejects wrong ones at deployment or, worse, sends them unexpanded.
 func TestGatewayResponses(t *testing.T) {
 	tpl := synth(t, ratelimit.Props{}, nil)
 	cors := map[string]any{
@@ -68,7 +69,7 @@ func TestGatewayResponses(t *testing.T) {
 	diff(t, "gateway responses", want, got)
 }
 
-// A stage serves the gateway responses that its deployment saw.
+// A stage serves the gateway responses that existed at its deployment.
 func TestDeploymentComesAfterGatewayResponses(t *testing.T) {
 	tpl := synth(t, ratelimit.Props{}, nil)
 	after := map[string]bool{}
@@ -113,7 +114,7 @@ func TestEveryMethodButOPTIONSIsBehindTheAuthorizer(t *testing.T) {
 	diff(t, "methods seen", map[string]int{"OPTIONS": 5, "ANY": 1, "GET": 2, "POST": 1, "DELETE": 1}, methods)
 }
 
-// Another authorizer on OPTIONS is the app's own affair.
+// TestOtherAuthorizersStay: Protect keeps another authorizer on OPTIONS.
 func TestOtherAuthorizersStay(t *testing.T) {
 	tpl := synth(t, ratelimit.Props{}, func(stack awscdk.Stack, limiter *ratelimit.RateLimit) {
 		api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{DefaultMethodOptions: limiter.MethodOptions()})

@@ -20,7 +20,8 @@ func newFunction(r *RateLimit, p Props) awslambda.Function {
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Handler:      jsii.String("bootstrap"),
 		Architecture: p.Architecture,
-		// A decision mostly waits for DynamoDB. Memory here buys the share of a CPU that a cold start needs.
+		// A decision mostly waits for DynamoDB. More memory brings the CPU
+		// share that a cold start needs.
 		MemorySize:  jsii.Number(256),
 		Timeout:     awscdk.Duration_Millis(jsii.Number(timeout.Milliseconds())),
 		Environment: environment(r, p),
@@ -29,7 +30,7 @@ func newFunction(r *RateLimit, p Props) awslambda.Function {
 	})
 }
 
-// environment is what functions/authorizer reads.
+// environment returns the variables that functions/authorizer reads.
 func environment(r *RateLimit, p Props) *map[string]*string {
 	env := map[string]*string{
 		"SLIDEGATE_COUNTERS": r.Counters.TableName(),
@@ -41,8 +42,10 @@ func environment(r *RateLimit, p Props) *map[string]*string {
 	return &env
 }
 
-// newRole is written out because the usual shortcuts grant more: AWSLambdaBasicExecutionRole covers every log group of
-// the account, and Table.Grant the table's indexes too. Deleting a counter or publishing rules is for operators.
+// newRole lists its permissions because the usual shortcuts grant more:
+// AWSLambdaBasicExecutionRole covers every log group of the account, and
+// Table.Grant covers indexes. Only operators may delete counters or publish
+// rules.
 func newRole(r *RateLimit, log awslogs.LogGroup) awsiam.Role {
 	role := awsiam.NewRole(r, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
@@ -60,15 +63,16 @@ func allow(resource *string, actions ...string) awsiam.PolicyStatement {
 	})
 }
 
-// newAuthorizer caches nothing: a cached answer would let every request of its lifetime through uncounted. It names no
-// identity source either, because the gateway answers 401 by itself when a named one is missing from the request.
+// newAuthorizer disables caching: a cached answer would admit requests without
+// counting them. It sets no identity source, because the gateway itself answers
+// 401 to a request without that source.
 func newAuthorizer(r *RateLimit) awsapigateway.RequestAuthorizer {
 	authorizer := awsapigateway.NewRequestAuthorizer(r, jsii.String("Authorizer"), &awsapigateway.RequestAuthorizerProps{
 		Handler:         r.Function,
 		ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(0)),
 		IdentitySources: &[]*string{},
 	})
-	// CDK writes the empty list as an empty string; no property at all says it plainly.
+	// CDK writes the empty list as an empty string, so delete the property.
 	authorizer.Node().DefaultChild().(awsapigateway.CfnAuthorizer).SetIdentitySource(nil)
 	return authorizer
 }

@@ -1,5 +1,6 @@
-// Package ratelimit is the CDK construct that puts Slidegate in front of a REST API: the two tables, the Lambda
-// authorizer, and what the gateway answers when the authorizer denies.
+// Package ratelimit is the CDK construct that puts Slidegate in front of a REST
+// API: two tables, the Lambda authorizer, and the gateway's responses to denied
+// requests.
 //
 //	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 //		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
@@ -26,31 +27,38 @@ import (
 
 // Props configures New. Only Code is required.
 type Props struct {
-	// Code is the authorizer: a zip holding an executable named bootstrap, functions/authorizer built for Architecture.
-	// The construct cannot build it, because an app that imports this module has no writable copy of the source.
+	// Code is the authorizer: a zip with an executable named bootstrap, which
+	// is functions/authorizer built for Architecture. The construct cannot
+	// build it: an app that imports this module has no writable copy of the
+	// source.
 	Code awslambda.Code
 
-	// Architecture is what Code was built for. Nil means arm64.
+	// Architecture is the one that Code was built for. Nil means arm64.
 	Architecture awslambda.Architecture
 
-	// Deadline bounds one decision; past it the rule's on_error answers. Zero leaves the authorizer's default of 250 ms.
-	// It must stay under the function's timeout, 5 s.
+	// Deadline bounds one decision; after it, the rule's on_error decides. Zero
+	// means the authorizer's default of 250 ms. It must be below the function's
+	// timeout of 5 s.
 	Deadline time.Duration
 
-	// MaxReads and MaxWrites cap what the counters table may use, in request units a second; zero means no cap.
-	// A cap bounds the bill of a flood of new keys. The price is that DynamoDB throttles above it, and then on_error answers.
+	// MaxReads and MaxWrites cap the request units per second of the counters
+	// table; zero means no cap. A cap bounds the cost of a flood of new keys.
+	// Above the cap DynamoDB throttles, and on_error decides.
 	MaxReads, MaxWrites int
 
-	// RemovalPolicy is what happens to the tables and the log when the stack goes. Empty means RETAIN.
-	// The rules table refuses deletion altogether unless the policy is DESTROY.
+	// RemovalPolicy applies to the tables and the log when the stack is
+	// deleted. Empty means RETAIN. Unless it is DESTROY, the rules table has
+	// deletion protection.
 	RemovalPolicy awscdk.RemovalPolicy
 
-	// LogRetention is how long the authorizer's log is kept. Empty means one month.
+	// LogRetention is how long CloudWatch keeps the authorizer's log. Empty
+	// means one month.
 	LogRetention awslogs.RetentionDays
 }
 
-// RateLimit is the construct, for one API: API Gateway ties an authorizer to its API. Its parts are exported so that an
-// app can put alarms, tags and grants on them.
+// RateLimit is the construct for one API, because API Gateway ties an
+// authorizer to its API. Its parts are exported so that an app can add alarms,
+// tags and grants.
 type RateLimit struct {
 	constructs.Construct
 
@@ -60,7 +68,8 @@ type RateLimit struct {
 	Authorizer awsapigateway.RequestAuthorizer
 }
 
-// New adds the tables and the authorizer to scope. It touches no API: see MethodOptions and Protect.
+// New adds the tables and the authorizer to scope. It changes no API: see
+// MethodOptions and Protect.
 func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, error) {
 	p, err := props.withDefaults()
 	if err != nil {
@@ -75,7 +84,8 @@ func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, erro
 	return r, nil
 }
 
-// timeout is the function's. A decision ends at its deadline long before; the rest is for a cold start.
+// timeout bounds one call of the function. A decision ends at its deadline,
+// long before; the rest is for a cold start.
 const timeout = 5 * time.Second
 
 func (p *Props) withDefaults() (Props, error) {

@@ -20,12 +20,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The CDK's own check of each template takes seconds; the test of the sample stack has it on.
+	// CDK's own check of each template takes seconds. Only the test of the
+	// sample stack enables it.
 	os.Setenv("CDK_VALIDATION", "false")
 	cdktest.Main(m)
 }
 
-// synth builds a stack with one RateLimit and, unless extend adds something else, an API behind it.
+// synth builds a stack with one RateLimit and, unless extend adds something
+// else, an API that it protects.
 func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
 	t.Helper()
 	app, _ := cdktest.NewApp(t, nil)
@@ -51,7 +53,7 @@ func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit) awsapigateway.Rest
 	return api
 }
 
-// code stands in for a built authorizer: synthesis looks at the directory only to hash it.
+// code replaces a built authorizer: synthesis only hashes the directory.
 func code(t *testing.T) awslambda.Code {
 	t.Helper()
 	dir := t.TempDir()
@@ -182,7 +184,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestLeastPrivilege holds everything that the authorizer may do, in full.
+// TestLeastPrivilege lists every permission of the authorizer.
 func TestLeastPrivilege(t *testing.T) {
 	tpl := synth(t, ratelimit.Props{}, nil)
 	role := tpl.ID(t, "AWS::IAM::Role", "RateLimit")

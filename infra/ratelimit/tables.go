@@ -6,8 +6,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// newCounters has no index and no stream, since both would be written with every decision, and no backup:
-// a counter is worth nothing once its window has passed.
+// newCounters adds no index and no stream, because every decision would write
+// to them. It adds no backup, because a counter has no value after its window.
 func newCounters(r *RateLimit, p Props) awsdynamodb.Table {
 	return awsdynamodb.NewTable(r, jsii.String("Counters"), &awsdynamodb.TableProps{
 		PartitionKey:         stringKey("k"),
@@ -19,7 +19,8 @@ func newCounters(r *RateLimit, p Props) awsdynamodb.Table {
 	})
 }
 
-// newRules keeps every published version and the overrides of single keys: it is the part that cannot be made again.
+// newRules adds the table of published rules and overrides. It has backups,
+// because these cannot be recreated.
 func newRules(r *RateLimit, p Props) awsdynamodb.Table {
 	return awsdynamodb.NewTable(r, jsii.String("Rules"), &awsdynamodb.TableProps{
 		PartitionKey: stringKey("p"),

@@ -55,8 +55,8 @@ func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, er
 	r.throttled.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
 }
 
-// StaleOverride logs that an override is stale: it no longer fits its rule. Lines for
-// the same rule are throttled.
+// StaleOverride logs that an override is stale: it no longer fits its rule.
+// Lines for the same rule are throttled.
 func (r *Recorder) StaleOverride(ctx context.Context, _ time.Time, rule, key string) {
 	r.throttled.WarnContext(ctx, "an override does not fit the rules in force, so part of it does not apply; "+
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
@@ -64,7 +64,7 @@ func (r *Recorder) StaleOverride(ctx context.Context, _ time.Time, rule, key str
 
 // Decided counts shadow results, and logs what is due.
 func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	r.throttle.Sweep(ctx)
+	r.throttle.Sweep(ctx, now)
 	if !r.concerns(d) {
 		return
 	}

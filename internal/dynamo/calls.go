@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// outcome is what became of a write.
+// outcome says how a write ended.
 type outcome uint8
 
 const (

@@ -95,7 +95,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.Free() {
+	if c.ZeroCost() {
 		return s.Peek(ctx, now, c, v)
 	}
 	snapshot := s.snapshots.get(c)

@@ -33,7 +33,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	}
 	var members []*member
 	for i, c := range cs {
-		if !c.Free() {
+		if !c.ZeroCost() {
 			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.snapshots.get(c)})
 		} else if err := s.Peek(ctx, now, c, vs[i]); err != nil {
 			return err

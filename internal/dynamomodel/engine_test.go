@@ -97,7 +97,7 @@ func drawOperand(t *rapid.T) string {
 	return rapid.SampledFrom([]string{literal, attribute, "if_not_exists(" + attribute + ", " + literal + ")"}).Draw(t, "operand")
 }
 
-// outcome is what a call came to: an error's code, or the attributes that were
+// outcome is the result of a call: an error's code, or the attributes that were
 // returned, with the error or without.
 type outcome struct{ code, shown string }
 

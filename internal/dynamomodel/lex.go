@@ -21,7 +21,7 @@ type token struct {
 	at, after int // where it begins, and where the text goes on
 }
 
-// scan returns the token that begins at or after a place.
+// scan returns the token that begins at or after an offset.
 func scan(text string, at int) token {
 	for at < len(text) && space(text[at]) {
 		at++

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// arena is what parsing makes, in memory that the next request uses again.
+// arena holds the results of parsing, in memory that the next request reuses.
 type arena struct {
 	used       map[string]bool // placeholders that an expression of the request refers to
 	targets    map[string]bool // attributes that the update changes
@@ -155,7 +155,7 @@ type operand struct {
 	otherwise *operand
 }
 
-// in returns what the operand is in an item; nil if the item lacks it.
+// in returns the operand's value in an item; nil if the item lacks it.
 func (o *operand) in(item attributes) types.AttributeValue {
 	if o.name == "" {
 		return o.value

@@ -49,7 +49,7 @@ type step struct {
 	charge *limit.Charge
 }
 
-// take does a step and says what came of it.
+// take does a step and returns its outcome.
 func (s *side) take(t step) (v limit.Verdict, err error) {
 	store, key := s.callers[t.caller], t.charge.Key
 	switch {

@@ -117,7 +117,7 @@ func (w *write) shown(stored attributes) attributes {
 	return copyItem(stored)
 }
 
-// compute returns what an update makes of its item, without changing the item.
+// compute returns the item after an update, without changing the item itself.
 func (t *Table) compute(w *write) error {
 	before := t.attributes(w.key)
 	w.size = len(t.partitionKey) + len(w.key)

@@ -14,9 +14,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// TestGivesBackWhatItCan returns what windows took when a later rule denies; buckets and logs keep it, and no store is
-// asked to correct them.
-func TestGivesBackWhatItCan(t *testing.T) {
+// TestRefunds refunds what windows took when a later rule denies; buckets and
+// logs keep it, and no store is asked to correct them.
+func TestRefunds(t *testing.T) {
 	b := newBench(t, `rules:
   - name: mixed
     key: all
@@ -30,7 +30,7 @@ func TestGivesBackWhatItCan(t *testing.T) {
   - {name: bucket, key: all, limits: [{algorithm: leaky_bucket, capacity: 50, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.blind = true
+	b.store.noSnapshot = true
 	first := b.decide(t, "/")
 	if d := b.decide(t, "/"); d.Allowed || names(d) != "one" {
 		t.Fatalf("got %+v", d)
@@ -76,7 +76,7 @@ func TestGiveBackFails(t *testing.T) {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
 		}
 	}
-	if len(log.failures) != 1 || log.failures[0] != (failure{"give back", "wide", "all"}) {
+	if len(log.failures) != 1 || log.failures[0] != (failure{"refund", "wide", "all"}) {
 		t.Errorf("recorded %v", log.failures)
 	}
 }
@@ -125,9 +125,9 @@ func TestDelay(t *testing.T) {
 `)
 	b.decide(t, "/")
 	b.decide(t, "/")
-	for _, b.store.blind = range []bool{false, true} {
+	for _, b.store.noSnapshot = range []bool{false, true} {
 		if d := b.decide(t, "/"); d.Allowed || d.Delay != 0 {
-			t.Errorf("blind %t: a denial after a delay: %+v", b.store.blind, d)
+			t.Errorf("no snapshot %t: a denial after a delay: %+v", b.store.noSnapshot, d)
 		}
 	}
 	b = newBench(t, "rules: [{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 100, window: 100s}]}]")
@@ -138,8 +138,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestLocalShare counts requests that this process lets through on its own while the store is down: its share, and one at
-// least.
+// TestLocalShare counts requests that this process lets through on its own
+// while the store is down: its share, and one at least.
 func TestLocalShare(t *testing.T) {
 	for _, test := range []struct {
 		limit string
@@ -180,7 +180,8 @@ func TestLocalShare(t *testing.T) {
 	}
 }
 
-// TestLocalRate lets time pass: a bucket's share of the rate does not grow with what a request costs.
+// TestLocalRate lets time pass: a bucket's share of the rate does not grow with
+// what a request costs.
 func TestLocalRate(t *testing.T) {
 	for _, test := range []struct {
 		limit string
@@ -212,7 +213,8 @@ func TestLocalRate(t *testing.T) {
 	}
 }
 
-// hangup is a store whose caller hangs up during some call. It answers as a driver does.
+// hangup is a store whose caller hangs up during some call. It answers as a
+// driver does.
 type hangup struct {
 	*memory.Store
 	after  int
@@ -249,7 +251,8 @@ func (h *hangup) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *
 	return h.Store.Settle(ctx, now, c, r, deltas)
 }
 
-// TestHangUp returns the caller's own error: no decision, no failure of the store, and nothing taken.
+// TestHangUp returns the caller's own error: no decision, no failure of the
+// store, and nothing taken.
 func TestHangUp(t *testing.T) {
 	const document = `rules:
   - {name: a, key: all, limits: [{capacity: 5, window: 60s}]}
@@ -279,7 +282,8 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestCallersDeadline is no hanging up: the caller wants an answer, and on_error has one.
+// TestCallersDeadline is no hanging up: the caller wants an answer, and
+// on_error has one.
 func TestCallersDeadline(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
 	if err != nil {

@@ -41,11 +41,12 @@ const atomicRules = `rules:
   - {name: smaller, when: {path: /both}, key: all, atomic: true, limits: [{capacity: 2, window: 120s}]}
 `
 
-// TestAtomic charges all atomic rules of a request in one turn, the first one's, or none of them: what a bucket holds is
-// not lost to a denial by another.
+// TestAtomic charges all atomic rules of a request in one turn, the first
+// one's, or none of them: what a bucket holds is not lost to a denial by
+// another.
 func TestAtomic(t *testing.T) {
 	b := newBench(t, atomicRules)
-	b.store.blind = true
+	b.store.noSnapshot = true
 	first := b.decide(t, "/")
 	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(b.store.groups, []int{2}) || b.store.charges != 3 {
 		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.groups, b.store.charges)
@@ -65,20 +66,21 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// TestAtomicDenials shows the rule to wait longest for where several deny at once: whoever waits for it is not sent away
-// by another.
+// TestAtomicDenials shows the rule to wait longest for where several deny at
+// once: a caller that waits for it is not denied by another.
 func TestAtomicDenials(t *testing.T) {
 	b := newBench(t, atomicRules)
 	for range 2 {
 		b.decide(t, "/both")
 	}
-	b.store.blind = true
+	b.store.noSnapshot = true
 	if d := b.decide(t, "/both"); d.Allowed || names(d) != "smaller" || d.Verdicts[0].RetryAfter <= 61*time.Second {
 		t.Errorf("got %+v", d)
 	}
 }
 
-// TestAtomicMany charges as many rules at once as a store takes, and the rest in the next turn.
+// TestAtomicMany charges as many rules at once as a store takes, and the rest
+// in the next turn.
 func TestAtomicMany(t *testing.T) {
 	document := "rules:\n"
 	for _, name := range strings.Split("abcdefghij", "") {
@@ -90,8 +92,9 @@ func TestAtomicMany(t *testing.T) {
 	}
 }
 
-// TestAtomicOutage has each rule's on_error decide for it when they cannot be charged together. A denial gives back what
-// the rules before it took, here or in the store.
+// TestAtomicOutage has each rule's on_error decide for it when they cannot be
+// charged together. A denial refunds what the rules before it took, here or in
+// the store.
 func TestAtomicOutage(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy   string
@@ -109,7 +112,7 @@ func TestAtomicOutage(t *testing.T) {
   - {name: last, key: all, atomic: true, on_error: `+test.policy+`, limits: [{capacity: 40, window: 60s}]}
 `)
 			healthy := b.decide(t, "/")
-			b.store.down, b.store.blind = []string{"last"}, true
+			b.store.down, b.store.noSnapshot = []string{"last"}, true
 			d := b.decide(t, "/")
 			if d.Allowed != test.allowed || !d.Degraded || names(d) != test.verdicts {
 				t.Fatalf("allowed %t, degraded %t, rules %s", d.Allowed, d.Degraded, names(d))

@@ -31,7 +31,8 @@ overrides:
   chat: {"user:7": {limits: [{name: words, capacity: 100, window: 60s, cost: {from: header.x-words, min: 1, max: 9, settle: true}}, {name: requests, capacity: 100, window: 60s}]}}
 `
 
-// TestUnknownCosts names costs after every answer: of what settles, what does not, and what nobody knows.
+// TestUnknownCosts names costs after every answer: of limits that settle,
+// limits that do not, and unknown limits.
 func TestUnknownCosts(t *testing.T) {
 	known := []string{"chat.tokens", "export", "resting", "trial"}
 	for name, test := range map[string]struct {
@@ -74,7 +75,8 @@ func TestUnknownCosts(t *testing.T) {
 	}
 }
 
-// TestUnknownCostsWithoutRules: a decision that no engine made knows no names, and does not fail.
+// TestUnknownCostsWithoutRules: a decision that no engine made has no names,
+// and does not fail.
 func TestUnknownCostsWithoutRules(t *testing.T) {
 	d := &engine.Decision{Allowed: true}
 	if got := d.UnknownCosts(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.SettlingLimits() != nil {

@@ -10,6 +10,7 @@ import (
 // Reason says what decided a request.
 type Reason uint8
 
+// The reasons of decisions.
 const (
 	Limited   Reason = iota // the rules that cover it
 	Skipped                 // the rules file's skip allows it
@@ -165,5 +166,5 @@ func tighter(a *Verdict, i int, b *Verdict, j int) bool {
 		return longer(x.RetryAfter, y.RetryAfter)
 	}
 	// Ratios compared without division: both factors are below 2³².
-	return uint64(x.Remaining)*uint64(b.Terms.Limits[j].Most()) < uint64(y.Remaining)*uint64(a.Terms.Limits[i].Most())
+	return uint64(x.Remaining)*uint64(b.Terms.Limits[j].MaxCost()) < uint64(y.Remaining)*uint64(a.Terms.Limits[i].MaxCost())
 }

@@ -24,7 +24,8 @@ func TestTightest(t *testing.T) {
 	}
 }
 
-// TestTightestOfDenials names the limit to wait longest for, and before all one that is never to be had.
+// TestTightestOfDenials names the limit to wait longest for, and before all one
+// that is never to be had.
 func TestTightestOfDenials(t *testing.T) {
 	b := newBench(t, `rules:
   - name: r
@@ -42,8 +43,8 @@ func TestTightestOfDenials(t *testing.T) {
 	}
 }
 
-// TestTightestBucket measures a bucket by what it holds: of 2,000 with 1,999 left less is gone than of 1,000 with 990, though
-// it refills at 10 a minute.
+// TestTightestBucket measures a bucket by what it holds: of 2,000 with 1,999
+// left less is gone than of 1,000 with 990, though it refills at 10 a minute.
 func TestTightestBucket(t *testing.T) {
 	const (
 		window = `{name: window, key: all, cost: 10, limits: [{capacity: 1000, window: 60s}]}`

@@ -17,15 +17,15 @@ import (
 type Store interface {
 	// Charge takes the costs from all limits of the key or from none.
 	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	// ChargeAll takes the costs of 1 to limit.MaxLimits different keys, or of none
-	// of them. If one of the charges is denied, nothing is taken, and the other
-	// verdicts say what their charges would get.
+	// ChargeAll takes the costs of 1 to limit.MaxLimits different keys, or of
+	// none of them. If one of the charges is denied, nothing is taken, and the
+	// other verdicts say what their charges would get.
 	ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error
-	// Denies reports whether the store's local snapshot proves a denial, without
-	// a round trip.
+	// Denies reports whether the store's local snapshot proves a denial,
+	// without a round trip.
 	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
-	// Settle corrects a charge by deltas, one for each limit. A limit that is not
-	// limit.Correctable has delta 0.
+	// Settle corrects a charge by deltas, one for each limit. A limit that is
+	// not limit.Correctable has delta 0.
 	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
 }
 
@@ -44,13 +44,13 @@ type OverrideSource interface {
 
 // Recorder receives decisions, and what operators must learn about them.
 type Recorder interface {
-	// StoreFailed reports a failure that a decision survived: the action, the rule
-	// and key it was for, and the cause.
+	// StoreFailed reports a failure that a decision survived: the action, the
+	// rule and key it was for, and the cause.
 	StoreFailed(ctx context.Context, action, rule, key string, err error)
 	// Decided is called for every decision.
 	Decided(ctx context.Context, now time.Time, d *Decision)
-	// StaleOverride reports an override of which a part was left out because it no
-	// longer fits the rules.
+	// StaleOverride reports an override of which a part was left out because it
+	// no longer fits the rules.
 	StaleOverride(ctx context.Context, now time.Time, rule, key string)
 }
 
@@ -64,7 +64,7 @@ type Options struct {
 	// Deadline bounds the store's part of a decision, in real time; 0 for none.
 	Deadline time.Duration
 	// Today is the moment at which overrides are looked up and their ends are
-	// judged. The zero value means the moment of each request. A fixed moment
+	// decided. The zero value means the moment of each request. A fixed moment
 	// replays old requests under today's overrides.
 	Today time.Time
 }

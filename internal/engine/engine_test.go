@@ -20,13 +20,14 @@ var (
 	errDown = errors.New("store is down")
 )
 
-// faulty is a memory store that fails for the keys of some rules, and counts its calls.
+// faulty is a memory store that fails for the keys of some rules, and counts
+// its calls.
 type faulty struct {
 	*memory.Store
-	down    []string // rules
-	blind   bool     // knows nothing without a round trip
-	charges int
-	groups  []int // how many rules were charged at once, each time
+	down       []string // rules
+	noSnapshot bool     // denies nothing without a round trip
+	charges    int
+	groups     []int // how many rules were charged at once, each time
 }
 
 func (f *faulty) fails(c *limit.Charge) bool {
@@ -55,7 +56,7 @@ func (f *faulty) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charg
 }
 
 func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	return !f.blind && !f.fails(c) && f.Store.Denies(now, c, v)
+	return !f.noSnapshot && !f.fails(c) && f.Store.Denies(now, c, v)
 }
 
 type failure struct{ action, rule, key string }
@@ -173,9 +174,9 @@ func TestAmbiguousPaths(t *testing.T) {
 
 // TestSeveralRules gives back what the first rule took when the second denies.
 func TestSeveralRules(t *testing.T) {
-	for _, blind := range []bool{false, true} {
+	for _, noSnapshot := range []bool{false, true} {
 		b := newBench(t, twoRules)
-		b.store.blind = blind
+		b.store.noSnapshot = noSnapshot
 		for range 2 {
 			if d := b.decide(t, "/v1/chat"); !d.Allowed {
 				t.Fatal("denied too early")
@@ -188,10 +189,10 @@ func TestSeveralRules(t *testing.T) {
 			}
 		}
 		if d := b.decide(t, "/v1/items"); d.Verdicts[0].Remaining != 97 {
-			t.Errorf("blind %v: %d left, want 97: a denied request counted against the first rule", blind, d.Verdicts[0].Remaining)
+			t.Errorf("no snapshot %v: %d left, want 97: a denied request counted against the first rule", noSnapshot, d.Verdicts[0].Remaining)
 		}
-		if want := map[bool]int{false: 5, true: 11}[blind]; b.store.charges != want {
-			t.Errorf("blind %v: %d charges, want %d", blind, b.store.charges, want)
+		if want := map[bool]int{false: 5, true: 11}[noSnapshot]; b.store.charges != want {
+			t.Errorf("no snapshot %v: %d charges, want %d", noSnapshot, b.store.charges, want)
 		}
 	}
 }
@@ -227,17 +228,17 @@ func TestOnError(t *testing.T) {
 func TestOnErrorOfOneRule(t *testing.T) {
 	b := newBench(t, `rules:
   - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
-  - {name: blind, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
+  - {name: remote, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
   - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.down, b.store.blind = []string{"blind"}, true
+	b.store.down, b.store.noSnapshot = []string{"remote"}, true
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Uncounted {
 		t.Errorf("got %+v", d)
 	}
 	if d := b.decide(t, "/"); d.Allowed || d.Verdicts[0].Rule.Name != "last" {
 		t.Errorf("got %+v", d)
 	}
-	b.store.down, b.store.blind = nil, false
+	b.store.down, b.store.noSnapshot = nil, false
 	before := b.store.charges
 	if d := b.decide(t, "/"); d.Allowed || d.Degraded || d.Verdicts[0].Rule.Name != "last" || b.store.charges != before {
 		t.Errorf("got %+v after %d charges, want a denial by last without any", d, b.store.charges-before)
@@ -283,7 +284,8 @@ func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdic
 	return memory.ErrFull
 }
 
-// TestUndecidedIsNoOutage denies what a store in good health could not take: counted locally it would come on top.
+// TestUndecidedIsNoOutage denies a charge that a healthy store could not take.
+// Counting it locally would admit more than the limit.
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
 		set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))

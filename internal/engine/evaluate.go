@@ -112,7 +112,7 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	v.Degraded = true
 	v.Verdict = limit.Verdict{}
 	switch {
-	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.Free():
+	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.ZeroCost():
 		v.Uncounted, v.Allowed = true, true
 		return nil, nil
 	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):

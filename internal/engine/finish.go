@@ -9,9 +9,9 @@ import (
 // Outcome is the backend's answer to an allowed request.
 type Outcome struct {
 	Status int // of the answer; 0 for none
-	// Aborted says that the answer broke off before the backend could report the
-	// cost. Limits that settle then charge the maximum cost: clients must not
-	// save by hanging up.
+	// Aborted says that the answer broke off before the backend could report
+	// the cost. Limits that settle then charge the maximum cost: clients must
+	// not save by hanging up.
 	Aborted bool
 	// Costs are the true costs in units, by the limit's policy name, "rule" or
 	// "rule.limit". Only limits that settle use them.

@@ -35,7 +35,8 @@ func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limi
 			continue
 		}
 		l.Capacity = share(l.Capacity, 0)
-		// A rate that is rounded down may be too slow to fill the share of the burst.
+		// A rate that is rounded down may be too slow to fill the share of the
+		// burst.
 		l.Burst = min(share(l.Burst, costs[i]), int64(limit.MaxDrain/l.Interval()))
 	}
 	return shares

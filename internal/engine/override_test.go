@@ -84,7 +84,8 @@ func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	return b
 }
 
-// TestPlansAndOverrides counts the requests of a caller in a minute: by the rule, its plan, and overrides.
+// TestPlansAndOverrides counts the requests of a caller in a minute: by the
+// rule, its plan, and overrides.
 func TestPlansAndOverrides(t *testing.T) {
 	hour := epoch.Add(time.Hour)
 	set := map[string]*rules.Override{
@@ -130,7 +131,8 @@ func TestPlansAndOverrides(t *testing.T) {
 	}
 }
 
-// TestToday judges requests of years ago, when nothing had ended, by what holds today; windows are still those of then.
+// TestToday decides requests of years ago by the overrides that apply today.
+// Windows still use the time of the request.
 func TestToday(t *testing.T) {
 	const ago = -5 * 365 * 24 * time.Hour
 	soon := epoch.Add(1)
@@ -199,7 +201,8 @@ func TestBans(t *testing.T) {
 	}
 }
 
-// TestWhoIsAsked has a rule whose overrides are those of the document alone, and one without any: nobody is asked for them.
+// TestWhoIsAsked has a rule with overrides in the document alone, and one
+// without any: the engine looks up neither.
 func TestWhoIsAsked(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(`
 rules:
@@ -225,7 +228,8 @@ overrides: {written: {"stage:prod": {capacity: 2}}}`))
 	}
 }
 
-// TestUnreadable fails to read overrides: the rule's on_error decides, and nothing is silent.
+// TestUnreadable fails to read overrides: the rule's on_error decides, and the
+// recorder sees each failure.
 func TestUnreadable(t *testing.T) {
 	b := newBusiness(t, &operators{err: errors.New("no answer")})
 	d := b.ask(t, "7", "pro", 0)
@@ -245,7 +249,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestDeniedForFree floods with made-up keys from an address that is at its limit: nobody looks up overrides for them.
+// TestDeniedForFree floods with made-up keys from an address at its limit: the
+// engine looks up no overrides for them.
 func TestDeniedForFree(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(`
 rules:
@@ -268,8 +273,8 @@ rules:
 	}
 }
 
-// TestUnreadableUnlimited fails to read the override of a key whose plan lifts the rule: it may say deny, so on_error decides,
-// and the answer is marked.
+// TestUnreadableUnlimited fails to read the override of a key whose plan lifts
+// the rule: it may deny, so on_error decides, and the answer is marked.
 func TestUnreadableUnlimited(t *testing.T) {
 	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
 		set, err := rulefile.Parse("rules.yaml", []byte(`
@@ -291,8 +296,8 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 	}
 }
 
-// TestStalePlanOverride meets an override of a plan that is gone: the caller has none, not the one that the token says, and it is
-// recorded.
+// TestStalePlanOverride meets an override of a plan that is gone: the caller
+// has no plan, not the one in the token, and this is recorded.
 func TestStalePlanOverride(t *testing.T) {
 	b := newBusiness(t, &operators{overrides: map[string]*rules.Override{"plan user:7": {Plan: "free-2024"}}})
 	if d := b.ask(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
@@ -303,7 +308,8 @@ func TestStalePlanOverride(t *testing.T) {
 	}
 }
 
-// TestStaleOverride meets an override for a limit that the rule has no more: the rest of it holds, and it is recorded.
+// TestStaleOverride meets an override for a limit that the rule no longer has.
+// The rest of it applies, and the recorder sees it.
 func TestStaleOverride(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
 	b := newBusiness(t, o)
@@ -315,7 +321,8 @@ func TestStaleOverride(t *testing.T) {
 	}
 }
 
-// TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and goes on where it was when that ends.
+// TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and
+// goes on where it was when that ends.
 func TestShapesDoNotMeet(t *testing.T) {
 	replaced, err := rulefile.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 // bucket or a log cannot refund; its charge stays, and so does one whose store
 // fails.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
-	e.correct(ctx, now, vs, "give back", (*Verdict).refundDeltas)
+	e.correct(ctx, now, vs, "refund", (*Verdict).refundDeltas)
 }
 
 // refundDeltas returns the deltas that undo the charge, as far as its

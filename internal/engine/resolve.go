@@ -14,8 +14,9 @@ import (
 // counters all go through it, so they cannot disagree. It charges nothing.
 type Resolver struct {
 	Set *rules.Set
-	// Overrides are those that operators set by command; nil for none. Where one
-	// cannot be read, the resolution goes on with the document's and carries Err.
+	// Overrides are those that operators set by command; nil for none. Where
+	// one cannot be read, the resolution goes on with the document's and
+	// carries Err.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
 }
@@ -41,8 +42,8 @@ type Plan struct {
 type Resolution struct {
 	Rule *rules.Rule
 	Key  string // what the rule counts by
-	// OverrideKey is the key by which overrides of the rule are looked up; empty
-	// where the rule has none, or where the key is not known.
+	// OverrideKey is the key by which overrides of the rule are looked up;
+	// empty where the rule has none, or where the key is not known.
 	OverrideKey string
 	Override    *rules.Override // of OverrideKey; nil for none
 	Terms       rules.Terms     // the limits and costs in effect
@@ -53,6 +54,7 @@ type Resolution struct {
 // Bypass says why the counter of a resolution is not asked.
 type Bypass uint8
 
+// The reasons for which a counter is not asked.
 const (
 	NoBypass    Bypass = iota // the counter decides
 	Refused                   // an override denies every request of the key

@@ -9,6 +9,7 @@ import (
 // request.
 type CandidateOutcome uint8
 
+// The outcomes of a candidate capacity.
 const (
 	NoCandidate CandidateOutcome = iota // the limit has no candidate, or was not counted
 	Same                                // the candidate would have decided the same
@@ -49,7 +50,7 @@ func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision
 		}
 		v.decided = true
 		if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
-			e.opts.Recorder.StoreFailed(ctx, "judge on trial", v.Rule.Name, v.Key, err)
+			e.opts.Recorder.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {
 			v.charged = e.opts.Store

@@ -9,8 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestShadow has a shadow rule beside one in force. It charges and says what it would do, only of requests that are let
-// through, and changes nothing: not the answer, not what clients are told.
+// TestShadow has a shadow rule beside one in force. It charges and reports only
+// requests that are allowed, and changes neither the answer nor its fields.
 func TestShadow(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -37,8 +37,8 @@ rules:
 	}
 }
 
-// TestShadowAlone has no rule in force cover the request: what becomes of it is the document's unmatched, as it would be
-// without the shadow rule.
+// TestShadowAlone has no rule in force cover the request: what becomes of it is
+// the document's unmatched, as it would be without the shadow rule.
 func TestShadowAlone(t *testing.T) {
 	for policy, want := range map[string]bool{"allow": true, "deny": false} {
 		b := newBench(t, `
@@ -50,13 +50,14 @@ rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60
 				t.Errorf("unmatched: %s: %+v", policy, d)
 			}
 			if want && (len(d.Shadows) != 1 || d.Shadows[0].Allowed != (i == 0)) || !want && len(d.Shadows) > 0 {
-				t.Errorf("unmatched: %s, request %d: on trial %+v", policy, i, d.Shadows)
+				t.Errorf("unmatched: %s, request %d: shadows %+v", policy, i, d.Shadows)
 			}
 		}
 	}
 }
 
-// TestShadowFails breaks the store for a shadow rule alone: it is recorded, and nothing else.
+// TestShadowFails breaks the store for a shadow rule alone: it is recorded, and
+// nothing else.
 func TestShadowFails(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -67,12 +68,13 @@ rules:
 	if !d.Allowed || d.Degraded || !d.Shadows[0].Degraded {
 		t.Errorf("%+v", d)
 	}
-	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"judge on trial", "strict", "all"}) {
+	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"charge shadow rule", "strict", "all"}) {
 		t.Errorf("recorded %v", got)
 	}
 }
 
-// TestCandidate judges a lower and a higher capacity on the verdicts of the one in force.
+// TestCandidate evaluates a lower and a higher capacity by the verdicts of the
+// one in force.
 func TestCandidate(t *testing.T) {
 	const none, same, deny, allow = engine.NoCandidate, engine.Same, engine.WouldDeny, engine.WouldAllow
 	for candidate, want := range map[string][]engine.CandidateOutcome{
@@ -86,16 +88,17 @@ func TestCandidate(t *testing.T) {
 		for i, want := range want {
 			d := b.decide(t, "/")
 			if got := d.Verdicts[0].CandidateOutcome(0); got != want || d.Allowed != (i < 4) {
-				t.Errorf("%s request %d: allowed %v, on trial %v, want %v", candidate, i, d.Allowed, got, want)
+				t.Errorf("%s request %d: allowed %v, candidate %v, want %v", candidate, i, d.Allowed, got, want)
 			}
 		}
 		if b.store.charges != 7 {
-			t.Errorf("%s %d charges for 7 requests: a trial asks nobody", candidate, b.store.charges)
+			t.Errorf("%s %d charges for 7 requests: a candidate charges nothing", candidate, b.store.charges)
 		}
 	}
 }
 
-// TestNoCandidateDuringAnOutage counts in this process: its share of the capacity says nothing of a candidate capacity.
+// TestNoCandidateDuringAnOutage counts in this process: its share of the
+// capacity says nothing of a candidate capacity.
 func TestNoCandidateDuringAnOutage(t *testing.T) {
 	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
 	b.store.down = []string{"r"}
@@ -104,7 +107,8 @@ func TestNoCandidateDuringAnOutage(t *testing.T) {
 	}
 }
 
-// TestNoCandidateOfABan has an override deny the key of a rule with a candidate: nothing was counted, so the candidate has no outcome.
+// TestNoCandidateOfABan has an override deny the key of a rule with a
+// candidate: nothing was counted, so the candidate has no outcome.
 func TestNoCandidateOfABan(t *testing.T) {
 	b := newBench(t, `
 rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]
@@ -131,7 +135,7 @@ rules:
 		refunded, requests, tokens int64 // left afterwards, of 10, 10 and 1,000
 	}{
 		"fine":                          {engine.Outcome{Status: 200}, 9, 9, 500},
-		"nobody answered":               {engine.Outcome{}, 9, 9, 500},
+		"no answer":                     {engine.Outcome{}, 9, 9, 500},
 		"failed":                        {engine.Outcome{Status: 503}, 10, 9, 500},
 		"not found":                     {engine.Outcome{Status: 404}, 10, 9, 500},
 		"cost less":                     {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
@@ -140,7 +144,7 @@ rules:
 		"cost what was stated":          {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, 9, 9, 500},
 		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
 		"cut, and the cost unknown":     {engine.Outcome{Status: 200, Aborted: true}, 9, 9, 500},
-		"cut, and the cost told":        {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
+		"aborted, with a cost":          {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
 		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
 	} {
 		b := newBench(t, document)
@@ -167,7 +171,7 @@ rules:
 	}
 }
 
-// TestQuiet charges a rule that clients are not told of.
+// TestQuiet charges a rule that answers do not report.
 func TestQuiet(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -178,9 +182,9 @@ rules:
 		v, _ := d.Tightest()
 		switch {
 		case i < 2 && (v == nil || v.Rule.Name != "shown"):
-			t.Errorf("request %d: clients are told of %+v", i, v)
+			t.Errorf("request %d: answers report %+v", i, v)
 		case i == 2 && (v != nil || d.Allowed):
-			t.Errorf("denied by a rule that clients are not told of: %+v", d)
+			t.Errorf("denied by a rule that answers do not report: %+v", d)
 		}
 	}
 }

@@ -10,16 +10,19 @@ import (
 	"github.com/slidegate/slidegate/internal/pathtest"
 )
 
-// backends say by which of the places a request is answered, "" for none, each as one that is in use reads its path.
+// backends say by which of the places a request is answered, "" for none, each
+// as one that is in use reads its path.
 var backends = map[string]func(*http.Request) string{
-	// A server in Go. http.ServeMux cuts a path into segments and then decodes each. It redirects to the clean path, but takes
-	// escaped dots for names, and cleans nothing where the method is CONNECT.
+	// A server in Go. http.ServeMux cuts a path into segments and then decodes
+	// each. It redirects to the clean path, but takes escaped dots for names,
+	// and cleans nothing where the method is CONNECT.
 	"net/http": func(r *http.Request) string {
 		answer := httptest.NewRecorder()
 		placesMux.ServeHTTP(answer, r)
 		return answer.Header().Get("place")
 	},
-	// Servers that decode the path, cut it and leave it at that, as those of Python's ASGI do.
+	// Servers that decode the path, cut it and leave it at that, as those of
+	// Python's ASGI do.
 	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
 	// NGINX and what stands behind it: the path is decoded, and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
@@ -28,10 +31,12 @@ var backends = map[string]func(*http.Request) string{
 	"decode, remove dots, merge": func(r *http.Request) string {
 		return placeOf(pathtest.MergeSlashes(pathtest.RemoveDotSegments(r.URL.Path)))
 	},
-	// Tomcat where it lets them pass, and others: the same, but an escaped slash stays as it is.
+	// Tomcat where it lets them pass, and others: the same, but an escaped
+	// slash stays as it is.
 	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + butSlashes(r.URL))) },
 	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(butSlashes(r.URL))) },
-	// Tomcat and Jetty: parameters are pathtest.DropParameters from segments, then the path is decoded and cleaned, or its dots removed.
+	// Tomcat and Jetty: parameters are pathtest.DropParameters from segments,
+	// then the path is decoded and cleaned, or its dots removed.
 	"drop parameters, decode, clean": func(r *http.Request) string {
 		return placeOf(path.Clean("/" + decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
 	},
@@ -46,7 +51,8 @@ var backends = map[string]func(*http.Request) string{
 	},
 }
 
-// proxies change what was sent, before a backend or its own router gets it, and decode nothing.
+// proxies change what was sent, before a backend or its own router gets it, and
+// decode nothing.
 var proxies = map[string]func(sent string) string{
 	"":                           func(sent string) string { return sent },
 	"remove dots: ":              pathtest.RemoveDotSegments,                                                                  // HAProxy
@@ -63,19 +69,20 @@ var proxies = map[string]func(sent string) string{
 	},
 }
 
-// answeredAt tells by which places a request may be answered, and by whom. What two proxies pass on is judged once.
+// answeredAt returns the places that may answer a request, and their servers.
+// It evaluates a path that two proxies pass on only once.
 func answeredAt(r *http.Request, tell func(by, place string)) {
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for proxy, change := range proxies {
 		passed := *r
 		if sent := r.URL.EscapedPath(); strings.HasPrefix(sent, "/") {
 			path := change(sent)
 			passed.URL = &url.URL{Path: decoded(path), RawPath: path}
 		}
-		if told[passed.URL.EscapedPath()] {
+		if seen[passed.URL.EscapedPath()] {
 			continue
 		}
-		told[passed.URL.EscapedPath()] = true
+		seen[passed.URL.EscapedPath()] = true
 		for backend, place := range backends {
 			tell(proxy+backend, place(&passed))
 		}
@@ -113,7 +120,7 @@ var placesMux = func() *http.ServeMux {
 	return mux
 }()
 
-// placeOf goes by the segments of a path as they are.
+// placeOf matches the segments of a path unchanged.
 func placeOf(p string) string {
 	s := strings.Split(strings.TrimPrefix(p, "/"), "/")
 	switch n := len(s); {

@@ -191,7 +191,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	defer func() {
-		if aborted := recover(); aborted != http.ErrAbortHandler || w.Body.Len() > 0 || log.Len() > 0 {
+		if aborted := recover(); aborted != any(http.ErrAbortHandler) || w.Body.Len() > 0 || log.Len() > 0 {
 			t.Errorf("ended with %v, answered %q, logged %q", aborted, w.Body, &log)
 		}
 	}()

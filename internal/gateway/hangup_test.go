@@ -128,7 +128,7 @@ func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 		defer cancel()
 		w := httptest.NewRecorder()
 		defer func() {
-			if aborted := recover(); aborted != http.ErrAbortHandler || w.Body.Len() > 0 {
+			if aborted := recover(); aborted != any(http.ErrAbortHandler) || w.Body.Len() > 0 {
 				t.Errorf("ended with %v, answered %q", aborted, w.Body)
 			}
 		}()

@@ -25,15 +25,16 @@ import (
 
 // A client can send a path in many forms, and servers may read them in another
 // way than the rules do. These tests ask oracles, which know nothing of the
-// rules, which place answers a request. A path is either denied as ambiguous, or
-// every place that may answer it is limited by the rules for that place; and
+// rules, which place answers a request. A path is either denied as ambiguous,
+// or every place that may answer it is limited by the rules for that place; and
 // only /health and /static answer requests that are skipped.
 //
 // Under ambiguous_paths: clean, requests are not denied, and the rules look at
 // two forms of their path. A server that reads it in a third way may answer
 // without the rules for that place. But no form gains a skip.
 
-// places are where requests are answered, as patterns of net/http, and the rules that must limit them there.
+// places are where requests are answered, as patterns of net/http, and the
+// rules that must limit them there.
 var places = map[string][]string{
 	"/":              {"all"},
 	"/admin":         {"all", "admin-path", "admin-route"},
@@ -97,7 +98,8 @@ type tester interface {
 	Context() context.Context
 }
 
-// throughGateway sends a request line through the local gateway. Its backend reads the path as one of the oracles does.
+// throughGateway sends a request line through the local gateway. Its backend
+// reads the path as one of the oracles does.
 func throughGateway(t tester, l *limited, method, target string) {
 	line := method + " " + target + " HTTP/1.1\r\n"
 	if strings.Count(line, "\n") > 1 || method == http.MethodOptions { // preflights are never limited
@@ -120,7 +122,7 @@ func throughGateway(t tester, l *limited, method, target string) {
 	answeredAt(r, func(by, place string) { l.expectLimits(t, line, limits, by, place) })
 }
 
-// rateLimit is the field as the gateway spells it, which is not how net/http would.
+// rateLimit is the field as the gateway writes it, which differs from net/http.
 var rateLimit = "RateLimit"
 
 // expectLimits looks for the rules of a place in the RateLimit field.
@@ -143,9 +145,10 @@ func (l *limited) expectAmbiguous(t tester, target string) {
 
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
-// throughMiniStack has a path decided as MiniStack does: it decodes the path, escapes that are none apart, finds the
-// resource by the segments that are not empty, dots among them, and puts the decoded path into the event. What API Gateway
-// itself makes of such paths is not documented.
+// throughMiniStack has a path decided as MiniStack does: it decodes the path,
+// escapes that are none apart, finds the resource by the segments that are not
+// empty, dots among them, and puts the decoded path into the event. What API
+// Gateway itself makes of such paths is not documented.
 func throughMiniStack(t tester, l *limited, target string) {
 	raw, _, _ := strings.Cut(target, "?")
 	if !strings.HasPrefix(raw, "/") {
@@ -169,7 +172,8 @@ func throughMiniStack(t tester, l *limited, target string) {
 	}
 }
 
-// placesEvent is that of a REST API with a resource for each of the places. Those that end in a slash are greedy.
+// placesEvent is that of a REST API with a resource for each of the places.
+// Those that end in a slash are greedy.
 func placesEvent(base, decoded, place string, segments []string) apigw.RequestEvent {
 	resource, parameters := place, map[string]string{}
 	switch before := strings.Count(place, "/") - 1; {

@@ -5,6 +5,7 @@ import "time"
 // Unit is the length of a calendar's windows.
 type Unit uint8
 
+// The units of a calendar.
 const (
 	Day   Unit = iota
 	Week       // starts on Monday

@@ -77,8 +77,8 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 	return nil
 }
 
-// Free reports whether the charge has zero cost for every limit.
-func (c *Charge) Free() bool {
+// ZeroCost reports whether the charge has zero cost for every limit.
+func (c *Charge) ZeroCost() bool {
 	for _, cost := range c.Costs {
 		if cost != 0 {
 			return false

@@ -70,8 +70,8 @@ func TestCheck(t *testing.T) {
 		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
 	} {
 		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}
-		if err := c.Check(); err != nil || !c.Free() {
-			t.Errorf("%s, charged nothing: error %v, free %v", name, err, c.Free())
+		if err := c.Check(); err != nil || !c.ZeroCost() {
+			t.Errorf("%s, charged nothing: error %v, free %v", name, err, c.ZeroCost())
 		}
 	}
 }
@@ -158,8 +158,8 @@ func TestTakeAfterDecide(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict decides into a verdict of another charge: nothing of it is
-// left.
+// TestReusedVerdict decides into a verdict of another charge and overwrites all
+// of it.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
 	v := limit.Verdict{Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}

@@ -41,7 +41,7 @@ const MaxWindow = MaxDrain
 const MaxDrain = 10 * 366 * 24 * time.Hour
 
 // Never is the retry-after of a charge that its limit can never allow, because
-// its cost is above Limit.Most.
+// its cost is above Limit.MaxCost.
 const Never time.Duration = -1
 
 // Algorithm says how a limit counts.
@@ -157,8 +157,8 @@ func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm
 // and a log do not separate the units of one charge from those of later ones.
 func (l *Limit) Correctable() bool { return !l.Bucket() && l.Algorithm != SlidingWindowLog }
 
-// Most returns the largest cost that the limit can ever allow.
-func (l *Limit) Most() int64 {
+// MaxCost returns the largest cost that the limit can ever allow.
+func (l *Limit) MaxCost() int64 {
 	if l.Bucket() {
 		return l.Burst
 	}

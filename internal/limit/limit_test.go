@@ -44,8 +44,8 @@ func TestAlgorithms(t *testing.T) {
 		if got, ok := limit.ParseAlgorithm(test.name); !ok || got != l.Algorithm {
 			t.Errorf("%s is algorithm %v, %v", test.name, got, ok)
 		}
-		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.Most() != test.most {
-			t.Errorf("%s: bucket %v, correctable %v, most %d", test.name, l.Bucket(), l.Correctable(), l.Most())
+		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.MaxCost() != test.most {
+			t.Errorf("%s: bucket %v, correctable %v, most %d", test.name, l.Bucket(), l.Correctable(), l.MaxCost())
 		}
 		if l.Slots() != test.slots {
 			t.Errorf("%s: %d slots, want %d", test.name, l.Slots(), test.slots)

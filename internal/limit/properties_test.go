@@ -69,7 +69,7 @@ func TestProperties(t *testing.T) {
 		now, newest := epoch, time.Time{}
 		for range rapid.IntRange(1, 60).Draw(t, "charges") {
 			now = now.Add(drawStep(t, &l))
-			cost := rapid.Int64Range(0, l.Most()+1).Draw(t, "cost")
+			cost := rapid.Int64Range(0, l.MaxCost()+1).Draw(t, "cost")
 			got := state.Decide(&l, now, cost)
 			checkRemaining(t, &state, &l, now, got.Remaining)
 			checkReset(t, &state, &l, now, got.Reset)
@@ -94,7 +94,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// drawStep goes on a little, by up to half a window, or back a little.
+// drawStep draws a step forward of up to half a window, or a small one back.
 func drawStep(t *rapid.T, l *limit.Limit) time.Duration {
 	switch rapid.IntRange(0, 3).Draw(t, "pace") {
 	case 0:
@@ -118,8 +118,8 @@ func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Tim
 // allowed then.
 func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
-		if cost <= l.Most() {
-			t.Fatalf("never for a cost of %d of %d", cost, l.Most())
+		if cost <= l.MaxCost() {
+			t.Fatalf("never for a cost of %d of %d", cost, l.MaxCost())
 		}
 		return
 	}
@@ -135,11 +135,11 @@ func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Ti
 // before. The state has expired by then too, unless a late clock must still
 // find its newest slot.
 func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, reset time.Duration) {
-	empty := limit.Result{Allowed: true, Remaining: l.Most()}
-	if got := state.Decide(l, now.Add(reset), l.Most()); got != empty {
+	empty := limit.Result{Allowed: true, Remaining: l.MaxCost()}
+	if got := state.Decide(l, now.Add(reset), l.MaxCost()); got != empty {
 		t.Fatalf("at its reset of %v it is not empty: %+v", reset, got)
 	}
-	if reset > 0 && state.Decide(l, now.Add(reset-1), l.Most()) == empty {
+	if reset > 0 && state.Decide(l, now.Add(reset-1), l.MaxCost()) == empty {
 		t.Fatalf("it is empty before its reset of %v", reset)
 	}
 	if expiry := state.Expiry(l, now); expiry != reset {
@@ -147,8 +147,8 @@ func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, r
 	}
 }
 
-// checkTaken holds a charge to the judgement before it, and what is left to
-// what the state says of it afterwards.
+// checkTaken compares a charge with the decision before it, and the remaining
+// units with those of the state afterwards.
 func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, decided, taken limit.Result) {
 	if !taken.Allowed || taken.Remaining != decided.Remaining-cost || taken.Delay != decided.Delay || taken.RetryAfter != 0 {
 		t.Fatalf("decided %+v, and %+v after %d were taken", decided, taken, cost)
@@ -191,7 +191,7 @@ func TestPatience(t *testing.T) {
 		var state limit.State
 		now := epoch
 		for range 30 {
-			cost := rapid.Int64Range(1, l.Most()).Draw(t, "cost")
+			cost := rapid.Int64Range(1, l.MaxCost()).Draw(t, "cost")
 			if denied := state.Decide(&l, now, cost); !denied.Allowed {
 				now = now.Add(denied.RetryAfter)
 			}

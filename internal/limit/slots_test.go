@@ -27,7 +27,7 @@ func TestLoweredCapacity(t *testing.T) {
 func TestFree(t *testing.T) {
 	for _, l := range everyAlgorithm() {
 		var state limit.State
-		reset := state.Take(&l, epoch, 2*l.Most()).Reset
+		reset := state.Take(&l, epoch, 2*l.MaxCost()).Reset
 		if got, want := state.Decide(&l, epoch, 0), (limit.Result{Allowed: true, Reset: reset}); got != want {
 			t.Errorf("%s: got %+v, want %+v", l.Algorithm, got, want)
 		}
@@ -79,7 +79,7 @@ func TestRefundedSlots(t *testing.T) {
 	}
 }
 
-// TestStoredSlots is a state as a store hands it back, with slots that no
+// TestStoredSlots is a state as a store returns it, with slots that no
 // window reaches any more.
 func TestStoredSlots(t *testing.T) {
 	l, h := sliding(9, 10*sec, sec), epoch.Unix()
@@ -114,7 +114,7 @@ func TestNeverCharged(t *testing.T) {
 			}
 		}
 		state.Take(&l, epoch, 0)
-		if got, want := state.Decide(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.Most()}); got != want {
+		if got, want := state.Decide(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.MaxCost()}); got != want {
 			t.Errorf("%s: got %+v, want %+v: a cost of nothing counts nothing", l.Algorithm, got, want)
 		}
 	}
@@ -136,8 +136,8 @@ func TestHugeCost(t *testing.T) {
 		exact(limit.MaxLog, sec), token(1, limit.MaxDrain/2, 2), leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
 	} {
 		var state limit.State
-		state.Take(&l, epoch, l.Most())
-		for _, cost := range []int64{l.Most() + 1, 1 << 32, 1 << 62, 1<<63 - 1} {
+		state.Take(&l, epoch, l.MaxCost())
+		for _, cost := range []int64{l.MaxCost() + 1, 1 << 32, 1 << 62, 1<<63 - 1} {
 			if got := state.Decide(&l, epoch, cost); got.Allowed || got.RetryAfter != limit.Never || got.Remaining != 0 {
 				t.Errorf("%s: a cost of %d gets %+v", l.Algorithm, cost, got)
 			}

@@ -17,8 +17,8 @@ func slots(units ...int64) limit.State {
 	return limit.State{Slots: limit.NewSlots(all)}
 }
 
-// TestHolds reads back what a charge of two units is said to have left, a
-// second after the epoch.
+// TestHolds reads back the state after a charge of two units, a second after
+// the epoch.
 func TestHolds(t *testing.T) {
 	now := epoch.Add(sec)
 	full := func(after time.Duration) limit.State {

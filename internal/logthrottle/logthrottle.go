@@ -4,6 +4,7 @@ package logthrottle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -30,9 +31,9 @@ const (
 // agree if their root causes have the same text: what wraps it, such as the id
 // of a request, may differ.
 //
-// The time is that of the records. Sweep and Flush write lines that were
-// suppressed and that no later line has reported. Without them, the last lines
-// of a flood are never reported.
+// The handler takes the time from the records. Sweep and Flush report suppressed
+// lines that no later line has reported. Without them, the last lines of a
+// flood are lost.
 //
 // A Handler is safe for concurrent use.
 type Handler struct {
@@ -44,8 +45,7 @@ type Handler struct {
 
 // kinds are shared by a Handler and those that derive from it.
 type kinds struct {
-	now func() time.Time // what slog takes the time of records from
-	any atomic.Bool      // whether byKind has any, which is rare
+	any atomic.Bool // whether byKind has any, which is rare
 
 	mu     sync.Mutex
 	byKind map[string]*kind
@@ -63,7 +63,7 @@ type kind struct {
 // are of different kinds. An attribute with a value for each request, such as a
 // key, must not be one of them.
 func New(next slog.Handler, attrs ...string) *Handler {
-	return &Handler{next: next, attrs: attrs, kinds: &kinds{now: time.Now, byKind: map[string]*kind{}}}
+	return &Handler{next: next, attrs: attrs, kinds: &kinds{byKind: map[string]*kind{}}}
 }
 
 // Enabled reports whether the other handler takes lines of this level.
@@ -99,26 +99,25 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 	return &with
 }
 
-// Sweep writes one line for each kind whose last line passed ten seconds ago
-// and of which lines were suppressed since. It forgets kinds without such
-// lines. It costs next to nothing if no line was logged lately, so call it
-// often.
-func (h *Handler) Sweep(ctx context.Context) {
+// Sweep writes one line for each kind that had lines suppressed since its last
+// line passed, ten seconds or more before now. It forgets kinds without
+// suppressed lines. Call it often: it is cheap if no line was logged lately.
+func (h *Handler) Sweep(ctx context.Context, now time.Time) {
 	if !h.kinds.any.Load() {
 		return
 	}
-	h.report(ctx, func(k *kind, now time.Time) bool { return now.Sub(k.passed).Abs() >= Every })
+	h.report(ctx, now, func(k *kind) bool { return now.Sub(k.passed).Abs() >= Every })
 }
 
-// Flush writes one line for each kind of which lines were suppressed. Call it
-// before the process ends.
+// Flush writes one line for each kind that has suppressed lines. The next line
+// of any kind passes at once. Call it before the process ends.
 func (h *Handler) Flush(ctx context.Context) {
-	h.report(ctx, func(*kind, time.Time) bool { return true })
+	h.report(ctx, time.Time{}, func(*kind) bool { return true })
 }
 
 // report writes the latest line of each kind that is due.
-func (h *Handler) report(ctx context.Context, due func(*kind, time.Time) bool) {
-	for _, k := range h.kinds.take(due) {
+func (h *Handler) report(ctx context.Context, now time.Time, due func(*kind) bool) {
+	for _, k := range h.kinds.take(now, due) {
 		_ = write(ctx, k.next, k.latest, k.suppressed-1)
 	}
 }
@@ -168,15 +167,14 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	return suppressed, true
 }
 
-// take returns the kinds that are due with suppressed lines, and starts to
-// count them anew. It forgets those without.
-func (ks *kinds) take(due func(*kind, time.Time) bool) (taken []kind) {
+// take returns the due kinds that have suppressed lines, and restarts their
+// counts as if a line had passed at now. It forgets the other due kinds.
+func (ks *kinds) take(now time.Time, due func(*kind) bool) (taken []kind) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	now := ks.now()
 	for name, k := range ks.byKind {
 		switch {
-		case !due(k, now):
+		case !due(k):
 		case k.suppressed == 0:
 			delete(ks.byKind, name)
 		default:
@@ -196,18 +194,13 @@ func write(ctx context.Context, next slog.Handler, r slog.Record, suppressed int
 	return next.Handle(ctx, r)
 }
 
-// rootCause returns the text of the innermost error. Of several errors that one
-// wraps, the first counts: it is the sentinel of the package that wraps them.
+// rootCause returns the text of the innermost error. Where an error wraps
+// several, the first counts: it is the sentinel of the package that wraps them.
 func rootCause(err error) string {
 	for {
-		var cause error
-		switch err := err.(type) {
-		case interface{ Unwrap() error }:
-			cause = err.Unwrap()
-		case interface{ Unwrap() []error }:
-			if causes := err.Unwrap(); len(causes) > 0 {
-				cause = causes[0]
-			}
+		cause := errors.Unwrap(err)
+		if several, ok := any(err).(interface{ Unwrap() []error }); ok && len(several.Unwrap()) > 0 {
+			cause = several.Unwrap()[0]
 		}
 		if cause == nil {
 			return err.Error()

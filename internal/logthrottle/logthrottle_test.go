@@ -31,7 +31,6 @@ func newJournal(attrs ...string) *journal {
 		}
 		return a
 	}}), attrs...)
-	j.kinds.now = func() time.Time { return j.now }
 	return j
 }
 
@@ -135,7 +134,7 @@ func TestSweep(t *testing.T) {
 		{-time.Hour + 10*time.Second, 0, 1, 1},
 	} {
 		j.now = epoch.Add(step.at)
-		j.Sweep(t.Context())
+		j.Sweep(t.Context(), j.now)
 		for range step.log {
 			j.log(t, "m")
 		}
@@ -247,12 +246,12 @@ func TestKindsAreBounded(t *testing.T) {
 		t.Errorf("%d lines at once, the last %q; want 101", len(got), got[len(got)-1])
 	}
 	j.now = epoch.Add(10 * time.Second)
-	j.Sweep(t.Context())
+	j.Sweep(t.Context(), j.now)
 	if lines, count := j.standsFor(t); lines != 101 || count != 2000-101 {
 		t.Errorf("after ten seconds %d lines for %d, want 101 for all others", lines, count)
 	}
 	j.now = epoch.Add(20 * time.Second)
-	j.Sweep(t.Context())
+	j.Sweep(t.Context(), j.now)
 	if len(j.kinds.byKind) != 0 || j.kinds.any.Load() {
 		t.Errorf("%d kinds are not forgotten", len(j.kinds.byKind))
 	}
@@ -266,7 +265,6 @@ func TestKindsAreBounded(t *testing.T) {
 func TestSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()
-		j.kinds.now = time.Now
 		log := slog.New(j)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -274,7 +272,7 @@ func TestSideBySide(t *testing.T) {
 				for n := range 1000 {
 					log.Warn(fmt.Sprint("m", n%3))
 					time.Sleep(10 * time.Millisecond)
-					j.Sweep(t.Context())
+					j.Sweep(t.Context(), time.Now())
 				}
 			})
 		}

@@ -109,7 +109,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 // none. Their shards must be locked.
 func (s *Store) hold(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
 	for i, c := range cs {
-		if c.Free() {
+		if c.ZeroCost() {
 			continue
 		}
 		if counters[i], err = s.shard(c.Key).hold(c); err == nil {

@@ -96,8 +96,8 @@ func (r *room) settle(at time.Duration, name string, delta int64) error {
 
 func (r *room) reset(name string) { _ = r.store.Reset(context.Background(), r.key(name)) }
 
-// holds wants these keys to be held and no others, each once in its shard's
-// queue, and nothing to be kept alive by a queue that has shrunk.
+// holds checks that the store holds exactly these keys, each once in its
+// shard's queue, and that a shrunk queue keeps nothing else alive.
 func (r *room) holds(names string) {
 	r.Helper()
 	held := map[string]int{}
@@ -121,8 +121,8 @@ func (r *room) holds(names string) {
 	}
 }
 
-// TestRoom says who has to make room for whom. What is charged at 0 counts for
-// 61 seconds, and gives way to a new key at 62.
+// TestRoom checks which keys make room for which others. A charge at 0 counts
+// for 61 seconds, and gives way to a new key at 62.
 func TestRoom(t *testing.T) {
 	for name, test := range map[string]func(*room){
 		"a live counter never gives way": func(r *room) {

@@ -69,7 +69,7 @@ func (ct *counter) fits(c *limit.Charge) error {
 // yet.
 func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	ct := sh.counters[c.Key]
-	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.Free() {
+	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.ZeroCost() {
 		return err
 	}
 	if ct == nil {
@@ -140,7 +140,7 @@ func (sh *shard) advance(now time.Time) {
 // reclaim drops counters whose window ended an hour ago. If the shard lacks
 // room for so many more, it also drops those whose window ended a second ago.
 // The time of a counter in the queue may be out of date, so the counter is
-// looked at again when that time has come.
+// checked again when that time has come.
 func (sh *shard) reclaim(now time.Time, more int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
@@ -177,7 +177,7 @@ func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(x any)        { *q = append(*q, x.(*counter)) }
 
-// Pop removes the last counter, as container/heap wants it.
+// Pop removes the last counter, as container/heap requires.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	ct := (*q)[last]

@@ -106,7 +106,7 @@ func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {
 
 func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
 	fixed := rules.Fixed(cost)
-	return UsageReport{reportLimit(l, &fixed), l.Most() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
+	return UsageReport{reportLimit(l, &fixed), l.MaxCost() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
 }
 
 func retrySeconds(d time.Duration) float64 {

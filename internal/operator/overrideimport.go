@@ -47,6 +47,7 @@ type ImportOptions struct {
 // ImportFormat is the format of a file of overrides.
 type ImportFormat string
 
+// The formats of ImportOverrides.
 const (
 	PlainOverrides ImportFormat = "plain" // a JSON object by key
 	OverrideLines  ImportFormat = "jsonl" // a JSON object on each line

@@ -1,5 +1,6 @@
-// Package pathtest says, for tests, what proxies and servers make of a path before they route by it: each step as its source
-// has it, apart from the code that it is held against.
+// Package pathtest models, for tests, how proxies and servers change a path
+// before they route by it: each step as its source has it, apart from the code
+// that it is held against.
 package pathtest
 
 import (
@@ -14,7 +15,8 @@ var (
 	host       = regexp.MustCompile("^//+[^/]*/?")
 )
 
-// DropParameters drops what follows a semicolon in each segment (RFC 3986, section 3.3).
+// DropParameters drops what follows a semicolon in each segment (RFC 3986,
+// section 3.3).
 func DropParameters(p string) string { return parameter.ReplaceAllString(p, "") }
 
 // MergeSlashes drops the empty segments.
@@ -23,7 +25,8 @@ func MergeSlashes(p string) string { return slashes.ReplaceAllString(p, "/") }
 // UnescapeDots decodes %2e alone.
 func UnescapeDots(p string) string { return escapedDot.ReplaceAllString(p, ".") }
 
-// DropHost drops what a parser of URLs takes for a host: what follows two slashes.
+// DropHost drops the part after two slashes, which a URL parser reads as a
+// host.
 func DropHost(p string) string { return host.ReplaceAllString(p, "/") }
 
 // RemoveDotSegments follows RFC 3986, section 5.2.4, to the letter.

@@ -32,7 +32,7 @@ func everything(t testing.TB, store *redis.Store) error {
 	)
 }
 
-// The rights that the error names are enough, and none of them can be left out.
+// The rights that the error names are sufficient, and each is necessary.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(redis.ErrNotPermitted.Error(), rights) {
@@ -156,7 +156,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Databases of one server are apart.
+// Databases of one server are separate.
 func TestDatabases(t *testing.T) {
 	server := redistest.Start(t)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)

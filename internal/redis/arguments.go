@@ -43,7 +43,7 @@ func (a arguments) charge(now time.Time, c *limit.Charge, generation string) arg
 	a = append(a, generation, "").number(int64(len(c.Limits)))
 	for i := range c.Limits {
 		l := &c.Limits[i]
-		cost := min(c.Costs[i], l.Most()+1) // a larger cost is denied too, and might not fit a Lua number
+		cost := min(c.Costs[i], l.MaxCost()+1) // a larger cost is denied too, and might not fit a Lua number
 		a = a.limit(now, l, cost, 0)
 	}
 	return a

@@ -68,7 +68,7 @@ func say(c net.Conn, reply string) error {
 	}
 }
 
-// A server that cannot count is reported as what it is, after one try, and
+// A server that cannot count is reported as such, after one try, and
 // no connection to it is left open.
 func TestOpen(t *testing.T) {
 	for name, test := range map[string]struct {

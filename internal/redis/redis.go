@@ -77,7 +77,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	return s.decide(ctx, modeCharge, now, cs, vs)
 }
 
-// Denies reports false: the store knows nothing without asking the server.
+// Denies reports false: without a round trip, the store has no counters.
 func (s *Store) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
 // Peek returns in v what the charge would get now. It changes nothing.
@@ -166,7 +166,7 @@ func verified(now time.Time, generation string, states []limit.State, c *limit.C
 // verdict fills in v from a state: what is left after the charge if it was
 // made, else what it would get.
 func verdict(answer *answer, generation string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
-	if answer.charged && !c.Free() {
+	if answer.charged && !c.ZeroCost() {
 		limit.AfterCharge(states, generation, c, answer.now, v)
 		return
 	}

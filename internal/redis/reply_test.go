@@ -125,7 +125,7 @@ func TestReadAnswer(t *testing.T) {
 		"no time":                {[]any{int64(1), "0", int64(0), "life", "1:1", ""}, errReply, "part 1 is a string"},
 		"nanoseconds below 0":    {[]any{int64(1), int64(0), int64(-1), "life", "1:1", ""}, errReply, "begins with [1 0 -1]"},
 		"a second of them":       {[]any{int64(1), int64(0), int64(1_000_000_000), "life", "1:1", ""}, errReply, "begins with [1 0 1000000000]"},
-		"a time nobody has":      {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
+		"a time out of range":    {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
 		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
 		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
 		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},
@@ -232,7 +232,7 @@ func FuzzReadState(f *testing.F) {
 		}
 		now := time.Unix(3, 0)
 		got := s.Decide(l, now, 1)
-		if got.Remaining < 0 || got.Remaining > l.Most() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
+		if got.Remaining < 0 || got.Remaining > l.MaxCost() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
 			t.Errorf("%q: %+v", text, got)
 		}
 		if newest, ok := s.Newest(); ok && !l.Bucket() && newest >= l.SlotAt(now)-l.Slots() {

@@ -30,7 +30,7 @@ func TestLargeNumbers(t *testing.T) {
 		var state limit.State
 		key, now := fresh(), time.Unix(rapid.Int64Range(-8_500_000_000, 8_500_000_000).Draw(t, "start"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanos"))
 		for range 12 {
-			cost := rapid.Int64Range(1, l.Most()+1).Draw(t, "cost")
+			cost := rapid.Int64Range(1, l.MaxCost()+1).Draw(t, "cost")
 			if rapid.Bool().Draw(t, "small") {
 				cost = max(1, cost/1000)
 			}

@@ -9,7 +9,8 @@ import (
 
 const hashSlots = 16384
 
-// StartCluster starts a Redis Cluster of one server, and waits until it serves every hash slot.
+// StartCluster starts a Redis Cluster of one server, and waits until it serves
+// every hash slot.
 func StartCluster(t testing.TB) *Server {
 	t.Helper()
 	s := Start(t, "cluster-enabled yes")

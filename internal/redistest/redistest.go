@@ -1,4 +1,5 @@
-// Package redistest gives tests a real Redis: a server of their own on 127.0.0.1, which ends with the test.
+// Package redistest starts a real Redis server on 127.0.0.1 for one test, and
+// stops it when the test ends.
 package redistest
 
 import (
@@ -28,12 +29,14 @@ const startTime = 20 * time.Second
 type Server struct {
 	// Address is its host and port.
 	Address string
-	// Client is for looking behind a store's back. It has all rights, unless the configuration says otherwise.
+	// Client is for looking behind a store's back. It has all rights, unless
+	// the configuration says otherwise.
 	Client *goredis.Client
 }
 
-// Start starts a server with further lines for its configuration, such as "maxmemory 2mb". It fails the test where there is
-// none to start, saying how to get one.
+// Start starts a server with further lines for its configuration, such as
+// "maxmemory 2mb". It fails the test where there is none to start, saying how
+// to get one.
 func Start(t testing.TB, config ...string) *Server {
 	t.Helper()
 	path, err := find()
@@ -55,7 +58,8 @@ func Start(t testing.TB, config ...string) *Server {
 // URL returns the server's address for --store.
 func (s *Server) URL() string { return "redis://" + s.Address + "/0" }
 
-// find returns the server on PATH, or the one that localstack/redis.sh has put into .cache/.
+// find returns the server on PATH, or the one that localstack/redis.sh has put
+// into .cache/.
 func find() (string, error) {
 	for _, name := range []string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -72,7 +76,8 @@ func find() (string, error) {
 	return "", errors.New(howTo)
 }
 
-// freePort returns a port that nobody listens on, low enough for a Cluster's second one, which is 10,000 above it.
+// freePort returns a free port. It is low enough for the second port of a
+// Cluster, which is 10,000 higher.
 func freePort(t testing.TB) int {
 	for range 100 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,8 +94,9 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// untilClosed runs a command until its own standard input is closed, and then ends it by its process id. The input is closed
-// also where the test's process dies, so that no server is left behind.
+// untilClosed runs a command until its standard input is closed, and then stops
+// it by its process id. The input is closed also where the test's process dies,
+// so that no server is left behind.
 const untilClosed = `"$@" & cat >/dev/null; kill $!; wait`
 
 // run starts a server and waits until it takes connections.
@@ -131,7 +137,7 @@ func run(t testing.TB, path string, config []string) error {
 	t.Cleanup(func() {
 		stdin.Close()
 		<-drained
-		_ = cmd.Wait() // it was told to end
+		_ = cmd.Wait() // its error is the signal that stopped it
 	})
 	return nil
 }

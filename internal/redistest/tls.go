@@ -22,7 +22,7 @@ type Authority struct {
 	certificate tls.Certificate
 }
 
-// NewAuthority makes one that nobody else trusts.
+// NewAuthority returns a certificate authority for one test.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -42,7 +42,8 @@ func NewAuthority() (*Authority, error) {
 	}, nil
 }
 
-// Encrypt puts TLS before the server, which may have been built without, and returns the address that speaks it.
+// Encrypt puts a TLS proxy before the server, because the server may lack TLS.
+// It returns the proxy's address.
 func (s *Server) Encrypt(t testing.TB, by *Authority) (address string) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{by.certificate}})
@@ -66,7 +67,7 @@ func (s *Server) Encrypt(t testing.TB, by *Authority) (address string) {
 	return l.Addr().String()
 }
 
-// join passes everything on between a client and a server until one of them hangs up.
+// join copies data between a client and a server until one of them closes.
 func join(client net.Conn, address string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", address)

@@ -16,7 +16,7 @@ type Failures struct {
 	first error
 }
 
-// StoreFailed takes in a failure.
+// StoreFailed keeps the first failure.
 func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -25,10 +25,10 @@ func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err 
 	}
 }
 
-// Misfit takes in nothing: rules diff and validate say it before.
+// StaleOverride does nothing: rules diff and validate report stale overrides.
 func (f *Failures) StaleOverride(context.Context, time.Time, string, string) {}
 
-// Decided takes in nothing: what was decided is in the report.
+// Decided does nothing: the report holds the decisions.
 func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
 
 // First returns the first failure, nil if there was none.

@@ -74,7 +74,7 @@ func TestOutage(t *testing.T) {
 func TestFailuresKeepTheFirst(t *testing.T) {
 	var f Failures
 	f.StoreFailed(t.Context(), "on_error: local", "per-ip", "ip:::1", errDown)
-	f.StoreFailed(t.Context(), "give back", "other", "k", io.EOF)
+	f.StoreFailed(t.Context(), "refund", "other", "k", io.EOF)
 	if got, want := message(f.First()), "rule per-ip, key ip:::1: on_error: local: the table is on fire"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

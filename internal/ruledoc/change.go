@@ -8,6 +8,7 @@ import (
 // ChangeKind says what became of something in a rules document.
 type ChangeKind string
 
+// The kinds of changes that Diff reports.
 const (
 	Added    ChangeKind = "added"
 	Removed  ChangeKind = "removed"

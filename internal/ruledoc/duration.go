@@ -15,9 +15,10 @@ const (
 	// time.Duration for sums to be safe.
 	MaxWindow = 3650 * day
 
-	// A window is cut into 10 to 60 slots by default. A window that divides
-	// into fewer gives up so much capacity that its granularity must be stated.
+	// MinDefaultSlots is the fewest slots that a default granularity may give.
+	// Fewer slots give up so much capacity that a rule must set granularity.
 	MinDefaultSlots = 10
+	// MaxDefaultSlots is the most slots that a default granularity gives.
 	MaxDefaultSlots = 60
 
 	day = 24 * time.Hour

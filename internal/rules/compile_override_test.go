@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -257,7 +258,11 @@ func FuzzCompileOverride(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document string, n uint8) {
 		o, err := parseOverride("o", []byte(document))
 		if err != nil {
-			for _, e := range err.(yamlfile.Errors) {
+			errs, ok := errors.AsType[yamlfile.Errors](err)
+			if !ok {
+				t.Fatalf("error %T", err)
+			}
+			for _, e := range errs {
 				if e.File != "o" || e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
 					t.Errorf("error %#v", e)
 				}

@@ -139,7 +139,7 @@ func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limit
 		c.fail(at, "%s is a %s, which cannot be corrected afterwards: remove settle, or write algorithm: %s there",
 			path, l.Algorithm, limit.SlidingWindow)
 	}
-	if most := l.Most(); most != 0 && cost.unpayable(most) {
+	if most := l.MaxCost(); most != 0 && cost.unpayable(most) {
 		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
 			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), SizeField(l.Algorithm), most, path)
 	}
@@ -160,9 +160,9 @@ func SizeField(a limit.Algorithm) string {
 // tooHigh says of a fixed cost, or the least that a request may state, that
 // the limit could never allow it.
 func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
-	if !c.unpayable(l.Most()) {
+	if !c.unpayable(l.MaxCost()) {
 		return ""
 	}
 	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
-		c.least(), SizeField(l.Algorithm), l.Most())
+		c.least(), SizeField(l.Algorithm), l.MaxCost())
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -84,7 +85,11 @@ func FuzzCompile(f *testing.F) {
 			checkSet(t, s)
 			return
 		}
-		for _, e := range err.(yamlfile.Errors) {
+		errs, ok := errors.AsType[yamlfile.Errors](err)
+		if !ok {
+			t.Fatalf("error %T", err)
+		}
+		for _, e := range errs {
 			if e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
 				t.Errorf("error %#v", e)
 			}
@@ -122,7 +127,7 @@ func checkSet(t *testing.T, s *Set) {
 			t.Errorf("%d limits and %d costs", len(r.Limits), len(r.Costs))
 		}
 		for i, l := range r.Limits {
-			if l.Window < 100*time.Millisecond || r.Costs[i].unpayable(l.Most()) || i > 0 && r.Limits[i-1].Name >= l.Name {
+			if l.Window < 100*time.Millisecond || r.Costs[i].unpayable(l.MaxCost()) || i > 0 && r.Limits[i-1].Name >= l.Name {
 				t.Errorf("limit %+v, cost %+v", l, r.Costs[i])
 			}
 		}

@@ -21,6 +21,7 @@ const LongestHold = 10 * time.Second
 // Policy is what happens to a request that no rule matches.
 type Policy uint8
 
+// The policies for requests without a rule.
 const (
 	Allow Policy = iota
 	Deny

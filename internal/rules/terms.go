@@ -78,7 +78,7 @@ func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Term
 	if fixed == nil {
 		fixed = make([]int64, len(costs))
 		for i := range costs {
-			fixed[i] = costs[i].of(req, t.Limits[i].Most())
+			fixed[i] = costs[i].of(req, t.Limits[i].MaxCost())
 		}
 	}
 	t.costs, t.Costs = costs, fixed
@@ -89,7 +89,7 @@ func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Term
 func (t *Terms) MostCost(i int) int64 {
 	most := t.costs[i].most()
 	if t.costs[i].Clamp {
-		most = min(most, t.Limits[i].Most())
+		most = min(most, t.Limits[i].MaxCost())
 	}
 	return most
 }
@@ -243,7 +243,7 @@ func (r *Rule) precompute() {
 		if c.from.source != literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
 			return
 		}
-		fixed[i] = c.of(nil, r.Limits[i].Most())
+		fixed[i] = c.of(nil, r.Limits[i].MaxCost())
 	}
 	r.fixed = fixed
 }

@@ -85,7 +85,7 @@ func (k *counter) checkTotal(w *world, i int, l *limit.Limit, item map[string]ty
 	}
 }
 
-// settle logs what a correction has made of the item, and nothing if the item
+// settle logs the effect of a correction on the item, and nothing if the item
 // is of another generation.
 func (k *counter) settle(w *world, c *call, p *part, item map[string]types.AttributeValue) {
 	k.stored(w, item)

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// updated records what the table has made of a write of one item.
+// updated records the outcome of a write of one item.
 func (w *world) updated(c *call, out *dynamodb.UpdateItemOutput, err error) {
 	w.report.Writes++
 	p := c.request.part(c.key())
@@ -57,7 +57,7 @@ func (w *world) unasked(c *call, out *dynamodb.UpdateItemOutput, err error) {
 	}
 }
 
-// transacted records what the table has made of a transaction.
+// transacted records the outcome of a transaction.
 func (w *world) transacted(c *call, in *dynamodb.TransactWriteItemsInput, err error) {
 	w.report.Writes += 2 * int64(len(in.TransactItems))
 	for i := range in.TransactItems {

@@ -59,7 +59,7 @@ func Draw(seed uint64, n int) *Plan {
 	return p
 }
 
-// mix makes a world's seed of a run's (splitmix64).
+// mix derives a world's seed from a run's (splitmix64).
 func mix(seed, n uint64) uint64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -157,7 +157,7 @@ func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
 	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
 	for i := range limits {
 		most := int64(1)
-		if all := limits[i].Most(); d.IntN(3) == 0 {
+		if all := limits[i].MaxCost(); d.IntN(3) == 0 {
 			most = max(1, slices.Min([]int64{all, all / int64(1+d.IntN(5)), 1 + d.Int64N(100)}))
 		}
 		s.MaxCosts = append(s.MaxCosts, most)

@@ -11,7 +11,7 @@ func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
 
-// queue is a binary heap of what is going to happen.
+// queue is a binary heap of future events.
 type queue struct {
 	events []event
 	order  uint64

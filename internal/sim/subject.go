@@ -157,7 +157,7 @@ func (s *subject) resume() int64 {
 func (s *subject) rush() int64 {
 	at := max(s.world.now, s.edge-int64(s.world.between(0, rushLasts)))
 	s.edge = s.border(s.edge + 1)
-	s.burst = int(2 * s.Limits[0].Most() / (1 + s.MaxCosts[0]/2))
+	s.burst = int(2 * s.Limits[0].MaxCost() / (1 + s.MaxCosts[0]/2))
 	s.haste = rushLasts / time.Duration(s.burst+1)
 	return at
 }

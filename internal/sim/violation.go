@@ -33,7 +33,7 @@ func (k *counter) violated(w *world, what string) {
 // charged once, a denial never.
 func (k *counter) checkOutcome(r *request, p *part, allowed bool) {
 	switch {
-	case r.environment.other != nil || p.charge.Free():
+	case r.environment.other != nil || p.charge.ZeroCost():
 	case allowed && p.applied != 1:
 		r.world.report.OverAdmissions++
 		k.violated(r.world, fmt.Sprintf("a request was admitted and charged %d times", p.applied))

@@ -13,9 +13,9 @@ func expiring(t *testing.T, h Harness) {
 	t.Run("still there", func(t *testing.T) {
 		for _, l := range mixed() {
 			p := newPair(t, store, l)
-			at := p.charge(0, l.Most()).got.Reset + 90*time.Minute
-			p.peek(at, l.Most())
-			p.charge(at, l.Most())
+			at := p.charge(0, l.MaxCost()).got.Reset + 90*time.Minute
+			p.peek(at, l.MaxCost())
+			p.charge(at, l.MaxCost())
 			p.charge(at, 1)
 		}
 	})
@@ -25,11 +25,11 @@ func expiring(t *testing.T, h Harness) {
 	for _, l := range mixed() {
 		t.Run(label(&l)+" deleted", func(t *testing.T) {
 			p := newPair(t, store, l)
-			a := p.charge(0, l.Most())
+			a := p.charge(0, l.MaxCost())
 			p.charge(0, 1)
 			over := a.got.Reset
 			p.expire(h)
-			p.charge(over, l.Most()) // by a client that remembers the counter
+			p.charge(over, l.MaxCost()) // by a client that remembers the counter
 			p.charge(over, 1)
 			p.expire(h)
 			p.by(h.Client(t)).charge(3*over, 1) // by one that does not
@@ -38,7 +38,7 @@ func expiring(t *testing.T, h Harness) {
 				p.settle(3*over, a, -1) // of a generation that is over
 				p.settle(3*over, a, 1)
 			}
-			p.charge(3*over, l.Most()-2)
+			p.charge(3*over, l.MaxCost()-2)
 			p.charge(3*over, 1)
 		})
 	}

@@ -17,28 +17,32 @@ const (
 // windows start with it.
 var epoch = time.Unix(1_700_000_040, 0)
 
-// Sliding, Fixed, Weighted, Exact, Token and Leaky make a limit of each
-// algorithm, in the order of limit.Algorithm.
+// Sliding returns a sliding window of slots.
 func Sliding(capacity int64, window, granularity time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindow, Capacity: capacity, Window: window, Granularity: granularity}
 }
 
+// Fixed returns a fixed window.
 func Fixed(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: window, Granularity: window}
 }
 
+// Weighted returns a sliding window counter, which weighs two fixed windows.
 func Weighted(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
 }
 
+// Exact returns a sliding window log without slots.
 func Exact(capacity int64, window time.Duration) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
 }
 
+// Token returns a token bucket with room for burst units.
 func Token(capacity int64, window time.Duration, burst int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: capacity, Window: window, Burst: burst}
 }
 
+// Leaky returns a leaky bucket with room for queue units.
 func Leaky(capacity int64, window time.Duration, queue int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.LeakyBucket, Capacity: capacity, Window: window, Burst: queue}
 }

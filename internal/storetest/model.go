@@ -121,7 +121,7 @@ func isDenial(v limit.Verdict) bool { return !v.Allowed }
 // reference has just charged, and reports whether it is the same as before. A
 // charge of zero cost names none.
 func (s *Reference) named(c *limit.Charge, generation string) bool {
-	if c.Free() {
+	if c.ZeroCost() {
 		return generation == ""
 	}
 	ct := s.counters[c.Key]

@@ -13,7 +13,7 @@ func peeking(t *testing.T, h Harness) {
 		t.Run(label(&l), func(t *testing.T) {
 			p := newPair(t, store, l)
 			for _, at := range []time.Duration{0, sec, sec, 5 * sec, 10 * sec, 11 * sec, 9 * sec, time.Minute} {
-				for _, cost := range []int64{0, 1, l.Most(), l.Most() + 1} {
+				for _, cost := range []int64{0, 1, l.MaxCost(), l.MaxCost() + 1} {
 					p.denies(at, cost)
 					p.peek(at, cost)
 				}
@@ -58,13 +58,13 @@ func resetting(t *testing.T, h Harness) {
 		t.Run(label(&l), func(t *testing.T) {
 			p := newPair(t, store, l)
 			p.reset() // of nothing
-			p.charge(10*sec, l.Most())
+			p.charge(10*sec, l.MaxCost())
 			p.charge(10*sec, 1)
 			p.reset()
 			if p.denies(10*sec, 1) {
 				p.fail("the client that reset the key still denies it")
 			}
-			p.charge(3*sec, l.Most()) // nor is there a newest charge any more
+			p.charge(3*sec, l.MaxCost()) // nor is there a newest charge any more
 			p.charge(3*sec, 1)
 		})
 	}

@@ -59,7 +59,7 @@ func (p *pair) request(costs ...int64) *limit.Charge {
 
 func (p *pair) time(at time.Duration) time.Time { return p.start.Add(at) }
 
-// note logs what is done next.
+// note logs the next step.
 func (p *pair) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }

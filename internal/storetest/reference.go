@@ -54,7 +54,7 @@ func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Char
 		allowed = allowed && vs[i].Allowed
 	}
 	for i, c := range cs {
-		if allowed && !c.Free() {
+		if allowed && !c.ZeroCost() {
 			ct := s.counter(c)
 			limit.Take(ct.states, c, now, vs[i])
 			vs[i].Receipt.Generation = ct.generation

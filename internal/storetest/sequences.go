@@ -156,7 +156,7 @@ func (w *walk) clock() time.Duration {
 func (w *walk) costs() []int64 {
 	costs := make([]int64, len(w.limits))
 	for i := range costs {
-		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].Most()+1)).Draw(w.t, "cost")
+		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].MaxCost()+1)).Draw(w.t, "cost")
 	}
 	return costs
 }

@@ -86,7 +86,7 @@ func eachDenies(t *testing.T, store Store) {
 	for i := range mixed() {
 		p := newPair(t, store, mixed()...)
 		ones, greedy := []int64{1, 1, 1, 1, 1, 1, 1}, []int64{1, 1, 1, 1, 1, 1, 1}
-		greedy[i] = p.limits[i].Most()
+		greedy[i] = p.limits[i].MaxCost()
 		p.charge(0, ones...)
 		if a := p.charge(0, greedy...); a.got.Allowed {
 			p.fail("limit %q has room for one unit less, yet all were charged", p.limits[i].Name)

@@ -38,8 +38,8 @@ type Harness struct {
 	// store within its process returns itself each time.
 	Client func(t testing.TB) Store
 	// Expire deletes a counter whose windows have ended, as the store's time to
-	// live would. It is nil if an expired counter cannot be told from any
-	// other.
+	// live would. It is nil if expired counters look like any
+	// others.
 	Expire func(t testing.TB, key string)
 	// Lag is how long a client may go on denying by an old snapshot while
 	// another client refunds units or resets the counter. Such a client may

@@ -28,7 +28,7 @@ const (
 	wait = 100 * time.Millisecond
 )
 
-// Key names a value; its text stands in errors, such as "table rules".
+// Key names a value. Errors contain its text, such as "table rules".
 type Key interface {
 	comparable
 	fmt.Stringer

@@ -227,7 +227,11 @@ func FuzzDecode(f *testing.F) {
 		var d ruledoc.Document
 		p, err := Decode("f", []byte(text), &d)
 		if err != nil {
-			for _, e := range err.(Errors) {
+			errs, ok := errors.AsType[Errors](err)
+			if !ok {
+				t.Fatalf("error %T", err)
+			}
+			for _, e := range errs {
 				if e.Line < 1 || e.Column < 1 || e.Reason == "" || strings.ContainsAny(e.Error(), "\n\r\x1b") {
 					t.Errorf("error %#v", e)
 				}

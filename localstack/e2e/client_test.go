@@ -16,7 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// answer is one response through API Gateway; echo is there when the backend gave it.
+// answer is one response through API Gateway; echo is there when the backend
+// gave it.
 type answer struct {
 	status int
 	header http.Header
@@ -81,7 +82,8 @@ func (d *deployment) counter(t *testing.T, prefix string) *counter {
 	return nil
 }
 
-// decodeCounter reads the attributes of limit a: aC aH aF aN, and its slots, which are a and a number in base 36.
+// decodeCounter reads the attributes of limit a: aC aH aF aN, and its slots,
+// which are a and a number in base 36.
 func decodeCounter(t *testing.T, item map[string]types.AttributeValue) *counter {
 	t.Helper()
 	c := counter{charged: number(t, item, "aC"), ttl: number(t, item, "ttl")}

@@ -33,7 +33,8 @@ type deployment struct {
 	db       *dynamodb.Client
 }
 
-// deploy builds everything, deploys it and publishes the rules. It is all taken down when the test ends.
+// deploy builds and deploys everything and publishes the rules. The end of the
+// test removes it all.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
 	began := time.Now()
@@ -74,7 +75,8 @@ func deploy(t *testing.T) *deployment {
 	}
 }
 
-// localEndpoint refuses to go on without an emulator, and to take AWS for one.
+// localEndpoint returns the emulator's address. It fails the test if there is
+// none or if it is AWS.
 func localEndpoint(t *testing.T) string {
 	t.Helper()
 	endpoint := strings.TrimSuffix(os.Getenv("AWS_ENDPOINT_URL"), "/")
@@ -88,7 +90,8 @@ func localEndpoint(t *testing.T) string {
 	return endpoint
 }
 
-// architecture is this machine's in Lambda's words: emulators run the function here, as a process or in a container.
+// architecture is this machine's in Lambda's words: emulators run the function
+// here, as a process or in a container.
 func architecture(t *testing.T) string {
 	t.Helper()
 	name, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
@@ -98,7 +101,8 @@ func architecture(t *testing.T) string {
 	return name
 }
 
-// command runs a program in dir against the emulator, and shows what it printed if it fails.
+// command runs a program in dir against the emulator, and shows what it printed
+// if it fails.
 func command(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package e2e deploys the sample stack to a local AWS with the real CDK command line and sends traffic through API
-// Gateway. It needs a running emulator at AWS_ENDPOINT_URL; `make e2e` brings one.
+// Package e2e deploys the sample stack to a local AWS with the real CDK command
+// line and sends traffic through API Gateway. It needs a running emulator at
+// AWS_ENDPOINT_URL; `make e2e` brings one.
 package e2e
 
 import (
@@ -13,7 +14,8 @@ import (
 
 func TestEndToEnd(t *testing.T) {
 	d := deploy(t)
-	// One user does not see another's counters, nor those of an earlier run on the same emulator.
+	// Users have separate counters, also from those of earlier runs on the same
+	// emulator.
 	alice, bob := "alice"+d.run, "bob"+d.run
 	t.Run("an allowed request reaches the backend with its decision", func(t *testing.T) { d.allowed(t, alice) })
 	t.Run("the request over the limit is answered 429", func(t *testing.T) { d.denied(t, alice) })
@@ -45,8 +47,10 @@ func (d *deployment) allowed(t *testing.T, user string) {
 	}
 }
 
-// denied takes two units more, under other ids: they are the same route to the gateway, so they share a counter.
-// The fields that are mapped from the context are not looked at, because emulators do not map them; see the README.
+// denied takes two units more, under other ids: they are the same route to the
+// gateway, so they share a counter. It does not check the fields that API
+// Gateway maps from the context, because emulators do not map them; see the
+// README.
 func (d *deployment) denied(t *testing.T, user string) {
 	for _, path := range []string{"/v1/items/2", "/v1/items/3"} {
 		if got := d.request(t, http.MethodGet, path, user); got.status != http.StatusOK {
@@ -104,8 +108,9 @@ func (d *deployment) preflight(t *testing.T, user string) {
 	d.counted(t, user, 3)
 }
 
-// recovers takes the one unit of a short window, is denied, and asks again until it is allowed. Both grants lie between
-// the moments measured here, so the window is proved to have passed whatever the machine's load.
+// recovers takes the one unit of a short window, is denied, and asks again
+// until it is allowed. Both grants lie between the moments measured here, so
+// the window is proved to have passed whatever the machine's load.
 func (d *deployment) recovers(t *testing.T, user string) {
 	const window, patience = 2 * time.Second, 30 * time.Second
 	var first time.Time

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Sourced by engine.sh. DynamoDB Local is Amazon's own, in Java. Its licence allows its use to those who have an AWS
-# account, and nobody to pass it on: it is downloaded as it is, into .cache/engines only.
+# Sourced by engine.sh. DynamoDB Local is Amazon's own, in Java. Its licence
+# requires an AWS account and forbids redistribution: this script downloads it
+# unchanged, into .cache/engines only.
 tools=(java mvn cc)
 pom=$root/localstack/engines/dynamodb-local.pom.xml # pins its version
 lib=$engines/dynamodb-local
@@ -19,7 +20,8 @@ install() {
 	fi
 }
 
-# It has no option for the address to listen on and would take every one, hence loopback.c, which knows only IPv4.
+# DynamoDB Local listens on every address and has no option to change that, so
+# loopback.c restricts it, for IPv4 only.
 serve() {
 	"${CC:-cc}" -shared -fPIC -O -o loopback.so "$root/localstack/engines/loopback.c" -ldl &&
 		exec env -i PATH="$PATH" HOME="$work" LD_PRELOAD="$work/loopback.so" \

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Sourced by engine.sh. Dynoxide is a DynamoDB in Rust over SQLite (MIT or Apache-2.0), built from its crate: some minutes.
+# Sourced by engine.sh. Dynoxide is a DynamoDB in Rust over SQLite (MIT or
+# Apache-2.0). Building it from its crate takes some minutes.
 version=3.2.0 # of the crate dynoxide-rs; the binary has a number of its own
 tools=(cargo cc)
 dynoxide=$engines/dynoxide-$version

@@ -1,4 +1,5 @@
-// Preloaded into a server that can only be told its port: every IPv4 socket that it binds listens on 127.0.0.1 alone.
+// Preload this into a server that has an option for its port alone: every IPv4
+// socket that it binds then listens only on 127.0.0.1.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,7 +13,8 @@ func main() {
 		// errorlint reports errors compared or asserted by type where
 		// errors.Is and errors.As also find wrapped ones.
 		errorlint.NewAnalyzer(),
-		// nilerr reports a function that returns nil after it has seen an error.
+		// nilerr reports a function that returns nil after it has seen an
+		// error.
 		nilerr.Analyzer,
 	)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// equivalent is a mutant that no test can catch, and why. It is known by its text and not by a line number, which any edit
-// above it would change.
+// equivalent is a mutant that no test can catch, and the reason. Its text
+// identifies it, because edits above it change its line number.
 type equivalent struct {
 	pkg, function string
 	change
@@ -27,7 +27,7 @@ func lookUp(known []equivalent, pkg string, m *mutant) *equivalent {
 	return nil
 }
 
-// staleness says what is wrong with an entry that does not hold.
+// staleness says why an entry is out of date.
 func (e *equivalent) staleness() string {
 	if e.found {
 		return e.place + ": the tests catch this mutant: take the entry out"
@@ -43,8 +43,9 @@ func readEquivalents(file string) ([]equivalent, error) {
 	return parseEquivalents(file, string(text))
 }
 
-// parseEquivalents reads paragraphs: a package and a function, lines with - and + as the report prints them, and the reason
-// in one line or more. A line that starts with # is a comment.
+// parseEquivalents reads paragraphs. Each has a package and a function, lines
+// with - and + as the report prints them, and one or more lines of reason. A
+// line that starts with # is a comment.
 func parseEquivalents(file, text string) (all []equivalent, err error) {
 	var e *equivalent
 	for i, line := range strings.Split(text, "\n") {

@@ -49,7 +49,8 @@ func TestParseEquivalentsRefuses(t *testing.T) {
 	}
 }
 
-// TestListOfEquivalents shows how an entry counts, by what became of its mutant.
+// TestListOfEquivalents shows how an entry counts, by what became of its
+// mutant.
 func TestListOfEquivalents(t *testing.T) {
 	m := mutant{Function: "f", change: change{"a", "b"}}
 	for _, c := range []struct {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// order is the order in which to try so many mutants: a random one, always the same, so that what a budget allows for is a
-// fair sample.
+// order returns the order in which to try n mutants. It is random, so that a
+// budget tries a fair sample, but the same in every run.
 func order(n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(n) }
 
-// examine tries every mutant of a target and returns what became of each.
+// examine tries every mutant of a target and returns the results.
 func examine(ctx context.Context, t target, workers int, grace time.Duration, progress io.Writer) ([]result, error) {
 	results, err := mutantsOf(t.pkg)
 	if err != nil {
@@ -52,7 +52,7 @@ func examine(ctx context.Context, t target, workers int, grace time.Duration, pr
 	return results, group.Wait()
 }
 
-// mutantsOf returns the mutants of a package, none of them tried yet.
+// mutantsOf returns the mutants of a package as results that are not run yet.
 func mutantsOf(pkg string) (results []result, err error) {
 	names, err := goTool(context.Background(), "list", "-f", `{{join .GoFiles "\n"}}`, "./"+pkg)
 	if err != nil {

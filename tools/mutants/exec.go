@@ -21,8 +21,10 @@ func goTool(ctx context.Context, args ...string) (string, error) {
 
 var errTimeout = errors.New("the tests did not end in time")
 
-// runTests runs a test binary in its package's directory, as go test does, and ends with it whatever it has started. Its
-// address space is bound to 8 GiB where the system can do that: a mutant whose loop never ends must not fill the memory.
+// runTests runs a test binary in its package's directory, as go test does. At
+// the end it kills all processes that the binary started. Where the system can,
+// it limits the address space to 8 GiB: a mutant may allocate in a loop that
+// never ends.
 func runTests(ctx context.Context, dir string, timeout time.Duration, binary string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()

@@ -42,7 +42,8 @@ func TestRunTests(t *testing.T) {
 	}
 }
 
-// TestRunTestsLeavesNothingBehind says that a server which the tests have started goes with them, however they end.
+// TestRunTestsLeavesNothingBehind says that a server which the tests have
+// started goes with them, however they end.
 func TestRunTestsLeavesNothingBehind(t *testing.T) {
 	for _, c := range []struct {
 		name, end string

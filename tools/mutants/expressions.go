@@ -5,7 +5,7 @@ import (
 	"go/token"
 )
 
-// swap is what an operator may become, and what that mutant is called.
+// swap is a replacement for an operator, and the name of that kind of mutant.
 type swap struct{ kind, to string }
 
 var swaps = map[token.Token][]swap{
@@ -49,25 +49,27 @@ func (f *finder) expression(n ast.Expr) {
 			f.add("negation", n.OpPos, n.X.Pos(), "")
 		}
 	case *ast.BinaryExpr:
-		if !spelt(n) {
+		if !joinsStrings(n) {
 			f.operator(n.Op, n.OpPos)
 			f.operands(n)
 		}
 	}
 }
 
-// spelt reports whether an expression joins string literals, for which there is only +.
-func spelt(e ast.Expr) bool {
+// joinsStrings reports whether an expression joins string literals. The only
+// operator on strings is +.
+func joinsStrings(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
-		return e.Op == token.ADD && (spelt(e.X) || spelt(e.Y))
+		return e.Op == token.ADD && (joinsStrings(e.X) || joinsStrings(e.Y))
 	case *ast.BasicLit:
 		return e.Kind == token.STRING
 	}
 	return false
 }
 
-// operator changes an operator. The condition of an if is not negated: it is made to hold always, and never.
+// operator changes an operator. It does not negate the condition of an if:
+// other mutants make that always true and always false.
 func (f *finder) operator(op token.Token, at token.Pos) {
 	_, condition := f.stack[len(f.stack)-1].(*ast.IfStmt)
 	for _, s := range swaps[op] {
@@ -77,7 +79,7 @@ func (f *finder) operator(op token.Token, at token.Pos) {
 	}
 }
 
-// operands makes each operand of && or || count for nothing.
+// operands removes the effect of each operand of && or ||.
 func (f *finder) operands(n *ast.BinaryExpr) {
 	if n.Op != token.LAND && n.Op != token.LOR {
 		return
@@ -89,7 +91,8 @@ func (f *finder) operands(n *ast.BinaryExpr) {
 	}
 }
 
-// forced spells a condition that is evaluated as before and then always has this value.
+// forced returns the text of a condition that is evaluated as before but always
+// has this value.
 func (f *finder) forced(e ast.Expr, value bool) string {
 	text := f.text(e)
 	if _, ok := e.(*ast.BinaryExpr); ok {

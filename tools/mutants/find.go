@@ -17,7 +17,8 @@ type finder struct {
 	seen  map[string]bool
 }
 
-// find returns every mutant of a file. Some do not compile: nothing here knows types.
+// find returns every mutant of a file. Some do not compile, because find does
+// not know types.
 func find(file string, src []byte) ([]mutant, error) {
 	f := &finder{file: file, src: src, fset: token.NewFileSet(), seen: map[string]bool{}}
 	parsed, err := parser.ParseFile(f.fset, file, src, parser.SkipObjectResolution)
@@ -31,7 +32,8 @@ func find(file string, src []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// node adds the mutants of one node, and reports whether those below it are wanted too.
+// node adds the mutants of one node, and reports whether to visit the nodes
+// below it.
 func (f *finder) node(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec, *ast.FieldList:
@@ -50,7 +52,7 @@ func (f *finder) node(n ast.Node) bool {
 	return true
 }
 
-// add notes that the source from start to end may become text.
+// add adds the mutant that replaces the source from start to end by text.
 func (f *finder) add(operator string, start, end token.Pos, text string) {
 	at := f.fset.Position(start)
 	m := mutant{File: f.file, Line: at.Line, Column: at.Column, Function: f.function(), Operator: operator,
@@ -70,7 +72,8 @@ func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
 
 func (f *finder) text(n ast.Node) string { return string(f.src[f.offset(n.Pos()):f.offset(n.End())]) }
 
-// function names the declaration around the node at hand: "plan", "Slots.add", or a variable's or constant's name.
+// function names the declaration around the current node: "plan", "Slots.add",
+// or the name of a variable or constant.
 func (f *finder) function() string {
 	for _, n := range f.stack {
 		switch n := n.(type) {
@@ -86,7 +89,7 @@ func (f *finder) function() string {
 	return "package"
 }
 
-// receiver names a receiver's type without * and type parameters.
+// receiver returns a receiver's type without * and type parameters.
 func (f *finder) receiver(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:

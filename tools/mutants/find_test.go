@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestFind holds every mutant of a file that has each construct against a golden list.
+// TestFind holds every mutant of a file that has each construct against a
+// golden list.
 func TestFind(t *testing.T) {
 	src, err := os.ReadFile("testdata/operators.go")
 	if err != nil {
@@ -41,7 +42,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestMutantsParse says that a mutant may fail to compile only for its types, and that it differs from its source.
+// TestMutantsParse says that a mutant may fail to compile only for its types,
+// and that it differs from its source.
 func TestMutantsParse(t *testing.T) {
 	src, err := os.ReadFile("testdata/operators.go")
 	if err != nil {
@@ -68,7 +70,8 @@ func TestFindRefusesWhatIsNotGo(t *testing.T) {
 	}
 }
 
-// TestWholeLines covers a change that spans lines, at either end of a file without a last line feed.
+// TestWholeLines covers a change that spans lines, at either end of a file
+// without a last line feed.
 func TestWholeLines(t *testing.T) {
 	src := []byte("one\n\ttwo\n\tthree\nfour")
 	for _, c := range []struct {

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// messages are the calls whose text is for people: a test that pins every word of it only stands in the way.
+// messages are the calls whose text is for people. Tests need not pin every
+// word of it.
 var messages = map[string]bool{"errors.New": true, "fmt.Errorf": true, "panic": true}
 
 func (f *finder) literal(n *ast.BasicLit) {
@@ -24,7 +25,7 @@ func (f *finder) literal(n *ast.BasicLit) {
 	}
 }
 
-// integer spells a number so that it may follow any operator.
+// integer formats a number so that it may follow any operator.
 func integer(n int64) string {
 	if n < 0 {
 		return "(" + strconv.FormatInt(n, 10) + ")"
@@ -41,8 +42,9 @@ func (f *finder) inMessage() bool {
 	return false
 }
 
-// The words of DynamoDB's expressions (Amazon DynamoDB Developer Guide, "Condition and filter expressions, operators, and
-// functions"), and what each is weakened to or swapped for.
+// The words of DynamoDB's expressions (Amazon DynamoDB Developer Guide,
+// "Condition and filter expressions, operators, and functions"), and what each
+// is weakened to or swapped for.
 var (
 	word      = regexp.MustCompile(`\w+|[<>=]+|[+-]`)
 	wordSwaps = map[string][]string{
@@ -52,7 +54,8 @@ var (
 	}
 )
 
-// words empties a string, fills an empty one, and changes each word of an expression within it.
+// words adds the mutants of a string: empty, not empty, and with each word of
+// an expression changed.
 func (f *finder) words(n *ast.BasicLit, value string) {
 	if value == "" {
 		f.replace("string", n, `"mutant"`)

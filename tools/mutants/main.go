@@ -1,16 +1,19 @@
-// Command mutants measures what the tests would catch: it makes small changes to the code of a package, one at a time,
-// runs the tests that ought to notice, and lists the changes that none of them noticed.
+// Command mutants measures which faults the tests catch. It makes small changes
+// to the code of a package, one at a time, and runs the tests that should fail.
+// It lists the changes for which all tests pass.
 //
 // Usage, at the root of the module:
 //
 //	mutants [flags] [PACKAGE...]
 //
-// A PACKAGE is a directory such as internal/limit; none means all that targets.go names. The file of -equivalents lists the
-// mutants that no test can catch, with the reason. The tree is never written to: the compiler reads each mutant through an
-// overlay. The exit status is 1 if a mutant survived that is not listed, or if the list is out of date.
+// A PACKAGE is a directory such as internal/limit; none means all in
+// targets.go. The file of -equivalents lists the mutants that no test can
+// catch, with the reason. The command does not write to the tree: the compiler
+// reads each mutant through an overlay. The exit status is 1 if an unlisted
+// mutant survived or the list is out of date.
 //
-// The method is that of DeMillo, Lipton and Sayward, "Hints on Test Data Selection: Help for the Practicing Programmer"
-// (IEEE Computer, 1978).
+// The method is that of DeMillo, Lipton and Sayward, "Hints on Test Data
+// Selection: Help for the Practicing Programmer" (IEEE Computer, 1978).
 package main
 
 import (

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// mutant is one small change to one file: the bytes from start to end of src become text.
+// mutant is one small change to one file: the bytes from start to end of src
+// become text.
 type mutant struct {
 	File     string `json:"file"` // below the module's root
 	Line     int    `json:"line"`
@@ -20,18 +21,18 @@ type mutant struct {
 	text       string
 }
 
-// change is how a mutant reads: the lines that differ, without their indentation.
+// change shows a mutant: the lines that differ, without their indentation.
 type change struct {
 	Original string `json:"original"`
 	Mutated  string `json:"mutated"`
 }
 
-// source returns the whole file with the change made.
+// source returns the whole file with the change.
 func (m *mutant) source() []byte {
 	return slices.Concat(m.src[:m.start], []byte(m.text), m.src[m.end:])
 }
 
-// lines returns the change, by whole lines.
+// lines returns the change as whole lines.
 func (m *mutant) lines() change {
 	first, last := bytes.LastIndexByte(m.src[:m.start], '\n')+1, len(m.src)
 	if n := bytes.IndexByte(m.src[m.end:], '\n'); n >= 0 {
@@ -52,7 +53,7 @@ func flush(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// diff spells a change as lines with - and +.
+// diff formats a change as lines with - and +.
 func (c change) diff() string {
 	var b strings.Builder
 	for line := range strings.Lines(c.Original) {

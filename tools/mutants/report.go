@@ -26,7 +26,8 @@ type summary struct {
 	Score      float64 `json:"score"` // percent killed or timed out, of those that were run and are not equivalent
 }
 
-// add counts the results of one package and holds the list of equivalents against them.
+// add counts the results of one package and compares them with the list of
+// equivalents.
 func (r *report) add(pkg string, results []result, known []equivalent) {
 	s := &summary{Package: pkg}
 	r.Packages = append(r.Packages, s)
@@ -46,7 +47,8 @@ func (r *report) add(pkg string, results []result, known []equivalent) {
 	}
 }
 
-// count counts one result; listed is its entry in the list of equivalents, or nil.
+// count counts one result; listed is its entry in the list of equivalents, or
+// nil.
 func (r *report) count(s *summary, m *result, listed *equivalent) {
 	if listed != nil {
 		listed.found = true
@@ -96,7 +98,8 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	return nil
 }
 
-// verdict is an error unless every mutant was run, and caught or listed as equivalent.
+// verdict returns an error unless every mutant was run, and was caught or is
+// listed as equivalent.
 func (r *report) verdict() error {
 	missing := 0
 	for _, s := range r.Packages {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// returned returns, for each result, the zero value instead, or the opposite of a bool. What was returned is evaluated all
-// the same.
+// returned adds, for each result, the mutant that returns the zero value
+// instead, or the opposite of a bool. The mutant still evaluates the result.
 func (f *finder) returned(n *ast.ReturnStmt) {
 	types := f.results()
 	if len(n.Results) == 1 && len(types) > 1 { // return g(), of several results
@@ -44,7 +44,7 @@ func isZero(e ast.Expr, text string) bool {
 	return text == "nil" || text == "true" || text == "false"
 }
 
-// negate turns a bool around, unless its operator can be changed to the same effect.
+// negate negates a bool, unless a changed operator has the same effect.
 func (f *finder) negate(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -57,7 +57,7 @@ func (f *finder) negate(e ast.Expr) {
 	f.replace("return", e, "!("+f.text(e)+")")
 }
 
-// results returns the type of each result of the function at hand.
+// results returns the type of each result of the current function.
 func (f *finder) results() (types []string) {
 	var list *ast.FieldList
 	for _, n := range f.stack {
@@ -77,7 +77,7 @@ func (f *finder) results() (types []string) {
 	return types
 }
 
-// zeros spells the zero value of each type.
+// zeros returns the text of each type's zero value.
 func zeros(types []string) []string {
 	values := make([]string, len(types))
 	for i, t := range types {

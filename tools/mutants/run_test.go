@@ -16,7 +16,8 @@ import (
 
 var dose = []target{{"dose", []string{"dose", "meter -factor=3"}}}
 
-// mutate runs the tool on the module in testdata, with this list of equivalents.
+// mutate runs the tool on the module in testdata, with this list of
+// equivalents.
 func mutate(t *testing.T, targets []target, list string, args ...string) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "equivalents.txt")

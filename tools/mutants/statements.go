@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// statement adds what can go wrong with a whole statement: it never happens, or always does. What is left out stays where no
-// execution reaches it: a variable that was then unused would not compile.
+// statement adds the mutants of a whole statement: it never runs, or always
+// does. A removed statement stays as unreachable code, because unused variables
+// do not compile.
 func (f *finder) statement(n ast.Stmt) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -35,8 +36,8 @@ func (f *finder) statement(n ast.Stmt) {
 	}
 }
 
-// remove leaves out a statement of a block or a case, unless it is all that an if does: its condition that never holds says
-// the same.
+// remove removes a statement of a block or a case. It skips the only statement
+// of an if: the mutant whose condition is never true does the same.
 func (f *finder) remove(n ast.Stmt) {
 	var list []ast.Stmt
 	switch parent := f.stack[len(f.stack)-1].(type) {
@@ -52,7 +53,7 @@ func (f *finder) remove(n ast.Stmt) {
 	}
 }
 
-// fields leaves out each keyed element of a composite literal: it is zero, then.
+// fields removes each keyed element of a composite literal, so that it is zero.
 func (f *finder) fields(n *ast.CompositeLit) {
 	for _, element := range n.Elts {
 		if _, keyed := element.(*ast.KeyValueExpr); !keyed {

@@ -16,10 +16,11 @@ import (
 // baselineTimeout bounds the tests of one package without a mutant.
 const baselineTimeout = 10 * time.Minute
 
-// rapidFlags make property tests by pgregory.net/rapid repeatable, quick to fail, and free of files left in the tree.
+// rapidFlags make property tests by pgregory.net/rapid repeatable, quick to
+// fail, and free of files left in the tree.
 var rapidFlags = []string{"-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile"}
 
-// suite is the tests of one package that have to notice the mutants of another.
+// suite is the tests of one package that must catch the mutants of another.
 type suite struct {
 	dir     string
 	flags   []string
@@ -27,8 +28,9 @@ type suite struct {
 	covered map[string][]cover.ProfileBlock // by the base name of the mutated package's file
 }
 
-// baseline runs the tests without a mutant and returns the suites, the quickest first. A test that fails is an error:
-// nothing could be told from its failing again.
+// baseline runs the tests without a mutant and returns the suites, the quickest
+// first. A failing test is an error: it could not show that it catches a
+// mutant.
 func baseline(ctx context.Context, t target, scratch string) (suites []suite, err error) {
 	for _, tests := range t.tests {
 		words := strings.Fields(tests)
@@ -49,7 +51,8 @@ func baseline(ctx context.Context, t target, scratch string) (suites []suite, er
 	return suites, nil
 }
 
-// measure notes how long the tests take and what they execute of a package.
+// measure records how long the tests take and which code of a package they
+// execute.
 func (s *suite) measure(ctx context.Context, pkg, scratch string) error {
 	binary, profile := filepath.Join(scratch, "baseline.test"), filepath.Join(scratch, "cover.out")
 	if _, err := goTool(ctx, "test", "-c", "-vet=off", "-cover", "-coverpkg=./"+pkg, "-o", binary, "./"+s.dir); err != nil {
@@ -68,8 +71,8 @@ func (s *suite) measure(ctx context.Context, pkg, scratch string) error {
 	return err
 }
 
-// reaches reports whether the tests execute the code at the mutant's place. What lies in no block of code, such as a
-// constant, counts as reached.
+// reaches reports whether the tests execute the mutated code. Code outside all
+// blocks, such as a constant, counts as reached.
 func (s *suite) reaches(m *mutant) bool {
 	for _, b := range s.covered[path.Base(m.File)] {
 		from := cmp.Or(cmp.Compare(b.StartLine, m.Line), cmp.Compare(b.StartCol, m.Column))

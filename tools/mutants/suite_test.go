@@ -6,7 +6,8 @@ import (
 	"golang.org/x/tools/cover"
 )
 
-// TestReaches covers the borders of blocks: a block starts with its first column and ends before its last.
+// TestReaches covers the borders of blocks: a block starts with its first
+// column and ends before its last.
 func TestReaches(t *testing.T) {
 	s := suite{covered: map[string][]cover.ProfileBlock{"a.go": {
 		{StartLine: 3, StartCol: 10, EndLine: 5, EndCol: 2, Count: 1},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tally counts outcomes and says every ten seconds how far the run has come.
+// tally counts outcomes and prints the progress every ten seconds.
 type tally struct {
 	mu          sync.Mutex
 	w           io.Writer

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// target is a package to mutate, as a directory, and the tests that have to notice: each the directory of a package, and
-// flags for its tests if they need any.
+// target is the directory of a package to mutate, and the tests that must catch
+// its mutants. Each of the tests is the directory of a package and optional
+// flags.
 type target struct {
 	pkg   string
 	tests []string
@@ -20,7 +21,8 @@ var targets = []target{
 	{"internal/redis", []string{"internal/redis"}},
 }
 
-// choose returns the targets for these packages, or all of them if none is named.
+// choose returns the targets for these packages, or all of them if none is
+// named.
 func choose(all []target, packages []string) ([]target, error) {
 	if len(packages) == 0 {
 		return all, nil

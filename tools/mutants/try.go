@@ -21,13 +21,14 @@ const (
 	notRun     outcome = "not run"    // the budget was spent
 )
 
-// result is what became of a mutant.
+// result is a mutant and its outcome.
 type result struct {
 	mutant
 	Outcome outcome `json:"outcome"`
 }
 
-// try compiles the package with the mutant in place of its file and holds the suites against it. It may write to dir.
+// try compiles the package with the mutant in place of its file and runs the
+// suites. It may write to dir.
 func try(ctx context.Context, dir string, grace time.Duration, m *mutant, suites []suite) (outcome, error) {
 	overlay, err := writeOverlay(dir, m)
 	if err != nil {
@@ -64,7 +65,8 @@ func test(ctx context.Context, dir, overlay string, grace time.Duration, m *muta
 	return verdict
 }
 
-// run compiles the tests with an overlay, unless dir holds them with other flags already, and runs them.
+// run compiles the tests with an overlay and runs them. It reuses a binary that
+// dir already has from other flags.
 func (s *suite) run(ctx context.Context, dir, overlay string, grace time.Duration) error {
 	binary := filepath.Join(dir, strings.ReplaceAll(s.dir, "/", "-")+".test")
 	if _, err := os.Stat(binary); err != nil {
@@ -76,8 +78,8 @@ func (s *suite) run(ctx context.Context, dir, overlay string, grace time.Duratio
 	return err
 }
 
-// writeOverlay writes the mutated file to dir, and returns the flag that makes the go command read it in place of the true
-// one.
+// writeOverlay writes the mutated file to dir. It returns the flag that makes
+// the go command read it in place of the original.
 func writeOverlay(dir string, m *mutant) (string, error) {
 	original, err := filepath.Abs(m.File)
 	if err != nil {

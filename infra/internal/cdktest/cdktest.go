@@ -14,7 +14,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Template is a CloudFormation template as it would go to AWS.
+// Template is a synthesized CloudFormation template.
 type Template struct {
 	Resources map[string]Resource
 	Outputs   map[string]struct{ Value any }
@@ -34,8 +34,9 @@ func Main(m *testing.M) {
 	if _, err := exec.LookPath("node"); err != nil {
 		fail("node is missing, which the CDK runs on: install Node.js 20 or later and put node on PATH")
 	}
-	// Closing jsii would remove the files that it unpacks, but it waits for its child twice at once, which the race
-	// detector rightly reports. The child ends with this process all the same.
+	// Closing jsii would remove the files that it unpacks. But jsii then waits
+	// for its child in two goroutines, which the race detector reports. The
+	// child ends with this process anyway.
 	dir, err := os.MkdirTemp("", "cdktest")
 	if err != nil {
 		fail(err.Error())
@@ -51,7 +52,8 @@ func fail(message string) {
 	os.Exit(1)
 }
 
-// NewApp returns an app with a context, and the directory that it synthesizes to.
+// NewApp returns an app with a context, and the directory that it synthesizes
+// to.
 func NewApp(t *testing.T, context map[string]any) (app awscdk.App, outdir string) {
 	t.Helper()
 	outdir = t.TempDir()
@@ -72,7 +74,8 @@ func Synth(t *testing.T, stack awscdk.Stack) Template {
 	return template
 }
 
-// ID is the logical id of the only resource of a type whose id starts with prefix.
+// ID returns the logical id of the only resource of a type whose id starts with
+// prefix.
 func (template Template) ID(t *testing.T, kind, prefix string) string {
 	t.Helper()
 	var found []string
@@ -87,7 +90,7 @@ func (template Template) ID(t *testing.T, kind, prefix string) string {
 	return found[0]
 }
 
-// One is the only resource of a type whose logical id starts with prefix.
+// One returns the only resource of a type whose logical id starts with prefix.
 func (template Template) One(t *testing.T, kind, prefix string) Resource {
 	t.Helper()
 	return template.Resources[template.ID(t, kind, prefix)]

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	// Memory is the store that keeps the counters in this process.
 	Memory    = "memory"
 	redisForm = "redis://HOST:PORT/DB"
 )

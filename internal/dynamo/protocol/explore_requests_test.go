@@ -149,8 +149,8 @@ func (c *caller) settleUp() {
 	c.owing, c.receipt, c.settlement, c.delta, c.epoch, c.settled = nothing, 0, 0, 0, 0, 0
 }
 
-// settleNow has a settlement reach the table, and its answer the caller or
-// nobody.
+// settleNow applies a settlement to the table. Unless it is lost, the answer
+// reaches the caller.
 func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 	if c.owing != settlement {
 		return false

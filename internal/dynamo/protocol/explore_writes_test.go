@@ -74,7 +74,7 @@ func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 		case *bucketPlan:
 			i = index(lw.prefix)
 		}
-		m[i] = mark{units: int8(c.Costs[i]), capacity: int8(c.Limits[i].Most()), at: at}
+		m[i] = mark{units: int8(c.Costs[i]), capacity: int8(c.Limits[i].MaxCost()), at: at}
 		if c.Limits[i].Algorithm == limit.SlidingWindowCounter {
 			m[i].effective = max(at, clock)
 		}

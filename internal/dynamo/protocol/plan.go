@@ -63,9 +63,9 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, keepCredit bo
 func (p *Plan) Update(newGeneration string) *Update {
 	u := newUpdate()
 	if p.generation != "" {
-		u.require(u.name(attributeGeneration), "=", u.text("e", p.generation))
+		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
 	} else {
-		u.set(attributeGeneration, u.orElse(attributeGeneration, u.text("e", newGeneration)))
+		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 		if p.snapshotOnly {
 			u.require("attribute_not_exists(" + u.name(attributeGeneration) + ")")
 		}

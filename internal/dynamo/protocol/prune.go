@@ -23,7 +23,7 @@ func (s *Snapshot) NeedsPruning(limits []limit.Limit) bool {
 // has happened to the item since s.
 func PlanPruning(s *Snapshot, limits []limit.Limit) *Update {
 	u := newUpdate()
-	u.require(u.name(attributeGeneration), "=", u.text("e", s.Generation))
+	u.require(u.name(attributeGeneration), "=", u.generation(s.Generation))
 	removals := maxRemovals
 	for i := range limits {
 		slots := s.unreachable(i, &limits[i])

@@ -47,9 +47,9 @@ func PlanSettlement(
 		u.set(AttributeTTL, u.number("ttl", expiry(s, c.Limits, &slots, now, wall)))
 	}
 	if r.Generation != "" {
-		u.require(u.name(attributeGeneration), "=", u.text("e", r.Generation))
+		u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
 	} else {
-		u.set(attributeGeneration, u.orElse(attributeGeneration, u.text("e", newGeneration)))
+		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 	}
 	return u
 }

@@ -126,7 +126,7 @@ func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
 	for i, cost := range c.Costs {
 		if l := &c.Limits[i]; cost != 0 && !s.states[i].Consistent(l, now, cost) {
 			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
-				ErrForeign, l.Name, cost, l.Most())
+				ErrForeign, l.Name, cost, l.MaxCost())
 		}
 	}
 	return nil

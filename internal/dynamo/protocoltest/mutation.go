@@ -73,8 +73,8 @@ func (m Mutation) ApplyToTransaction(in *dynamodb.TransactWriteItemsInput) (chan
 	return changed
 }
 
-// Alone returns a write as a request of its own, which returns no item unless its
-// condition fails.
+// Alone returns a write as a request of its own, which returns no item unless
+// its condition fails.
 func Alone(u *types.Update) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName: u.TableName, Key: u.Key,

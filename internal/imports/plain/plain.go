@@ -127,7 +127,7 @@ func (p *reader) entry() (key string, l *entryLimit, err error) {
 
 func (p *reader) checkKey(key string) error {
 	if p.err != nil {
-		return nil
+		return p.err
 	}
 	sum := sha256.Sum256([]byte(key))
 	first, twice := p.lineOf[[16]byte(sum[:])]

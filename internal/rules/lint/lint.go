@@ -103,9 +103,9 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 		c.warn(path, "the client sets %s, so the least a client can pay is min, %d: "+
 			"write settle: true and have the backend report the true cost", source, least)
 	}
-	if !cost.Clamp && most > l.Most() {
+	if !cost.Clamp && most > l.MaxCost() {
 		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+
-			"lower max, or write over: clamp in the limit", most, rules.SizeField(l.Algorithm), l.Most())
+			"lower max, or write over: clamp in the limit", most, rules.SizeField(l.Algorithm), l.MaxCost())
 	}
 }
 
