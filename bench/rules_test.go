@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -19,7 +20,7 @@ import (
 // BenchmarkRules decides a request that one of a thousand rules covers, by route, plan and override of the document, beside
 // the same rule alone, and the store's call by itself.
 func BenchmarkRules(b *testing.B) {
-	request := rules.Request{
+	request := request.Request{
 		Method: "GET", Path: "/v1/service-777/items/42", IP: netip.MustParseAddr("203.0.113.9"),
 		Claims: map[string]any{"sub": "7", "plan": "pro"},
 	}
