@@ -72,8 +72,10 @@ const (
 	Rejected                     // invalid ones
 )
 
+// Callers are the names of callers, in the order of their bits.
 var Callers = []string{"anonymous", "known", "rejected"}
 
+// Caller returns which credentials the request has.
 func (r *Request) Caller() Caller {
 	switch {
 	case r.Rejected:

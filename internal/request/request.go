@@ -1,3 +1,5 @@
+// Package request holds what rules see of a request: its path, headers and
+// credentials, and the address of its client.
 package request
 
 import (

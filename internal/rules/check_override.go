@@ -140,7 +140,7 @@ func (o *Override) fields() (names []string) {
 		name string
 		says bool
 	}{
-		{"capacity", len(o.Capacity) > 0}, {"limits", o.Limits != nil}, {"unlimited", o.Unlimited}, {"plan", o.Plan != ""},
+		{"capacity", o.Capacity != nil}, {"limits", o.Limits != nil}, {"unlimited", o.Unlimited}, {"plan", o.Plan != ""},
 		{"deny", o.Deny}, {"grants", len(o.Grants) > 0},
 	} {
 		if f.says {

@@ -32,24 +32,24 @@ func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s m
 		}
 	}
 	s.Methods = d.Methods
-	s.Routes = c.globs(path+".route", d.Route, match.ParseRoute)
-	s.Paths = c.globs(path+".path", d.Path, match.ParsePath)
+	s.Routes = c.patterns(path+".route", d.Route, match.ParseRoute)
+	s.Paths = c.patterns(path+".path", d.Path, match.ParsePath)
 	s.LimitTo(c.cidrs(path+".cidrs", d.CIDRs))
 	s.Callers = request.ParseCallers(d.Caller)
 	s.Match = c.conditions(path+".match", d.Match)
 	return s
 }
 
-func (c *compiler) globs(path string, patterns []string, parse func(string) (match.Pattern, string)) (globs []match.Pattern) {
-	for i, text := range patterns {
-		g, problem := parse(text)
+func (c *compiler) patterns(path string, texts []string, parse func(string) (match.Pattern, string)) (patterns []match.Pattern) {
+	for i, text := range texts {
+		p, problem := parse(text)
 		if problem != "" {
 			c.fail(ruledoc.Index(path, i), "pattern %q: %s", text, problem)
 			continue
 		}
-		globs = append(globs, g)
+		patterns = append(patterns, p)
 	}
-	return globs
+	return patterns
 }
 
 func (c *compiler) cidrs(path string, texts []string) (cidrs []netip.Prefix) {

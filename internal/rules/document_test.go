@@ -58,7 +58,7 @@ func TestDescribe(t *testing.T) {
 	got := map[string]described{}
 	for i, r := range s.Rules {
 		doc := s.Document().Rules[i]
-		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: s.Overrides(r.Name), RefundsOn: doc.RefundOn}
+		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: len(s.Document().Overrides[r.Name]), RefundsOn: doc.RefundOn}
 		for _, plan := range s.Plans() {
 			if capacity, ok := s.Document().Plans[plan][r.Name]; ok {
 				if d.Plans == nil {
@@ -92,7 +92,7 @@ func TestDescribe(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.Document().Plan.From != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || s.Overrides(PlanOverrides) != 1 {
+	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.Document().Plan.From != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || len(s.Document().Overrides[PlanOverrides]) != 1 {
 		t.Errorf("plans %q by %q, overrides by %q", got, s.Document().Plan.From, s.OverrideKeys(PlanOverrides))
 	}
 	if none := parse(t, "rules: []"); none.Document().Plan != nil || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {

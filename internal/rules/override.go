@@ -122,10 +122,6 @@ func (s *Set) overrideKeys(rule string) *key.Template {
 	return nil
 }
 
-// Overrides returns how many overrides of a rule, or of PlanOverrides, the
-// document itself holds.
-func (s *Set) Overrides(rule string) int { return len(s.overrides[rule]) }
-
 // planSource says how to find the plan of a caller.
 type planSource struct {
 	from      key.Part      // trusted; a literal if the document has no plans

@@ -10,13 +10,13 @@ import (
 
 const (
 	// MaxLen is the length of the longest key, in bytes. A key that would take
-	// MaxKey or more is cut: it is its first hashedPrefix bytes, a tilde and
+	// MaxLen or more is cut: it is its first cutPrefix bytes, a tilde and
 	// hashDigits hex digits of its SHA-256. No other key is that long, so no
 	// request can send a cut one.
-	MaxLen = hashedPrefix + 1 + hashDigits
+	MaxLen = cutPrefix + 1 + hashDigits
 
-	hashedPrefix = 480
-	hashDigits   = 24
+	cutPrefix  = 480
+	hashDigits = 24
 )
 
 // absent stands for what a request does not have. A value that is sent as a
@@ -29,7 +29,7 @@ func bounded(dst []byte, start int) []byte {
 		return dst
 	}
 	sum := sha256.Sum256(dst[start:])
-	dst = append(dst[:start+hashedPrefix], '~')
+	dst = append(dst[:start+cutPrefix], '~')
 	return hex.AppendEncode(dst, sum[:hashDigits/2])
 }
 
@@ -47,10 +47,10 @@ func (t *Template) Append(dst []byte, req *request.Request, route string) []byte
 
 // appendWhole appends the key of a request, before it is hashed or cut.
 //
-// An empty value counts as lacking: a gateway may drop an empty field or add
+// An empty value counts as absent: a gateway may drop an empty field or add
 // one, few backends distinguish the two, and a stage or a path parameter has no
 // other way to be absent. So requests share a counter only if all their parts
-// are alike or lacking alike.
+// are equal or absent.
 func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []byte {
 	for _, p := range t.Parts {
 		switch p.Kind {

@@ -1,3 +1,5 @@
+// Package key makes the keys of counters and overrides out of requests, reads
+// them back from what people write, and hashes them.
 package key
 
 import (

@@ -137,7 +137,7 @@ func checkCut(key string) error {
 	if len(key) > MaxLen {
 		return fmt.Errorf("a key is at most %d bytes long", MaxLen)
 	}
-	if key[hashedPrefix] != '~' || strings.Trim(key[hashedPrefix+1:], "0123456789abcdef") != "" {
+	if key[cutPrefix] != '~' || strings.Trim(key[cutPrefix+1:], "0123456789abcdef") != "" {
 		return fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxLen, hashDigits)
 	}
 	return nil
@@ -157,7 +157,7 @@ func checkValue(v string) error {
 		case c == '%':
 			b := urlpath.Decode(escape)[0]
 			if !mustEscape(b) && v != "%2D" || escape != strings.ToUpper(escape) {
-				return fmt.Errorf("%s is not how a key spells %q", escape, b)
+				return fmt.Errorf("%s is not how a key encodes %q", escape, b)
 			}
 			i += 2
 		case mustEscape(c):

@@ -50,10 +50,14 @@ func (s *Selector) findings(r *request.Request, exactly bool) (all []finding) {
 		all = append(all, findingOf(s.hasMethod(r.Method, !exactly), "method is "+method, "method "+method+" is not among "+ShortList(s.Methods)))
 	}
 	if len(s.Routes) > 0 {
-		all = append(all, s.routeFinding(f, exactly))
+		path := f.Template
+		if path == "" {
+			path = f.Path
+		}
+		all = append(all, patternFinding("route", s.Routes, s.matchingRoute(f, exactly), path))
 	}
 	if len(s.Paths) > 0 {
-		all = append(all, pathFinding("path", s.Paths, f, exactly))
+		all = append(all, patternFinding("path", s.Paths, matchingPath(s.Paths, f, exactly), f.Path))
 	}
 	if len(s.CIDRs) > 0 {
 		all = append(all, s.addrFinding(f.Addr))
@@ -86,31 +90,14 @@ func WhyAmbiguous(a urlpath.Ambiguity) string {
 	return "has " + a.Kind + " in " + Display(a.Segment)
 }
 
-func (s *Selector) routeFinding(f *request.Derived, exactly bool) finding {
-	switch {
-	case f.Template == "":
-		return pathFinding("route", s.Routes, f, exactly)
-	case exactly:
-		return patternFinding("route", s.Routes, firstExactMatch(s.Routes, &f.Route), f.Template)
-	}
-	return patternFinding("route", s.Routes, firstMatch(s.Routes, &f.Route), f.Template)
-}
-
-func pathFinding(field string, globs []Pattern, f *request.Derived, exactly bool) finding {
-	if exactly {
-		return patternFinding(field, globs, firstExactMatch(globs, &f.Variants[0]), f.Path)
-	}
-	return patternFinding(field, globs, anyVariant(f, globs), f.Path)
-}
-
-func patternFinding(field string, globs []Pattern, match *Pattern, path string) finding {
+func patternFinding(field string, all []Pattern, found *Pattern, path string) finding {
 	subject := field + " " + Display(path)
-	if match != nil {
-		return finding{true, subject + " matches " + match.Text}
+	if found != nil {
+		return finding{true, subject + " matches " + found.Text}
 	}
-	patterns := make([]string, len(globs))
-	for i := range globs {
-		patterns[i] = globs[i].Text
+	patterns := make([]string, len(all))
+	for i := range all {
+		patterns[i] = all[i].Text
 	}
 	return finding{false, subject + " does not match " + ShortList(patterns)}
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // Lookup holds the entries of deny or skip. Entries that name only networks, of
-// which there may be very many, share one set; the others are asked one by one.
+// which there may be very many, share one set.
 type Lookup struct {
 	networks *prefixes
-	Others   []*Selector
+	Others   []*Selector // asked one by one
 }
 
 // NewLookup returns the lookup of a list of selectors, which must not change

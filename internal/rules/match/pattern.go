@@ -62,22 +62,13 @@ func widened(route string) string {
 	return strings.TrimSuffix(route[:max(i, 0)], "/") + "/**"
 }
 
-// firstMatch returns the first pattern that matches, letter case aside; nil if
-// none does.
-func firstMatch(globs []Pattern, t *urlpath.Text) *Pattern {
-	for i := range globs {
-		if globs[i].pattern.Match(t) {
-			return &globs[i]
-		}
-	}
-	return nil
-}
-
-// firstExactMatch is firstMatch for patterns that lift a limit.
-func firstExactMatch(globs []Pattern, t *urlpath.Text) *Pattern {
-	for i := range globs {
-		if globs[i].pattern.MatchExactly(t) {
-			return &globs[i]
+// first returns the first pattern that matches: exactly, which is for what
+// lifts limits, or regardless of letter case. It is nil if none does.
+func first(patterns []Pattern, t *urlpath.Text, exactly bool) *Pattern {
+	for i := range patterns {
+		p := &patterns[i]
+		if exactly && p.pattern.MatchExactly(t) || !exactly && p.pattern.Match(t) {
+			return p
 		}
 	}
 	return nil

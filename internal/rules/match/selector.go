@@ -1,12 +1,14 @@
+// Package match decides which requests a selector of the rules covers, and says
+// why it does not cover one.
 package match
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // Selector covers the requests for which every stated field holds. A field with
@@ -24,21 +26,18 @@ type Selector struct {
 
 // Covers is for what limits or bans. It ignores letter case, and a pattern
 // matches if it matches any variant of the path.
-func (s *Selector) Covers(r *request.Request) bool {
-	f := r.Derived()
-	return s.hasMethod(r.Method, true) && s.hasRoute(f) && isOn(f, s.Paths) &&
-		s.hasAddr(f.Addr) && s.hasCaller(r)
-}
+func (s *Selector) Covers(r *request.Request) bool { return s.covers(r, false) }
 
 // CoversExactly is for what lifts limits. It is case-sensitive, and a selector by
 // path or route covers only requests whose path was sent in its clean form: the
 // server may read any other form as a path that is limited.
-func (s *Selector) CoversExactly(r *request.Request) bool {
+func (s *Selector) CoversExactly(r *request.Request) bool { return s.covers(r, true) }
+
+func (s *Selector) covers(r *request.Request, exactly bool) bool {
 	f := r.Derived()
-	if !f.Exact && s.byPath() {
-		return false
-	}
-	return s.hasMethod(r.Method, false) && hasExactMatch(s.Routes, &f.Route) && hasExactMatch(s.Paths, &f.Variants[0]) &&
+	return !(exactly && !f.Exact && s.byPath()) && s.hasMethod(r.Method, !exactly) &&
+		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
+		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
 		s.hasAddr(f.Addr) && s.hasCaller(r)
 }
 
@@ -48,44 +47,31 @@ func (s *Selector) CoversExactly(r *request.Request) bool {
 func (s *Selector) byPath() bool { return len(s.Routes)+len(s.Paths) > 0 }
 
 func (s *Selector) hasMethod(method string, fold bool) bool {
-	if len(s.Methods) == 0 {
-		return true
-	}
-	for _, m := range s.Methods {
-		if m == method || fold && strings.EqualFold(m, method) {
-			return true
-		}
-	}
-	return false
+	return len(s.Methods) == 0 || slices.ContainsFunc(s.Methods, func(m string) bool { return m == method || fold && strings.EqualFold(m, method) })
 }
 
-// hasRoute looks at the gateway's template, which says where the request goes,
-// else at the path.
-func (s *Selector) hasRoute(f *request.Derived) bool {
+// matchingRoute returns the route that matches the gateway's template, which
+// says where the request goes, else the path; nil if none does.
+func (s *Selector) matchingRoute(f *request.Derived, exactly bool) *Pattern {
 	if f.Template != "" {
-		return len(s.Routes) == 0 || firstMatch(s.Routes, &f.Route) != nil
+		return first(s.Routes, &f.Route, exactly)
 	}
-	return isOn(f, s.Routes)
+	return matchingPath(s.Routes, f, exactly)
 }
 
-func isOn(f *request.Derived, globs []Pattern) bool {
-	return len(globs) == 0 || anyVariant(f, globs) != nil
-}
-
-// anyVariant returns a pattern that matches a variant of the path, the clean form if
-// it can be; nil if there is none.
-func anyVariant(f *request.Derived, globs []Pattern) *Pattern {
+// matchingPath returns a pattern that matches the clean form of the path, or,
+// unless it must match exactly, any other variant; nil if there is none.
+func matchingPath(patterns []Pattern, f *request.Derived, exactly bool) *Pattern {
 	variants := f.PathVariants()
+	if exactly {
+		variants = variants[:1]
+	}
 	for i := range variants {
-		if g := firstMatch(globs, &variants[i]); g != nil {
-			return g
+		if p := first(patterns, &variants[i], exactly); p != nil {
+			return p
 		}
 	}
 	return nil
-}
-
-func hasExactMatch(globs []Pattern, t *urlpath.Text) bool {
-	return len(globs) == 0 || firstExactMatch(globs, t) != nil
 }
 
 // LimitTo sets the networks that the selector covers.
@@ -103,12 +89,7 @@ func (s *Selector) hasAddr(addr netip.Addr) bool {
 	case s.networks != nil:
 		return s.networks.contains(addr)
 	}
-	for _, c := range s.CIDRs {
-		if c.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
 }
 
 // hasCaller reports whether the selector covers the caller and its claims.
@@ -139,7 +120,7 @@ func (s *Selector) Route(r *request.Request) string {
 	var found *Pattern
 	variants := f.PathVariants()
 	for i := range variants {
-		switch g := firstMatch(s.Routes, &variants[i]); {
+		switch g := first(s.Routes, &variants[i], false); {
 		case found == nil:
 			found = g
 		case g != nil && g != found:
@@ -164,15 +145,6 @@ type Condition struct {
 }
 
 func (c *Condition) Holds(r *request.Request) (holds bool) {
-	c.Part.Each(r, func(text string) { holds = holds || c.names(text) })
+	c.Part.Each(r, func(text string) { holds = holds || slices.Contains(c.Words, text) })
 	return holds
-}
-
-func (c *Condition) names(text string) bool {
-	for _, w := range c.Words {
-		if w == text {
-			return true
-		}
-	}
-	return false
 }
