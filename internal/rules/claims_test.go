@@ -35,7 +35,7 @@ func TestClaims(t *testing.T) {
 		"/sub": "7", "/a~1b": "slash", "/m~0n": "tilde", "/realm/deep/x": "y", "/realm/roles/0": "admin", "/realm/roles/1": "3",
 		"/realm/roles/2": "-", "/realm/roles/01": "-", "/realm/roles/-1": "-", "/realm/roles": "-", "/sub/x": "-", "/": "-", "/realm/": "-",
 	} {
-		p := key.Part{key.FromClaim, name}
+		p := key.Part{Kind: key.FromClaim, Text: name}
 		made := key.Template{Parts: []key.Part{p}}
 		if got := string(made.Append(nil, r, "")); got != want {
 			t.Errorf("{jwt.%s} is %q, want %q", name, got, want)
@@ -46,7 +46,7 @@ func TestClaims(t *testing.T) {
 // TestRejectedClaims: what bad credentials say counts for nothing.
 func TestRejectedClaims(t *testing.T) {
 	r := &request.Request{Claims: claims(t, payload), APIKey: "k1", Rejected: true}
-	for _, p := range []key.Part{{key.FromClaim, "sub"}, {key.FromClaim, "/sub"}, {key.FromAPIKey, ""}} {
+	for _, p := range []key.Part{{Kind: key.FromClaim, Text: "sub"}, {Kind: key.FromClaim, Text: "/sub"}, {Kind: key.FromAPIKey, Text: ""}} {
 		if text, ok := p.Value(r); ok {
 			t.Errorf("%v says %q", p, text)
 		}
@@ -66,32 +66,32 @@ func TestConditions(t *testing.T) {
 		words string
 		want  bool
 	}{
-		{key.Part{key.FromClaim, "sub"}, "7", true},
-		{key.Part{key.FromClaim, "sub"}, "6 7", true},
-		{key.Part{key.FromClaim, "sub"}, "70", false},
-		{key.Part{key.FromClaim, "yes"}, "true", true},
-		{key.Part{key.FromClaim, "n"}, "12345678901234567890", true},
-		{key.Part{key.FromClaim, "list"}, "b", true},
-		{key.Part{key.FromClaim, "list"}, "7", true},
-		{key.Part{key.FromClaim, "list"}, "c", false},
-		{key.Part{key.FromClaim, "/realm/roles"}, "admin", true},
-		{key.Part{key.FromClaim, "scope"}, "write:all", true},
-		{key.Part{key.FromClaim, "scope"}, "write", false},
-		{key.Part{key.FromClaim, "/scope"}, "write:all", true},
-		{key.Part{key.FromClaim, "/scope"}, "write", false},
-		{key.Part{key.FromClaim, "https://example.com/plan"}, "PRO", false},
-		{key.Part{key.FromClaim, "realm"}, "admin", false},
-		{key.Part{key.FromClaim, "missing"}, "-", false},
-		{key.Part{key.FromAPIKey, ""}, "k1", true},
-		{key.Part{key.FromStage, ""}, "prod", true},
-		{key.Part{key.FromStage, ""}, "dev", false},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "7", true},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "6 7", true},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "70", false},
+		{key.Part{Kind: key.FromClaim, Text: "yes"}, "true", true},
+		{key.Part{Kind: key.FromClaim, Text: "n"}, "12345678901234567890", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "b", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "7", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "c", false},
+		{key.Part{Kind: key.FromClaim, Text: "/realm/roles"}, "admin", true},
+		{key.Part{Kind: key.FromClaim, Text: "scope"}, "write:all", true},
+		{key.Part{Kind: key.FromClaim, Text: "scope"}, "write", false},
+		{key.Part{Kind: key.FromClaim, Text: "/scope"}, "write:all", true},
+		{key.Part{Kind: key.FromClaim, Text: "/scope"}, "write", false},
+		{key.Part{Kind: key.FromClaim, Text: "https://example.com/plan"}, "PRO", false},
+		{key.Part{Kind: key.FromClaim, Text: "realm"}, "admin", false},
+		{key.Part{Kind: key.FromClaim, Text: "missing"}, "-", false},
+		{key.Part{Kind: key.FromAPIKey, Text: ""}, "k1", true},
+		{key.Part{Kind: key.FromStage, Text: ""}, "prod", true},
+		{key.Part{Kind: key.FromStage, Text: ""}, "dev", false},
 	} {
-		c := match.Condition{test.part, strings.Fields(test.words)}
+		c := match.Condition{Part: test.part, Words: strings.Fields(test.words)}
 		if got := c.Holds(r); got != test.want {
 			t.Errorf("%v is one of %s: %v, want %v", test.part, test.words, got, test.want)
 		}
 	}
-	if (&match.Condition{key.Part{key.FromStage, ""}, []string{""}}).Holds(&request.Request{}) {
+	if (&match.Condition{Part: key.Part{Kind: key.FromStage, Text: ""}, Words: []string{""}}).Holds(&request.Request{}) {
 		t.Error("a stage that is missing is no text")
 	}
 }
@@ -121,7 +121,7 @@ func TestCallers(t *testing.T) {
 
 // TestStatedCost holds costs that the request states to their bounds: garbling one never pays.
 func TestStatedCost(t *testing.T) {
-	cost := Cost{from: key.Part{key.FromHeader, "x-tokens"}, min: 500, max: 8000}
+	cost := Cost{from: key.Part{Kind: key.FromHeader, Text: "x-tokens"}, min: 500, max: 8000}
 	for _, test := range []struct {
 		sent []string
 		want int64
@@ -135,7 +135,7 @@ func TestStatedCost(t *testing.T) {
 			t.Errorf("%q costs %d, want %d", test.sent, got, test.want)
 		}
 	}
-	clamped := Cost{from: key.Part{key.FromClaim, "size"}, min: 1, max: 8000, Clamp: true}
+	clamped := Cost{from: key.Part{Kind: key.FromClaim, Text: "size"}, min: 1, max: 8000, Clamp: true}
 	if got := clamped.of(&request.Request{Claims: claims(t, `{"size": 5000}`)}, 4000); got != 4000 {
 		t.Errorf("5000 of a limit that holds 4000 cost %d", got)
 	}

@@ -32,7 +32,7 @@ func TestCompileOverride(t *testing.T) {
 		{"limits: [{capacity: 5, window: 1s, cost: 3, over: clamp}]",
 			Override{Limits: limits(second), Costs: []Cost{{Units: 3, Clamp: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: {from: jwt.n, max: 9}}]",
-			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{key.FromClaim, "n"}, max: 9}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, max: 9}}, suffix: suffix(limits(second))}},
 	} {
 		got, err := parseOverride("o", []byte(tt.document))
 		if err != nil {

@@ -101,7 +101,7 @@ func (c *compiler) conditions(path string, wanted map[string]ruledoc.Words) (con
 		if problem != "" {
 			c.failKey(at, "%s", problem)
 		}
-		conditions = append(conditions, match.Condition{p, wanted[name]})
+		conditions = append(conditions, match.Condition{Part: p, Words: wanted[name]})
 	}
 	return conditions
 }

@@ -46,7 +46,7 @@ func claimsOf(t testing.TB, document string) (claims map[string]any) {
 
 func TestWhy(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}
-	plan := match.Condition{sourceOf("jwt.plan"), []string{"pro", "team"}}
+	plan := match.Condition{Part: sourceOf("jwt.plan"), Words: []string{"pro", "team"}}
 	free, listed := claimsOf(t, `{"plan": "free"}`), claimsOf(t, `{"plan": ["free", 7]}`)
 	for _, test := range []struct {
 		name string
@@ -84,7 +84,7 @@ func TestWhy(t *testing.T) {
 		{"unless, but for letter case", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/Hooks/7"},
 			"+unless does not hold: path /Hooks/7 does not match /hooks/**"},
 		{"unless an address", Rule{unless: &match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("2001:db8::7")}, "unless: address 2001:db8::7 is in 2001:db8::/32"},
-		{"unless a claim", Rule{unless: &match.Selector{Match: []match.Condition{{sourceOf("jwt.plan"), []string{"free"}}}}}, request.Request{Claims: free}, "unless: jwt.plan is free"},
+		{"unless a claim", Rule{unless: &match.Selector{Match: []match.Condition{{Part: sourceOf("jwt.plan"), Words: []string{"free"}}}}}, request.Request{Claims: free}, "unless: jwt.plan is free"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, covered := test.rule.Why(&test.req)
@@ -173,7 +173,7 @@ func drawSelector(t *rapid.T) (s match.Selector) {
 	}
 	if some("match") {
 		source := sourceOf(rapid.SampledFrom([]string{"jwt.plan", "jwt./a/b", "jwt.scope", "apikey", "stage"}).Draw(t, "source"))
-		s.Match = []match.Condition{{source, rapid.SliceOfN(rapid.SampledFrom([]string{"pro", "7", "prod"}), 1, 2).Draw(t, "words")}}
+		s.Match = []match.Condition{{Part: source, Words: rapid.SliceOfN(rapid.SampledFrom([]string{"pro", "7", "prod"}), 1, 2).Draw(t, "words")}}
 	}
 	return s
 }

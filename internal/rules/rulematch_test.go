@@ -215,7 +215,7 @@ func TestMatchOfThousand(t *testing.T) {
 		return func(i int) []match.Pattern { return patternsOf(match.ParseRoute, fmt.Sprintf(format, i)) }
 	}
 	tenant := func(i int) []match.Condition {
-		return []match.Condition{{key.Part{key.FromClaim, "tenant"}, []string{fmt.Sprint("t", i)}}}
+		return []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}
 	}
 	everywhere, own, below, within := path("/**"), path("/v1/items%d"), path("/v1/items%d/**"), path("/v1/*/items%d")
 	claims := map[string]any{"tenant": "t7"}
@@ -265,7 +265,7 @@ func drawPatterns(t *rapid.T, parse func(string) (match.Pattern, string), label 
 // drawWhen draws one with few fields, so that it covers something.
 func drawWhen(t *rapid.T) (s match.Selector) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "1", "true", "k7"}), 1, 3)
-	part := rapid.SampledFrom([]key.Part{{key.FromClaim, "plan"}, {key.FromClaim, "scope"}, {key.FromClaim, "/a/x"}, {key.FromAPIKey, ""}, {key.FromStage, ""}})
+	part := rapid.SampledFrom([]key.Part{{Kind: key.FromClaim, Text: "plan"}, {Kind: key.FromClaim, Text: "scope"}, {Kind: key.FromClaim, Text: "/a/x"}, {Kind: key.FromAPIKey, Text: ""}, {Kind: key.FromStage, Text: ""}})
 	for range rapid.IntRange(0, 3).Draw(t, "fields") {
 		switch rapid.IntRange(0, 6).Draw(t, "field") {
 		case 0:
@@ -277,7 +277,7 @@ func drawWhen(t *rapid.T) (s match.Selector) {
 		case 5:
 			s.Callers = rapid.SampledFrom([]request.Caller{request.Known, request.Anonymous | request.Rejected}).Draw(t, "callers")
 		case 6:
-			s.Match = append(s.Match, match.Condition{part.Draw(t, "part"), words.Draw(t, "words")})
+			s.Match = append(s.Match, match.Condition{Part: part.Draw(t, "part"), Words: words.Draw(t, "words")})
 		}
 	}
 	return s
@@ -390,7 +390,7 @@ func ownRoutes(n int) []*Rule {
 func TestMatchAllocations(t *testing.T) {
 	rules := ownRoutes(1000)
 	for i := range 20 {
-		rules = append(rules, ruleFor(i, match.Selector{Match: []match.Condition{{key.Part{key.FromClaim, "scope"}, []string{fmt.Sprint("s", i)}}}}))
+		rules = append(rules, ruleFor(i, match.Selector{Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "scope"}, Words: []string{fmt.Sprint("s", i)}}}}))
 	}
 	s := Set{Rules: rules}
 	buffer := make([]*Rule, 0, 8)
@@ -429,7 +429,7 @@ func BenchmarkMatch(b *testing.B) {
 func BenchmarkMatchClaims(b *testing.B) {
 	var rules []*Rule
 	for i := range 1000 {
-		rules = append(rules, ruleFor(i, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**"), Match: []match.Condition{{key.Part{key.FromClaim, "tenant"}, []string{fmt.Sprint("t", i)}}}}))
+		rules = append(rules, ruleFor(i, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**"), Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}}))
 	}
 	s := Set{Rules: rules}
 	sent := requestTo("/v1/items5/x")
