@@ -144,6 +144,7 @@ type Condition struct {
 	Words []string
 }
 
+// Holds reports whether the request has one of the values.
 func (c *Condition) Holds(r *request.Request) (holds bool) {
 	c.Part.Each(r, func(text string) { holds = holds || slices.Contains(c.Words, text) })
 	return holds
