@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -20,7 +21,7 @@ import (
 // route, plan and override of the document, beside the same rule alone, and the
 // store's call by itself.
 func BenchmarkRules(b *testing.B) {
-	request := rules.Request{
+	request := request.Request{
 		Method: "GET", Path: "/v1/service-777/items/42", IP: netip.MustParseAddr("203.0.113.9"),
 		Claims: map[string]any{"sub": "7", "plan": "pro"},
 	}

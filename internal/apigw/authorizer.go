@@ -41,7 +41,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	req, err := request(&ev)
+	req, err := readRequest(&ev)
 	if err != nil {
 		return Response{}, nil, err
 	}

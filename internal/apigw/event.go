@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // RequestEvent is the event of a REST API's REQUEST authorizer.
@@ -21,13 +21,13 @@ type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
 var errNoARN = errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
 
-// request reads an event. The client's address is the one that API Gateway saw,
+// readRequest reads an event. The client's address is the one that API Gateway saw,
 // whatever the headers say.
-func request(ev *RequestEvent) (*rules.Request, error) {
+func readRequest(ev *RequestEvent) (*request.Request, error) {
 	if ev.Type != "REQUEST" {
 		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
 	}
-	req := &rules.Request{
+	req := &request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelow(ev),
 		Route:      ev.Resource,

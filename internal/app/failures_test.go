@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -117,7 +118,7 @@ func TestFloodOfFailures(t *testing.T) {
 			e := app.NewEngine(config)
 			const requests = 30_000
 			for n := range requests {
-				req := &rules.Request{Method: "GET", Path: "/", IP: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})}
+				req := &request.Request{Method: "GET", Path: "/", IP: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})}
 				if _, err := e.Decide(context.Background(), time.Now(), req); err != nil {
 					t.Fatal(err)
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -45,7 +45,7 @@ func TestPublishUnderWay(t *testing.T) {
 	})
 	decide := func() *engine.Decision {
 		t.Helper()
-		d, err := e.Decide(ctx, now, &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})
+		d, err := e.Decide(ctx, now, &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const shadowed = `
@@ -45,7 +45,7 @@ func TestShadowResults(t *testing.T) {
 	}
 	decide := func(after time.Duration) {
 		t.Helper()
-		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")}
+		req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")}
 		if _, err := e.Decide(context.Background(), start.Add(after), req); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -49,7 +50,7 @@ caller's token names, give the claims.`,
 
 // keyOptions reads the flags of a command that looks at the counters of a key.
 func keyOptions(cmd *cobra.Command, where *flags.Locations, caller *flags.Caller, rule, key string) (*operator.KeyOptions, error) {
-	o := &operator.KeyOptions{Rule: rule, Key: key, Request: &rules.Request{}}
+	o := &operator.KeyOptions{Rule: rule, Key: key, Request: &request.Request{}}
 	err := caller.Fill(cmd, o.Request)
 	if err == nil {
 		o.Locations, err = where.ReadShared(cmd)

@@ -10,8 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // TestRefunds refunds what windows took when a later rule denies; buckets and
@@ -72,7 +72,7 @@ func TestGiveBackFails(t *testing.T) {
 	log := &recorder{}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: blindly{stubborn{memory.New(0)}}, Local: memory.New(0), Recorder: log})
 	for i, allowed := range []bool{true, false} {
-		if d, err := e.Decide(t.Context(), epoch, &rules.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
+		if d, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestLocalFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
-	d, err := e.Decide(t.Context(), epoch, &rules.Request{})
+	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
 		t.Fatalf("decision %+v, error %v", d, err)
 	}
@@ -198,7 +198,7 @@ func TestLocalRate(t *testing.T) {
 		for hour, want := range test.want {
 			got := 0
 			for range 20 {
-				d, err := b.engine.Decide(t.Context(), epoch.Add(time.Duration(hour)*time.Hour), &rules.Request{Path: "/"})
+				d, err := b.engine.Decide(t.Context(), epoch.Add(time.Duration(hour)*time.Hour), &request.Request{Path: "/"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -268,7 +268,7 @@ func TestHangUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store, log := &hangup{memory.New(0), calls, cancel}, &recorder{}
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: log, Deadline: time.Hour})
-		d, err := e.Decide(ctx, epoch, &rules.Request{IP: netip.MustParseAddr("203.0.113.9")})
+		d, err := e.Decide(ctx, epoch, &request.Request{IP: netip.MustParseAddr("203.0.113.9")})
 		if !errors.Is(err, context.Canceled) || d != nil || len(log.failures) > 0 {
 			t.Errorf("after %d calls: decision %+v, error %v, recorded %v", calls, d, err, log.failures)
 		}
@@ -292,7 +292,7 @@ func TestCallersDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
-	if d, err := e.Decide(ctx, epoch, &rules.Request{}); err != nil || !d.Allowed || !d.Degraded {
+	if d, err := e.Decide(ctx, epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // settled has limits that settle and limits that do not, in rules of all modes.
@@ -36,24 +36,24 @@ overrides:
 func TestUnknownCosts(t *testing.T) {
 	known := []string{"chat.tokens", "export", "resting", "trial"}
 	for name, test := range map[string]struct {
-		req   rules.Request
+		req   request.Request
 		costs []string
 		want  []string
 		known []string
 	}{
-		"what there is":               {request("/chat"), known, nil, known},
-		"a slip":                      {request("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
-		"several, in order":           {request("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
-		"what does not settle":        {request("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
-		"less or more than a name":    {request("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
-		"another route's":             {request("/export"), []string{"chat.tokens"}, nil, known},
-		"no rule covers it":           {request("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"skipped":                     {request("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"a plan lifts it":             {freed(request("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"what there is":               {requestTo("/chat"), known, nil, known},
+		"a slip":                      {requestTo("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
+		"several, in order":           {requestTo("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
+		"what does not settle":        {requestTo("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
+		"less or more than a name":    {requestTo("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
+		"another route's":             {requestTo("/export"), []string{"chat.tokens"}, nil, known},
+		"no rule covers it":           {requestTo("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"skipped":                     {requestTo("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"a plan lifts it":             {freed(requestTo("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
 		"an override's limits":        {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "trial"}},
 		"an override's, of another":   {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
-		"letter case is not forgiven": {request("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
-		"none":                        {request("/chat"), nil, nil, known},
+		"letter case is not forgiven": {requestTo("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
+		"none":                        {requestTo("/chat"), nil, nil, known},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, settled)
@@ -84,15 +84,15 @@ func TestUnknownCostsWithoutRules(t *testing.T) {
 	}
 }
 
-func request(path string) rules.Request { return rules.Request{Method: "POST", Path: path} }
+func requestTo(path string) request.Request { return request.Request{Method: "POST", Path: path} }
 
-func of(user string) rules.Request {
-	r := request("/chat")
+func of(user string) request.Request {
+	r := requestTo("/chat")
 	r.Headers = map[string][]string{"x-user": {user}}
 	return r
 }
 
-func freed(r rules.Request) rules.Request {
+func freed(r request.Request) request.Request {
 	r.Claims = map[string]any{"plan": "free"}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -83,7 +84,7 @@ func New(opts Options) *Engine { return &Engine{opts} }
 //
 // Decide fails if there are no rules. It also fails, with the context's error,
 // if the caller hangs up before the decision; then too it refunds the charges.
-func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) (*Decision, error) {
+func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request) (*Decision, error) {
 	set, err := e.opts.Rules.Rules(ctx, now)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *rules.Request) 
 	return d, nil
 }
 
-func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *rules.Request) (*Decision, error) {
+func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
 	case set.Ambiguous(req):
@@ -144,7 +145,7 @@ func (e *Engine) resolver(now time.Time, set *rules.Set) Resolver {
 // resolvePlan sets the caller's plan, and reports whether an override denies
 // everything to the caller. If the override cannot be read, the plan that the
 // request itself names applies.
-func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *rules.Request, d *Decision) (denied bool) {
+func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request, d *Decision) (denied bool) {
 	plan := r.Plan(ctx, req)
 	d.Plan = plan.Name
 	if plan.Err != nil {
@@ -164,7 +165,7 @@ func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, re
 // the request already: by an override, by on_error because the override cannot
 // be read, or by the store's snapshot. Rules with overrides to look up come
 // last, so that a flood that other rules deny costs no lookups.
-func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *rules.Request, d *Decision) (denied bool) {
+func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *request.Request, d *Decision) (denied bool) {
 	verdicts := make([]Verdict, len(matched))
 	for _, lookup := range []bool{false, true} {
 		for i, rule := range matched {

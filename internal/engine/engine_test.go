@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -80,7 +81,7 @@ func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {
 
 // itemOf is the counter of a rule whose key is "all".
 func itemOf(rule *rules.Rule) string {
-	terms := rule.Terms(&rules.Request{}, "", nil, epoch)
+	terms := rule.Terms(&request.Request{}, "", nil, epoch)
 	return rule.Item("all", &terms)
 }
 
@@ -104,7 +105,7 @@ func newBench(t *testing.T, document string) *bench {
 
 func (b *bench) decide(t *testing.T, path string) *engine.Decision {
 	t.Helper()
-	req := &rules.Request{Method: "GET", Path: path, Stage: "prod", IP: netip.MustParseAddr("203.0.113.9")}
+	req := &request.Request{Method: "GET", Path: path, Stage: "prod", IP: netip.MustParseAddr("203.0.113.9")}
 	d, err := b.engine.Decide(context.Background(), epoch, req)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) { return ni
 
 func TestNoRules(t *testing.T) {
 	e := engine.New(engine.Options{Rules: noRules{}, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{}})
-	if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); !errors.Is(err, errDown) || d != nil {
+	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); !errors.Is(err, errDown) || d != nil {
 		t.Errorf("decision %v, error %v", d, err)
 	}
 }
@@ -272,7 +273,7 @@ func TestDeadline(t *testing.T) {
 	e := engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}, Deadline: time.Millisecond,
 	})
-	if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); err != nil || !d.Allowed || !d.Degraded {
+	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
 	}
 }
@@ -293,7 +294,7 @@ func TestUndecidedIsNoOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
-		if d, err := e.Decide(context.Background(), epoch, &rules.Request{}); err != nil || d.Allowed != want || !d.Degraded {
+		if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || d.Allowed != want || !d.Degraded {
 			t.Errorf("%s: decision %+v, error %v", policy, d, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -58,7 +59,7 @@ overrides:
 
 func (b *bench) ask(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
 	t.Helper()
-	req := &rules.Request{
+	req := &request.Request{
 		Method: "GET", Path: "/v1/items", IP: netip.MustParseAddr("203.0.113.9"),
 		Claims: map[string]any{"sub": sub, "tenant": "acme", "plan": plan},
 	}
@@ -218,7 +219,7 @@ overrides: {written: {"stage:prod": {capacity: 2}}}`))
 		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{},
 	})
 	for i := range 3 {
-		d, err := e.Decide(context.Background(), epoch, &rules.Request{Method: "GET", Path: "/", Stage: "prod"})
+		d, err := e.Decide(context.Background(), epoch, &request.Request{Method: "GET", Path: "/", Stage: "prod"})
 		if err != nil || d.Allowed != (i < 2) {
 			t.Errorf("%+v, error %v: want what the document says", d, err)
 		}
@@ -262,7 +263,7 @@ rules:
 	o, r := &operators{}, &recorder{}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: r})
 	for i := range 1000 {
-		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {fmt.Sprint(i)}}}
+		req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {fmt.Sprint(i)}}}
 		d, err := e.Decide(context.Background(), epoch, req)
 		if err != nil || d.Allowed != (i == 0) || len(d.Verdicts) == 0 {
 			t.Fatalf("request %d: %+v, error %v", i, d, err)
@@ -288,7 +289,7 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 		e := engine.New(engine.Options{
 			Rules: engine.Fixed{Set: set}, Overrides: &operators{err: errDown}, Store: memory.New(0), Local: memory.New(0), Recorder: r,
 		})
-		req := &rules.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
+		req := &request.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
 		d, err := e.Decide(context.Background(), epoch, req)
 		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 {
 			t.Errorf("on_error: %s: %+v, error %v, recorded %v", onError, d, err, r.failures)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -79,7 +80,7 @@ func (r *Resolution) Bypass() Bypass {
 }
 
 // Plan returns the plan of the caller who makes a request.
-func (r *Resolver) Plan(ctx context.Context, req *rules.Request) Plan {
+func (r *Resolver) Plan(ctx context.Context, req *request.Request) Plan {
 	var buffer [64]byte
 	key, ok := r.Set.AppendPlanKey(buffer[:0], req)
 	if !ok {
@@ -90,7 +91,7 @@ func (r *Resolver) Plan(ctx context.Context, req *rules.Request) Plan {
 
 // PlanByKey is Plan for a caller whose override key is known already. If the
 // key is empty, the plan is the one that the request's credentials name.
-func (r *Resolver) PlanByKey(ctx context.Context, req *rules.Request, key string) Plan {
+func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key string) Plan {
 	if key == "" {
 		return Plan{Name: r.Set.Plan(req)}
 	}
@@ -102,7 +103,7 @@ func (r *Resolver) PlanByKey(ctx context.Context, req *rules.Request, key string
 
 // Resolve returns what a rule comes to for a request that it matches, of a
 // caller on this plan ("" for none).
-func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *rules.Request, plan string) Resolution {
+func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) Resolution {
 	key := string(rule.AppendKey(make([]byte, 0, 64), req))
 	overrideKey, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req)
 	if !ok {
@@ -113,7 +114,7 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *rules.Req
 
 // ResolveKey is Resolve for keys that are known already. If overrideKey is
 // empty, the rule's overrides have no say. The request states the costs.
-func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *rules.Request, plan, key, overrideKey string) Resolution {
+func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
 	res := Resolution{Rule: rule, Key: key, OverrideKey: overrideKey}
 	if overrideKey != "" {
 		res.Override, res.Err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())

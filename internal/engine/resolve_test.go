@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -62,7 +63,7 @@ func TestResolve(t *testing.T) {
 		{sub: "lost", plan: "pro", stale: true, capacity: 100},
 	} {
 		r, rule := newResolver(t, o)
-		ctx, req := context.Background(), &rules.Request{Claims: map[string]any{"sub": test.sub, "plan": test.plan}}
+		ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": test.sub, "plan": test.plan}}
 		plan := r.Plan(ctx, req)
 		if plan.Name != test.wantPlan || plan.Denied != test.denied || plan.Stale != test.stale || plan.Key != "user:"+test.sub || plan.Err != nil {
 			t.Errorf("%s on %q has %+v", test.sub, test.plan, plan)
@@ -87,7 +88,7 @@ func TestResolve(t *testing.T) {
 func TestResolveWithoutKeys(t *testing.T) {
 	o := &operators{}
 	r, rule := newResolver(t, o)
-	req := &rules.Request{Claims: map[string]any{"plan": "pro"}}
+	req := &request.Request{Claims: map[string]any{"plan": "pro"}}
 	plan := r.PlanByKey(context.Background(), req, "")
 	res := r.ResolveKey(context.Background(), rule, req, plan.Name, "user:7", "")
 	if plan.Name != "pro" || res.Charge.Limits[0].Capacity != 500 || len(o.asked) > 0 {
@@ -100,7 +101,7 @@ func TestResolveWithoutKeys(t *testing.T) {
 func TestResolveUnreadable(t *testing.T) {
 	down := errors.New("no answer")
 	r, rule := newResolver(t, &operators{err: down})
-	ctx, req := context.Background(), &rules.Request{Claims: map[string]any{"sub": "written"}}
+	ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": "written"}}
 	for onError, want := range map[rules.OnError]engine.Bypass{
 		rules.OnErrorAllow: engine.ErrorAllows, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
 	} {

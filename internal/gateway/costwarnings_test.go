@@ -12,8 +12,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // decided returns a decision by rules with one limit that settles, chat.tokens.
@@ -31,7 +31,7 @@ rules:
 		t.Fatal(err)
 	}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Recorder: mute{}})
-	d, err := e.Decide(t.Context(), time.Unix(1_700_000_040, 0), &rules.Request{Method: "GET", Path: "/"})
+	d, err := e.Decide(t.Context(), time.Unix(1_700_000_040, 0), &request.Request{Method: "GET", Path: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // guarded are the rules for the table below. Each allows one request a minute.
@@ -171,7 +171,7 @@ func TestMadeUpKeys(t *testing.T) {
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()
-		req := &rules.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {user}}}
+		req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {user}}}
 		d, err := e.Decide(t.Context(), start.Add(after), req)
 		if err != nil {
 			t.Fatal(err)

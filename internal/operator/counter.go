@@ -9,7 +9,9 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // KeyOptions name a key whose counters a command looks at.
@@ -19,7 +21,7 @@ type KeyOptions struct {
 	Key       string // with values as they are, or as replays and logs print it
 	// Request has what is known of the caller besides the key: plans, and the
 	// first days of months, depend on its claims.
-	Request *rules.Request
+	Request *request.Request
 }
 
 // keySession resolves the counters of keys.
@@ -27,7 +29,7 @@ type keySession struct {
 	*session.Session
 	lookup   *overrideLookup
 	resolver *engine.Resolver
-	req      *rules.Request
+	req      *request.Request
 }
 
 // openKeys opens the rules and the counters. The caller closes the session.
@@ -106,13 +108,13 @@ func (s *keySession) counters(ctx context.Context, name, key string) (counters [
 // keysOf returns the keys that a text can mean, by rule. A text that is a key of
 // some rules as it stands is no other key of other rules. skipped names rules
 // that hash their keys, and lack the secret to compare.
-func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *rules.Request) (keys map[*rules.Rule]rules.Keys, skipped []error, err error) {
+func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *request.Request) (keys map[*rules.Rule]rules.Keys, skipped []error, err error) {
 	asItIs, typed := map[*rules.Rule]rules.Keys{}, map[*rules.Rule]rules.Keys{}
 	var problems []error
 	for _, rule := range candidates {
 		keys, err := set.KeysFor(rule, text, req)
 		switch {
-		case errors.Is(err, rules.ErrHashSecret):
+		case errors.Is(err, key.ErrHashSecret):
 			skipped = append(skipped, err)
 		case err != nil:
 			problems = append(problems, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -79,7 +80,7 @@ type LimitEvaluation struct {
 // ExplainOptions describe a request to explain.
 type ExplainOptions struct {
 	Locations session.Locations
-	Request   *rules.Request
+	Request   *request.Request
 	At        time.Time // the moment to decide at; the zero value for now
 }
 
@@ -110,7 +111,7 @@ type explainer struct {
 	store    *peekStore
 }
 
-func (x *explainer) explain(ctx context.Context, req *rules.Request) (*ExplainReport, error) {
+func (x *explainer) explain(ctx context.Context, req *request.Request) (*ExplainReport, error) {
 	asked := *req // the engine reads the client's address itself
 	report := x.request(req)
 	plan := x.resolver.Plan(ctx, req)
@@ -146,9 +147,9 @@ func (x *explainer) explain(ctx context.Context, req *rules.Request) (*ExplainRe
 }
 
 // request says who asks, and reads the client's address as the rules say.
-func (x *explainer) request(req *rules.Request) *ExplainReport {
+func (x *explainer) request(req *request.Request) *ExplainReport {
 	report := &ExplainReport{
-		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller(), At: x.lookup.now.UTC(), Rules: []RuleVerdict{},
+		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.lookup.now.UTC(), Rules: []RuleVerdict{},
 	}
 	peer := req.IP
 	if x.set.Locate(req); req.IP.IsValid() {
@@ -161,7 +162,7 @@ func (x *explainer) request(req *rules.Request) *ExplainReport {
 }
 
 // plan describes the caller's plan; nil if the rules have none.
-func (x *explainer) plan(req *rules.Request, plan *engine.Plan) (report *PlanReport, err error) {
+func (x *explainer) plan(req *request.Request, plan *engine.Plan) (report *PlanReport, err error) {
 	why := x.set.WhyPlan(req)
 	if why == "" && plan.Key == "" {
 		return nil, nil
@@ -174,7 +175,7 @@ func (x *explainer) plan(req *rules.Request, plan *engine.Plan) (report *PlanRep
 }
 
 // rule says what a rule makes of the request.
-func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *rules.Request, plan string) (report RuleVerdict, err error) {
+func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Request, plan string) (report RuleVerdict, err error) {
 	report = RuleVerdict{Rule: r.Name, Mode: r.Mode.String()}
 	if report.Why, report.Covers = r.Why(req); !report.Covers {
 		return report, nil

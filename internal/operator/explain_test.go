@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -53,7 +54,7 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	})
 }
 
-func explained(t *rapid.T, set *rules.Set, store session.Peeker, req rules.Request, now time.Time) *ExplainReport {
+func explained(t *rapid.T, set *rules.Set, store session.Peeker, req request.Request, now time.Time) *ExplainReport {
 	lookup := newLookup(set, nil, now)
 	x := explainer{set, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
 	report, err := x.explain(context.Background(), &req)
@@ -101,9 +102,9 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 	}
 }
 
-func drawRequest(t *rapid.T) rules.Request {
+func drawRequest(t *rapid.T) request.Request {
 	pick := func(what string, values ...string) string { return rapid.SampledFrom(values).Draw(t, what) }
-	r := rules.Request{
+	r := request.Request{
 		Method: pick("method", "GET", "POST", "OPTIONS"),
 		Path:   pick("path", "/v1/chat", "/v1/export", "/v1/hooks/x", "/v1/search", "/health", "/v2"),
 		IP:     netip.MustParseAddr(pick("ip", "203.0.113.9", "198.51.100.7")),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -53,7 +54,9 @@ func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedRe
 	if err != nil {
 		return nil, err
 	}
-	terms := func(plan string, o *rules.Override) rules.Terms { return rule.Terms(&rules.Request{}, plan, o, g.When) }
+	terms := func(plan string, o *rules.Override) rules.Terms {
+		return rule.Terms(&request.Request{}, plan, o, g.When)
+	}
 	from := terms("", o).Limits
 	i := slices.IndexFunc(from, func(l limit.Limit) bool { return l.Name == g.Limit || g.Limit == "" && len(from) == 1 })
 	if i < 0 {

@@ -73,7 +73,7 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	document := set.Document().Rule(r.Name)
 	report := RuleReport{
 		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
-		OverrideKeys: set.OverrideKeys(r.Name), Overrides: set.Overrides(r.Name), RefundOn: document.RefundOn,
+		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
 	}
 	for i := range r.Limits {
 		one := reportLimit(&r.Limits[i], &r.Costs[i])

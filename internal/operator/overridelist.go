@@ -110,7 +110,7 @@ func (l *overrideList) conclude(listener Listener) error {
 	if l.unused > 0 {
 		listener.Warn("no request looks up %s of these, the first because %s", text.Thousands(l.unused), l.reason)
 	}
-	if n := l.set.Overrides(l.Rule); n > 0 {
+	if n := len(l.set.Document().Overrides[l.Rule]); n > 0 {
 		listener.Note("the rules themselves hold %s besides", text.Plural(n, "override"))
 	}
 	if l.unreadable > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -102,12 +103,12 @@ func (t *OverrideTarget) use(key string) { t.Key, t.unused = key, Unused(t.set, 
 // find selects the key by which requests look up what the user typed. If that
 // has no override, it selects the typed text itself, if the table has it.
 func (t *OverrideTarget) find(ctx context.Context, typed string) error {
-	key, mismatch := t.set.OverrideKey(t.Rule, typed)
+	wanted, mismatch := t.set.OverrideKey(t.Rule, typed)
 	switch {
-	case mismatch == nil && key == typed:
-		t.Key = key
+	case mismatch == nil && wanted == typed:
+		t.Key = wanted
 		return nil
-	case errors.Is(mismatch, rules.ErrHashSecret) && Unused(t.set, t.Rule, typed) != "":
+	case errors.Is(mismatch, key.ErrHashSecret) && Unused(t.set, t.Rule, typed) != "":
 		return mismatch // requests look up a hash of it, which is not known here
 	}
 	asTyped, err := t.has(ctx, typed)
@@ -121,13 +122,13 @@ func (t *OverrideTarget) find(ctx context.Context, typed string) error {
 		t.use(typed)
 		return nil
 	}
-	asLookedUp, err := t.has(ctx, key)
+	asLookedUp, err := t.has(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	switch t.Key = key; {
+	switch t.Key = wanted; {
 	case !asTyped:
-	case asLookedUp || t.set.Override(t.Rule, key) != nil:
+	case asLookedUp || t.set.Override(t.Rule, wanted) != nil:
 		t.other = typed
 	default:
 		t.use(typed)
@@ -136,11 +137,11 @@ func (t *OverrideTarget) find(ctx context.Context, typed string) error {
 }
 
 // has reports whether the table has an override of the key, readable or not.
-func (t *OverrideTarget) has(ctx context.Context, key string) (bool, error) {
-	if key == "" || len(key) > rules.MaxKey || !utf8.ValidString(key) {
+func (t *OverrideTarget) has(ctx context.Context, text string) (bool, error) {
+	if text == "" || len(text) > key.MaxLen || !utf8.ValidString(text) {
 		return false, nil // no command could have set it
 	}
-	stored, err := t.table.Override(ctx, t.Rule, key)
+	stored, err := t.table.Override(ctx, t.Rule, text)
 	if errors.Is(err, ruletable.ErrUnreadable) {
 		return true, nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -74,7 +74,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		}
 	}
 	target := OverrideTarget{table: table, set: set, Rule: "api"}
-	if err := target.find(t.Context(), long); err != nil || len(target.Key) != rules.MaxKey || target.other != "" {
+	if err := target.find(t.Context(), long); err != nil || len(target.Key) != key.MaxLen || target.other != "" {
 		t.Errorf("a long key is taken for one of %d bytes, error %v", len(target.Key), err)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // decide has the engine decide the request without charging it.
-func (x *explainer) decide(ctx context.Context, req *rules.Request) (*engine.Decision, error) {
+func (x *explainer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	return engine.New(engine.Options{
 		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store, Recorder: discard{},
 	}).Decide(ctx, x.lookup.now, req)

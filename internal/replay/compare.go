@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // What stands in a comparison for the rule of a denial that is no rule's.
@@ -90,7 +90,7 @@ func (c *comparing) entry(ctx context.Context, e *Entry) error {
 
 // judge fails for what the rules did not decide. It looks at rules on trial too, which change nothing: whoever fails there
 // would go on to fail, and take its time, for the rest of the log.
-func judge(ctx context.Context, by Decider, now time.Time, req *rules.Request) (*engine.Decision, error) {
+func judge(ctx context.Context, by Decider, now time.Time, req *request.Request) (*engine.Decision, error) {
 	d, err := by.Decide(ctx, now, req)
 	if err == nil && (d.Degraded || slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return v.Degraded })) {
 		err = ErrDegraded

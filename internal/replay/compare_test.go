@@ -13,6 +13,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -162,11 +163,11 @@ func TestCompareReadsALogOnce(t *testing.T) {
 
 func TestCompareThatFails(t *testing.T) {
 	broken := errors.New("no rules")
-	fails := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) { return nil, broken })
-	degraded := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+	fails := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return nil, broken })
+	degraded := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		return &engine.Decision{Allowed: true, Degraded: true}, nil
 	})
-	onTrial := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+	onTrial := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		return &engine.Decision{Allowed: true, Shadows: []engine.Verdict{{}, {Degraded: true}}}, nil
 	})
 	allows := allowAll(new([]string))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // absent is how logs write what a request did not have.
@@ -19,7 +19,7 @@ const absent = "-"
 // Entry is a recorded request and its moment.
 type Entry struct {
 	Time    time.Time // between 1678 and 2262, where Unix nanoseconds fit 64 bits
-	Request *rules.Request
+	Request *request.Request
 }
 
 // LineError says why a line could not be read.
@@ -59,7 +59,7 @@ func (f *fields) entry() (*Entry, error) {
 		return nil, fmt.Errorf("%s is no HTTP method", shown(f.method))
 	}
 	path, query := split(f.target)
-	return &Entry{f.time, &rules.Request{
+	return &Entry{f.time, &request.Request{
 		Method: f.method, Path: path, Route: f.route, IP: ip, Headers: f.headers, Query: query, APIKey: f.apiKey, Claims: f.claims,
 	}}, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // never is a store that denies for good.
@@ -81,7 +81,7 @@ func TestFailuresKeepTheFirst(t *testing.T) {
 }
 
 func TestEngineWithoutRules(t *testing.T) {
-	broken := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) { return nil, errDown })
+	broken := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return nil, errDown })
 	report, err := Run(t.Context(), []Log{text(requests("1 /", "2 /"))}, Options{Engine: broken})
 	if !errors.Is(err, errDown) || report.Requests != 0 {
 		t.Errorf("%d requests, error %v", report.Requests, err)
@@ -116,7 +116,7 @@ func TestDecisionsThatCannotBeWritten(t *testing.T) {
 func TestInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	decide := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+	decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		if count++; count == 2 {
 			cancel()
 		}
@@ -143,7 +143,7 @@ func TestInterruptionLeavesADecisionAlone(t *testing.T) {
 
 type contextDecider func(context.Context) error
 
-func (f contextDecider) Decide(ctx context.Context, _ time.Time, _ *rules.Request) (*engine.Decision, error) {
+func (f contextDecider) Decide(ctx context.Context, _ time.Time, _ *request.Request) (*engine.Decision, error) {
 	return &engine.Decision{Allowed: true}, f(ctx)
 }
 
@@ -152,7 +152,7 @@ func TestInterruptionOfAWaitingRead(t *testing.T) {
 	in, out := io.Pipe()
 	defer out.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	decide := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+	decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		cancel()
 		return &engine.Decision{Allowed: true}, nil
 	})

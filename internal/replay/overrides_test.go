@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -67,7 +68,7 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 		}
 	}
 	got := map[string][4]int{} // how many of five were allowed in each minute
-	decide := deciderFunc(func(now time.Time, req *rules.Request) (*engine.Decision, error) {
+	decide := deciderFunc(func(now time.Time, req *request.Request) (*engine.Decision, error) {
 		d, err := e.Decide(t.Context(), now, req)
 		if err == nil && d.Allowed {
 			sub := req.Claims["sub"].(string)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // manual is a clock that moves when somebody sleeps.
@@ -48,7 +48,7 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := &manual{now: time.Unix(1_700_000_000, 0)}
-			decide := deciderFunc(func(time.Time, *rules.Request) (*engine.Decision, error) {
+			decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 				clock.now = clock.now.Add(tc.work)
 				return &engine.Decision{Allowed: true}, nil
 			})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -26,7 +27,7 @@ var (
 
 // Decider judges a request at a moment, as engine.Engine does.
 type Decider interface {
-	Decide(ctx context.Context, now time.Time, req *rules.Request) (*engine.Decision, error)
+	Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error)
 }
 
 // Options set up a replay. The zero value of each but Engine is usable.

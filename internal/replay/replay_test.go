@@ -17,20 +17,21 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // deciderFunc decides as a test likes.
-type deciderFunc func(now time.Time, req *rules.Request) (*engine.Decision, error)
+type deciderFunc func(now time.Time, req *request.Request) (*engine.Decision, error)
 
-func (f deciderFunc) Decide(_ context.Context, now time.Time, req *rules.Request) (*engine.Decision, error) {
+func (f deciderFunc) Decide(_ context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	return f(now, req)
 }
 
 // allowAll allows every request and notes what it was asked: the second and the path.
 func allowAll(seen *[]string) deciderFunc {
-	return func(now time.Time, req *rules.Request) (*engine.Decision, error) {
+	return func(now time.Time, req *request.Request) (*engine.Decision, error) {
 		*seen = append(*seen, fmt.Sprint(now.Unix(), " ", req.Path))
 		return &engine.Decision{Allowed: true}, nil
 	}

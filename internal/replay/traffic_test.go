@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -72,7 +73,7 @@ func newFleet(t testing.TB, size int, seed uint64) *fleet {
 	return f
 }
 
-func (f *fleet) Decide(ctx context.Context, now time.Time, req *rules.Request) (*engine.Decision, error) {
+func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	i := f.random.IntN(len(f.stores))
 	proven := f.proves(i, now, req)
 	readsBefore, writesBefore := f.stores[i].Calls()
@@ -84,7 +85,7 @@ func (f *fleet) Decide(ctx context.Context, now time.Time, req *rules.Request) (
 }
 
 // proves reports whether a process has seen enough to deny the request on its own.
-func (f *fleet) proves(i int, now time.Time, req *rules.Request) bool {
+func (f *fleet) proves(i int, now time.Time, req *request.Request) bool {
 	rule := f.set.Rules[0]
 	terms := rule.Terms(req, "", nil, now)
 	item := rule.Item(string(rule.AppendKey(nil, req)), &terms)

@@ -4,17 +4,19 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // TestLocate reads the client's address behind proxies. 192.0.2.1 is the gateway's peer, 203.0.113.9 the client, and
 // 198.51.100.66 what a client makes up.
 func TestLocate(t *testing.T) {
 	const client, peer, forged = "203.0.113.9", "192.0.2.1", "198.51.100.66"
-	hops := func(n int) clientAddress { return clientAddress{hops: n} }
-	cloud := clientAddress{header: "cf-connecting-ip", secretHeader: "x-origin", env: "SECRET", secret: "s3cret"}
+	hops := func(n int) request.ClientAddress { return request.ClientAddress{Hops: n} }
+	cloud := request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "SECRET", Secret: "s3cret"}
 	for _, test := range []struct {
 		name    string
-		address clientAddress
+		address request.ClientAddress
 		headers map[string][]string
 		want    string
 	}{
@@ -34,10 +36,10 @@ func TestLocate(t *testing.T) {
 		{"a secret sent twice", cloud, map[string][]string{"CF-Connecting-IP": {forged}, "X-Origin": {"guess", "s3cret"}}, peer},
 		{"a header sent twice", cloud, map[string][]string{"CF-Connecting-IP": {forged, client}, "X-Origin": {"s3cret"}}, peer},
 		{"a header that is no address", cloud, map[string][]string{"CF-Connecting-IP": {"me"}, "X-Origin": {"s3cret"}}, peer},
-		{"never unlocked: an empty secret opens nothing", clientAddress{header: "cf-connecting-ip", secretHeader: "x-origin", env: "SECRET"},
+		{"never unlocked: an empty secret opens nothing", request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "SECRET"},
 			map[string][]string{"CF-Connecting-IP": {forged}, "X-Origin": {""}}, peer},
 	} {
-		r := &Request{IP: netip.MustParseAddr(peer), Headers: test.headers}
+		r := &request.Request{IP: netip.MustParseAddr(peer), Headers: test.headers}
 		(&Set{address: test.address}).Locate(r)
 		if r.IP.String() != test.want {
 			t.Errorf("%s: %v, want %s", test.name, r.IP, test.want)
@@ -49,7 +51,7 @@ func TestUnlock(t *testing.T) {
 	environment := map[string]string{"SECRET": "s3cret", "EMPTY": ""}
 	lookup := func(name string) (string, bool) { v, ok := environment[name]; return v, ok }
 	for env, missing := range map[string]bool{"": false, "SECRET": false, "EMPTY": true, "OTHER": true} {
-		s := &Set{address: clientAddress{env: env}}
+		s := &Set{address: request.ClientAddress{SecretEnv: env}}
 		if err := s.LoadSecrets(lookup); errors.Is(err, ErrMissingSecret) != missing {
 			t.Errorf("%q: error %v", env, err)
 		}

@@ -3,6 +3,8 @@ package rules
 import (
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // A document denies ambiguous paths where anything in it looks at paths, unless
@@ -29,7 +31,7 @@ func TestAmbiguous(t *testing.T) {
 		s := parse(t, tt.document)
 		for _, route := range []string{"", "GET /a/{b}"} {
 			for path, want := range map[string]bool{"/a//b": tt.denied, "/a/b": false, "/a/": false, "": false, "/a%20b": false} {
-				req := Request{Path: path, Route: route}
+				req := request.Request{Path: path, Route: route}
 				why, ambiguous := s.WhyAmbiguous(&req)
 				if s.Ambiguous(&req) != want || ambiguous != want || (why != "") != want {
 					t.Errorf("%s: %q on route %q is denied: %t, %t, %q; want %t", tt.name, path, route, s.Ambiguous(&req), ambiguous, why, want)
@@ -52,7 +54,7 @@ func TestWhyAmbiguous(t *testing.T) {
 		"/health/":          "",
 		"/.well-known/x.js": "",
 	} {
-		if got, _ := s.WhyAmbiguous(&Request{Path: path}); got != want {
+		if got, _ := s.WhyAmbiguous(&request.Request{Path: path}); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
 	}
@@ -84,7 +86,7 @@ rules:
 		{"/admin/open/a", false, false, ""},
 		{"/admin/open/a//b", false, false, "admin"},
 	} {
-		req := request(tt.path)
+		req := requestTo(tt.path)
 		if got := strings.Join(namesOf(s.Match(nil, &req)), " "); s.Ambiguous(&req) || s.Banned(&req) != tt.banned || s.Skipped(&req) != tt.skipped || got != tt.rules {
 			t.Errorf("%s: denied %t, banned %t, skipped %t, rules %q; want %+v", tt.path, s.Ambiguous(&req), s.Banned(&req), s.Skipped(&req), got, tt)
 		}
@@ -112,7 +114,7 @@ func TestAmbiguousAtAnyLength(t *testing.T) {
 		{"/a%2Fb/../c", 100_000, true},
 		{"/a//b", 300_000, true},
 	} {
-		req := Request{Path: strings.Repeat(tt.part, tt.long/len(tt.part))}
+		req := request.Request{Path: strings.Repeat(tt.part, tt.long/len(tt.part))}
 		if got := s.Ambiguous(&req); got != tt.ambiguous || s.Banned(&req) {
 			t.Errorf("%d bytes of %s: ambiguous %t, want %t", tt.long, tt.part, got, tt.ambiguous)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // CheckOverride returns everything that is wrong with an override of this key
@@ -42,28 +43,28 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 // overrideTarget is what overrides are about: a rule, or the plans of callers.
 type overrideTarget struct {
 	of       string                            // for people
-	keys     *template                         // nil if overrides cannot be checked
+	keys     *key.Template                     // nil if overrides cannot be checked
 	problems func(*Override) []ruledoc.Problem // of an override, by its fields
 }
 
 // read returns a key as documents hold it: before it is hashed.
 func (about *overrideTarget) read(text string) (key string, err error) {
-	if key, err = about.keys.read(text); err != nil {
-		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.text(), err)
+	if key, err = about.keys.Read(text); err != nil {
+		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.String(), err)
 	}
 	return key, nil
 }
 
 // check reports why no request looks up a key.
-func (about *overrideTarget) check(key string) error {
-	asMade, err := about.read(key)
+func (about *overrideTarget) check(text string) error {
+	asMade, err := about.read(text)
 	switch {
 	case err != nil:
 		return err
-	case about.keys.hash != nil && !isHashed(key):
-		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", key, about.of)
-	case asMade != key:
-		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", key, about.of, asMade)
+	case about.keys.Hash != nil && !key.IsHashed(text):
+		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", text, about.of)
+	case asMade != text:
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", text, about.of, asMade)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (about *overrideTarget) key(text string) (key string, err error) {
 	if key, err = about.read(text); err != nil {
 		return "", err
 	}
-	if key, err = about.keys.kept(key); err != nil {
+	if key, err = about.keys.Stored(key); err != nil {
 		return "", fmt.Errorf("overrides of %s: %w", about.of, err)
 	}
 	return key, nil
@@ -139,7 +140,7 @@ func (o *Override) fields() (names []string) {
 		name string
 		says bool
 	}{
-		{"capacity", len(o.Capacity) > 0}, {"limits", o.Limits != nil}, {"unlimited", o.Unlimited}, {"plan", o.Plan != ""},
+		{"capacity", o.Capacity != nil}, {"limits", o.Limits != nil}, {"unlimited", o.Unlimited}, {"plan", o.Plan != ""},
 		{"deny", o.Deny}, {"grants", len(o.Grants) > 0},
 	} {
 		if f.says {
@@ -182,7 +183,7 @@ func (r *Rule) overrideProblems(o *Override) (all []ruledoc.Problem) {
 
 func (r *Rule) whyRestrictOnly() string {
 	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
-		ruledoc.Enumerate(r.overridable.client, "and"), bare.Replace(strings.Join(r.overridable.client, ", ")))
+		ruledoc.Enumerate(r.overridable.ClientSources, "and"), key.WithoutBraces.Replace(strings.Join(r.overridable.ClientSources, ", ")))
 }
 
 func (r *Rule) capacityProblem(name string, units int64) (reason string) {

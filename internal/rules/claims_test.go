@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // claims decodes a token's payload as whoever verifies it does.
@@ -23,7 +27,7 @@ const payload = `{"sub": "7", "n": 12345678901234567890, "f": 1.50, "yes": true,
 
 // TestClaims reads claims as keys take them: text, numbers and booleans.
 func TestClaims(t *testing.T) {
-	r := &Request{Claims: claims(t, payload)}
+	r := &request.Request{Claims: claims(t, payload)}
 	for name, want := range map[string]string{
 		"sub": "7", "n": "12345678901234567890", "f": "1.50", "yes": "true",
 		"none": "-", "missing": "-", "list": "-", "realm": "-",
@@ -31,9 +35,9 @@ func TestClaims(t *testing.T) {
 		"/sub": "7", "/a~1b": "slash", "/m~0n": "tilde", "/realm/deep/x": "y", "/realm/roles/0": "admin", "/realm/roles/1": "3",
 		"/realm/roles/2": "-", "/realm/roles/01": "-", "/realm/roles/-1": "-", "/realm/roles": "-", "/sub/x": "-", "/": "-", "/realm/": "-",
 	} {
-		p := part{fromClaim, name}
-		made := template{parts: []part{p}}
-		if got := string(made.append(nil, r, &selector{})); got != want {
+		p := key.Part{Kind: key.FromClaim, Text: name}
+		made := key.Template{Parts: []key.Part{p}}
+		if got := string(made.Append(nil, r, "")); got != want {
 			t.Errorf("{jwt.%s} is %q, want %q", name, got, want)
 		}
 	}
@@ -41,53 +45,53 @@ func TestClaims(t *testing.T) {
 
 // TestRejectedClaims: what bad credentials say counts for nothing.
 func TestRejectedClaims(t *testing.T) {
-	r := &Request{Claims: claims(t, payload), APIKey: "k1", Rejected: true}
-	for _, p := range []part{{fromClaim, "sub"}, {fromClaim, "/sub"}, {fromAPIKey, ""}} {
-		if text, ok := p.only(r); ok {
+	r := &request.Request{Claims: claims(t, payload), APIKey: "k1", Rejected: true}
+	for _, p := range []key.Part{{Kind: key.FromClaim, Text: "sub"}, {Kind: key.FromClaim, Text: "/sub"}, {Kind: key.FromAPIKey, Text: ""}} {
+		if text, ok := p.Value(r); ok {
 			t.Errorf("%v says %q", p, text)
 		}
-		if key := (&template{parts: []part{p}}).append(nil, r, &selector{}); string(key) != "-" {
+		if key := (&key.Template{Parts: []key.Part{p}}).Append(nil, r, ""); string(key) != "-" {
 			t.Errorf("%v makes the key %q", p, key)
 		}
 	}
-	if c := r.caller(); c != rejected {
+	if c := r.Caller(); c != request.Rejected {
 		t.Errorf("caller %v", c)
 	}
 }
 
 func TestConditions(t *testing.T) {
-	r := &Request{Claims: claims(t, payload), APIKey: "k1", Stage: "prod"}
+	r := &request.Request{Claims: claims(t, payload), APIKey: "k1", Stage: "prod"}
 	for _, test := range []struct {
-		part  part
+		part  key.Part
 		words string
 		want  bool
 	}{
-		{part{fromClaim, "sub"}, "7", true},
-		{part{fromClaim, "sub"}, "6 7", true},
-		{part{fromClaim, "sub"}, "70", false},
-		{part{fromClaim, "yes"}, "true", true},
-		{part{fromClaim, "n"}, "12345678901234567890", true},
-		{part{fromClaim, "list"}, "b", true},
-		{part{fromClaim, "list"}, "7", true},
-		{part{fromClaim, "list"}, "c", false},
-		{part{fromClaim, "/realm/roles"}, "admin", true},
-		{part{fromClaim, "scope"}, "write:all", true},
-		{part{fromClaim, "scope"}, "write", false},
-		{part{fromClaim, "/scope"}, "write:all", true},
-		{part{fromClaim, "/scope"}, "write", false},
-		{part{fromClaim, "https://example.com/plan"}, "PRO", false},
-		{part{fromClaim, "realm"}, "admin", false},
-		{part{fromClaim, "missing"}, "-", false},
-		{part{fromAPIKey, ""}, "k1", true},
-		{part{fromStage, ""}, "prod", true},
-		{part{fromStage, ""}, "dev", false},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "7", true},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "6 7", true},
+		{key.Part{Kind: key.FromClaim, Text: "sub"}, "70", false},
+		{key.Part{Kind: key.FromClaim, Text: "yes"}, "true", true},
+		{key.Part{Kind: key.FromClaim, Text: "n"}, "12345678901234567890", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "b", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "7", true},
+		{key.Part{Kind: key.FromClaim, Text: "list"}, "c", false},
+		{key.Part{Kind: key.FromClaim, Text: "/realm/roles"}, "admin", true},
+		{key.Part{Kind: key.FromClaim, Text: "scope"}, "write:all", true},
+		{key.Part{Kind: key.FromClaim, Text: "scope"}, "write", false},
+		{key.Part{Kind: key.FromClaim, Text: "/scope"}, "write:all", true},
+		{key.Part{Kind: key.FromClaim, Text: "/scope"}, "write", false},
+		{key.Part{Kind: key.FromClaim, Text: "https://example.com/plan"}, "PRO", false},
+		{key.Part{Kind: key.FromClaim, Text: "realm"}, "admin", false},
+		{key.Part{Kind: key.FromClaim, Text: "missing"}, "-", false},
+		{key.Part{Kind: key.FromAPIKey, Text: ""}, "k1", true},
+		{key.Part{Kind: key.FromStage, Text: ""}, "prod", true},
+		{key.Part{Kind: key.FromStage, Text: ""}, "dev", false},
 	} {
-		c := condition{test.part, strings.Fields(test.words)}
-		if got := c.holds(r); got != test.want {
+		c := match.Condition{Part: test.part, Words: strings.Fields(test.words)}
+		if got := c.Holds(r); got != test.want {
 			t.Errorf("%v is one of %s: %v, want %v", test.part, test.words, got, test.want)
 		}
 	}
-	if (&condition{part{fromStage, ""}, []string{""}}).holds(&Request{}) {
+	if (&match.Condition{Part: key.Part{Kind: key.FromStage, Text: ""}, Words: []string{""}}).Holds(&request.Request{}) {
 		t.Error("a stage that is missing is no text")
 	}
 }
@@ -95,21 +99,21 @@ func TestConditions(t *testing.T) {
 func TestCallers(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		r    Request
-		want caller
+		r    request.Request
+		want request.Caller
 	}{
-		{"nothing", Request{}, anonymous},
-		{"a token", Request{Claims: map[string]any{}}, known},
-		{"a key", Request{APIKey: "k"}, known},
-		{"bad credentials", Request{Rejected: true}, rejected},
+		{"nothing", request.Request{}, request.Anonymous},
+		{"a token", request.Request{Claims: map[string]any{}}, request.Known},
+		{"a key", request.Request{APIKey: "k"}, request.Known},
+		{"bad credentials", request.Request{Rejected: true}, request.Rejected},
 	} {
-		if got := test.r.caller(); got != test.want {
+		if got := test.r.Caller(); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
-		for _, of := range []caller{anonymous, known, rejected} {
-			s := selector{callers: of}
-			if got := s.covers(&test.r); got != (of == test.want) {
-				t.Errorf("%s: a rule for %s covers it: %v", test.name, callers[of/2], got)
+		for _, of := range []request.Caller{request.Anonymous, request.Known, request.Rejected} {
+			s := match.Selector{Callers: of}
+			if got := s.Covers(&test.r); got != (of == test.want) {
+				t.Errorf("%s: a rule for %s covers it: %v", test.name, request.Callers[of/2], got)
 			}
 		}
 	}
@@ -117,7 +121,7 @@ func TestCallers(t *testing.T) {
 
 // TestStatedCost holds costs that the request states to their bounds: garbling one never pays.
 func TestStatedCost(t *testing.T) {
-	cost := Cost{from: part{fromHeader, "x-tokens"}, min: 500, max: 8000}
+	cost := Cost{from: key.Part{Kind: key.FromHeader, Text: "x-tokens"}, min: 500, max: 8000}
 	for _, test := range []struct {
 		sent []string
 		want int64
@@ -126,13 +130,13 @@ func TestStatedCost(t *testing.T) {
 		{nil, 8000}, {[]string{""}, 8000}, {[]string{"x"}, 8000}, {[]string{"-1"}, 8000}, {[]string{"+700"}, 8000}, {[]string{"7e2"}, 8000},
 		{[]string{" 700"}, 8000}, {[]string{"700", "700"}, 8000}, {[]string{"99999999999999999999"}, 8000}, {[]string{"0x2bc"}, 8000},
 	} {
-		r := &Request{Headers: map[string][]string{"X-Tokens": test.sent}}
+		r := &request.Request{Headers: map[string][]string{"X-Tokens": test.sent}}
 		if got := cost.of(r, 100_000); got != test.want {
 			t.Errorf("%q costs %d, want %d", test.sent, got, test.want)
 		}
 	}
-	clamped := Cost{from: part{fromClaim, "size"}, min: 1, max: 8000, Clamp: true}
-	if got := clamped.of(&Request{Claims: claims(t, `{"size": 5000}`)}, 4000); got != 4000 {
+	clamped := Cost{from: key.Part{Kind: key.FromClaim, Text: "size"}, min: 1, max: 8000, Clamp: true}
+	if got := clamped.of(&request.Request{Claims: claims(t, `{"size": 5000}`)}, 4000); got != 4000 {
 		t.Errorf("5000 of a limit that holds 4000 cost %d", got)
 	}
 	fixed := Fixed(5)

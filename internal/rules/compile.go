@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Compile checks a document and builds the Set that evaluates requests by it.
@@ -42,13 +43,13 @@ func CompileOverride(d *ruledoc.Override) (*Override, []ruledoc.Problem) {
 type compiler struct {
 	doc      *ruledoc.Document // with defaults
 	set      *Set
-	trusted  map[*Rule][]part // sources of the client that rules trust
+	trusted  map[*Rule][]key.Part // sources of the client that rules trust
 	problems []ruledoc.Problem
 	wrong    map[string]bool // paths of problems, and of all that holds them
 }
 
 func newCompiler(d *ruledoc.Document, problems []ruledoc.Problem) *compiler {
-	c := &compiler{doc: d, set: &Set{}, trusted: map[*Rule][]part{}, wrong: map[string]bool{}}
+	c := &compiler{doc: d, set: &Set{}, trusted: map[*Rule][]key.Part{}, wrong: map[string]bool{}}
 	for _, p := range problems {
 		c.report(p)
 	}

@@ -3,17 +3,19 @@ package rules
 import (
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 func TestCompileAddress(t *testing.T) {
 	for _, tt := range []struct {
 		fields string
-		want   clientAddress
+		want   request.ClientAddress
 	}{
-		{"{trusted_hops: 0}", clientAddress{}},
-		{"{trusted_hops: 32}", clientAddress{hops: 32}},
+		{"{trusted_hops: 0}", request.ClientAddress{}},
+		{"{trusted_hops: 32}", request.ClientAddress{Hops: 32}},
 		{"{header: CF-Connecting-IP, secret: {header: X-Origin, env: ORIGIN_SECRET}}",
-			clientAddress{header: "cf-connecting-ip", secretHeader: "x-origin", env: "ORIGIN_SECRET"}},
+			request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "ORIGIN_SECRET"}},
 	} {
 		if got := parse(t, "{rules: [], client_ip: "+tt.fields+"}").address; got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.fields, got, tt.want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // limitContext is what limits have in common with those beside them.
@@ -24,7 +25,7 @@ type charge struct {
 	limit     limit.Limit
 	cost      Cost
 	candidate Candidate
-	anchored  part // where the day of the anchor comes from; a literal for a fixed day
+	anchored  key.Part // where the day of the anchor comes from; a literal for a fixed day
 	path      string
 }
 
@@ -76,11 +77,11 @@ func (c *compiler) refuseOfRules(path string, d *ruledoc.Limit) {
 	}
 }
 
-func (c *compiler) anchorSource(path string, d *ruledoc.Limit) part {
+func (c *compiler) anchorSource(path string, d *ruledoc.Limit) key.Part {
 	if d.Anchor == nil || d.Anchor.From == "" {
-		return part{}
+		return key.Part{}
 	}
-	p, problem := parseTrusted(d.Anchor.From)
+	p, problem := key.ParseTrusted(d.Anchor.From)
 	if problem != "" {
 		c.fail(path+".anchor.from", "%s", problem)
 	}

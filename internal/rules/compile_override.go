@@ -3,6 +3,7 @@ package rules
 import (
 	"maps"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
@@ -15,17 +16,10 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	o := &Override{
 		Deny: d.Deny, Unlimited: d.Unlimited, Plan: d.Plan, Capacity: maps.Clone(map[string]int64(d.Capacity)), Until: d.Until, Why: d.Why,
 	}
-	var says []string
-	for _, f := range []struct {
-		name   string
-		stated bool
-	}{
-		{"capacity", d.Capacity != nil}, {"limits", d.Limits != nil}, {"unlimited", d.Unlimited}, {"plan", d.Plan != ""}, {"deny", d.Deny},
-	} {
-		if f.stated {
-			says = append(says, f.name)
-		}
+	if d.Limits != nil {
+		o.Limits = []limit.Limit{}
 	}
+	says := o.fields()
 	switch len(says) {
 	case 0:
 		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")

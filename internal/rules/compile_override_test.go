@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -31,7 +33,7 @@ func TestCompileOverride(t *testing.T) {
 		{"limits: [{capacity: 5, window: 1s, cost: 3, over: clamp}]",
 			Override{Limits: limits(second), Costs: []Cost{{Units: 3, Clamp: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: {from: jwt.n, max: 9}}]",
-			Override{Limits: limits(second), Costs: []Cost{{from: part{fromClaim, "n"}, max: 9}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, max: 9}}, suffix: suffix(limits(second))}},
 	} {
 		got, err := parseOverride("o", []byte(tt.document))
 		if err != nil {
@@ -228,7 +230,7 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 		t.Error(err)
 	}
 	api, _ := s.Rule("api")
-	terms := api.Terms(&Request{}, "", o, now)
+	terms := api.Terms(&request.Request{}, "", o, now)
 	if got := inWords(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
 		t.Errorf("misfit %t: %s", terms.Stale, got)
 	}
@@ -238,7 +240,7 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	}
 	only := parse(t, "rules: [{name: r, key: k, overrides: true, limits: [{name: hour, capacity: 1, window: 1h}]}]")
 	o = &Override{Grants: []Grant{{Add: 4, Until: now.Add(1)}}}
-	terms = only.Rules[0].Terms(&Request{}, "", o, now)
+	terms = only.Rules[0].Terms(&request.Request{}, "", o, now)
 	if err := only.CheckOverride("r", "k", o); err != nil || terms.Stale || terms.Limits[0].Capacity != 5 {
 		t.Errorf("%v, misfit %t, %s", err, terms.Stale, inWords(&terms))
 	}
@@ -270,10 +272,10 @@ func FuzzCompileOverride(f *testing.F) {
 			return
 		}
 		r := s.Rules[int(n)%len(s.Rules)]
-		key, _ := r.AppendOverrideKey(nil, &Request{})
+		key, _ := r.AppendOverrideKey(nil, &request.Request{})
 		fits := s.CheckOverride(r.Name, string(key), o) == nil
 		for _, plan := range append(s.plans, "") {
-			terms := r.Terms(&Request{}, plan, o, time.Time{})
+			terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 			if fits && terms.Stale {
 				t.Errorf("%s fits rule %s, and does not: %+v", document, r.Name, terms)
 			}

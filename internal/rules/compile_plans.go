@@ -6,6 +6,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // planName is wide enough for what billing systems call their plans.
@@ -22,13 +24,13 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 	}
 	if d.From != "" {
 		var problem string
-		if p.from, problem = parseTrusted(d.From); problem != "" {
+		if p.from, problem = key.ParseTrusted(d.From); problem != "" {
 			c.fail("plan.from", "%s", problem)
 		}
 	}
 	if d.Overrides != "" {
 		p.overrides = c.planKey("plan.overrides", d.Overrides)
-		p.overrides.hash = c.hashed("plan", d.Hash)
+		p.overrides.Hash = c.hashed("plan", d.Hash)
 	} else if d.Hash {
 		c.fail("plan.hash", "is about the keys of overrides, and there are none: write overrides: \"user:{jwt.sub}\", or remove it")
 	}
@@ -36,11 +38,11 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 
 // planKey compiles a template without sources of the client: an override of a
 // plan may loosen every rule.
-func (c *compiler) planKey(path, text string) *template {
+func (c *compiler) planKey(path, text string) *key.Template {
 	t := c.template(path, text)
-	if len(t.client) > 0 {
+	if len(t.ClientSources) > 0 {
 		c.fail(path, "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
-			ruledoc.Enumerate(t.client, "and"))
+			ruledoc.Enumerate(t.ClientSources, "and"))
 	}
 	return &t
 }
@@ -119,7 +121,7 @@ func (s *Set) noRule(name string) (problem string) {
 	case meant != "":
 		return fmt.Sprintf("there is no rule %q: did you mean %s?", name, meant)
 	}
-	return fmt.Sprintf("there is no rule %q: the rules are %s", name, list(known))
+	return fmt.Sprintf("there is no rule %q: the rules are %s", name, match.ShortList(known))
 }
 
 // adjusted returns a limit of the rule with another capacity, and what a

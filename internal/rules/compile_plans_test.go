@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 const threePlans = `
@@ -38,7 +40,7 @@ func TestPlans(t *testing.T) {
 		{"clamped", "pro", "50/1h0m0s cost 50"},
 	} {
 		r, _ := s.Rule(tt.rule)
-		terms := r.Terms(&Request{}, tt.plan, nil, time.Time{})
+		terms := r.Terms(&request.Request{}, tt.plan, nil, time.Time{})
 		if got := inWords(&terms); got != tt.want {
 			t.Errorf("%s on %s: %s, want %s", tt.rule, tt.plan, got, tt.want)
 		}
@@ -48,7 +50,7 @@ func TestPlans(t *testing.T) {
 	}
 	bursts := func(rule string) (own, pro int64) {
 		r, _ := s.Rule(rule)
-		terms := r.Terms(&Request{}, "pro", nil, time.Time{})
+		terms := r.Terms(&request.Request{}, "pro", nil, time.Time{})
 		return r.Limits[0].Burst, terms.Limits[0].Burst
 	}
 	if own, pro := bursts("upload"); own != 10 || pro != 50 {
@@ -58,7 +60,7 @@ func TestPlans(t *testing.T) {
 		t.Errorf("a burst of its own goes from %d to %d", own, pro)
 	}
 	api, _ := s.Rule("api")
-	if terms := api.Terms(&Request{}, "enterprise", nil, time.Time{}); !terms.Unlimited {
+	if terms := api.Terms(&request.Request{}, "enterprise", nil, time.Time{}); !terms.Unlimited {
 		t.Error("api is limited for enterprise")
 	}
 }
@@ -67,7 +69,7 @@ func TestPlans(t *testing.T) {
 func TestPlanUnclamps(t *testing.T) {
 	s := parse(t, "{plan: {from: jwt.p}, plans: {pro: {r: 500}}, rules: [{name: r, key: k, cost: 60, limits: [{capacity: 50, window: 1h, over: clamp}]}]}")
 	for plan, want := range map[string]int64{"": 50, "pro": 60} {
-		if terms := s.Rules[0].Terms(&Request{}, plan, nil, time.Time{}); terms.Costs[0] != want {
+		if terms := s.Rules[0].Terms(&request.Request{}, plan, nil, time.Time{}); terms.Costs[0] != want {
 			t.Errorf("plan %q: cost %d, want %d", plan, terms.Costs[0], want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // reserved are names that mean something else where names of rules are read.
@@ -59,24 +60,24 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 // keys compiles by what the rule counts and by which keys overrides are found.
 func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 	r.template = c.template(path+".key", d.Key)
-	r.template.hash = c.hashed(path, d.Hash)
+	r.template.Hash = c.hashed(path, d.Hash)
 	switch o := d.Overrides; {
 	case o == nil:
 	case o.Template != "":
 		t := c.template(path+".overrides", o.Template)
-		t.hash = r.template.hash
+		t.Hash = r.template.Hash
 		r.overridable = &t
 	case o.OwnKey:
 		r.overridable = &r.template
 	}
 	for i, text := range d.Trusted {
-		p, problem := parseBare(text)
+		p, problem := key.ParseSource(text)
 		switch {
 		case problem != "":
-		case !p.source.isClient():
+		case !p.Kind.IsClient():
 			problem = text + " is trusted as it is: remove it"
-		case !r.template.has(p) && !r.overridable.has(p):
-			problem = p.spell() + " is no part of the key, " + r.Key + ": remove it"
+		case !r.template.Has(p) && !r.overridable.Has(p):
+			problem = p.String() + " is no part of the key, " + r.Key + ": remove it"
 		}
 		if problem != "" {
 			c.fail(ruledoc.Index(path+".trusted", i), "%s", problem)
@@ -91,17 +92,17 @@ func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 // client fills in their keys, and the rule does not say that the backend
 // verifies what it writes there.
 func (c *compiler) restrictOnly(r *Rule) bool {
-	return r.overridable != nil && slices.ContainsFunc(r.overridable.parts, func(p part) bool {
-		return p.source.isClient() && !slices.Contains(c.trusted[r], p)
+	return r.overridable != nil && slices.ContainsFunc(r.overridable.Parts, func(p key.Part) bool {
+		return p.Kind.IsClient() && !slices.Contains(c.trusted[r], p)
 	})
 }
 
 // template compiles a key template; Check reports one that is missing.
-func (c *compiler) template(path, text string) template {
+func (c *compiler) template(path, text string) key.Template {
 	if text == "" {
-		return template{}
+		return key.Template{}
 	}
-	t, problems := parseTemplate(text)
+	t, problems := key.Parse(text)
 	for _, p := range problems {
 		c.fail(path, "%s", p)
 	}
@@ -120,7 +121,7 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	charges := c.limits(path+".limits", d.Limits, in)
 	for i, charge := range charges {
 		r.Limits, r.Costs = append(r.Limits, charge.limit), append(r.Costs, charge.cost)
-		if charge.anchored.source != literal && charge.limit.Calendar != nil {
+		if charge.anchored.Kind != key.Literal && charge.limit.Calendar != nil {
 			r.anchors = append(r.anchors, anchor{i, charge.anchored, charge.limit.Calendar.Anchor})
 		}
 		if charge.candidate != (Candidate{}) && r.Candidates == nil {
@@ -211,7 +212,7 @@ func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 		return "what the one in shadow takes would be missing in the other: write another counter while it is in shadow"
 	}
 	if p, of := c.clientPartOfOne(r, other); of != nil {
-		return "{" + p.spell() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
+		return "{" + p.String() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
 			"count by the same sources in both, or write another counter"
 	}
 	return ""
@@ -220,7 +221,7 @@ func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 // clientPartOfOne returns a source that the client fills in for one of two
 // rules and not for the other. A client that sends the right text there would
 // take from the counters of the other rule's callers.
-func (c *compiler) clientPartOfOne(a, b *Rule) (p part, of *Rule) {
+func (c *compiler) clientPartOfOne(a, b *Rule) (p key.Part, of *Rule) {
 	for _, pair := range [][2]*Rule{{a, b}, {b, a}} {
 		others := c.clientParts(pair[1])
 		for _, p := range c.clientParts(pair[0]) {
@@ -229,14 +230,14 @@ func (c *compiler) clientPartOfOne(a, b *Rule) (p part, of *Rule) {
 			}
 		}
 	}
-	return part{}, nil
+	return key.Part{}, nil
 }
 
 // clientParts are the sources of a rule's key that the client fills in and
 // that the rule does not trust.
-func (c *compiler) clientParts(r *Rule) (parts []part) {
-	for _, p := range r.template.parts {
-		if p.source.isClient() && !slices.Contains(c.trusted[r], p) {
+func (c *compiler) clientParts(r *Rule) (parts []key.Part) {
+	for _, p := range r.template.Parts {
+		if p.Kind.IsClient() && !slices.Contains(c.trusted[r], p) {
 			parts = append(parts, p)
 		}
 	}

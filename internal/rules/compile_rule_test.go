@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 func TestRuleFields(t *testing.T) {
@@ -30,21 +32,21 @@ func TestRuleFields(t *testing.T) {
 		{"key: a, counter: r", func(r *Rule) any { return r.prefix }, "r|"},
 		{"key: a", func(r *Rule) any { return r.overridable == nil && !r.TakesOverrides() }, true},
 		{"key: a, overrides: false", func(r *Rule) any { return r.overridable == nil && !r.TakesOverrides() }, true},
-		{"key: 'a:{ip}', overrides: true", func(r *Rule) any { return r.overridable.text() }, "a:{ip}"},
-		{"key: 'a:{ip}', overrides: 't:{jwt.t}'", func(r *Rule) any { return r.overridable.text() }, "t:{jwt.t}"},
+		{"key: 'a:{ip}', overrides: true", func(r *Rule) any { return r.overridable.String() }, "a:{ip}"},
+		{"key: 'a:{ip}', overrides: 't:{jwt.t}'", func(r *Rule) any { return r.overridable.String() }, "t:{jwt.t}"},
 		{"key: 'a:{ip}', overrides: true", func(r *Rule) any { return r.TakesOverrides() }, true},
 		{"key: a, refund_on: 5xx", func(r *Rule) any { return r.refunds }, []statuses{{500, 599}}},
 		{"key: a, refund_on: [404, 1xx, 599]", func(r *Rule) any { return r.refunds }, []statuses{{404, 404}, {100, 199}, {599, 599}}},
 		{"key: a", func(r *Rule) any { return r.Settles() }, false},
 		{"key: a, refund_on: 404", func(r *Rule) any { return r.Settles() }, true},
 		{"key: a, cost: {from: jwt.n, max: 9, settle: true}", func(r *Rule) any { return r.Settles() }, true},
-		{"key: a, unless: {path: /x}", func(r *Rule) any { return r.unless.paths[0].text }, "/x"},
+		{"key: a, unless: {path: /x}", func(r *Rule) any { return r.unless.Paths[0].Text }, "/x"},
 		{"key: a", func(r *Rule) any { return r.cost }, Fixed(1)},
 		{"key: a, cost: 3", func(r *Rule) any { return r.cost }, Fixed(3)},
-		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromHeader, "x-n"}, min: 2, max: 9}},
-		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: part{fromQuery, "n"}, min: 1, max: 9}},
-		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromPath, "n"}, min: 9, max: 9}},
-		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: part{fromClaim, "/usage/n"}, max: 9}},
+		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromHeader, Text: "x-n"}, min: 2, max: 9}},
+		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: key.Part{Kind: key.FromQuery, Text: "n"}, min: 1, max: 9}},
+		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromPath, Text: "n"}, min: 9, max: 9}},
+		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromClaim, Text: "/usage/n"}, max: 9}},
 	} {
 		r := parseRule(t, tt.fields)
 		if diff := cmp.Diff(tt.want, tt.check(r), inside); diff != "" {
@@ -67,7 +69,7 @@ rules:
 	if diff := cmp.Diff([]Candidate{{Percent: 150}, {}, {Units: 20}}, r.Candidates); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]anchor{{0, part{fromClaim, "a"}, 1}, {2, part{fromClaim, "c"}, 7}}, r.anchors, inside); diff != "" {
+	if diff := cmp.Diff([]anchor{{0, key.Part{Kind: key.FromClaim, Text: "a"}, 1}, {2, key.Part{Kind: key.FromClaim, Text: "c"}, 7}}, r.anchors, inside); diff != "" {
 		t.Errorf("anchors (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Cost{Fixed(2), {Units: 3, Clamp: true}, Fixed(2)}, r.Costs, inside); diff != "" {
@@ -87,19 +89,19 @@ func TestUnless(t *testing.T) {
 		{"POST", "/v1/items", true}, {"POST", "/v1/hooks/x", false}, {"GET", "/v1/hooks/x", true}, {"POST", "/v1/Hooks/x", true},
 		{"post", "/v1/hooks/x", true}, {"POST", "/v1//hooks/x", true}, {"POST", "/v1/hooks/../items", true}, {"POST", "/v2", false},
 	} {
-		if got := r.Matches(&Request{Method: tt.method, Path: tt.path}); got != tt.want {
+		if got := r.Matches(&request.Request{Method: tt.method, Path: tt.path}); got != tt.want {
 			t.Errorf("%s %s: %t, want %t", tt.method, tt.path, got, tt.want)
 		}
 	}
 }
 
 func TestCallersAndClaims(t *testing.T) {
-	anonymous, byKey, rejected := Request{}, Request{APIKey: "k1"}, Request{Rejected: true, APIKey: "k1"}
-	known := Request{Stage: "prod", IP: netip.MustParseAddr("10.1.2.3"), Claims: map[string]any{
+	anonymous, byKey, rejected := request.Request{}, request.Request{APIKey: "k1"}, request.Request{Rejected: true, APIKey: "k1"}
+	known := request.Request{Stage: "prod", IP: netip.MustParseAddr("10.1.2.3"), Claims: map[string]any{
 		"plan": "pro", "level": 3.0, "admin": true, "roles": []any{"a", "b"}, "scope": "read write"}}
 	for _, tt := range []struct {
 		when string
-		req  *Request
+		req  *request.Request
 		want bool
 	}{
 		{"{caller: anonymous}", &anonymous, true}, {"{caller: anonymous}", &known, false}, {"{caller: anonymous}", &rejected, false},
@@ -243,7 +245,7 @@ overrides:
       - {name: tokens, capacity: 9000, window: 1h}
       - {name: words, algorithm: token_bucket, capacity: 9000, window: 1h}
       - {name: requests, capacity: 100, window: 60s, cost: 7}`)
-	req := &Request{Headers: map[string][]string{"X-Tokens": {"700"}}}
+	req := &request.Request{Headers: map[string][]string{"X-Tokens": {"700"}}}
 	terms := s.Rules[0].Terms(req, "", s.Override("chat", "k"), time.Time{})
 	if diff := cmp.Diff([]int64{7, 700, 2}, terms.Costs); diff != "" {
 		t.Errorf("costs (-want +got):\n%s", diff)

@@ -3,15 +3,16 @@ package rules
 import (
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // selectors compiles the entries of deny or skip.
-func (c *compiler) selectors(path string, entries []ruledoc.Selector) []selector {
-	selectors := make([]selector, len(entries))
+func (c *compiler) selectors(path string, entries []ruledoc.Selector) []match.Selector {
+	selectors := make([]match.Selector, len(entries))
 	for i := range entries {
 		selectors[i] = c.selector(ruledoc.Index(path, i), &entries[i], "is empty and would match every request: write which ones it is for")
 	}
@@ -20,39 +21,35 @@ func (c *compiler) selectors(path string, entries []ruledoc.Selector) []selector
 
 // selector compiles what selects requests. empty is the reason against a
 // selector without any field.
-func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s selector) {
+func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s match.Selector) {
 	if d.Methods == nil && d.Route == nil && d.Path == nil && d.CIDRs == nil && d.Caller == nil && d.Match == nil {
 		c.fail(path, "%s", empty)
 		return s
 	}
 	for i, m := range d.Methods {
-		if m == "ANY" || !isMethod(m) {
+		if m == "ANY" || !request.IsMethod(m) {
 			c.fail(ruledoc.Index(path+".methods", i), "%q is no method: write names such as GET, or leave methods out to match them all", m)
 		}
 	}
-	s.methods = d.Methods
-	s.routes = c.globs(path+".route", d.Route, parseGlob)
-	s.paths = c.globs(path+".path", d.Path, parsePathGlob)
-	s.limitTo(c.cidrs(path+".cidrs", d.CIDRs))
-	s.callers = callersNamed(d.Caller)
-	s.match = c.conditions(path+".match", d.Match)
+	s.Methods = d.Methods
+	s.Routes = c.patterns(path+".route", d.Route, match.ParseRoute)
+	s.Paths = c.patterns(path+".path", d.Path, match.ParsePath)
+	s.LimitTo(c.cidrs(path+".cidrs", d.CIDRs))
+	s.Callers = request.ParseCallers(d.Caller)
+	s.Match = c.conditions(path+".match", d.Match)
 	return s
 }
 
-// isMethod reports whether s can be a method. A gateway's ANY and a star are
-// none, though the star is a token.
-func isMethod(s string) bool { return isToken(s) && !strings.Contains(s, "*") }
-
-func (c *compiler) globs(path string, patterns []string, parse func(string) (glob, string)) (globs []glob) {
-	for i, text := range patterns {
-		g, problem := parse(text)
+func (c *compiler) patterns(path string, texts []string, parse func(string) (match.Pattern, string)) (patterns []match.Pattern) {
+	for i, text := range texts {
+		p, problem := parse(text)
 		if problem != "" {
 			c.fail(ruledoc.Index(path, i), "pattern %q: %s", text, problem)
 			continue
 		}
-		globs = append(globs, g)
+		patterns = append(patterns, p)
 	}
-	return globs
+	return patterns
 }
 
 func (c *compiler) cidrs(path string, texts []string) (cidrs []netip.Prefix) {
@@ -89,36 +86,22 @@ func parseCIDR(text string) (c netip.Prefix, problem string) {
 	return c, ""
 }
 
-// callersNamed returns the callers that are named; 0 for all three, which is
-// as good as none.
-func callersNamed(names []string) (named caller) {
-	for _, name := range names {
-		if i := slices.Index(callers, name); i >= 0 {
-			named |= 1 << i
-		}
-	}
-	if named == anonymous|known|rejected {
-		return 0
-	}
-	return named
-}
-
 // besideMatch are the fields of selectors that stand for these sources.
 var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
 
 // conditions compiles a map from trusted sources to the values they may have.
-func (c *compiler) conditions(path string, match map[string]ruledoc.Words) (conditions []condition) {
-	for _, name := range sortedKeys(match) {
+func (c *compiler) conditions(path string, wanted map[string]ruledoc.Words) (conditions []match.Condition) {
+	for _, name := range sortedKeys(wanted) {
 		at := ruledoc.Join(path, name)
 		if field := besideMatch[name]; field != "" {
 			c.failKey(at, "%s cannot be compared: write %s beside match", name, field)
 			continue
 		}
-		p, problem := parseTrusted(name)
+		p, problem := key.ParseTrusted(name)
 		if problem != "" {
 			c.failKey(at, "%s", problem)
 		}
-		conditions = append(conditions, condition{p, match[name]})
+		conditions = append(conditions, match.Condition{Part: p, Words: wanted[name]})
 	}
 	return conditions
 }

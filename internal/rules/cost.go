@@ -5,7 +5,9 @@ import (
 	"strconv"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Cost says what a request takes from a limit.
@@ -14,9 +16,9 @@ type Cost struct {
 	Clamp  bool  // a cost above what the limit can ever allow takes all of it
 	Settle bool  // the backend reports the true cost afterwards
 
-	from      part  // where the request states it; a literal for a fixed cost
-	min, max  int64 // bounds of a stated cost
-	inherited bool  // of an override's limit without a cost: the rule's counts
+	from      key.Part // where the request states it; a literal for a fixed cost
+	min, max  int64    // bounds of a stated cost
+	inherited bool     // of an override's limit without a cost: the rule's counts
 }
 
 // Fixed returns a cost that is the same for every request.
@@ -24,7 +26,7 @@ func Fixed(units int64) Cost { return Cost{Units: units} }
 
 // most returns the most that a request may cost, before the limit clamps it.
 func (c *Cost) most() int64 {
-	if c.from.source != literal {
+	if c.from.Kind != key.Literal {
 		return c.max
 	}
 	return c.Units
@@ -32,7 +34,7 @@ func (c *Cost) most() int64 {
 
 // least returns the least that a request may cost, before the limit clamps it.
 func (c *Cost) least() int64 {
-	if c.from.source != literal {
+	if c.from.Kind != key.Literal {
 		return c.min
 	}
 	return c.Units
@@ -45,9 +47,9 @@ func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.least() > most 
 // of returns what the request takes from a limit of this size. A stated cost
 // that is missing, repeated or unreadable counts as the largest that may be
 // stated, so that a client gains nothing by garbling it.
-func (c *Cost) of(req *Request, most int64) int64 {
+func (c *Cost) of(req *request.Request, most int64) int64 {
 	units := c.Units
-	if c.from.source != literal {
+	if c.from.Kind != key.Literal {
 		units = c.stated(req)
 	}
 	if c.Clamp {
@@ -56,8 +58,8 @@ func (c *Cost) of(req *Request, most int64) int64 {
 	return units
 }
 
-func (c *Cost) stated(req *Request) int64 {
-	text, ok := c.from.only(req)
+func (c *Cost) stated(req *request.Request) int64 {
+	text, ok := c.from.Value(req)
 	if !ok {
 		return c.max
 	}
@@ -71,10 +73,10 @@ func (c *Cost) stated(req *Request) int64 {
 // Stated says where a request states its cost, such as "header.x-tokens", and
 // the least and the most that it can pay; ok is false for a fixed cost.
 func (c *Cost) Stated() (source string, least, most int64, ok bool) {
-	if c.from.source == literal {
+	if c.from.Kind == key.Literal {
 		return "", 0, 0, false
 	}
-	return c.from.spell(), c.min, c.max, true
+	return c.from.String(), c.min, c.max, true
 }
 
 // Bounds returns the least and the most that a request can pay, before the
@@ -82,7 +84,7 @@ func (c *Cost) Stated() (source string, least, most int64, ok bool) {
 func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
 
 // ClientStated reports whether the client states the cost.
-func (c *Cost) ClientStated() bool { return c.from.source.isClient() }
+func (c *Cost) ClientStated() bool { return c.from.Kind.IsClient() }
 
 // cost compiles what a request takes; ok is false if something of it is wrong.
 func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
@@ -97,7 +99,7 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 		return cost, false
 	}
 	switch {
-	case cost.from.source.isClient() && d.Min == 0:
+	case cost.from.Kind.IsClient() && d.Min == 0:
 		c.fail(path+".min", "is missing or 0, and the client sets %s: write the least that a client can pay, 1 or more", d.From)
 	case d.Min > d.Max:
 		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
@@ -105,9 +107,9 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 	return cost, !c.wrong[path]
 }
 
-func (c *compiler) costSource(path, text string) part {
-	p, problem := parseBare(text)
-	if problem == "" && p.source != fromHeader && p.source != fromQuery && p.source != fromPath && p.source != fromClaim {
+func (c *compiler) costSource(path, text string) key.Part {
+	p, problem := key.ParseSource(text)
+	if problem == "" && p.Kind != key.FromHeader && p.Kind != key.FromQuery && p.Kind != key.FromPath && p.Kind != key.FromClaim {
 		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
 	}
 	if problem != "" {

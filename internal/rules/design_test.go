@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -47,8 +48,8 @@ func TestDesignExample(t *testing.T) {
 }
 
 // user is a request of a known caller.
-func user(method, path string, claims map[string]any) *Request {
-	return &Request{Method: method, Path: path, IP: netip.MustParseAddr("203.0.113.9"), Claims: claims}
+func user(method, path string, claims map[string]any) *request.Request {
+	return &request.Request{Method: method, Path: path, IP: netip.MustParseAddr("203.0.113.9"), Claims: claims}
 }
 
 type said = map[string]any
@@ -57,13 +58,13 @@ func TestDesignMatches(t *testing.T) {
 	s := design(t)
 	for _, tt := range []struct {
 		name string
-		req  *Request
+		req  *request.Request
 		want string
 	}{
 		{"anonymous", user("GET", "/v1/items", nil), "anonymous"},
 		{"known", user("GET", "/v1/items", said{"sub": "ann"}), "api"},
-		{"by API key", &Request{Method: "GET", Path: "/v1/items", APIKey: "k1"}, "api"},
-		{"rejected", &Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: said{"sub": "ann"}}, ""},
+		{"by API key", &request.Request{Method: "GET", Path: "/v1/items", APIKey: "k1"}, "api"},
+		{"rejected", &request.Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: said{"sub": "ann"}}, ""},
 		{"left out", user("POST", "/v1/hooks/github", said{"sub": "ann"}), ""},
 		{"left out, spelled otherwise", user("POST", "/v1/Hooks/github", said{"sub": "ann"}), "api"},
 		{"chat", user("POST", "/v1/chat", said{"sub": "ann"}), "api chat"},
@@ -132,7 +133,7 @@ func TestDesignTerms(t *testing.T) {
 }
 
 // describe writes what a rule comes to for a request, by the overrides of the document.
-func describe(t *testing.T, s *Set, rule string, req *Request, now time.Time) string {
+func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.Time) string {
 	t.Helper()
 	r, ok := s.Rule(rule)
 	if !ok {
@@ -192,7 +193,7 @@ func TestDesignKeys(t *testing.T) {
 		t.Error("a counter is told by the day on which its month starts")
 	}
 	api, _ := s.Rule("api")
-	own, pro := api.Terms(&Request{}, "", nil, time.Time{}), api.Terms(&Request{}, "pro", nil, time.Time{})
+	own, pro := api.Terms(&request.Request{}, "", nil, time.Time{}), api.Terms(&request.Request{}, "pro", nil, time.Time{})
 	if api.Item("k", &own) != api.Item("k", &pro) {
 		t.Error("a change of plan starts a new counter")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // What is written otherwise and means the same is no change.
@@ -83,7 +84,7 @@ func TestDiffOfSharedCounters(t *testing.T) {
 
 // model leaves out what a set keeps beside the model.
 var model = cmp.Options{
-	cmpopts.IgnoreFields(Set{}, "document", "banned", "skipped", "hashed"), cmpopts.IgnoreFields(selector{}, "networks"),
+	cmpopts.IgnoreFields(Set{}, "document", "banned", "skipped", "hashed"), cmpopts.IgnoreFields(match.Selector{}, "networks"),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
 
@@ -125,7 +126,7 @@ func checkCounterNames(t *testing.T, a, b *Set, changes []ruledoc.Change) {
 		}
 		before, _ := a.Rule(c.Rule)
 		after, _ := b.Rule(c.Rule)
-		same := item(before, "k") == item(after, "k") && before.template.text() == after.template.text() && before.Hashed() == after.Hashed()
+		same := item(before, "k") == item(after, "k") && before.template.String() == after.template.String() && before.Hashed() == after.Hashed()
 		if c.From == c.To && !same || same && c.From != c.To && !strings.Contains(c.To, "{route}") && !after.Hashed() && len(after.anchors)+len(before.anchors) == 0 {
 			t.Errorf("%v: the counters are %s and %s", c, item(before, "k"), item(after, "k"))
 		}

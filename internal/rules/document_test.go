@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // describable has one of everything that can be described.
@@ -55,7 +58,7 @@ func TestDescribe(t *testing.T) {
 	got := map[string]described{}
 	for i, r := range s.Rules {
 		doc := s.Document().Rules[i]
-		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: s.Overrides(r.Name), RefundsOn: doc.RefundOn}
+		d := described{OverrideKeys: s.OverrideKeys(r.Name), Overrides: len(s.Document().Overrides[r.Name]), RefundsOn: doc.RefundOn}
 		for _, plan := range s.Plans() {
 			if capacity, ok := s.Document().Plans[plan][r.Name]; ok {
 				if d.Plans == nil {
@@ -89,7 +92,7 @@ func TestDescribe(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.Document().Plan.From != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || s.Overrides(PlanOverrides) != 1 {
+	if got := s.Plans(); !slices.Equal(got, []string{"enterprise", "pro"}) || s.Document().Plan.From != "jwt.plan" || s.OverrideKeys(PlanOverrides) != "user:{jwt.sub}" || len(s.Document().Overrides[PlanOverrides]) != 1 {
 		t.Errorf("plans %q by %q, overrides by %q", got, s.Document().Plan.From, s.OverrideKeys(PlanOverrides))
 	}
 	if none := parse(t, "rules: []"); none.Document().Plan != nil || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
@@ -106,11 +109,11 @@ func TestWhyPlan(t *testing.T) {
 		`{"plan": "pro"}`: "jwt.plan is pro", `{"plan": "gold"}`: "jwt.plan is gold, which is no plan", `{}`: "jwt.plan is missing",
 		`{"plan": ["pro"]}`: `jwt.plan is ["pro"], which is no plan`, `{"plan": ""}`: `jwt.plan is "", which is no plan`,
 	} {
-		if got := s.WhyPlan(&Request{Claims: claimsOf(t, claims)}); got != want {
+		if got := s.WhyPlan(&request.Request{Claims: claimsOf(t, claims)}); got != want {
 			t.Errorf("%s: %q, want %q", claims, got, want)
 		}
 	}
-	if got := parse(t, "rules: []").WhyPlan(&Request{}); got != "" {
+	if got := parse(t, "rules: []").WhyPlan(&request.Request{}); got != "" {
 		t.Errorf("without plans: %q", got)
 	}
 }
@@ -155,28 +158,28 @@ func TestKeysForOverrides(t *testing.T) {
 	s := parse(t, describable)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a|b", "user:7", strings.Repeat("x", 600)}))
-		req := Request{
+		req := request.Request{
 			Claims: map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub"), "region": "eu"},
 			IP:     netip.MustParseAddr(rapid.SampledFrom([]string{"203.0.113.9", "2001:db8::1"}).Draw(t, "ip")),
 		}
 		for _, r := range s.Rules {
-			key := string(r.AppendKey(nil, &req))
-			keys, err := s.KeysFor(r, key, &Request{})
-			if keys.Counter != key || !keys.AsItIs || err != nil {
-				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, key, keys, err)
+			made := string(r.AppendKey(nil, &req))
+			keys, err := s.KeysFor(r, made, &request.Request{})
+			if keys.Counter != made || !keys.AsItIs || err != nil {
+				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, made, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
-			if readable := has && r.Name != "export" && (r.Name == "chat" || len(key) < MaxKey); (keys.Override.Key != "") != readable {
-				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, key, keys.Override.Key, readable)
+			if readable := has && r.Name != "export" && (r.Name == "chat" || len(made) < key.MaxLen); (keys.Override.Key != "") != readable {
+				t.Errorf("rule %s: out of %q came the key of overrides %q: want one %t", r.Name, made, keys.Override.Key, readable)
 			}
 			if (len(keys.Override.Missing) > 0) != (has && keys.Override.Key == "") {
-				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, key, keys.Override.Key, keys.Override.Missing)
+				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, made, keys.Override.Key, keys.Override.Missing)
 			}
-			if known, err := s.KeysFor(r, key, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
-				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, key, known, err, want)
+			if known, err := s.KeysFor(r, made, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
+				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, made, known, err, want)
 			}
 			if keys.Override.Key != "" && keys.Override.Key != string(want) {
-				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, key, keys.Override.Key, want)
+				t.Errorf("rule %s: out of %q came %q, want %q", r.Name, made, keys.Override.Key, want)
 			}
 		}
 	})
@@ -193,13 +196,13 @@ func TestKeysForPlans(t *testing.T) {
 		{"export", "tenant:a", `{"tenant": "a"}`, ""},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.key, &Request{Claims: claimsOf(t, tt.claims)})
+		keys, err := s.KeysFor(r, tt.key, &request.Request{Claims: claimsOf(t, tt.claims)})
 		if err != nil || keys.Plan.Key != tt.want || (tt.want == "") != slices.Equal(keys.Plan.Missing, []string{"jwt.sub"}) {
 			t.Errorf("%s of %s: %+v, %v; want %q", tt.key, tt.rule, keys.Plan, err, tt.want)
 		}
 	}
 	r := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
-	if keys, err := r.KeysFor(r.Rules[0], "all", &Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
+	if keys, err := r.KeysFor(r.Rules[0], "all", &request.Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
 		t.Errorf("without overrides of plans: %+v, %v", keys, err)
 	}
 }
@@ -217,7 +220,7 @@ func TestKeysFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.typed, &Request{})
+		keys, err := s.KeysFor(r, tt.typed, &request.Request{})
 		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
 			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}

@@ -7,12 +7,16 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // globsOf reads patterns, which must be good.
-func globsOf(texts ...string) (globs []glob) {
+func globsOf(texts ...string) (globs []match.Pattern) {
 	for _, text := range texts {
-		g, problem := parseGlob(text)
+		g, problem := match.ParseRoute(text)
 		if problem != "" {
 			panic(problem)
 		}
@@ -21,8 +25,8 @@ func globsOf(texts ...string) (globs []glob) {
 	return globs
 }
 
-func sourceOf(text string) part {
-	p, _, problem := parseSource(text)
+func sourceOf(text string) key.Part {
+	p, problem := key.ParseSource(text)
 	if problem != "" {
 		panic(problem)
 	}
@@ -42,45 +46,45 @@ func claimsOf(t testing.TB, document string) (claims map[string]any) {
 
 func TestWhy(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}
-	plan := condition{sourceOf("jwt.plan"), []string{"pro", "team"}}
+	plan := match.Condition{Part: sourceOf("jwt.plan"), Words: []string{"pro", "team"}}
 	free, listed := claimsOf(t, `{"plan": "free"}`), claimsOf(t, `{"plan": ["free", 7]}`)
 	for _, test := range []struct {
 		name string
 		rule Rule
-		req  Request
+		req  request.Request
 		want string // of a rule that covers the request: begins with +
 	}{
-		{"every request", Rule{}, Request{Method: "GET", Path: "/"}, "+"},
-		{"off", Rule{Mode: Off}, Request{}, "it is off"},
-		{"on trial", Rule{Mode: Shadow}, Request{}, "+"},
+		{"every request", Rule{}, request.Request{Method: "GET", Path: "/"}, "+"},
+		{"off", Rule{Mode: Off}, request.Request{}, "it is off"},
+		{"on trial", Rule{Mode: Shadow}, request.Request{}, "+"},
 
-		{"method", Rule{when: selector{methods: []string{"POST"}}}, Request{Method: "GET"}, "method GET is not among POST"},
-		{"no method", Rule{when: selector{methods: []string{"POST", "PUT"}}}, Request{}, `method "" is not among POST, PUT`},
-		{"method in another case", Rule{when: selector{methods: []string{"POST"}}}, Request{Method: "post"}, "+"},
-		{"route", Rule{when: selector{routes: globsOf("/v2/**")}}, Request{Path: "/v1//x"}, "route /v1/x does not match /v2/**"},
-		{"route's template", Rule{when: selector{routes: globsOf("/v2/*")}}, Request{Path: "/v2/x", Route: "GET /v1/{id}"}, "route /v1/{id} does not match /v2/*"},
-		{"path", Rule{when: selector{paths: globsOf("/a", "/b")}}, Request{Path: "/c"}, "path /c does not match /a, /b"},
-		{"a long list", Rule{when: selector{paths: globsOf("/a", "/b", "/c", "/d", "/e", "/f", "/g")}}, Request{Path: "/x"}, "path /x does not match /a, /b, /c, /d, /e and 2 more"},
-		{"a path for terminals", Rule{when: selector{paths: globsOf("/a")}}, Request{Path: "/%1b[31m"}, `path "/\x1b[31m" does not match /a`},
-		{"a long path", Rule{when: selector{paths: globsOf("/a")}}, Request{Path: "/" + strings.Repeat("x", 100)}, "path /" + strings.Repeat("x", 79) + "… does not match /a"},
-		{"address", Rule{when: selector{cidrs: networks}}, Request{IP: netip.MustParseAddr("203.0.113.9")}, "address 203.0.113.9 is not in 198.51.100.0/24, 2001:db8::/32"},
-		{"no address", Rule{when: selector{cidrs: networks}}, Request{}, "the address is not known"},
-		{"caller", Rule{when: selector{callers: known}}, Request{}, "caller is anonymous, not known"},
-		{"callers", Rule{when: selector{callers: known | anonymous}}, Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
-		{"claim", Rule{when: selector{match: []condition{plan}}}, Request{Claims: free}, "jwt.plan is free, not among pro, team"},
-		{"claim that is a list", Rule{when: selector{match: []condition{plan}}}, Request{Claims: listed}, `jwt.plan is ["free",7], not among pro, team`},
-		{"no claim", Rule{when: selector{match: []condition{plan}}}, Request{}, "jwt.plan is missing, not among pro, team"},
-		{"the first that fails", Rule{when: selector{methods: []string{"PUT"}, paths: globsOf("/a")}}, Request{Method: "GET"}, "method GET is not among PUT"},
+		{"method", Rule{when: match.Selector{Methods: []string{"POST"}}}, request.Request{Method: "GET"}, "method GET is not among POST"},
+		{"no method", Rule{when: match.Selector{Methods: []string{"POST", "PUT"}}}, request.Request{}, `method "" is not among POST, PUT`},
+		{"method in another case", Rule{when: match.Selector{Methods: []string{"POST"}}}, request.Request{Method: "post"}, "+"},
+		{"route", Rule{when: match.Selector{Routes: globsOf("/v2/**")}}, request.Request{Path: "/v1//x"}, "route /v1/x does not match /v2/**"},
+		{"route's template", Rule{when: match.Selector{Routes: globsOf("/v2/*")}}, request.Request{Path: "/v2/x", Route: "GET /v1/{id}"}, "route /v1/{id} does not match /v2/*"},
+		{"path", Rule{when: match.Selector{Paths: globsOf("/a", "/b")}}, request.Request{Path: "/c"}, "path /c does not match /a, /b"},
+		{"a long list", Rule{when: match.Selector{Paths: globsOf("/a", "/b", "/c", "/d", "/e", "/f", "/g")}}, request.Request{Path: "/x"}, "path /x does not match /a, /b, /c, /d, /e and 2 more"},
+		{"a path for terminals", Rule{when: match.Selector{Paths: globsOf("/a")}}, request.Request{Path: "/%1b[31m"}, `path "/\x1b[31m" does not match /a`},
+		{"a long path", Rule{when: match.Selector{Paths: globsOf("/a")}}, request.Request{Path: "/" + strings.Repeat("x", 100)}, "path /" + strings.Repeat("x", 79) + "… does not match /a"},
+		{"address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "address 203.0.113.9 is not in 198.51.100.0/24, 2001:db8::/32"},
+		{"no address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{}, "the address is not known"},
+		{"caller", Rule{when: match.Selector{Callers: request.Known}}, request.Request{}, "caller is anonymous, not known"},
+		{"callers", Rule{when: match.Selector{Callers: request.Known | request.Anonymous}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
+		{"claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: free}, "jwt.plan is free, not among pro, team"},
+		{"claim that is a list", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: listed}, `jwt.plan is ["free",7], not among pro, team`},
+		{"no claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{}, "jwt.plan is missing, not among pro, team"},
+		{"the first that fails", Rule{when: match.Selector{Methods: []string{"PUT"}, Paths: globsOf("/a")}}, request.Request{Method: "GET"}, "method GET is not among PUT"},
 
-		{"unless", Rule{unless: &selector{methods: []string{"GET"}, routes: globsOf("/x", "/v1/hooks/**")}}, Request{Method: "GET", Path: "/v1/hooks/7"},
+		{"unless", Rule{unless: &match.Selector{Methods: []string{"GET"}, Routes: globsOf("/x", "/v1/hooks/**")}}, request.Request{Method: "GET", Path: "/v1/hooks/7"},
 			"unless: method is GET, route /v1/hooks/7 matches /v1/hooks/**"},
-		{"unless of somebody else", Rule{unless: &selector{callers: known}}, Request{}, "+"},
-		{"unless, but for the path's spelling", Rule{unless: &selector{paths: globsOf("/hooks/**")}}, Request{Path: "/hooks//7"},
+		{"unless of somebody else", Rule{unless: &match.Selector{Callers: request.Known}}, request.Request{}, "+"},
+		{"unless, but for the path's spelling", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/hooks//7"},
 			"+unless does not hold: path /hooks//7 is not sent in its clean form, /hooks/7"},
-		{"unless, but for letter case", Rule{unless: &selector{paths: globsOf("/hooks/**")}}, Request{Path: "/Hooks/7"},
+		{"unless, but for letter case", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/Hooks/7"},
 			"+unless does not hold: path /Hooks/7 does not match /hooks/**"},
-		{"unless an address", Rule{unless: &selector{cidrs: networks}}, Request{IP: netip.MustParseAddr("2001:db8::7")}, "unless: address 2001:db8::7 is in 2001:db8::/32"},
-		{"unless a claim", Rule{unless: &selector{match: []condition{{sourceOf("jwt.plan"), []string{"free"}}}}}, Request{Claims: free}, "unless: jwt.plan is free"},
+		{"unless an address", Rule{unless: &match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("2001:db8::7")}, "unless: address 2001:db8::7 is in 2001:db8::/32"},
+		{"unless a claim", Rule{unless: &match.Selector{Match: []match.Condition{{Part: sourceOf("jwt.plan"), Words: []string{"free"}}}}}, request.Request{Claims: free}, "unless: jwt.plan is free"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, covered := test.rule.Why(&test.req)
@@ -96,22 +100,22 @@ func TestWhy(t *testing.T) {
 
 func TestWhyBannedAndSkipped(t *testing.T) {
 	s := &Set{
-		deny: []selector{{methods: []string{"TRACE"}}, {cidrs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}},
-		skip: []selector{{methods: []string{"OPTIONS"}}, {methods: []string{"GET"}, routes: globsOf("/health")}},
+		deny: []match.Selector{{Methods: []string{"TRACE"}}, {CIDRs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}},
+		skip: []match.Selector{{Methods: []string{"OPTIONS"}}, {Methods: []string{"GET"}, Routes: globsOf("/health")}},
 	}
 	s.precompute()
 	for _, test := range []struct {
-		req              Request
+		req              request.Request
 		banned, skipped  string
 		isBanned, isSkip bool
 	}{
-		{Request{Method: "GET", Path: "/"}, "", "", false, false},
-		{Request{Method: "Trace"}, "deny[0]: method is Trace", "", true, false},
-		{Request{IP: netip.MustParseAddr("198.51.100.7")}, "deny[1]: address 198.51.100.7 is in 198.51.100.0/24", "", true, false},
-		{Request{Method: "OPTIONS", Path: "//"}, "", "skip[0]: method is OPTIONS", false, true},
-		{Request{Method: "GET", Path: "/health"}, "", "skip[1]: method is GET, route /health matches /health", false, true},
-		{Request{Method: "GET", Path: "/health/"}, "", "skip[1] does not cover it: path /health/ is not sent in its clean form, /health", false, false},
-		{Request{Method: "get", Path: "/health"}, "", "skip[1] does not cover it: method get is not among GET", false, false},
+		{request.Request{Method: "GET", Path: "/"}, "", "", false, false},
+		{request.Request{Method: "Trace"}, "deny[0]: method is Trace", "", true, false},
+		{request.Request{IP: netip.MustParseAddr("198.51.100.7")}, "deny[1]: address 198.51.100.7 is in 198.51.100.0/24", "", true, false},
+		{request.Request{Method: "OPTIONS", Path: "//"}, "", "skip[0]: method is OPTIONS", false, true},
+		{request.Request{Method: "GET", Path: "/health"}, "", "skip[1]: method is GET, route /health matches /health", false, true},
+		{request.Request{Method: "GET", Path: "/health/"}, "", "skip[1] does not cover it: path /health/ is not sent in its clean form, /health", false, false},
+		{request.Request{Method: "get", Path: "/health"}, "", "skip[1] does not cover it: method get is not among GET", false, false},
 	} {
 		if got, is := s.WhyBanned(&test.req); got != test.banned || is != test.isBanned {
 			t.Errorf("%+v: banned %t, %q; want %q", test.req, is, got, test.banned)
@@ -130,7 +134,7 @@ func TestWhyAgrees(t *testing.T) {
 			unless := drawSelector(t)
 			r.unless = &unless
 		}
-		s := Set{deny: []selector{drawSelector(t), drawSelector(t)}, skip: []selector{drawSelector(t), drawSelector(t)}}
+		s := Set{deny: []match.Selector{drawSelector(t), drawSelector(t)}, skip: []match.Selector{drawSelector(t), drawSelector(t)}}
 		s.precompute()
 		req := drawRequest(t)
 		reason, covered := r.Why(&req)
@@ -147,41 +151,41 @@ func TestWhyAgrees(t *testing.T) {
 }
 
 // drawSelector draws a selector of few fields and few values, so that requests often meet it.
-func drawSelector(t *rapid.T) (s selector) {
+func drawSelector(t *rapid.T) (s match.Selector) {
 	some := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, what) == 0 }
 	if some("methods") {
-		s.methods = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"GET", "POST", "PUT"}), 1, 2, rapid.ID).Draw(t, "method")
+		s.Methods = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"GET", "POST", "PUT"}), 1, 2, rapid.ID).Draw(t, "method")
 	}
-	pattern := rapid.Custom(func(t *rapid.T) glob {
+	pattern := rapid.Custom(func(t *rapid.T) match.Pattern {
 		return globsOf(rapid.SampledFrom([]string{"/", "/v1/**", "/v1/*", "/v1/{id}", "/V1/x", "$connect"}).Draw(t, "pattern"))[0]
 	})
 	if some("routes") {
-		s.routes = rapid.SliceOfN(pattern, 1, 2).Draw(t, "route")
+		s.Routes = rapid.SliceOfN(pattern, 1, 2).Draw(t, "route")
 	}
 	if some("paths") {
-		s.paths = rapid.SliceOfN(pattern, 1, 2).Draw(t, "path")
+		s.Paths = rapid.SliceOfN(pattern, 1, 2).Draw(t, "path")
 	}
 	if some("cidrs") {
-		s.cidrs = []netip.Prefix{netip.MustParsePrefix(rapid.SampledFrom([]string{"10.0.0.0/8", "::/0", "0.0.0.0/0"}).Draw(t, "cidr"))}
+		s.CIDRs = []netip.Prefix{netip.MustParsePrefix(rapid.SampledFrom([]string{"10.0.0.0/8", "::/0", "0.0.0.0/0"}).Draw(t, "cidr"))}
 	}
 	if some("callers") {
-		s.callers = rapid.SampledFrom([]caller{anonymous, known, rejected, known | rejected}).Draw(t, "caller")
+		s.Callers = rapid.SampledFrom([]request.Caller{request.Anonymous, request.Known, request.Rejected, request.Known | request.Rejected}).Draw(t, "caller")
 	}
 	if some("match") {
 		source := sourceOf(rapid.SampledFrom([]string{"jwt.plan", "jwt./a/b", "jwt.scope", "apikey", "stage"}).Draw(t, "source"))
-		s.match = []condition{{source, rapid.SliceOfN(rapid.SampledFrom([]string{"pro", "7", "prod"}), 1, 2).Draw(t, "words")}}
+		s.Match = []match.Condition{{Part: source, Words: rapid.SliceOfN(rapid.SampledFrom([]string{"pro", "7", "prod"}), 1, 2).Draw(t, "words")}}
 	}
 	return s
 }
 
-func drawRequest(t *rapid.T) Request {
+func drawRequest(t *rapid.T) request.Request {
 	claims := map[string]any{
 		"": nil, "pro": map[string]any{"plan": "pro", "scope": "x pro"}, "list": map[string]any{"plan": []any{"x", json.Number("7")}},
 		"nested": map[string]any{"a": map[string]any{"b": json.Number("7")}}, "empty": map[string]any{},
 	}
 	held, _ := claims[rapid.SampledFrom([]string{"", "pro", "list", "nested", "empty"}).Draw(t, "claims")].(map[string]any)
 	address, _ := netip.ParseAddr(rapid.SampledFrom([]string{"", "10.0.0.1", "203.0.113.9", "::ffff:10.0.0.1", "2001:db8::1"}).Draw(t, "ip"))
-	return Request{
+	return request.Request{
 		Method:   rapid.SampledFrom([]string{"GET", "get", "POST", ""}).Draw(t, "method"),
 		Path:     rapid.SampledFrom([]string{"", "/", "/v1/x", "/V1/x", "/v1//x", "/v1/x/", "/%76%31/x", "/v1/x/y"}).Draw(t, "path"),
 		Route:    rapid.SampledFrom([]string{"", "$default", "$connect", "GET /v1/{id}", "/v1/{proxy+}"}).Draw(t, "route"),

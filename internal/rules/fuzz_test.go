@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -23,8 +24,8 @@ func TestManyEntries(t *testing.T) {
 		fmt.Fprintf(&b, "  - name: r%d\n    key: ip:{ip}\n    limits: # of rule %d\n      - {capacity: 10, window: 60s}\n", i, i)
 	}
 	s := parse(t, b.String())
-	if len(s.Rules) != 2000 || len(s.deny[0].cidrs) != 5000 {
-		t.Errorf("%d rules and %d networks", len(s.Rules), len(s.deny[0].cidrs))
+	if len(s.Rules) != 2000 || len(s.deny[0].CIDRs) != 5000 {
+		t.Errorf("%d rules and %d networks", len(s.Rules), len(s.deny[0].CIDRs))
 	}
 }
 
@@ -100,7 +101,7 @@ func FuzzCompile(f *testing.F) {
 // checkTerms holds what stores rely on.
 func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 	t.Helper()
-	terms := r.Terms(&Request{}, plan, o, time.Time{})
+	terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 	if terms.Unlimited || terms.Denied {
 		return terms
 	}
@@ -136,7 +137,7 @@ func checkSet(t *testing.T, s *Set) {
 			for key, o := range s.overrides[r.Name] {
 				about := r.documentTarget()
 				if got, err := about.read(key); got != key {
-					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.text(), got, err)
+					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.String(), got, err)
 				}
 				terms := checkTerms(t, r, plan, o)
 				for i := range terms.Limits {
@@ -146,8 +147,8 @@ func checkSet(t *testing.T, s *Set) {
 				}
 			}
 		}
-		key := string(r.AppendKey(nil, &Request{}))
-		if got, err := s.KeysFor(r, key, &Request{}); got.Counter != key || err != nil {
+		key := string(r.AppendKey(nil, &request.Request{}))
+		if got, err := s.KeysFor(r, key, &request.Request{}); got.Counter != key || err != nil {
 			t.Errorf("key %q of template %q is read as %+v, %v", key, r.Key, got, err)
 		}
 	}

@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 const (
@@ -89,7 +93,7 @@ func TestHashedOverrides(t *testing.T) {
 		t.Error("a key that was not hashed finds an override")
 	}
 	key, _ := s.AppendPlanKey(nil, user("GET", "/", map[string]any{"sub": "a|b"}))
-	if _, denied, _ := s.ResolvePlan(&Request{}, s.Override(PlanOverrides, string(key)), true); !denied {
+	if _, denied, _ := s.ResolvePlan(&request.Request{}, s.Override(PlanOverrides, string(key)), true); !denied {
 		t.Error("the override of the plan is not found")
 	}
 }
@@ -104,8 +108,8 @@ func TestHashedKeysTellApart(t *testing.T) {
 			req := user("GET", "/", map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub")})
 			for j, r := range s.Rules {
 				seen[j][i] = string(r.AppendKey(nil, req))
-				if key := seen[j][i]; r.Hashed() != isHashed(key) || r.Hashed() && fitsHash(key) != nil {
-					t.Fatalf("rule %s: key %q", r.Name, key)
+				if made := seen[j][i]; r.Hashed() != key.IsHashed(made) || r.Hashed() && key.CheckHash(made) != nil {
+					t.Fatalf("rule %s: key %q", r.Name, made)
 				}
 			}
 		}
@@ -132,8 +136,8 @@ func TestTypedKeysAreHashed(t *testing.T) {
 			want := string(hashed.AppendKey(nil, req))
 			override, _ := hashed.AppendOverrideKey(nil, req)
 			plain := string(s.Rules[i-1].AppendKey(nil, req))
-			if len(plain) < MaxKey {
-				if got, err := s.KeysFor(hashed, plain, &Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.AsItIs {
+			if len(plain) < key.MaxLen {
+				if got, err := s.KeysFor(hashed, plain, &request.Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.AsItIs {
 					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
 				}
 			}
@@ -176,19 +180,19 @@ func TestLocked(t *testing.T) {
 	const why = "its keys are hashed: hash_secret: a secret that the rules name is not set: set the environment variable KEYS"
 	own, _ := s.Rule("own-hashed")
 	for _, typed := range []string{"a", "%hmac-00112233445566778899aabbccddeeff"} {
-		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, ErrHashSecret) || err.Error() != "overrides of rule own-hashed: "+why {
+		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, key.ErrHashSecret) || err.Error() != "overrides of rule own-hashed: "+why {
 			t.Errorf("an override of %s: %v", typed, err)
 		}
-		if _, err := s.KeysFor(own, typed, &Request{}); !errors.Is(err, ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
+		if _, err := s.KeysFor(own, typed, &request.Request{}); !errors.Is(err, key.ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
 			t.Errorf("a counter of %s: %v", typed, err)
 		}
 	}
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
-	key := string(own.AppendKey(nil, req))
-	if fitsHash(key) != nil {
-		t.Errorf("a request: %q", key)
+	made := string(own.AppendKey(nil, req))
+	if key.CheckHash(made) != nil {
+		t.Errorf("a request: %q", made)
 	}
-	if other, _ := parse(t, hashing).Rule("own-hashed"); string(other.AppendKey(nil, req)) != key {
+	if other, _ := parse(t, hashing).Rule("own-hashed"); string(other.AppendKey(nil, req)) != made {
 		t.Error("two sets of one process are not at one")
 	}
 	api, _ := s.Rule("api-hashed")
@@ -203,7 +207,7 @@ func TestLockedHashesAreSecret(t *testing.T) {
 	key := string(r.AppendKey(nil, user("GET", "/", map[string]any{"sub": "a"})))
 	mac := hmac.New(sha256.New, nil)
 	mac.Write([]byte("a"))
-	if key == hmacPrefix+hex.EncodeToString(mac.Sum(nil)[:16]) {
+	if key == ruledoc.HashedKey+hex.EncodeToString(mac.Sum(nil)[:16]) {
 		t.Errorf("%s is the hash of a under no secret", key)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // PlanOverrides is the name for overrides of callers' plans, where overrides of
@@ -48,20 +51,20 @@ func (o *Override) InForce(now time.Time) bool {
 
 // AppendPlanKey appends the key of the overrides of plans; ok is false if there
 // are none.
-func (s *Set) AppendPlanKey(dst []byte, req *Request) (key []byte, ok bool) {
+func (s *Set) AppendPlanKey(dst []byte, req *request.Request) (key []byte, ok bool) {
 	if s.plan.overrides == nil {
 		return dst, false
 	}
-	return s.plan.overrides.key(dst, req, &selector{}), true
+	return appendKey(dst, s.plan.overrides, req, &match.Selector{}), true
 }
 
 // AppendOverrideKey appends the key of the rule's overrides; ok is false if it
 // has none. The rule must match the request.
-func (r *Rule) AppendOverrideKey(dst []byte, req *Request) (key []byte, ok bool) {
+func (r *Rule) AppendOverrideKey(dst []byte, req *request.Request) (key []byte, ok bool) {
 	if r.overridable == nil {
 		return dst, false
 	}
-	return r.overridable.key(dst, req, &r.when), true
+	return appendKey(dst, r.overridable, req, &r.when), true
 }
 
 // TakesOverrides reports whether the rule has overrides besides those of the
@@ -98,18 +101,18 @@ func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override
 // OverrideKeys returns the key template of a rule's overrides, or of
 // PlanOverrides; "" for none.
 func (s *Set) OverrideKeys(rule string) string {
-	return s.overrideKeys(rule).text()
+	return s.overrideKeys(rule).String()
 }
 
 // OverridesHashed reports whether the overrides of a rule, or of PlanOverrides,
 // are found by hashes of their keys.
 func (s *Set) OverridesHashed(rule string) bool {
 	t := s.overrideKeys(rule)
-	return t != nil && t.hash != nil
+	return t != nil && t.Hash != nil
 }
 
 // overrideKeys returns the key template of overrides; nil for none.
-func (s *Set) overrideKeys(rule string) *template {
+func (s *Set) overrideKeys(rule string) *key.Template {
 	if rule == PlanOverrides {
 		return s.plan.overrides
 	}
@@ -119,23 +122,19 @@ func (s *Set) overrideKeys(rule string) *template {
 	return nil
 }
 
-// Overrides returns how many overrides of a rule, or of PlanOverrides, the
-// document itself holds.
-func (s *Set) Overrides(rule string) int { return len(s.overrides[rule]) }
-
 // planSource says how to find the plan of a caller.
 type planSource struct {
-	from      part      // trusted; a literal if the document has no plans
-	overrides *template // of the keys of plan overrides; nil for none
+	from      key.Part      // trusted; a literal if the document has no plans
+	overrides *key.Template // of the keys of plan overrides; nil for none
 }
 
 // Plan returns the plan that the request's token or API key names: "" for none,
 // and for a plan that the document does not know.
-func (s *Set) Plan(req *Request) string {
-	if s.plan.from.source == literal {
+func (s *Set) Plan(req *request.Request) string {
+	if s.plan.from.Kind == key.Literal {
 		return ""
 	}
-	name, _ := s.plan.from.only(req)
+	name, _ := s.plan.from.Value(req)
 	return s.knownPlan(name)
 }
 
@@ -153,7 +152,7 @@ func (s *Set) knownPlan(name string) string {
 // its requests. o is the plan override of the caller, nil for none. An override
 // to a plan that the document does not have leaves the caller without a plan.
 // stale reports that a part of the override no longer fits and was ignored.
-func (s *Set) ResolvePlan(req *Request, o *Override, inForce bool) (plan string, denied, stale bool) {
+func (s *Set) ResolvePlan(req *request.Request, o *Override, inForce bool) (plan string, denied, stale bool) {
 	switch {
 	case !inForce:
 		return s.Plan(req), false, false

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -91,8 +93,8 @@ func checkNormal(t testing.TB, s *Set, d *ruledoc.Document, text string) {
 // form: lists in another order, and header names in another letter case.
 func behaviour(r *Rule) Rule {
 	b := *r
-	b.Key, b.when, b.unless, b.refunds, b.overridable = "", selector{}, nil, nil, nil
-	b.template.client = nil
+	b.Key, b.when, b.unless, b.refunds, b.overridable = "", match.Selector{}, nil, nil, nil
+	b.template.ClientSources = nil
 	b.Limits = slices.Clone(r.Limits)
 	for i := range b.Limits {
 		if c := b.Limits[i].Calendar; c != nil {
@@ -111,10 +113,10 @@ func behaviour(r *Rule) Rule {
 }
 
 // samples are requests that differ in everything that selectors look at.
-func samples() (all []*Request) {
+func samples() (all []*request.Request) {
 	for i, path := range []string{"/", "/v1/items", "/V1/Chat", "/v1//chat/", "/v2/x/y", "/health", "/a/b", "/login", "/v1/hooks/x"} {
 		for j, claims := range []map[string]any{nil, {"sub": "a|b", "tenant": "acme", "plan": "pro", "scope": "read write"}, {"plan": []any{"free", "pro"}}} {
-			all = append(all, &Request{
+			all = append(all, &request.Request{
 				Method: []string{"GET", "post", "OPTIONS"}[(i+j)%3], Path: path, Stage: []string{"", "prod"}[i%2], Claims: claims, Rejected: i == 4,
 				IP:      netip.MustParseAddr([]string{"198.51.100.7", "10.1.2.3", "2001:db8::1", "203.0.113.9"}[(i+j)%4]),
 				Headers: map[string][]string{"X-User": {"u"}, "X-Tokens": {"700"}}, Query: map[string][]string{"q": {"1"}}, PathParams: map[string]string{"id": "7"},

@@ -8,56 +8,59 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 func TestAppendKey(t *testing.T) {
 	type values = map[string][]string
 	for _, tt := range []struct {
 		name, fields string
-		req          Request
+		req          request.Request
 		want         string
 	}{
-		{"fixed", "key: all", Request{}, "all"},
-		{"IPv4", "key: 'ip:{ip}'", Request{IP: netip.MustParseAddr("203.0.113.9")}, "ip:203.0.113.9"},
-		{"IPv6 by network", "key: 'ip:{ip}'", Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},
-		{"IPv4 in IPv6", "key: 'ip:{ip}'", Request{IP: netip.MustParseAddr("::ffff:203.0.113.9")}, "ip:203.0.113.9"},
-		{"IPv6 zone", "key: 'ip:{ip}'", Request{IP: netip.MustParseAddr("fe80::1%eth0")}, "ip:fe80%3A%3A/64"},
-		{"no address", "key: 'ip:{ip}'", Request{}, "ip:-"},
+		{"fixed", "key: all", request.Request{}, "all"},
+		{"IPv4", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "ip:203.0.113.9"},
+		{"IPv6 by network", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},
+		{"IPv4 in IPv6", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("::ffff:203.0.113.9")}, "ip:203.0.113.9"},
+		{"IPv6 zone", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("fe80::1%eth0")}, "ip:fe80%3A%3A/64"},
+		{"no address", "key: 'ip:{ip}'", request.Request{}, "ip:-"},
 
-		{"header", "key: '{header.X-User}'", Request{Headers: values{"x-user": {"ann"}}}, "ann"},
-		{"header in any case", "key: '{header.x-user}'", Request{Headers: values{"X-USER": {"ann"}}}, "ann"},
-		{"header repeated", "key: '{header.x-user}'", Request{Headers: values{"X-User": {"ann", "bob"}}}, "ann,bob"},
-		{"header in two cases", "key: '{header.x-user}'", Request{Headers: values{"x-user": {"ann"}, "X-User": {"bob"}, "X-USER": {"cy"}}}, "cy,bob,ann"},
-		{"another header", "key: '{header.x-user}'", Request{Headers: values{"X-Users": {"ann"}, "X-U\u017fer": {"a letter that folds to s"}}}, "-"},
-		{"header without values", "key: '{header.x-user}'", Request{Headers: values{"X-User": {}}}, "-"},
-		{"header empty", "key: '{header.x-user}'", Request{Headers: values{"X-User": {""}}}, "-"},
-		{"header repeated and empty", "key: '{header.x-user}'", Request{Headers: values{"X-User": {"", ""}}}, ","},
-		{"hyphen sent", "key: '{header.x-user}'", Request{Headers: values{"X-User": {"-"}}}, "%2D"},
-		{"hyphens sent", "key: '{header.x-user}'", Request{Headers: values{"X-User": {"-", "-"}}}, "-,-"},
-		{"hyphen within", "key: '{header.x-user}'", Request{Headers: values{"X-User": {"-a"}}}, "-a"},
+		{"header", "key: '{header.X-User}'", request.Request{Headers: values{"x-user": {"ann"}}}, "ann"},
+		{"header in any case", "key: '{header.x-user}'", request.Request{Headers: values{"X-USER": {"ann"}}}, "ann"},
+		{"header repeated", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {"ann", "bob"}}}, "ann,bob"},
+		{"header in two cases", "key: '{header.x-user}'", request.Request{Headers: values{"x-user": {"ann"}, "X-User": {"bob"}, "X-USER": {"cy"}}}, "cy,bob,ann"},
+		{"another header", "key: '{header.x-user}'", request.Request{Headers: values{"X-Users": {"ann"}, "X-U\u017fer": {"a letter that folds to s"}}}, "-"},
+		{"header without values", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {}}}, "-"},
+		{"header empty", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {""}}}, "-"},
+		{"header repeated and empty", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {"", ""}}}, ","},
+		{"hyphen sent", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {"-"}}}, "%2D"},
+		{"hyphens sent", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {"-", "-"}}}, "-,-"},
+		{"hyphen within", "key: '{header.x-user}'", request.Request{Headers: values{"X-User": {"-a"}}}, "-a"},
 
-		{"query", "key: '{query.user}'", Request{Query: values{"user": {"ann"}}}, "ann"},
-		{"query counts case", "key: '{query.user}'", Request{Query: values{"User": {"ann"}}}, "-"},
-		{"query repeated", "key: '{query.user}'", Request{Query: values{"user": {"b", "a"}}}, "b,a"},
-		{"path parameter", "key: '{path.id}'", Request{PathParams: map[string]string{"id": "7"}}, "7"},
-		{"no path parameter", "key: '{path.id}'", Request{}, "-"},
-		{"method and stage", "key: '{method}|{stage}'", Request{Method: "GET", Stage: "prod"}, "GET|prod"},
-		{"no method, no stage", "key: '{method}|{stage}'", Request{}, "-|-"},
+		{"query", "key: '{query.user}'", request.Request{Query: values{"user": {"ann"}}}, "ann"},
+		{"query counts case", "key: '{query.user}'", request.Request{Query: values{"User": {"ann"}}}, "-"},
+		{"query repeated", "key: '{query.user}'", request.Request{Query: values{"user": {"b", "a"}}}, "b,a"},
+		{"path parameter", "key: '{path.id}'", request.Request{PathParams: map[string]string{"id": "7"}}, "7"},
+		{"no path parameter", "key: '{path.id}'", request.Request{}, "-"},
+		{"method and stage", "key: '{method}|{stage}'", request.Request{Method: "GET", Stage: "prod"}, "GET|prod"},
+		{"no method, no stage", "key: '{method}|{stage}'", request.Request{}, "-|-"},
 
-		{"escapes", "key: 'u:{header.x}'", Request{Headers: values{"x": {"a:b|c%d\r\n\x00\x7f"}}}, "u:a%3Ab%7Cc%25d%0D%0A%00%7F"},
-		{"not ASCII", "key: 'u:{header.x}'", Request{Headers: values{"x": {"é\xff"}}}, "u:%C3%A9%FF"},
-		{"left as it is", "key: 'u:{header.x}'", Request{Headers: values{"x": {" !\"#$&'()*+,-./09;<=>?@AZ[\\]^_`az{}~"}}}, "u: !\"#$&'()*+,-./09;<=>?@AZ[\\]^_`az{}~"},
+		{"escapes", "key: 'u:{header.x}'", request.Request{Headers: values{"x": {"a:b|c%d\r\n\x00\x7f"}}}, "u:a%3Ab%7Cc%25d%0D%0A%00%7F"},
+		{"not ASCII", "key: 'u:{header.x}'", request.Request{Headers: values{"x": {"é\xff"}}}, "u:%C3%A9%FF"},
+		{"left as it is", "key: 'u:{header.x}'", request.Request{Headers: values{"x": {" !\"#$&'()*+,-./09;<=>?@AZ[\\]^_`az{}~"}}}, "u: !\"#$&'()*+,-./09;<=>?@AZ[\\]^_`az{}~"},
 
-		{"template", "key: '{route}'", Request{Path: "/users/7", Route: "/users/{id}"}, "/users/{id}"},
-		{"template without its method", "key: '{route}'", Request{Path: "/users/7", Route: "GET /users/{id}"}, "/users/{id}"},
-		{"no template, no pattern", "key: '{route}'", Request{Path: "/users/7"}, "**"},
-		{"catch-all, no pattern", "key: '{route}'", Request{Path: "/users/7", Route: "/{proxy+}"}, "**"},
-		{"no template, path pattern", "key: '{route}', when: {path: /users/*}", Request{Path: "/users/7"}, "**"},
-		{"pattern", "key: '{route}', when: {route: /users/*}", Request{Path: "/users/7"}, "/users/*"},
-		{"first pattern that matches", "key: '{route}', when: {route: [/a, /Users/*, /**]}", Request{Path: "/users/7"}, "/Users/*"},
-		{"template before pattern", "key: '{route}', when: {route: /users/*}", Request{Path: "/users/7", Route: "/users/{id}"}, "/users/{id}"},
-		{"WebSocket", "key: '{route}'", Request{Route: "$connect"}, "$connect"},
-		{"not the rule's request", "key: '{route}', when: {route: /users/*}", Request{Path: "/x"}, "-"},
+		{"template", "key: '{route}'", request.Request{Path: "/users/7", Route: "/users/{id}"}, "/users/{id}"},
+		{"template without its method", "key: '{route}'", request.Request{Path: "/users/7", Route: "GET /users/{id}"}, "/users/{id}"},
+		{"no template, no pattern", "key: '{route}'", request.Request{Path: "/users/7"}, "**"},
+		{"catch-all, no pattern", "key: '{route}'", request.Request{Path: "/users/7", Route: "/{proxy+}"}, "**"},
+		{"no template, path pattern", "key: '{route}', when: {path: /users/*}", request.Request{Path: "/users/7"}, "**"},
+		{"pattern", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/users/7"}, "/users/*"},
+		{"first pattern that matches", "key: '{route}', when: {route: [/a, /Users/*, /**]}", request.Request{Path: "/users/7"}, "/Users/*"},
+		{"template before pattern", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/users/7", Route: "/users/{id}"}, "/users/{id}"},
+		{"WebSocket", "key: '{route}'", request.Request{Route: "$connect"}, "$connect"},
+		{"not the rule's request", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/x"}, "-"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := parseRule(t, tt.fields)
@@ -65,7 +68,7 @@ func TestAppendKey(t *testing.T) {
 			if got != "before "+tt.want {
 				t.Errorf("got %q, want %q after \"before \"", got, tt.want)
 			}
-			if err := r.template.fits(tt.want); err != nil {
+			if err := r.template.Check(tt.want); err != nil {
 				t.Errorf("Fits would not take it: %v", err)
 			}
 		})
@@ -75,7 +78,7 @@ func TestAppendKey(t *testing.T) {
 func TestLongKeys(t *testing.T) {
 	r := parseRule(t, "key: 'u:{header.x}'")
 	key := func(n int) string {
-		return string(r.AppendKey(nil, &Request{Headers: map[string][]string{"X": {strings.Repeat("a", n-2)}}}))
+		return string(r.AppendKey(nil, &request.Request{Headers: map[string][]string{"X": {strings.Repeat("a", n-2)}}}))
 	}
 	whole := func(n int) string { return "u:" + strings.Repeat("a", n-2) }
 	if got := key(504); got != whole(504) {
@@ -92,7 +95,7 @@ func TestLongKeys(t *testing.T) {
 	}
 	// A client that spells out the hashed form of another's key ends up with a hashed key of its own.
 	victim := key(600)
-	spelled := string(r.AppendKey(nil, &Request{Headers: map[string][]string{"X": {victim[2:]}}}))
+	spelled := string(r.AppendKey(nil, &request.Request{Headers: map[string][]string{"X": {victim[2:]}}}))
 	if spelled == victim {
 		t.Error("a hashed key can be spelled")
 	}
@@ -101,8 +104,8 @@ func TestLongKeys(t *testing.T) {
 // tuple is what a key of three parts is made from.
 type tuple struct{ header, query, path string }
 
-func (u tuple) request() *Request {
-	return &Request{Headers: map[string][]string{"H": {u.header}}, Query: map[string][]string{"q": {u.query}}, PathParams: map[string]string{"p": u.path}}
+func (u tuple) request() *request.Request {
+	return &request.Request{Headers: map[string][]string{"H": {u.header}}, Query: map[string][]string{"q": {u.query}}, PathParams: map[string]string{"p": u.path}}
 }
 
 // No two requests share a counter, whatever they send, unless their parts are alike: the purpose of escaping.
@@ -131,39 +134,39 @@ func FuzzKeyTemplate(f *testing.F) {
 	f.Add("{header.x}", strings.Repeat("é", 200), "", "/%2e", "/{proxy+}")
 	f.Add("{}%é{ip", "", "", "", "")
 	f.Fuzz(func(t *testing.T, text, a, b, path, route string) {
-		tmpl, problems := parseTemplate(text)
+		tmpl, problems := key.Parse(text)
 		if len(problems) > 0 {
 			return
 		}
 		rule := Rule{Key: text, template: tmpl}
-		key := func(a, b string) string {
+		keyOf := func(a, b string) string {
 			params := map[string]string{}
 			values := map[string][]string{}
-			for _, p := range tmpl.parts { // fill whatever the template asks for
-				values[p.text], params[p.text] = []string{a}, b
+			for _, p := range tmpl.Parts { // fill whatever the template asks for
+				values[p.Text], params[p.Text] = []string{a}, b
 			}
-			return string(rule.AppendKey(nil, &Request{Method: a, Path: path, Route: route, Stage: b, Headers: values, Query: values, PathParams: params}))
+			return string(rule.AppendKey(nil, &request.Request{Method: a, Path: path, Route: route, Stage: b, Headers: values, Query: values, PathParams: params}))
 		}
-		got := key(a, b)
-		if len(got) > MaxKey || strings.ContainsFunc(got, func(c rune) bool { return c < ' ' || c > '~' }) {
+		got := keyOf(a, b)
+		if len(got) > key.MaxLen || strings.ContainsFunc(got, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Errorf("template %q: key %q", text, got)
 		}
-		if err := tmpl.fits(got); err != nil {
+		if err := tmpl.Check(got); err != nil {
 			t.Errorf("template %q: key %q does not fit: %v", text, got, err)
 		}
-		if got != key(a, b) {
+		if got != keyOf(a, b) {
 			t.Errorf("template %q: not the same key again", text)
 		}
-		uses := func(s source) bool {
-			for _, p := range tmpl.parts {
-				if p.source == s {
+		uses := func(s key.Kind) bool {
+			for _, p := range tmpl.Parts {
+				if p.Kind == s {
 					return true
 				}
 			}
 			return false
 		}
-		if other := a + "x"; (key(other, b) == got) == (uses(fromHeader) || uses(fromQuery) || uses(fromMethod)) {
-			t.Errorf("template %q: %q and %q render %q and %q", text, a, other, got, key(other, b))
+		if other := a + "x"; (keyOf(other, b) == got) == (uses(key.FromHeader) || uses(key.FromQuery) || uses(key.FromMethod)) {
+			t.Errorf("template %q: %q and %q render %q and %q", text, a, other, got, keyOf(other, b))
 		}
 	})
 }

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // LongestHold is how long the local gateway holds a request until its turn in a
@@ -66,14 +69,14 @@ type Set struct {
 	Warnings  []string // of the file that the set was loaded from
 
 	document        *ruledoc.Document // normalized; no request looks at it
-	deny, skip      []selector
-	banned, skipped *lookup // deny and skip, ready to be looked up
-	denyAmbiguous   bool    // paths that servers may read in several ways
-	address         clientAddress
+	deny, skip      []match.Selector
+	banned, skipped *match.Lookup // deny and skip, ready to be looked up
+	denyAmbiguous   bool          // paths that servers may read in several ways
+	address         request.ClientAddress
 	plan            planSource
 	plans           []string                               // names, sorted
 	overrides       map[string]map[string]*Override        // by rule (or PlanOverrides) and plain key
-	hash            *keyHash                               // of keys; nil for none
+	hash            *key.Hash                              // of keys; nil for none
 	hashed          func() map[string]map[string]*Override // overrides by rule and hash; nil if no keys are hashed
 }
 
@@ -87,7 +90,7 @@ func (s *Set) precompute() {
 	for _, r := range s.Rules {
 		r.precompute()
 	}
-	s.banned, s.skipped = newLookup(s.deny), newLookup(s.skip)
+	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
 		s.useRandomSecret()
 	}
@@ -97,18 +100,18 @@ func (s *Set) precompute() {
 // servers may read its path in several ways (see urlpath.Examine). The gateway's
 // route does not matter: it says where the gateway sends the request, not what
 // the server behind it answers.
-func (s *Set) Ambiguous(r *Request) bool {
-	return s.denyAmbiguous && r.work().ambiguity.Ambiguous()
+func (s *Set) Ambiguous(r *request.Request) bool {
+	return s.denyAmbiguous && r.Derived().Ambiguity.Ambiguous()
 }
 
 // Banned reports whether an entry of deny matches the request. Nothing overrides
 // deny.
-func (s *Set) Banned(r *Request) bool { return s.banned.cover(r) }
+func (s *Set) Banned(r *request.Request) bool { return s.banned.Covers(r) }
 
 // Skipped reports whether an entry of skip exempts the request from every
 // limit. Because an entry removes limits, it matches only the exact path,
 // case-sensitively: a path that had to be cleaned is never skipped.
-func (s *Set) Skipped(r *Request) bool { return s.skipped.coverExactly(r) }
+func (s *Set) Skipped(r *request.Request) bool { return s.skipped.CoversExactly(r) }
 
 // Rule returns the rule with this name; ok is false if there is none.
 func (s *Set) Rule(name string) (r *Rule, ok bool) {
@@ -123,7 +126,7 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 // Match appends the rules that match the request, in file order. It allocates
 // nothing beyond dst, except on the first look at a request: to clean its path,
 // or to remove its letter case.
-func (s *Set) Match(dst []*Rule, req *Request) []*Rule {
+func (s *Set) Match(dst []*Rule, req *request.Request) []*Rule {
 	for _, r := range s.Rules {
 		if r.Matches(req) {
 			dst = append(dst, r)
@@ -146,18 +149,18 @@ type Rule struct {
 	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
-	when           selector
-	unless         *selector // nil for none
-	template       template
+	when           match.Selector
+	unless         *match.Selector // nil for none
+	template       key.Template
 	prefix, suffix string  // of the names of its counters
 	cost           Cost    // of limits without a cost of their own
 	fixed          []int64 // the costs, if no request and no plan can change them
 	plans          map[string]*planned
 	anchors        []anchor
 	refunds        []statuses
-	overridable    *template // of the keys of its overrides; nil for none
-	restrictOnly   bool      // overrides cannot loosen it: the client fills in their keys
-	documentOnly   bool      // its overrides are those of the document alone
+	overridable    *key.Template // of the keys of its overrides; nil for none
+	restrictOnly   bool          // overrides cannot loosen it: the client fills in their keys
+	documentOnly   bool          // its overrides are those of the document alone
 }
 
 // Mode says whether a rule is enforced.
@@ -179,16 +182,16 @@ func (m Mode) String() string { return nameOf(modes, int(m)) }
 
 // Matches reports whether the rule matches the request; a rule that is off
 // matches none. It allocates nothing, except on the first look at a request.
-func (r *Rule) Matches(req *Request) bool {
-	return r.Mode != Off && r.when.covers(req) && (r.unless == nil || !r.unless.coversExactly(req))
+func (r *Rule) Matches(req *request.Request) bool {
+	return r.Mode != Off && r.when.Covers(req) && (r.unless == nil || !r.unless.CoversExactly(req))
 }
 
 // ClientSources returns the sources of the rule's key that the client fills in,
 // such as "{header.x-user}".
-func (r *Rule) ClientSources() []string { return r.template.client }
+func (r *Rule) ClientSources() []string { return r.template.ClientSources }
 
 // Hashed reports whether tables and logs hold hashes of the rule's keys.
-func (r *Rule) Hashed() bool { return r.template.hash != nil }
+func (r *Rule) Hashed() bool { return r.template.Hash != nil }
 
 // Enforced reports whether the rule can deny requests.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
@@ -212,6 +215,15 @@ func (r *Rule) Settles() bool {
 // AppendKey appends the key that the rule counts this request by. The rule must
 // match the request. The key is printable ASCII and at most MaxKey bytes long.
 // With hash: true it reveals nothing of the request.
-func (r *Rule) AppendKey(dst []byte, req *Request) []byte {
-	return r.template.key(dst, req, &r.when)
+func (r *Rule) AppendKey(dst []byte, req *request.Request) []byte {
+	return appendKey(dst, &r.template, req, &r.when)
+}
+
+// appendKey appends the key of a request that the selector matches.
+func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selector) []byte {
+	route := ""
+	if t.Has(key.Part{Kind: key.FromRoute}) {
+		route = s.Route(req)
+	}
+	return t.Append(dst, req, route)
 }

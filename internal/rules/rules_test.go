@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // parse reads a document that must be good.
@@ -27,7 +30,7 @@ func parse(t testing.TB, document string) *Set {
 }
 
 // own returns what the rule comes to for a request that says nothing, of a caller without a plan or an override.
-func own(r *Rule) Terms { return r.Terms(&Request{}, "", nil, time.Time{}) }
+func own(r *Rule) Terms { return r.Terms(&request.Request{}, "", nil, time.Time{}) }
 
 func costs(r *Rule) []int64 { return own(r).Costs }
 
@@ -99,10 +102,14 @@ func TestCompileDefaults(t *testing.T) {
 	}
 }
 
-// inside lets cmp look at every field of this package's types, but for what is worked out from others when it is asked for.
+// inside lets cmp look at every field of the types of a Set, but for what is worked out from others when it is asked for.
 var inside = cmp.Options{
-	cmp.Exporter(func(t reflect.Type) bool { return t.PkgPath() == reflect.TypeFor[Set]().PkgPath() }),
-	cmpopts.IgnoreFields(template{}, "typed"), cmpopts.IgnoreFields(glob{}, "pattern"), cmpopts.IgnoreFields(keyHash{}, "missing", "secret"),
+	cmp.Exporter(func(t reflect.Type) bool {
+		path := t.PkgPath()
+		return path == reflect.TypeFor[Set]().PkgPath() || path == reflect.TypeFor[key.Template]().PkgPath() ||
+			path == reflect.TypeFor[match.Selector]().PkgPath() || path == reflect.TypeFor[request.Request]().PkgPath()
+	}),
+	cmpopts.IgnoreFields(key.Template{}, "typed"), cmpopts.IgnoreFields(match.Pattern{}, "pattern"), cmpopts.IgnoreFields(key.Hash{}, "Missing", "Secret"),
 }
 
 // Spellings of one document that must all come to the same.
@@ -240,7 +247,7 @@ rules: [{name: r, when: {route: "/v1/**"}, key: "ip:{ip}|{route}|{header.x-user}
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				req := &Request{Path: "/v1/../v1/x", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {"u"}}}
+				req := &request.Request{Path: "/v1/../v1/x", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {"u"}}}
 				if s.Banned(req) || s.Skipped(req) || !s.Rules[0].Matches(req) {
 					t.Error("wrong")
 				}

@@ -5,55 +5,58 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 func TestMatches(t *testing.T) {
 	for _, tt := range []struct {
 		when string
-		req  Request
+		req  request.Request
 		want bool
 	}{
-		{"{methods: GET}", Request{Method: "GET"}, true},
-		{"{methods: GET}", Request{Method: "POST"}, false},
-		{"{methods: GET}", Request{Method: "get"}, true}, // a limit ignores case
-		{"{methods: [get, Post]}", Request{Method: "POST"}, true},
-		{"{methods: GET}", Request{}, false},
+		{"{methods: GET}", request.Request{Method: "GET"}, true},
+		{"{methods: GET}", request.Request{Method: "POST"}, false},
+		{"{methods: GET}", request.Request{Method: "get"}, true}, // a limit ignores case
+		{"{methods: [get, Post]}", request.Request{Method: "POST"}, true},
+		{"{methods: GET}", request.Request{}, false},
 
-		{"{path: /v1/**}", Request{Path: "/v1/x"}, true},
-		{"{path: /v1/**}", Request{Path: "/V1/x"}, true},
-		{"{path: /v1/**}", Request{Path: "/v2/x"}, false},
-		{"{path: /v1/**}", Request{Path: "//v1/./y/../x"}, true},
-		{"{path: /v1/**}", Request{Path: "/v2/../v1/x"}, true},
-		{"{path: /v1/**}", Request{Path: "/%76%31/x"}, true},
-		{"{path: /v1/**}", Request{Path: "/%2576%2531/x"}, false}, // decoded once
-		{"{path: [/a, /b]}", Request{Path: "/b"}, true},
-		{"{path: /v1/users}", Request{Path: "/v1/users", Route: "/v1/{kind}"}, true}, // a path is a path, whatever the route
-		{"{path: /}", Request{}, true},
+		{"{path: /v1/**}", request.Request{Path: "/v1/x"}, true},
+		{"{path: /v1/**}", request.Request{Path: "/V1/x"}, true},
+		{"{path: /v1/**}", request.Request{Path: "/v2/x"}, false},
+		{"{path: /v1/**}", request.Request{Path: "//v1/./y/../x"}, true},
+		{"{path: /v1/**}", request.Request{Path: "/v2/../v1/x"}, true},
+		{"{path: /v1/**}", request.Request{Path: "/%76%31/x"}, true},
+		{"{path: /v1/**}", request.Request{Path: "/%2576%2531/x"}, false}, // decoded once
+		{"{path: [/a, /b]}", request.Request{Path: "/b"}, true},
+		{"{path: /v1/users}", request.Request{Path: "/v1/users", Route: "/v1/{kind}"}, true}, // a path is a path, whatever the route
+		{"{path: /}", request.Request{}, true},
 
-		{"{route: /v1/users/*}", Request{Path: "/v1/users/7"}, true}, // no template: the path
-		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "$default"}, true},
-		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "ANY /v1/{proxy+}"}, true},
-		{"{route: /v1/users/*}", Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, true},
-		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7", Route: "GET /v1/users/{id}"}, true},
-		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7", Route: "GET /V1/Users/{ID}"}, true},
-		{"{route: \"/v1/users/{id}\"}", Request{Path: "/v1/users/7"}, false},
-		{"{route: /v1/users/7}", Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, false}, // the template, not the path
-		{"{route: [/a, /b]}", Request{Path: "/b"}, true},
-		{"{route: $connect}", Request{Route: "$connect"}, true},
-		{"{route: $connect}", Request{Path: "/$connect"}, true},
-		{"{route: /x}", Request{Route: "$connect"}, false},
+		{"{route: /v1/users/*}", request.Request{Path: "/v1/users/7"}, true}, // no template: the path
+		{"{route: /v1/users/*}", request.Request{Path: "/v1/users/7", Route: "$default"}, true},
+		{"{route: /v1/users/*}", request.Request{Path: "/v1/users/7", Route: "ANY /v1/{proxy+}"}, true},
+		{"{route: /v1/users/*}", request.Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, true},
+		{"{route: \"/v1/users/{id}\"}", request.Request{Path: "/v1/users/7", Route: "GET /v1/users/{id}"}, true},
+		{"{route: \"/v1/users/{id}\"}", request.Request{Path: "/v1/users/7", Route: "GET /V1/Users/{ID}"}, true},
+		{"{route: \"/v1/users/{id}\"}", request.Request{Path: "/v1/users/7"}, false},
+		{"{route: /v1/users/7}", request.Request{Path: "/v1/users/7", Route: "/v1/users/{id}"}, false}, // the template, not the path
+		{"{route: [/a, /b]}", request.Request{Path: "/b"}, true},
+		{"{route: $connect}", request.Request{Route: "$connect"}, true},
+		{"{route: $connect}", request.Request{Path: "/$connect"}, true},
+		{"{route: /x}", request.Request{Route: "$connect"}, false},
 
-		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/a", Path: "/b"}, true},
-		{"{methods: GET, route: /a, path: /b}", Request{Method: "PUT", Route: "/a", Path: "/b"}, false},
-		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/c", Path: "/b"}, false},
-		{"{methods: GET, route: /a, path: /b}", Request{Method: "GET", Route: "/a", Path: "/c"}, false},
+		{"{methods: GET, route: /a, path: /b}", request.Request{Method: "GET", Route: "/a", Path: "/b"}, true},
+		{"{methods: GET, route: /a, path: /b}", request.Request{Method: "PUT", Route: "/a", Path: "/b"}, false},
+		{"{methods: GET, route: /a, path: /b}", request.Request{Method: "GET", Route: "/c", Path: "/b"}, false},
+		{"{methods: GET, route: /a, path: /b}", request.Request{Method: "GET", Route: "/a", Path: "/c"}, false},
 	} {
 		r := parseRule(t, "key: all, when: "+tt.when)
 		if got := r.Matches(&tt.req); got != tt.want {
 			t.Errorf("%s covers %s %q on route %q: %t, want %t", tt.when, tt.req.Method, tt.req.Path, tt.req.Route, got, tt.want)
 		}
 	}
-	if r := parseRule(t, "key: all"); !r.Matches(&Request{}) {
+	if r := parseRule(t, "key: all"); !r.Matches(&request.Request{}) {
 		t.Error("a rule without when covers every request")
 	}
 }
@@ -61,23 +64,23 @@ func TestMatches(t *testing.T) {
 func TestBanned(t *testing.T) {
 	for _, tt := range []struct {
 		deny string
-		req  Request
+		req  request.Request
 		want bool
 	}{
-		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("198.51.100.7")}, true},
-		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("198.51.101.7")}, false},
-		{"{cidrs: [198.51.100.0/24]}", Request{IP: netip.MustParseAddr("::ffff:198.51.100.7")}, true}, // the same host
-		{"{cidrs: [198.51.100.0/24]}", Request{}, false},
-		{"{cidrs: 0.0.0.0/0}", Request{IP: netip.MustParseAddr("203.0.113.9")}, true},
-		{"{cidrs: 0.0.0.0/0}", Request{IP: netip.MustParseAddr("2001:db8::1")}, false},
-		{"{cidrs: ['::/0']}", Request{IP: netip.MustParseAddr("203.0.113.9")}, false},
-		{"{cidrs: ['fe80::/10']}", Request{IP: netip.MustParseAddr("fe80::1%eth0")}, true},
-		{"{cidrs: [10.0.0.0/8, '2001:db8::/32']}", Request{IP: netip.MustParseAddr("2001:db8:1::1")}, true},
-		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/Admin/../ADMIN/x"}, true}, // ignores case
-		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/"}, false},
-		{"{cidrs: [10.0.0.0/8], path: /admin/**}", Request{IP: netip.MustParseAddr("11.1.1.1"), Path: "/admin"}, false},
-		{"{methods: [TRACE]}", Request{Method: "trace"}, true},
-		{"{methods: [TRACE]}, {path: /x}", Request{Path: "/x"}, true}, // any entry
+		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("198.51.100.7")}, true},
+		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("198.51.101.7")}, false},
+		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("::ffff:198.51.100.7")}, true}, // the same host
+		{"{cidrs: [198.51.100.0/24]}", request.Request{}, false},
+		{"{cidrs: 0.0.0.0/0}", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, true},
+		{"{cidrs: 0.0.0.0/0}", request.Request{IP: netip.MustParseAddr("2001:db8::1")}, false},
+		{"{cidrs: ['::/0']}", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, false},
+		{"{cidrs: ['fe80::/10']}", request.Request{IP: netip.MustParseAddr("fe80::1%eth0")}, true},
+		{"{cidrs: [10.0.0.0/8, '2001:db8::/32']}", request.Request{IP: netip.MustParseAddr("2001:db8:1::1")}, true},
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/Admin/../ADMIN/x"}, true}, // ignores case
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/"}, false},
+		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("11.1.1.1"), Path: "/admin"}, false},
+		{"{methods: [TRACE]}", request.Request{Method: "trace"}, true},
+		{"{methods: [TRACE]}, {path: /x}", request.Request{Path: "/x"}, true}, // any entry
 	} {
 		s := parse(t, "rules: []\ndeny: ["+tt.deny+"]")
 		if got := s.Banned(&tt.req); got != tt.want {
@@ -90,31 +93,31 @@ func TestBanned(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	for _, tt := range []struct {
 		skip string
-		req  Request
+		req  request.Request
 		want bool
 	}{
-		{"{methods: [GET], route: /health}", Request{Method: "GET", Path: "/health"}, true},
-		{"{methods: [get], route: /health}", Request{Method: "GET", Path: "/health"}, true},
-		{"{methods: [GET], route: /health}", Request{Method: "get", Path: "/health"}, false},
-		{"{methods: [GET], route: /health}", Request{Method: "POST", Path: "/health"}, false},
-		{"{path: /health}", Request{Path: "/Health"}, false},
-		{"{path: /health}", Request{Path: "/health/"}, false},
-		{"{path: /health}", Request{Path: "//health"}, false},
-		{"{path: /health}", Request{Path: "/healt%68"}, false},
-		{"{path: /health}", Request{Path: "/x/../health"}, false},
-		{"{path: /health}", Request{Path: "/health%00"}, false},
-		{"{path: /static/**}", Request{Path: "/static/a/b.css"}, true},
-		{"{path: /static/**}", Request{Path: "/static"}, true},
-		{"{path: /static/**}", Request{Path: "/static/../admin"}, false},
-		{"{path: /static/**}", Request{Path: "/static/%2e%2e/admin"}, false},
-		{"{path: /static/**}", Request{Path: "/static/%252e%252e/admin"}, false},
-		{"{route: /health}", Request{Path: "/health", Route: "GET /health"}, true},
-		{"{route: /health}", Request{Path: "/%68ealth", Route: "GET /health"}, false},
-		{"{route: $connect}", Request{Route: "$connect"}, true}, // no path was sent, so none was hidden
-		{"{path: /}", Request{Path: "/"}, true},
-		{"{methods: [OPTIONS]}", Request{Method: "OPTIONS", Path: "/a/../b"}, true}, // does not look at the path
-		{"{cidrs: [10.0.0.0/8]}", Request{IP: netip.MustParseAddr("10.0.0.1"), Path: "//"}, true},
-		{"{cidrs: [10.0.0.0/8], path: /x}", Request{IP: netip.MustParseAddr("11.0.0.1"), Path: "/x"}, false},
+		{"{methods: [GET], route: /health}", request.Request{Method: "GET", Path: "/health"}, true},
+		{"{methods: [get], route: /health}", request.Request{Method: "GET", Path: "/health"}, true},
+		{"{methods: [GET], route: /health}", request.Request{Method: "get", Path: "/health"}, false},
+		{"{methods: [GET], route: /health}", request.Request{Method: "POST", Path: "/health"}, false},
+		{"{path: /health}", request.Request{Path: "/Health"}, false},
+		{"{path: /health}", request.Request{Path: "/health/"}, false},
+		{"{path: /health}", request.Request{Path: "//health"}, false},
+		{"{path: /health}", request.Request{Path: "/healt%68"}, false},
+		{"{path: /health}", request.Request{Path: "/x/../health"}, false},
+		{"{path: /health}", request.Request{Path: "/health%00"}, false},
+		{"{path: /static/**}", request.Request{Path: "/static/a/b.css"}, true},
+		{"{path: /static/**}", request.Request{Path: "/static"}, true},
+		{"{path: /static/**}", request.Request{Path: "/static/../admin"}, false},
+		{"{path: /static/**}", request.Request{Path: "/static/%2e%2e/admin"}, false},
+		{"{path: /static/**}", request.Request{Path: "/static/%252e%252e/admin"}, false},
+		{"{route: /health}", request.Request{Path: "/health", Route: "GET /health"}, true},
+		{"{route: /health}", request.Request{Path: "/%68ealth", Route: "GET /health"}, false},
+		{"{route: $connect}", request.Request{Route: "$connect"}, true}, // no path was sent, so none was hidden
+		{"{path: /}", request.Request{Path: "/"}, true},
+		{"{methods: [OPTIONS]}", request.Request{Method: "OPTIONS", Path: "/a/../b"}, true}, // does not look at the path
+		{"{cidrs: [10.0.0.0/8]}", request.Request{IP: netip.MustParseAddr("10.0.0.1"), Path: "//"}, true},
+		{"{cidrs: [10.0.0.0/8], path: /x}", request.Request{IP: netip.MustParseAddr("11.0.0.1"), Path: "/x"}, false},
 	} {
 		s := parse(t, "rules: []\nskip: ["+tt.skip+"]")
 		if got := s.Skipped(&tt.req); got != tt.want {
@@ -153,7 +156,7 @@ func thousand() []byte {
 	return []byte(b.String())
 }
 
-func matching(s *Set, req *Request) (n int) {
+func matching(s *Set, req *request.Request) (n int) {
 	for _, r := range s.Rules {
 		if r.Matches(req) {
 			n++
@@ -163,13 +166,13 @@ func matching(s *Set, req *Request) (n int) {
 }
 
 // request is a new one each time: what is worked out of one is kept in it.
-func request(path string) Request {
-	return Request{Method: "GET", Path: path, IP: netip.MustParseAddr("2001:db8::9"), Headers: map[string][]string{"X-User": {"241531"}, "Accept": {"*/*"}}}
+func requestTo(path string) request.Request {
+	return request.Request{Method: "GET", Path: path, IP: netip.MustParseAddr("2001:db8::9"), Headers: map[string][]string{"X-User": {"241531"}, "Accept": {"*/*"}}}
 }
 
 func TestAllocations(t *testing.T) {
 	s := parse(t, string(thousand()))
-	clean, dirty := request("/v1/items7/x"), request("/v1//items%37/x")
+	clean, dirty := requestTo("/v1/items7/x"), requestTo("/v1//items%37/x")
 	if n := testing.AllocsPerRun(100, func() {
 		req := clean
 		if s.Banned(&req) || s.Skipped(&req) || matching(s, &req) != 1 {
@@ -186,7 +189,7 @@ func TestAllocations(t *testing.T) {
 	}); n > 5 {
 		t.Errorf("matching a path that must be cleaned allocates %v times, want 5 at most, to clean it once and list how else it may be read", n)
 	}
-	buffer := make([]byte, 0, MaxKey)
+	buffer := make([]byte, 0, key.MaxLen)
 	if n := testing.AllocsPerRun(100, func() {
 		req := clean
 		buffer = s.Rules[7].AppendKey(buffer[:0], &req)
@@ -197,7 +200,7 @@ func TestAllocations(t *testing.T) {
 
 func BenchmarkMatches(b *testing.B) {
 	s := parse(b, string(thousand()))
-	sent := request("/v1/items7/x")
+	sent := requestTo("/v1/items7/x")
 	b.ReportAllocs()
 	for b.Loop() {
 		req := sent
@@ -209,8 +212,8 @@ func BenchmarkMatches(b *testing.B) {
 
 func BenchmarkAppendKey(b *testing.B) {
 	r := parseRule(b, "key: 'ip:{ip}|user:{header.x-user}'")
-	req := request("/v1/items7/x")
-	buffer := make([]byte, 0, MaxKey)
+	req := requestTo("/v1/items7/x")
+	buffer := make([]byte, 0, key.MaxLen)
 	b.ReportAllocs()
 	for b.Loop() {
 		buffer = r.AppendKey(buffer[:0], &req)
@@ -262,7 +265,7 @@ rules:
 		{"/admin/open/a;x", false, false, true},
 		{`/admin/open/..\a`, false, false, true},
 	} {
-		req := request(tt.path)
+		req := requestTo(tt.path)
 		if banned, skipped, limited := s.Banned(&req), s.Skipped(&req), matching(s, &req) == 1; banned != tt.banned || skipped != tt.skipped || limited != tt.limited {
 			t.Errorf("%s: banned %t, skipped %t, limited %t; want %t, %t, %t", tt.path, banned, skipped, limited, tt.banned, tt.skipped, tt.limited)
 		}

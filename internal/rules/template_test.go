@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 func TestParseTemplate(t *testing.T) {
@@ -54,7 +57,7 @@ func TestParseTemplate(t *testing.T) {
 			"'%' cannot stand in a key's own text: use printable ASCII without %, { and }",
 		}},
 	} {
-		_, problems := parseTemplate(tt.text)
+		_, problems := key.Parse(tt.text)
 		if diff := cmp.Diff(tt.problems, problems); diff != "" {
 			t.Errorf("template %.40q (-want +got):\n%s", tt.text, diff)
 		}
@@ -82,9 +85,9 @@ func TestFits(t *testing.T) {
 		{"u:{header.x}|{stage}", "u:a", `"|" is not in its place`},
 		{"u:{header.x}|{stage}", "u:|prod", "a part that a request lacks is written -"},
 		{"u:{header.x}", "u:100%", "a % inside a value is written %25"},
-		{"u:{header.x}", "u:%3a", "%3a is not how a key spells ':'"},
-		{"u:{header.x}", "u:%41", "%41 is not how a key spells 'A'"},
-		{"u:{header.x}", "u:a%2D", "%2D is not how a key spells '-'"},
+		{"u:{header.x}", "u:%3a", "%3a is not how a key encodes ':'"},
+		{"u:{header.x}", "u:%41", "%41 is not how a key encodes 'A'"},
+		{"u:{header.x}", "u:a%2D", "%2D is not how a key encodes '-'"},
 		{"u:{header.x}", "u:é", "a byte outside printable ASCII is written as an escape, here %C3"},
 		{"u:{header.x}", "u:" + long, "a key is at most 505 bytes long"},
 		{"u:{header.x}", ("u:" + long)[:505], "a key of 505 bytes ends in ~ and 24 hex digits"},
@@ -92,7 +95,7 @@ func TestFits(t *testing.T) {
 		{"u:{header.x}", ("u:" + long)[:480] + "~" + strings.Repeat("F0", 12), "a key of 505 bytes ends in ~ and 24 hex digits"},
 	} {
 		r := parseRule(t, "key: '"+tt.template+"'")
-		err := r.template.fits(tt.key)
+		err := r.template.Check(tt.key)
 		if tt.why == "" {
 			if err != nil {
 				t.Errorf("key %.40q of %q: %v", tt.key, tt.template, err)
@@ -110,7 +113,7 @@ func TestItem(t *testing.T) {
 	if got, want := item(r, "ip:203.0.113.9"), "per-ip|ip:203.0.113.9|9e0c8586"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	_, err := (&Set{}).KeysFor(r, "203.0.113.9", &Request{})
+	_, err := (&Set{}).KeysFor(r, "203.0.113.9", &request.Request{})
 	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: "ip:" is not in its place`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

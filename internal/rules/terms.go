@@ -10,7 +10,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Terms are the effective limits and costs of a rule for one request, after the
@@ -47,14 +49,14 @@ type planned struct {
 // anchor says where the first day of a limit's months comes from.
 type anchor struct {
 	limit int // its index
-	from  part
+	from  key.Part
 	day   int // of requests that state none
 }
 
 // Terms returns the effective limits for a request of a caller on this plan (""
 // for none), whose key has this override (nil for none). Each capacity is the
 // override's, else the plan's, else the rule's own. Grants are added to it.
-func (r *Rule) Terms(req *Request, plan string, o *Override, now time.Time) Terms {
+func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Time) Terms {
 	t := Terms{Limits: r.Limits, suffix: r.suffix, candidates: r.Candidates, own: true}
 	costs, fixed := r.Costs, r.fixed
 	if p := r.plans[plan]; p != nil {
@@ -193,12 +195,12 @@ func (r *Rule) inherit(c Cost, name string) Cost {
 }
 
 // anchor moves the windows of calendars to the day that the request states.
-func (t *Terms) anchor(anchors []anchor, req *Request) {
+func (t *Terms) anchor(anchors []anchor, req *request.Request) {
 	t.Limits = slices.Clone(t.Limits)
 	for _, a := range anchors {
 		calendar := *t.Limits[a.limit].Calendar
 		calendar.Anchor = a.day
-		if text, ok := a.from.only(req); ok {
+		if text, ok := a.from.Value(req); ok {
 			if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
 				calendar.Anchor = day
 			}
@@ -240,7 +242,7 @@ func (r *Rule) precompute() {
 	r.suffix = suffix(r.Limits)
 	fixed := make([]int64, len(r.Costs))
 	for i, c := range r.Costs {
-		if c.from.source != literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
+		if c.from.Kind != key.Literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
 			return
 		}
 		fixed[i] = c.of(nil, r.Limits[i].MaxCost())

@@ -3,6 +3,8 @@ package rules
 import (
 	"testing"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // What is left of a rule once an override and grants have had their say; what does not fit is left out, and said.
@@ -38,7 +40,7 @@ func TestTerms(t *testing.T) {
 		{"not ended", "api", "", Override{Capacity: map[string]int64{"": 7}, Until: now.Add(1)}, false, "7/1m0s cost 1"},
 	} {
 		r, _ := s.Rule(tt.rule)
-		terms := r.Terms(&Request{}, tt.plan, &tt.o, now)
+		terms := r.Terms(&request.Request{}, tt.plan, &tt.o, now)
 		if got := inWords(&terms); got != tt.want || terms.Stale != tt.misfit {
 			t.Errorf("%s: %s, misfit %t; want %s, %t", tt.name, got, terms.Stale, tt.want, tt.misfit)
 		}
@@ -80,7 +82,7 @@ rules:
   - {name: c, capacity: 100, window: 1s, candidate: 1%}
   - {name: d, capacity: 100, window: 1s}`)
 	for plan, want := range map[string][4]int64{"": {150, 80, 1, 0}, "pro": {4294967295, 0, 1, 0}} {
-		terms := s.Rules[0].Terms(&Request{}, plan, nil, time.Time{})
+		terms := s.Rules[0].Terms(&request.Request{}, plan, nil, time.Time{})
 		for i := range want {
 			if got, ok := terms.Candidate(i); got != want[i] || ok != (want[i] > 0) {
 				t.Errorf("plan %q, limit %d: %d, %t; want %d", plan, i, got, ok, want[i])
@@ -95,7 +97,7 @@ rules:
 
 func TestStanding(t *testing.T) {
 	s := parse(t, threePlans)
-	pro := &Request{Claims: said{"plan": "pro"}}
+	pro := &request.Request{Claims: said{"plan": "pro"}}
 	for _, tt := range []struct {
 		name    string
 		o       *Override
@@ -116,7 +118,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: %q, denied %t, misfit %t; want %q, %t, %t", tt.name, plan, denied, misfit, tt.plan, tt.denied, tt.misfit)
 		}
 	}
-	for _, req := range []*Request{{}, {Claims: said{"plan": "gold"}}, {Claims: said{"plan": []any{"pro"}}}, {Rejected: true, Claims: said{"plan": "pro"}}} {
+	for _, req := range []*request.Request{{}, {Claims: said{"plan": "gold"}}, {Claims: said{"plan": []any{"pro"}}}, {Rejected: true, Claims: said{"plan": "pro"}}} {
 		if plan := s.Plan(req); plan != "" {
 			t.Errorf("%+v: plan %q", req, plan)
 		}

@@ -3,6 +3,8 @@ package rules
 import (
 	"testing"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Who fills in the keys of a rule's overrides decides whether they may loosen it.
@@ -60,7 +62,7 @@ func TestNobodyLoosens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		terms := partner.Terms(&Request{}, "", o, time.Time{})
+		terms := partner.Terms(&request.Request{}, "", o, time.Time{})
 		if got := inWords(&terms); got != want {
 			t.Errorf("%s: %s, want %s", document, got, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
@@ -50,9 +52,9 @@ func TestOverrideKey(t *testing.T) {
 		{"user:{jwt.sub}", "user:", "", "a part that a request lacks is written -"},
 		{"user:{jwt.sub}", "", "", `"user:" is not in its place`},
 		{"user:{jwt.sub}", "user:a%7Cb|c", "", `"|c" is too much: a : or | inside a value is written %3A or %7C`},
-		{"user:{jwt.sub}", "user:%41", "", "%41 is not how a key spells 'A'"},
-		{"user:{jwt.sub}", "user:%7c", "", "%7c is not how a key spells '|'"},
-		{"user:{jwt.sub}", "user:50%ab", "", "%ab is not how a key spells '«'"},
+		{"user:{jwt.sub}", "user:%41", "", "%41 is not how a key encodes 'A'"},
+		{"user:{jwt.sub}", "user:%7c", "", "%7c is not how a key encodes '|'"},
+		{"user:{jwt.sub}", "user:50%ab", "", "%ab is not how a key encodes '«'"},
 		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme", "", `"|user:" is not in its place`},
 		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme|user:", "", "a part that a request lacks is written -"},
 		{"{jwt.a}:{jwt.b}", "x:y:z", "", "it can be read in two ways: write x:y%3Az or x%3Ay:z"},
@@ -80,7 +82,7 @@ func TestOverrideKey(t *testing.T) {
 func TestOverrideKeyHashed(t *testing.T) {
 	r := parseRule(t, "key: x, overrides: 'user:{header.x}'")
 	name := strings.Repeat("a|", 400)
-	want, _ := r.AppendOverrideKey(nil, &Request{Headers: map[string][]string{"X": {name}}})
+	want, _ := r.AppendOverrideKey(nil, &request.Request{Headers: map[string][]string{"X": {name}}})
 	for _, text := range []string{"user:" + name, string(want)} {
 		if got, err := overrideKey(r, text); err != nil || got != string(want) {
 			t.Errorf("%.20s… reads %.20s…, %v", text, got, err)
@@ -125,29 +127,29 @@ func FuzzOverrideKey(f *testing.F) {
 	f.Add("ip:{ip}|{header.a}:x", "%7C", "", "::ffff:10.0.0.1")
 	f.Add("{header.a}", "é\x00", "~", "x")
 	f.Fuzz(func(t *testing.T, text, a, b, ip string) {
-		tmpl, problems := parseTemplate(text)
+		tmpl, problems := key.Parse(text)
 		if len(problems) > 0 {
 			return
 		}
 		r := &Rule{Name: "r", overridable: &tmpl}
 		addr, _ := netip.ParseAddr(ip)
-		req := &Request{IP: addr, Headers: map[string][]string{"A": {a}, "B": {b}}, Method: a, Stage: b}
+		req := &request.Request{IP: addr, Headers: map[string][]string{"A": {a}, "B": {b}}, Method: a, Stage: b}
 		want, _ := r.AppendOverrideKey(nil, req)
 		if got, err := overrideKey(r, string(want)); err != nil || got != string(want) {
 			t.Errorf("key %q of %q reads %q, %v", want, text, got, err)
 		}
 		var typed strings.Builder
 		plainly := true
-		for _, p := range tmpl.parts {
-			value, _ := p.only(req)
-			if p.source == fromIP {
+		for _, p := range tmpl.Parts {
+			value, _ := p.Value(req)
+			if p.Kind == key.FromIP {
 				value = addr.Unmap().WithZone("").String()
 			}
 			typed.WriteString(value)
-			plainly = plainly && value != "" && value != "-" && !urlpath.HasEscape(value) && p.source != fromRoute
+			plainly = plainly && value != "" && value != "-" && !urlpath.HasEscape(value) && p.Kind != key.FromRoute
 		}
 		got, err := overrideKey(r, typed.String())
-		if plainly && !urlpath.HasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != MaxKey {
+		if plainly && !urlpath.HasEscape(typed.String()) && err == nil && got != string(want) && len(typed.String()) != key.MaxLen {
 			t.Errorf("%q of %q reads %q, want %q", typed.String(), text, got, want)
 		}
 	})

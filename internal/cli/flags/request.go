@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Caller has the flags that say who makes a request.
@@ -29,7 +29,7 @@ func (f *Caller) Add(cmd *cobra.Command) {
 }
 
 // Fill adds the caller to a request.
-func (f *Caller) Fill(cmd *cobra.Command, r *rules.Request) error {
+func (f *Caller) Fill(cmd *cobra.Command, r *request.Request) error {
 	r.APIKey = f.apiKey
 	if f.token != "" {
 		claims, err := parseClaims(f.token)
@@ -88,7 +88,7 @@ func (f *Request) Add(cmd *cobra.Command) {
 
 // Read returns the request that the flags and the arguments METHOD and PATH
 // describe.
-func (f *Request) Read(cmd *cobra.Command, method, target string) (*rules.Request, error) {
+func (f *Request) Read(cmd *cobra.Command, method, target string) (*request.Request, error) {
 	path, query, err := splitTarget(target)
 	if err != nil {
 		return nil, Usagef(cmd, "%w", err)
@@ -96,7 +96,7 @@ func (f *Request) Read(cmd *cobra.Command, method, target string) (*rules.Reques
 	if _, err := http.NewRequest(method, "/", nil); err != nil {
 		return nil, Usagef(cmd, "%q is no method: want one such as GET", method)
 	}
-	r := &rules.Request{Method: method, Path: path, Query: query, Route: f.route, Stage: f.stage, Rejected: f.rejected}
+	r := &request.Request{Method: method, Path: path, Query: query, Route: f.route, Stage: f.stage, Rejected: f.rejected}
 	if r.Headers, err = parseHeaders(f.headers); err != nil {
 		return nil, Usagef(cmd, "%w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // words splits a command as a shell does that knows spaces and single quotes.
@@ -30,26 +30,26 @@ func words(command string) []string {
 func TestRequestOfFlags(t *testing.T) {
 	for _, tc := range []struct {
 		args string // METHOD PATH and flags
-		want rules.Request
+		want request.Request
 		err  string
 	}{
-		{args: "GET /", want: rules.Request{Method: "GET", Path: "/"}},
-		{args: "get /a%2Fb?x=1&x=%202", want: rules.Request{Method: "get", Path: "/a%2Fb", Query: map[string][]string{"x": {"1", " 2"}}}},
-		{args: "GET / --ip ::ffff:203.0.113.9 --stage prod --apikey k-1", want: rules.Request{
+		{args: "GET /", want: request.Request{Method: "GET", Path: "/"}},
+		{args: "get /a%2Fb?x=1&x=%202", want: request.Request{Method: "get", Path: "/a%2Fb", Query: map[string][]string{"x": {"1", " 2"}}}},
+		{args: "GET / --ip ::ffff:203.0.113.9 --stage prod --apikey k-1", want: request.Request{
 			Method: "GET", Path: "/", IP: netip.MustParseAddr("::ffff:203.0.113.9"), Stage: "prod", APIKey: "k-1"}},
-		{args: "GET / -H 'X-A: 1' -H x-a:2 -H 'B:'", want: rules.Request{
+		{args: "GET / -H 'X-A: 1' -H x-a:2 -H 'B:'", want: request.Request{
 			Method: "GET", Path: "/", Headers: map[string][]string{"X-A": {"1"}, "x-a": {"2"}, "B": {""}}}},
-		{args: "GET / --claim a=1=2 --claim b=", want: rules.Request{Method: "GET", Path: "/", Claims: map[string]any{"a": "1=2", "b": ""}}},
-		{args: "GET / --claims '{\"n\": 12345678901234567890, \"o\": {\"id\": true}}' --claim n=7", want: rules.Request{
+		{args: "GET / --claim a=1=2 --claim b=", want: request.Request{Method: "GET", Path: "/", Claims: map[string]any{"a": "1=2", "b": ""}}},
+		{args: "GET / --claims '{\"n\": 12345678901234567890, \"o\": {\"id\": true}}' --claim n=7", want: request.Request{
 			Method: "GET", Path: "/", Claims: map[string]any{"n": "7", "o": map[string]any{"id": true}}}},
-		{args: "GET / --claims '{\"n\": 12345678901234567890}'", want: rules.Request{
+		{args: "GET / --claims '{\"n\": 12345678901234567890}'", want: request.Request{
 			Method: "GET", Path: "/", Claims: map[string]any{"n": json.Number("12345678901234567890")}}},
-		{args: "GET / --claims {}", want: rules.Request{Method: "GET", Path: "/", Claims: map[string]any{}}},
-		{args: "GET / --rejected", want: rules.Request{Method: "GET", Path: "/", Rejected: true}},
-		{args: "GET / --route $default", want: rules.Request{Method: "GET", Path: "/", Route: "$default"}},
-		{args: "GET /users/a%20b --route 'GET /users/{id}'", want: rules.Request{
+		{args: "GET / --claims {}", want: request.Request{Method: "GET", Path: "/", Claims: map[string]any{}}},
+		{args: "GET / --rejected", want: request.Request{Method: "GET", Path: "/", Rejected: true}},
+		{args: "GET / --route $default", want: request.Request{Method: "GET", Path: "/", Route: "$default"}},
+		{args: "GET /users/a%20b --route 'GET /users/{id}'", want: request.Request{
 			Method: "GET", Path: "/users/a%20b", Route: "GET /users/{id}", PathParams: map[string]string{"id": "a b"}}},
-		{args: "GET /f/a/b/c --route '/f/{dir}/{rest+}'", want: rules.Request{
+		{args: "GET /f/a/b/c --route '/f/{dir}/{rest+}'", want: request.Request{
 			Method: "GET", Path: "/f/a/b/c", Route: "/f/{dir}/{rest+}", PathParams: map[string]string{"dir": "a", "rest": "b/c"}}},
 
 		{args: "GET x", err: "is no path"},
@@ -98,7 +98,7 @@ func TestRequestOfFlags(t *testing.T) {
 }
 
 // plainly is a request as JSON, in which what is empty is not there.
-func plainly(r rules.Request) map[string]any {
+func plainly(r request.Request) map[string]any {
 	text, _ := json.Marshal(&r)
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 func TestPathPattern(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPathPatternMatchesAll(t *testing.T) {
 				continue
 			}
 			taken++
-			if !set.Rules[0].Matches(&rules.Request{Path: path}) {
+			if !set.Rules[0].Matches(&request.Request{Path: path}) {
 				t.Errorf("%s takes %s, and %s does not", value, path, pattern)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -186,7 +187,7 @@ func byService(s service, values map[string]string) (a applied, counter map[stri
 // byRules returns what the rules take, and the counter of each limit by its
 // text.
 func byRules(set *rules.Set, values map[string]string) (a applied, counter map[string]string) {
-	req := &rules.Request{
+	req := &request.Request{
 		Method: values["method"], Path: values["path"], IP: netip.MustParseAddr(values["remote_address"]),
 		Claims: map[string]any{"tenant": values["tenant"], "sub": values["user"], "plan": values["plan"]},
 	}

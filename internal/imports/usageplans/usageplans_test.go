@@ -14,8 +14,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 func TestUsagePlanErrors(t *testing.T) {
@@ -198,7 +198,7 @@ func TestPlansDoAsTheGateway(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, d.YAML)
 		}
-		req := &rules.Request{Path: "/", APIKey: "k"}
+		req := &request.Request{Path: "/", APIKey: "k"}
 		for _, p := range plans {
 			var got []string
 			for _, rule := range set.Match(nil, req) {

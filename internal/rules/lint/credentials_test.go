@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 )
@@ -26,7 +27,7 @@ func TestWithoutCredentials(t *testing.T) {
 		t.Errorf("idle %q, lumped %q", idle, lumped)
 	}
 	for _, r := range s.Rules { // as it says
-		req := &rules.Request{Method: "GET", Path: "/", Stage: "prod"}
+		req := &request.Request{Method: "GET", Path: "/", Stage: "prod"}
 		if r.Mode != rules.Off && r.Matches(req) == slices.Contains(idle, r.Name) {
 			t.Errorf("rule %s covers a request without credentials: %t", r.Name, r.Matches(req))
 		}

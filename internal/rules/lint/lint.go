@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -114,7 +115,7 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 func (c *checker) sharesNothing(i int) *rules.Rule {
 	counter := func(i int) string { return cmp.Or(c.doc.Rules[i].Counter, c.doc.Rules[i].Name) }
 	item := func(r *rules.Rule) string {
-		terms := r.Terms(&rules.Request{}, "", nil, time.Time{})
+		terms := r.Terms(&request.Request{}, "", nil, time.Time{})
 		return r.Item("", &terms)
 	}
 	for j, other := range c.set.Rules[:i] {

@@ -1,4 +1,4 @@
-package rules
+package match
 
 import (
 	"strings"
@@ -26,31 +26,11 @@ func TestParseGlob(t *testing.T) {
 		{"/{id}", ""},
 		{"$connect", ""},
 	} {
-		if _, got := parseGlob(tt.pattern); got != tt.want {
+		if _, got := ParseRoute(tt.pattern); got != tt.want {
 			t.Errorf("pattern %.40q: %q, want %q", tt.pattern, got, tt.want)
 		}
 	}
-	if _, got := parsePathGlob("/users/{id}/x"); got != "a path has no template parameters: write * in place of {id}, or match on route" {
+	if _, got := ParsePath("/users/{id}/x"); got != "a path has no template parameters: write * in place of {id}, or match on route" {
 		t.Errorf("a parameter in a path pattern: %q", got)
-	}
-}
-
-func TestRouteTemplate(t *testing.T) {
-	for _, tt := range []struct{ route, want string }{
-		{"", ""},
-		{"$default", ""},
-		{"/{proxy+}", ""},
-		{"ANY /{proxy+}", ""},
-		{"/v1/{proxy+}", ""},
-		{"/", "/"},
-		{"/v1/items", "/v1/items"},
-		{"/v1/items/{id}", "/v1/items/{id}"},
-		{"GET /v1/items/{id}", "/v1/items/{id}"},
-		{"$connect", "$connect"},
-		{"send message", "send message"}, // a WebSocket route is any text
-	} {
-		if got := routeTemplate(tt.route); got != tt.want {
-			t.Errorf("routeTemplate(%q) = %q, want %q", tt.route, got, tt.want)
-		}
 	}
 }

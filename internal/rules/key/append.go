@@ -1,73 +1,77 @@
-package rules
+package key
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 const (
-	// MaxKey is the length of the longest key, in bytes. A key that would take
-	// MaxKey or more is cut: it is its first hashedPrefix bytes, a tilde and
+	// MaxLen is the length of the longest key, in bytes. A key that would take
+	// MaxLen or more is cut: it is its first cutPrefix bytes, a tilde and
 	// hashDigits hex digits of its SHA-256. No other key is that long, so no
 	// request can send a cut one.
-	MaxKey = hashedPrefix + 1 + hashDigits
+	MaxLen = cutPrefix + 1 + hashDigits
 
-	hashedPrefix = 480
-	hashDigits   = 24
+	cutPrefix  = 480
+	hashDigits = 24
 )
 
-// lacking stands for what a request does not have. A value that is sent as a
+// absent stands for what a request does not have. A value that is sent as a
 // hyphen is escaped.
-const lacking = '-'
+const absent = '-'
 
 // bounded replaces a key, dst[start:], that is too long by its cut form.
 func bounded(dst []byte, start int) []byte {
-	if len(dst)-start < MaxKey {
+	if len(dst)-start < MaxLen {
 		return dst
 	}
 	sum := sha256.Sum256(dst[start:])
-	dst = append(dst[:start+hashedPrefix], '~')
+	dst = append(dst[:start+cutPrefix], '~')
 	return hex.AppendEncode(dst, sum[:hashDigits/2])
 }
 
-// key appends the key of a request that the selector matches, as counters,
-// tables and logs have it.
-func (t *template) key(dst []byte, req *Request, s *selector) []byte {
-	if t.hash != nil {
+// Append appends the key of a request, as counters, tables and logs have it.
+// route is the value of {route}: the gateway's template or a pattern of the
+// rules, because clients must not choose it.
+func (t *Template) Append(dst []byte, req *request.Request, route string) []byte {
+	if t.Hash != nil {
 		var whole [256]byte
-		return t.hash.append(dst, t.append(whole[:0], req, s))
+		return t.Hash.append(dst, t.appendWhole(whole[:0], req, route))
 	}
 	start := len(dst)
-	return bounded(t.append(dst, req, s), start)
+	return bounded(t.appendWhole(dst, req, route), start)
 }
 
-// append appends the whole key of a request that the selector matches.
+// appendWhole appends the key of a request, before it is hashed or cut.
 //
-// An empty value counts as lacking: a gateway may drop an empty field or add
+// An empty value counts as absent: a gateway may drop an empty field or add
 // one, few backends distinguish the two, and a stage or a path parameter has no
 // other way to be absent. So requests share a counter only if all their parts
-// are alike or lacking alike.
-func (t *template) append(dst []byte, r *Request, s *selector) []byte {
-	for _, p := range t.parts {
-		switch p.source {
-		case literal:
-			dst = append(dst, p.text...)
-		case fromIP:
-			dst = appendAddr(dst, r)
-		case fromHeader:
-			dst = appendValues(dst, r.header(p.text))
-		case fromQuery:
-			dst = appendValues(dst, r.Query[p.text])
-		case fromPath:
-			dst = appendValue(dst, r.PathParams[p.text])
-		case fromMethod:
+// are equal or absent.
+func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []byte {
+	for _, p := range t.Parts {
+		switch p.Kind {
+		case Literal:
+			dst = append(dst, p.Text...)
+		case FromIP:
+			dst = appendAddr(dst, r.Derived().Addr)
+		case FromHeader:
+			dst = appendValues(dst, r.Header(p.Text))
+		case FromQuery:
+			dst = appendValues(dst, r.Query[p.Text])
+		case FromPath:
+			dst = appendValue(dst, r.PathParams[p.Text])
+		case FromMethod:
 			dst = appendValue(dst, r.Method)
-		case fromRoute:
-			dst = appendRoute(dst, r, s)
-		case fromStage:
+		case FromRoute:
+			dst = appendValue(dst, route)
+		case FromStage:
 			dst = appendValue(dst, r.Stage)
-		case fromClaim, fromAPIKey:
-			text, _ := p.only(r)
+		case FromClaim, FromAPIKey:
+			text, _ := p.Value(r)
 			dst = appendValue(dst, text)
 		}
 	}
@@ -76,11 +80,10 @@ func (t *template) append(dst []byte, r *Request, s *selector) []byte {
 
 // appendAddr appends an IPv4 address, or the /64 network of an IPv6 address,
 // because a host can choose any address of its network.
-func appendAddr(dst []byte, r *Request) []byte {
-	addr := r.work().addr
+func appendAddr(dst []byte, addr netip.Addr) []byte {
 	switch {
 	case !addr.IsValid():
-		return append(dst, lacking)
+		return append(dst, absent)
 	case addr.Is4():
 		return addr.AppendTo(dst)
 	}
@@ -89,20 +92,12 @@ func appendAddr(dst []byte, r *Request) []byte {
 	return appendEscaped(dst, network.AppendTo(text[:0]))
 }
 
-func appendRoute(dst []byte, r *Request, s *selector) []byte {
-	f := r.work()
-	if f.template != "" {
-		return appendValue(dst, f.template)
-	}
-	return appendValue(dst, s.routePattern(f))
-}
-
 // appendValues joins the values of a repeated field with commas, as RFC 9110,
 // section 5.3, does for headers.
 func appendValues(dst []byte, values []string) []byte {
 	switch len(values) {
 	case 0:
-		return append(dst, lacking)
+		return append(dst, absent)
 	case 1:
 		return appendValue(dst, values[0])
 	}
@@ -118,9 +113,9 @@ func appendValues(dst []byte, values []string) []byte {
 func appendValue(dst []byte, value string) []byte {
 	switch value {
 	case "":
-		return append(dst, lacking)
-	case string(lacking):
-		return appendEscape(dst, lacking)
+		return append(dst, absent)
+	case string(absent):
+		return appendEscape(dst, absent)
 	}
 	return appendEscaped(dst, value)
 }

@@ -10,12 +10,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // ask returns the rules that match a request, as an oracle knows it: patterns
 // are regular expressions, and every rule is asked.
-func ask(rules []*Rule, req *Request) (matches []*Rule) {
+func ask(rules []*Rule, req *request.Request) (matches []*Rule) {
 	for _, r := range rules {
 		if selects(&r.when, req) && (r.unless == nil || !selectsExactly(r.unless, req)) {
 			matches = append(matches, r)
@@ -24,39 +27,47 @@ func ask(rules []*Rule, req *Request) (matches []*Rule) {
 	return matches
 }
 
-func selects(s *selector, req *Request) bool {
-	onPath := func(globs []glob) bool {
+func selects(s *match.Selector, req *request.Request) bool {
+	onPath := func(globs []match.Pattern) bool {
 		return anyMatches(globs, urlpath.Clean(req.Path), true) || anyMatches(globs, urlpath.Decode(req.Path), true)
 	}
 	onRoute := onPath
-	if template := routeTemplate(req.Route); template != "" {
-		onRoute = func(globs []glob) bool { return anyMatches(globs, template, true) }
+	if template := request.RouteTemplate(req.Route); template != "" {
+		onRoute = func(globs []match.Pattern) bool { return anyMatches(globs, template, true) }
 	}
-	hasMethod := len(s.methods) == 0 || slices.ContainsFunc(s.methods, func(m string) bool { return strings.EqualFold(m, req.Method) })
-	return hasMethod && onRoute(s.routes) && onPath(s.paths) && s.hasAddr(req.work().addr) && s.hasCaller(req)
+	hasMethod := len(s.Methods) == 0 || slices.ContainsFunc(s.Methods, func(m string) bool { return strings.EqualFold(m, req.Method) })
+	return hasMethod && onRoute(s.Routes) && onPath(s.Paths) && hasOthers(s, req)
 }
 
-func selectsExactly(s *selector, req *Request) bool {
+// hasOthers reports whether the fields that TestMatches checks hold: all but
+// methods, routes and paths.
+func hasOthers(s *match.Selector, req *request.Request) bool {
+	others := *s
+	others.Methods, others.Routes, others.Paths = nil, nil, nil
+	return others.Covers(req)
+}
+
+func selectsExactly(s *match.Selector, req *request.Request) bool {
 	clean := urlpath.Clean(req.Path)
-	if len(s.routes)+len(s.paths) > 0 && req.Path != "" && (req.Path != clean || urlpath.Examine(req.Path).Ambiguous()) {
+	if len(s.Routes)+len(s.Paths) > 0 && req.Path != "" && (req.Path != clean || urlpath.Examine(req.Path).Ambiguous()) {
 		return false
 	}
-	route := routeTemplate(req.Route)
+	route := request.RouteTemplate(req.Route)
 	if route == "" {
 		route = clean
 	}
-	return (len(s.methods) == 0 || slices.Contains(s.methods, req.Method)) && anyMatches(s.routes, route, false) &&
-		anyMatches(s.paths, clean, false) && s.hasAddr(req.work().addr) && s.hasCaller(req)
+	return (len(s.Methods) == 0 || slices.Contains(s.Methods, req.Method)) && anyMatches(s.Routes, route, false) &&
+		anyMatches(s.Paths, clean, false) && hasOthers(s, req)
 }
 
 // anyMatches reports whether a pattern matches a path; all of none do.
-func anyMatches(globs []glob, path string, fold bool) bool {
+func anyMatches(globs []match.Pattern, path string, fold bool) bool {
 	text := "/"
 	if path = strings.TrimRight(strings.TrimPrefix(path, "/"), "/"); path != "" {
 		text += path + "/"
 	}
-	return len(globs) == 0 || slices.ContainsFunc(globs, func(g glob) bool {
-		return globRegexp(g.text, fold).MatchString(characters(text, fold))
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(g match.Pattern) bool {
+		return globRegexp(g.Text, fold).MatchString(characters(text, fold))
 	})
 }
 
@@ -105,7 +116,7 @@ func globRegexp(pattern string, fold bool) *regexp.Regexp {
 
 // agree fails unless a set of the rules finds what the oracle finds, after what
 // is in the list already.
-func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *Request) {
+func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Request) {
 	before := &Rule{Name: "before"}
 	s := Set{Rules: rules}
 	got, want := s.Match([]*Rule{before}, req), append([]*Rule{before}, ask(rules, req)...)
@@ -115,7 +126,7 @@ func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *Request) {
 }
 
 // patternsOf are patterns, without those that are none.
-func patternsOf(parse func(string) (glob, string), texts ...string) (globs []glob) {
+func patternsOf(parse func(string) (match.Pattern, string), texts ...string) (globs []match.Pattern) {
 	for _, text := range texts {
 		if g, problem := parse(text); problem == "" {
 			globs = append(globs, g)
@@ -124,7 +135,7 @@ func patternsOf(parse func(string) (glob, string), texts ...string) (globs []glo
 	return globs
 }
 
-func ruleFor(i int, when selector) *Rule { return &Rule{Name: fmt.Sprint("r", i), when: when} }
+func ruleFor(i int, when match.Selector) *Rule { return &Rule{Name: fmt.Sprint("r", i), when: when} }
 
 func namesOf(rules []*Rule) (names []string) {
 	for _, r := range rules {
@@ -169,7 +180,7 @@ rules:
 		{"GET", "/KISS", "", "all kelvin"},
 		{"GET", "/kis", "", "all"},
 	} {
-		req := Request{Method: tt.method, Path: tt.path, Route: tt.route}
+		req := request.Request{Method: tt.method, Path: tt.path, Route: tt.route}
 		if got := strings.Join(namesOf(s.Match(nil, &req)), " "); got != tt.want {
 			t.Errorf("%s %q on route %q: %s, want %s", tt.method, tt.path, tt.route, got, tt.want)
 		}
@@ -182,10 +193,10 @@ func TestMatchOfMany(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 65, 1 << 14} {
 		var rules []*Rule
 		for i := range n {
-			rules = append(rules, ruleFor(i, selector{paths: patternsOf(parseGlob, fmt.Sprintf("/p%d", i%10), fmt.Sprintf("/q%d", i))}))
+			rules = append(rules, ruleFor(i, match.Selector{Paths: patternsOf(match.ParseRoute, fmt.Sprintf("/p%d", i%10), fmt.Sprintf("/q%d", i))}))
 		}
 		for _, path := range []string{"/p0", "/p3", "/q0", fmt.Sprintf("/q%d", n-1), "/none"} {
-			agree(t, rules, &Request{Path: path})
+			agree(t, rules, &request.Request{Path: path})
 		}
 	}
 }
@@ -193,38 +204,38 @@ func TestMatchOfMany(t *testing.T) {
 // Whatever tells a thousand rules apart, those for a request are found.
 func TestMatchOfThousand(t *testing.T) {
 	const n = 1000
-	each := func(when func(i int) selector) []*Rule {
+	each := func(when func(i int) match.Selector) []*Rule {
 		rules := make([]*Rule, n)
 		for i := range rules {
 			rules[i] = ruleFor(i, when(i))
 		}
 		return rules
 	}
-	path := func(format string) func(int) []glob {
-		return func(i int) []glob { return patternsOf(parseGlob, fmt.Sprintf(format, i)) }
+	path := func(format string) func(int) []match.Pattern {
+		return func(i int) []match.Pattern { return patternsOf(match.ParseRoute, fmt.Sprintf(format, i)) }
 	}
-	tenant := func(i int) []condition {
-		return []condition{{part{fromClaim, "tenant"}, []string{fmt.Sprint("t", i)}}}
+	tenant := func(i int) []match.Condition {
+		return []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}
 	}
 	everywhere, own, below, within := path("/**"), path("/v1/items%d"), path("/v1/items%d/**"), path("/v1/*/items%d")
 	claims := map[string]any{"tenant": "t7"}
 	for _, tt := range []struct {
 		name  string
 		rules []*Rule
-		req   Request
+		req   request.Request
 		want  int
 	}{
-		{"routes", each(func(i int) selector { return selector{routes: own(i)} }), Request{Path: "/v1/items7"}, 1},
-		{"paths", each(func(i int) selector { return selector{paths: below(i)} }), Request{Path: "/v1/items7/x/y"}, 1},
-		{"paths, a miss", each(func(i int) selector { return selector{paths: below(i)} }), Request{Path: "/v1/items/x"}, 0},
-		{"stars", each(func(i int) selector { return selector{paths: within(i)} }), Request{Path: "/v1/x/items7"}, 1},
-		{"templates", each(func(i int) selector { return selector{routes: path("/v1/items%d/{id}")(i)} }), Request{Path: "/", Route: "/v1/items7/{id}"}, 1},
-		{"claims", each(func(i int) selector { return selector{match: tenant(i)} }), Request{Claims: claims}, 1},
-		{"claims, a miss", each(func(i int) selector { return selector{match: tenant(i)} }), Request{}, 0},
-		{"claims on one route", each(func(i int) selector { return selector{match: tenant(i), routes: path("/v1/**")(0)} }), Request{Path: "/v1/a", Claims: claims}, 1},
-		{"routes for one claim", each(func(i int) selector { return selector{match: tenant(7), routes: own(i)} }), Request{Path: "/v1/items7", Claims: claims}, 1},
-		{"paths on one route", each(func(i int) selector { return selector{routes: everywhere(i), paths: own(i)} }), Request{Path: "/v1/items7"}, 1},
-		{"nothing tells them apart", each(func(i int) selector { return selector{paths: everywhere(i)} }), Request{Path: "/v1/items7"}, n},
+		{"routes", each(func(i int) match.Selector { return match.Selector{Routes: own(i)} }), request.Request{Path: "/v1/items7"}, 1},
+		{"paths", each(func(i int) match.Selector { return match.Selector{Paths: below(i)} }), request.Request{Path: "/v1/items7/x/y"}, 1},
+		{"paths, a miss", each(func(i int) match.Selector { return match.Selector{Paths: below(i)} }), request.Request{Path: "/v1/items/x"}, 0},
+		{"stars", each(func(i int) match.Selector { return match.Selector{Paths: within(i)} }), request.Request{Path: "/v1/x/items7"}, 1},
+		{"templates", each(func(i int) match.Selector { return match.Selector{Routes: path("/v1/items%d/{id}")(i)} }), request.Request{Path: "/", Route: "/v1/items7/{id}"}, 1},
+		{"claims", each(func(i int) match.Selector { return match.Selector{Match: tenant(i)} }), request.Request{Claims: claims}, 1},
+		{"claims, a miss", each(func(i int) match.Selector { return match.Selector{Match: tenant(i)} }), request.Request{}, 0},
+		{"claims on one route", each(func(i int) match.Selector { return match.Selector{Match: tenant(i), Routes: path("/v1/**")(0)} }), request.Request{Path: "/v1/a", Claims: claims}, 1},
+		{"routes for one claim", each(func(i int) match.Selector { return match.Selector{Match: tenant(7), Routes: own(i)} }), request.Request{Path: "/v1/items7", Claims: claims}, 1},
+		{"paths on one route", each(func(i int) match.Selector { return match.Selector{Routes: everywhere(i), Paths: own(i)} }), request.Request{Path: "/v1/items7"}, 1},
+		{"nothing tells them apart", each(func(i int) match.Selector { return match.Selector{Paths: everywhere(i)} }), request.Request{Path: "/v1/items7"}, n},
 	} {
 		agree(t, tt.rules, &tt.req)
 		s := Set{Rules: tt.rules}
@@ -243,7 +254,7 @@ var (
 	someClaims      = []any{nil, "x", "y", "x y", json.Number("1"), true, []any{"x", json.Number("1")}, map[string]any{"x": "y"}, []any{}}
 )
 
-func drawPatterns(t *rapid.T, parse func(string) (glob, string), label string) []glob {
+func drawPatterns(t *rapid.T, parse func(string) (match.Pattern, string), label string) []match.Pattern {
 	pattern := rapid.Custom(func(t *rapid.T) string {
 		return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(patternSegments), 0, 4).Draw(t, "pattern"), "/")
 	})
@@ -252,34 +263,34 @@ func drawPatterns(t *rapid.T, parse func(string) (glob, string), label string) [
 }
 
 // drawWhen draws one with few fields, so that it covers something.
-func drawWhen(t *rapid.T) (s selector) {
+func drawWhen(t *rapid.T) (s match.Selector) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "1", "true", "k7"}), 1, 3)
-	part := rapid.SampledFrom([]part{{fromClaim, "plan"}, {fromClaim, "scope"}, {fromClaim, "/a/x"}, {fromAPIKey, ""}, {fromStage, ""}})
+	part := rapid.SampledFrom([]key.Part{{Kind: key.FromClaim, Text: "plan"}, {Kind: key.FromClaim, Text: "scope"}, {Kind: key.FromClaim, Text: "/a/x"}, {Kind: key.FromAPIKey, Text: ""}, {Kind: key.FromStage, Text: ""}})
 	for range rapid.IntRange(0, 3).Draw(t, "fields") {
 		switch rapid.IntRange(0, 6).Draw(t, "field") {
 		case 0:
-			s.methods = []string{rapid.SampledFrom([]string{"GET", "KEY"}).Draw(t, "method")}
+			s.Methods = []string{rapid.SampledFrom([]string{"GET", "KEY"}).Draw(t, "method")}
 		case 1, 2:
-			s.routes = drawPatterns(t, parseGlob, "routes")
+			s.Routes = drawPatterns(t, match.ParseRoute, "routes")
 		case 3, 4:
-			s.paths = drawPatterns(t, parsePathGlob, "paths")
+			s.Paths = drawPatterns(t, match.ParsePath, "paths")
 		case 5:
-			s.callers = rapid.SampledFrom([]caller{known, anonymous | rejected}).Draw(t, "callers")
+			s.Callers = rapid.SampledFrom([]request.Caller{request.Known, request.Anonymous | request.Rejected}).Draw(t, "callers")
 		case 6:
-			s.match = append(s.match, condition{part.Draw(t, "part"), words.Draw(t, "words")})
+			s.Match = append(s.Match, match.Condition{Part: part.Draw(t, "part"), Words: words.Draw(t, "words")})
 		}
 	}
 	return s
 }
 
-func drawSent(t *rapid.T) *Request {
+func drawSent(t *rapid.T) *request.Request {
 	path := rapid.Custom(func(t *rapid.T) string {
 		return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pathSegments), 0, 5).Draw(t, "path"), "/")
 	})
 	deep := rapid.Map(rapid.IntRange(deepSegments-1, deepSegments+2), func(n int) string { return strings.Repeat("/a", n) + "/b" })
 	route := rapid.OneOf(rapid.Just(""), path, rapid.SampledFrom([]string{"$connect", "$default", "GET /a", "/a/{id}", "/a/{proxy+}", "a//b", "", ""}))
 	claim := rapid.SampledFrom(someClaims)
-	req := &Request{
+	req := &request.Request{
 		Method: rapid.SampledFrom([]string{"GET", "get", "\u212aey"}).Draw(t, "method"),
 		Path:   rapid.OneOf(path, path, path, deep).Draw(t, "path"),
 		Route:  route.Draw(t, "route"),
@@ -325,14 +336,14 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patterns, path, route string) {
 		var rules []*Rule
 		for i, text := range strings.Split(patterns, "\n") {
-			g := patternsOf(parseGlob, text)
-			rules = append(rules, ruleFor(3*i, selector{routes: g}), ruleFor(3*i+1, selector{paths: g}))
+			g := patternsOf(match.ParseRoute, text)
+			rules = append(rules, ruleFor(3*i, match.Selector{Routes: g}), ruleFor(3*i+1, match.Selector{Paths: g}))
 			if i > 0 { // two patterns in one rule, of which either will do
-				before := rules[len(rules)-4].when.paths
-				rules = append(rules, ruleFor(3*i+2, selector{paths: append(slices.Clone(before), g...), routes: before}))
+				before := rules[len(rules)-4].when.Paths
+				rules = append(rules, ruleFor(3*i+2, match.Selector{Paths: append(slices.Clone(before), g...), Routes: before}))
 			}
 		}
-		agree(t, rules, &Request{Path: path, Route: route})
+		agree(t, rules, &request.Request{Path: path, Route: route})
 	})
 }
 
@@ -345,7 +356,7 @@ func TestMatchDoesNotExplode(t *testing.T) {
 		for bit := range bits {
 			pattern += []string{"/a", "/*"}[i>>bit&1]
 		}
-		s.Rules = append(s.Rules, ruleFor(i, selector{paths: patternsOf(parseGlob, pattern, pattern+strings.Repeat("/*/a", 100)+"/**")}))
+		s.Rules = append(s.Rules, ruleFor(i, match.Selector{Paths: patternsOf(match.ParseRoute, pattern, pattern+strings.Repeat("/*/a", 100)+"/**")}))
 	}
 	for _, tt := range []struct {
 		path string
@@ -360,7 +371,7 @@ func TestMatchDoesNotExplode(t *testing.T) {
 		{"/" + strings.Repeat("a", 1<<20), 0},
 		{"/" + strings.Repeat("\u212a", 1<<18), 0},
 	} {
-		if got := len(s.Match(nil, &Request{Path: tt.path})); got != tt.want {
+		if got := len(s.Match(nil, &request.Request{Path: tt.path})); got != tt.want {
 			t.Errorf("%d bytes of %.10q: %d rules, want %d", len(tt.path), tt.path, got, tt.want)
 		}
 	}
@@ -368,10 +379,10 @@ func TestMatchDoesNotExplode(t *testing.T) {
 
 // ownRoutes is a set of n rules with a route of their own each, and three that are for all.
 func ownRoutes(n int) []*Rule {
-	rules := []*Rule{ruleFor(n, selector{}), ruleFor(n+1, selector{methods: []string{"DELETE"}}), ruleFor(n+2, selector{routes: patternsOf(parseGlob, "/v1/**")})}
+	rules := []*Rule{ruleFor(n, match.Selector{}), ruleFor(n+1, match.Selector{Methods: []string{"DELETE"}}), ruleFor(n+2, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**")})}
 	for i := range n - len(rules) {
 		pattern := fmt.Sprintf([]string{"/v1/items%d", "/v1/items%d/**", "/v1/items%d/{id}", "/v1/*/items%d"}[i%4], i)
-		rules = append(rules, ruleFor(i, selector{methods: []string{"GET", "POST"}, routes: patternsOf(parseGlob, pattern)}))
+		rules = append(rules, ruleFor(i, match.Selector{Methods: []string{"GET", "POST"}, Routes: patternsOf(match.ParseRoute, pattern)}))
 	}
 	return rules
 }
@@ -379,11 +390,11 @@ func ownRoutes(n int) []*Rule {
 func TestMatchAllocations(t *testing.T) {
 	rules := ownRoutes(1000)
 	for i := range 20 {
-		rules = append(rules, ruleFor(i, selector{match: []condition{{part{fromClaim, "scope"}, []string{fmt.Sprint("s", i)}}}}))
+		rules = append(rules, ruleFor(i, match.Selector{Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "scope"}, Words: []string{fmt.Sprint("s", i)}}}}))
 	}
 	s := Set{Rules: rules}
 	buffer := make([]*Rule, 0, 8)
-	sent := request("/v1/items41/x")
+	sent := requestTo("/v1/items41/x")
 	sent.Claims = map[string]any{"scope": "openid s7 s8"}
 	if n := testing.AllocsPerRun(100, func() {
 		req := sent
@@ -401,7 +412,7 @@ func BenchmarkMatch(b *testing.B) {
 		for _, tt := range []struct{ name, path string }{
 			{"hit", "/v1/items5/x"}, {"miss", "/v2/nothing/x"}, {"deep", "/v1/items5" + strings.Repeat("/segment", 40)},
 		} {
-			sent := request(tt.path)
+			sent := requestTo(tt.path)
 			buffer := make([]*Rule, 0, 8)
 			b.Run(fmt.Sprintf("rules=%d/%s", n, tt.name), func(b *testing.B) {
 				b.ReportAllocs()
@@ -418,10 +429,10 @@ func BenchmarkMatch(b *testing.B) {
 func BenchmarkMatchClaims(b *testing.B) {
 	var rules []*Rule
 	for i := range 1000 {
-		rules = append(rules, ruleFor(i, selector{routes: patternsOf(parseGlob, "/v1/**"), match: []condition{{part{fromClaim, "tenant"}, []string{fmt.Sprint("t", i)}}}}))
+		rules = append(rules, ruleFor(i, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**"), Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}}))
 	}
 	s := Set{Rules: rules}
-	sent := request("/v1/items5/x")
+	sent := requestTo("/v1/items5/x")
 	sent.Claims = map[string]any{"tenant": "t7"}
 	buffer := make([]*Rule, 0, 8)
 	b.ReportAllocs()

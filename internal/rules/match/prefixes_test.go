@@ -1,4 +1,4 @@
-package rules
+package match
 
 import (
 	"math/rand/v2"
@@ -51,8 +51,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// drawAddr draws addresses that are close to each other.
-func drawAddr(t *rapid.T, label string) netip.Addr {
+// drawAddress draws addresses that are close to each other.
+func drawAddress(t *rapid.T, label string) netip.Addr {
 	b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 127, 128, 255}), 16, 16).Draw(t, label)
 	switch rapid.IntRange(0, 4).Draw(t, label+"'s family") {
 	case 0, 1:
@@ -72,13 +72,13 @@ func TestPrefixesAgainstScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []netip.Prefix
 		for range rapid.IntRange(0, 20).Draw(t, "networks") {
-			addr := drawAddr(t, "network")
+			addr := drawAddress(t, "network")
 			bits := addr.BitLen() - rapid.IntRange(0, min(addr.BitLen(), 40)).Draw(t, "host bits")
 			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains does not mind
 		}
 		set := newPrefixes(list)
 		for range 20 {
-			addr := drawAddr(t, "address")
+			addr := drawAddress(t, "address")
 			if len(list) > 0 && rapid.Bool().Draw(t, "from the list") {
 				addr = list[rapid.IntRange(0, len(list)-1).Draw(t, "which")].Addr()
 			}

@@ -1,4 +1,4 @@
-package rules
+package key
 
 import (
 	"errors"
@@ -13,21 +13,21 @@ import (
 // maxTemplate is the length of the longest key template, in bytes.
 const maxTemplate = 256
 
-// template makes keys out of requests. Every source is followed by a separator
+// Template makes keys out of requests. Every source is followed by a separator
 // or the end, and values are escaped, so a key can be read back in one way
 // only.
-type template struct {
-	parts  []part
-	client []string // the sources that the client fills, as written
-	hash   *keyHash // replaces the keys by hashes; nil for plain keys
-	typed  func() *typedForms
+type Template struct {
+	Parts         []Part
+	ClientSources []string // the sources that the client fills, as written
+	Hash          *Hash    // replaces the keys by hashes; nil for plain keys
+	typed         func() *typedForms
 }
 
 func isSeparator(c byte) bool { return c == ':' || c == '|' }
 
-// parseTemplate reads a key template such as "tenant:{header.x-tenant}|{ip}".
+// Parse reads a key template such as "tenant:{header.x-tenant}|{ip}".
 // The problems say what to write instead.
-func parseTemplate(text string) (t template, problems []string) {
+func Parse(text string) (t Template, problems []string) {
 	if len(text) == 0 || len(text) > maxTemplate {
 		return t, []string{fmt.Sprintf("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, "+
 			"or a fixed text to count all requests together", maxTemplate)}
@@ -50,7 +50,7 @@ func parseTemplate(text string) (t template, problems []string) {
 		rest = tail
 	}
 	untyped := t
-	t.typed = sync.OnceValue(untyped.forms)
+	t.typed = sync.OnceValue(untyped.patterns)
 	return t, problems
 }
 
@@ -61,72 +61,59 @@ func appendProblem(problems []string, problem string) []string {
 	return append(problems, problem)
 }
 
-func (t *template) addLiteral(text string) (problem string) {
+func (t *Template) addLiteral(text string) (problem string) {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '%' || c == '}' {
 			return fmt.Sprintf("%q cannot stand in a key's own text: use printable ASCII without %%, { and }", c)
 		}
 	}
-	t.parts = append(t.parts, part{literal, text})
+	t.Parts = append(t.Parts, Part{Literal, text})
 	return ""
 }
 
-func (t *template) addSource(text string) (problem string) {
-	p, client, problem := parseSource(text)
+func (t *Template) addSource(text string) (problem string) {
+	p, client, problem := parseBraced(text)
 	if problem != "" {
 		return problem
 	}
 	if client {
-		t.client = append(t.client, "{"+text+"}")
+		t.ClientSources = append(t.ClientSources, "{"+text+"}")
 	}
-	t.parts = append(t.parts, p)
+	t.Parts = append(t.Parts, p)
 	return ""
 }
 
-// isToken reports whether s is a token of RFC 9110, section 5.6.2: the form of
-// header names and methods.
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		alphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != ""
-}
+// Has reports whether a source is part of the template, which may be nil.
+func (t *Template) Has(p Part) bool { return t != nil && slices.Contains(t.Parts, p) }
 
-// has reports whether a source is part of the template, which may be nil.
-func (t *template) has(p part) bool { return t != nil && slices.Contains(t.parts, p) }
-
-// text writes the template as a document has it; "" for none.
-func (t *template) text() string {
+// String writes the template as a document has it; "" for none.
+func (t *Template) String() string {
 	if t == nil {
 		return ""
 	}
 	var b strings.Builder
-	for _, p := range t.parts {
-		if p.source == literal {
-			b.WriteString(p.text)
+	for _, p := range t.Parts {
+		if p.Kind == Literal {
+			b.WriteString(p.Text)
 		} else {
-			b.WriteString("{" + p.spell() + "}")
+			b.WriteString("{" + p.String() + "}")
 		}
 	}
 	return b.String()
 }
 
-// fits reports why the template can never have made a key, hashed keys aside;
+// Check reports why the template can never have made a key, hashed keys aside;
 // nil if it can.
-func (t *template) fits(key string) error {
-	if t.hash == nil && len(key) >= MaxKey {
-		return fitsCut(key)
+func (t *Template) Check(key string) error {
+	if t.Hash == nil && len(key) >= MaxLen {
+		return checkCut(key)
 	}
 	rest := key
-	for _, p := range t.parts {
-		if p.source == literal {
-			tail, ok := strings.CutPrefix(rest, p.text)
+	for _, p := range t.Parts {
+		if p.Kind == Literal {
+			tail, ok := strings.CutPrefix(rest, p.Text)
 			if !ok {
-				return fmt.Errorf("%q is not in its place", p.text)
+				return fmt.Errorf("%q is not in its place", p.Text)
 			}
 			rest = tail
 			continue
@@ -146,12 +133,12 @@ func (t *template) fits(key string) error {
 	return nil
 }
 
-func fitsCut(key string) error {
-	if len(key) > MaxKey {
-		return fmt.Errorf("a key is at most %d bytes long", MaxKey)
+func checkCut(key string) error {
+	if len(key) > MaxLen {
+		return fmt.Errorf("a key is at most %d bytes long", MaxLen)
 	}
-	if key[hashedPrefix] != '~' || strings.Trim(key[hashedPrefix+1:], "0123456789abcdef") != "" {
-		return fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxKey, hashDigits)
+	if key[cutPrefix] != '~' || strings.Trim(key[cutPrefix+1:], "0123456789abcdef") != "" {
+		return fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxLen, hashDigits)
 	}
 	return nil
 }
@@ -160,7 +147,7 @@ func fitsCut(key string) error {
 // value.
 func checkValue(v string) error {
 	if v == "" {
-		return fmt.Errorf("a part that a request lacks is written %c", lacking)
+		return fmt.Errorf("a part that a request lacks is written %c", absent)
 	}
 	for i := 0; i < len(v); i++ {
 		escape := v[i:min(i+3, len(v))]
@@ -170,7 +157,7 @@ func checkValue(v string) error {
 		case c == '%':
 			b := urlpath.Decode(escape)[0]
 			if !mustEscape(b) && v != "%2D" || escape != strings.ToUpper(escape) {
-				return fmt.Errorf("%s is not how a key spells %q", escape, b)
+				return fmt.Errorf("%s is not how a key encodes %q", escape, b)
 			}
 			i += 2
 		case mustEscape(c):

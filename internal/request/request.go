@@ -1,0 +1,139 @@
+// Package request holds what rules see of a request: its path, headers and
+// credentials, and the address of its client.
+package request
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/urlpath"
+)
+
+// Request holds what rules look at. Do not change it after its first use, because
+// it keeps what rules derive from it. It belongs to one goroutine.
+type Request struct {
+	Method string
+	Path   string // as sent, percent-escapes and all, without the query string
+	Route  string // the gateway's template, such as "/users/{id}" or "GET /users/{id}"; empty for none
+	Stage  string
+	IP     netip.Addr // the zero Addr where it is not known
+
+	Headers    map[string][]string // names in any case
+	Query      map[string][]string // values decoded
+	PathParams map[string]string   // values decoded
+
+	// Claims are those of a verified token, as encoding/json decodes them with UseNumber; nil where there was none.
+	Claims map[string]any
+	APIKey string // the id of a verified API key, never the key; empty where there was none
+	// Rejected says that the client sent invalid credentials. Rules then ignore
+	// Claims and APIKey.
+	Rejected bool
+
+	derived Derived
+}
+
+// Derived are what rules derive from a request once.
+type Derived struct {
+	known     bool
+	Path      string // the clean form
+	Ambiguity urlpath.Ambiguity
+	Variants  [2]urlpath.Text // of the path: its clean form, and as sent
+	count     int             // of variants; an unambiguous path has one
+	Exact     bool            // the path was sent in its clean form
+	Template  string          // the gateway's route; empty where it has none
+	Route     urlpath.Text    // of the template, else of the path
+	Addr      netip.Addr      // without a zone; IPv4 if it is an IPv4-mapped IPv6 address
+}
+
+// Derived returns what rules derive from the request. The first call derives it.
+func (r *Request) Derived() *Derived {
+	if !r.derived.known {
+		r.derived = r.derive()
+	}
+	return &r.derived
+}
+
+func (r *Request) derive() Derived {
+	f := Derived{
+		known: true, Path: urlpath.Clean(r.Path), Ambiguity: urlpath.Examine(r.Path),
+		Template: RouteTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""),
+	}
+	f.Variants[0], f.count = urlpath.NewText(f.Path), 1
+	if f.Ambiguity.Ambiguous() {
+		f.Variants[1], f.count = urlpath.NewText(urlpath.Decode(r.Path)), 2
+	}
+	f.Exact = !f.Ambiguity.Ambiguous() && (f.Path == r.Path || r.Path == "")
+	f.Route = f.Variants[0]
+	if f.Template != "" {
+		f.Route = urlpath.NewText(f.Template)
+	}
+	return f
+}
+
+// PathVariants are the forms of the path that limits and bans look at.
+func (f *Derived) PathVariants() []urlpath.Text { return f.Variants[:f.count] }
+
+// Header returns the values of a header. The name is in lower case.
+func (r *Request) Header(name string) []string {
+	var values []string
+	cases := 0
+	for n, v := range r.Headers {
+		if sameHeader(n, name) {
+			cases++
+			values = v
+		}
+	}
+	if cases > 1 {
+		return r.mergedHeader(name)
+	}
+	return values
+}
+
+// mergedHeader returns the values of a header that was sent in several letter
+// cases. It sorts the names, so that the same request always gives the same list.
+func (r *Request) mergedHeader(name string) []string {
+	var values []string
+	for _, n := range slices.Sorted(maps.Keys(r.Headers)) {
+		if sameHeader(n, name) {
+			values = append(values, r.Headers[n]...)
+		}
+	}
+	return values
+}
+
+// sameHeader compares names of the same length only, so that no letter outside
+// ASCII can fold into one.
+func sameHeader(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
+
+// RouteTemplate returns the gateway's template for a route, or "" where the
+// route says nothing about the path: "$default", no route at all, or one that
+// ends in a greedy part such as {proxy+}. An HTTP API's "GET /items" loses its
+// method.
+func RouteTemplate(route string) string {
+	if _, rest, ok := strings.Cut(route, " "); ok && strings.HasPrefix(rest, "/") {
+		route = rest
+	}
+	if route == "$default" || strings.HasSuffix(route, "+}") {
+		return ""
+	}
+	return route
+}
+
+// IsToken reports whether s is a token of RFC 9110, section 5.6.2: the form of
+// header names and methods.
+func IsToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		alphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// IsMethod reports whether s can be a method. A gateway's ANY and a star are
+// none, though the star is a token.
+func IsMethod(s string) bool { return IsToken(s) && !strings.Contains(s, "*") }

@@ -1,0 +1,219 @@
+// Package key makes the keys of counters and overrides out of requests, reads
+// them back from what people write, and hashes them.
+package key
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Kind is where a part of a key comes from.
+type Kind uint8
+
+const (
+	Literal Kind = iota // the template's own text
+	FromIP
+	FromHeader
+	FromQuery
+	FromPath
+	FromMethod
+	FromRoute
+	FromStage
+	FromClaim
+	FromAPIKey
+)
+
+// sources are those that a template knows. Sources of the gateway and signed
+// claims can be trusted. The client fills in the others, and can make up a new
+// value for every request.
+var sources = []struct {
+	word   string
+	source Kind
+	named  bool // written with a name, as in {header.x-user}
+	client bool
+}{
+	{"ip", FromIP, false, false},
+	{"jwt", FromClaim, true, false},
+	{"apikey", FromAPIKey, false, false},
+	{"header", FromHeader, true, true},
+	{"query", FromQuery, true, true},
+	{"path", FromPath, true, true},
+	{"method", FromMethod, false, true},
+	{"route", FromRoute, false, false},
+	{"stage", FromStage, false, false},
+}
+
+const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
+
+// Part is a piece of a key: text of its own, or the value of a source.
+type Part struct {
+	Kind Kind
+	Text string // the literal, or the name of the header, query or path parameter, or claim
+}
+
+// parseBraced reads a source as documents write it, such as "header.x-user".
+// The problem says what to write instead.
+func parseBraced(text string) (p Part, client bool, problem string) {
+	word, name, dotted := strings.Cut(text, ".")
+	for _, s := range sources {
+		if s.word != word {
+			continue
+		}
+		if problem := checkName(s.source, text, name, s.named, dotted); problem != "" {
+			return Part{}, false, problem
+		}
+		if s.source == FromHeader {
+			name = strings.ToLower(name)
+		}
+		return Part{s.source, name}, s.client, ""
+	}
+	return Part{}, false, unknownSource(text, word)
+}
+
+func checkName(s Kind, text, name string, named, dotted bool) (problem string) {
+	switch {
+	case !named && dotted:
+		return fmt.Sprintf("{%s} takes no name: write {%s}", text, text[:len(text)-len(name)-1])
+	case named && name == "":
+		return fmt.Sprintf("{%s} needs a name: write {%s.NAME}", text, strings.TrimSuffix(text, "."))
+	case s == FromHeader && !request.IsToken(name):
+		return fmt.Sprintf("{%s} is no header: write a name such as {header.x-user}", text)
+	case strings.ContainsRune(name, '{'):
+		return fmt.Sprintf("{%s is never closed: write } after the name", text)
+	}
+	return ""
+}
+
+func unknownSource(text, word string) (problem string) {
+	words := make([]string, len(sources))
+	for i, s := range sources {
+		words[i] = s.word
+	}
+	if meant := ruledoc.Closest(word, words); meant != "" {
+		return fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
+	}
+	return fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)
+}
+
+// IsClient reports whether the client fills in the source: it can make up a
+// new value for every request.
+func (s Kind) IsClient() bool {
+	for _, known := range sources {
+		if known.source == s {
+			return known.client
+		}
+	}
+	return false
+}
+
+// WithoutBraces makes a message about a source of a key one about a source that stands
+// by itself.
+var WithoutBraces = strings.NewReplacer("{", "", "}", "")
+
+// ParseSource reads a source that stands by itself, such as header.x-tokens.
+func ParseSource(text string) (p Part, problem string) {
+	if inside := WithoutBraces.Replace(text); inside != text {
+		return Part{}, "a source has braces in keys alone: write " + inside
+	}
+	p, _, problem = parseBraced(text)
+	return p, WithoutBraces.Replace(problem)
+}
+
+// ParseTrusted reads a source that decides what a caller may do: one that is
+// signed or set by the gateway. Any client could write the others.
+func ParseTrusted(text string) (p Part, problem string) {
+	p, problem = ParseSource(text)
+	switch {
+	case problem != "":
+		return Part{}, problem
+	case p.Kind == FromClaim || p.Kind == FromAPIKey || p.Kind == FromStage:
+		return p, ""
+	case p.Kind.IsClient():
+		return Part{}, text + " can be set by any client: use a claim such as jwt.plan, apikey or stage"
+	}
+	return Part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
+}
+
+// ofCredentials reports whether the source is part of verified credentials.
+func (p Part) ofCredentials() bool { return p.Kind == FromClaim || p.Kind == FromAPIKey }
+
+// String returns the source in the form of documents, such as "jwt.plan"; the text
+// of a literal.
+func (p Part) String() string {
+	for _, s := range sources {
+		if s.source != p.Kind {
+			continue
+		}
+		if s.named {
+			return s.word + "." + p.Text
+		}
+		return s.word
+	}
+	return p.Text
+}
+
+// Value returns the one value that the request has for a source. ok is false if
+// it has none, several, or a value that is no text. The route and the address
+// have forms of their own in keys, and none here.
+func (p *Part) Value(r *request.Request) (text string, ok bool) {
+	one := func(values []string) (string, bool) {
+		if len(values) != 1 {
+			return "", false
+		}
+		return values[0], true
+	}
+	switch p.Kind {
+	case FromClaim:
+		return request.Plain(r.Claim(p.Text))
+	case FromAPIKey:
+		if r.Rejected {
+			return "", false
+		}
+		return r.APIKey, r.APIKey != ""
+	case FromHeader:
+		return one(r.Header(p.Text))
+	case FromQuery:
+		return one(r.Query[p.Text])
+	case FromPath:
+		text, ok = r.PathParams[p.Text]
+		return text, ok
+	case FromMethod:
+		return r.Method, true
+	case FromStage:
+		return r.Stage, r.Stage != ""
+	}
+	return p.Text, p.Kind == Literal
+}
+
+// Each calls yield with every text that a condition on the source compares,
+// case-sensitively: the entries of a claim that is a list, the words of scope,
+// which spaces separate (RFC 8693, section 4.2), else the one value.
+func (p *Part) Each(r *request.Request, yield func(text string)) {
+	if p.Kind != FromClaim {
+		if text, ok := p.Value(r); ok {
+			yield(text)
+		}
+		return
+	}
+	claim := r.Claim(p.Text)
+	if list, ok := claim.([]any); ok {
+		for _, entry := range list {
+			if text, ok := request.Plain(entry); ok {
+				yield(text)
+			}
+		}
+		return
+	}
+	switch text, ok := request.Plain(claim); {
+	case !ok:
+	case p.Text == "scope" || p.Text == "/scope":
+		for word := range strings.FieldsSeq(text) {
+			yield(word)
+		}
+	default:
+		yield(text)
+	}
+}

@@ -1,0 +1,151 @@
+// Package match decides which requests a selector of the rules covers, and says
+// why it does not cover one.
+package match
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+)
+
+// Selector covers the requests for which every stated field holds. A field with
+// several values holds if one of them matches. The zero selector covers every
+// request.
+type Selector struct {
+	Methods  []string // upper case
+	Routes   []Pattern
+	Paths    []Pattern
+	CIDRs    []netip.Prefix
+	networks *prefixes      // of cidrs, if there are many
+	Callers  request.Caller // those it covers; 0 for all
+	Match    []Condition
+}
+
+// Covers is for what limits or bans. It ignores letter case, and a pattern
+// matches if it matches any variant of the path.
+func (s *Selector) Covers(r *request.Request) bool { return s.covers(r, false) }
+
+// CoversExactly is for what lifts limits. It is case-sensitive, and a selector by
+// path or route covers only requests whose path was sent in its clean form: the
+// server may read any other form as a path that is limited.
+func (s *Selector) CoversExactly(r *request.Request) bool { return s.covers(r, true) }
+
+func (s *Selector) covers(r *request.Request, exactly bool) bool {
+	f := r.Derived()
+	return !(exactly && !f.Exact && s.byPath()) && s.hasMethod(r.Method, !exactly) &&
+		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
+		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
+		s.hasAddr(f.Addr) && s.hasCaller(r)
+}
+
+// byPath reports whether the path of a request matters. It does for routes too,
+// even if the gateway names a template: the server behind it may read the path in
+// another way.
+func (s *Selector) byPath() bool { return len(s.Routes)+len(s.Paths) > 0 }
+
+func (s *Selector) hasMethod(method string, fold bool) bool {
+	return len(s.Methods) == 0 || slices.ContainsFunc(s.Methods, func(m string) bool { return m == method || fold && strings.EqualFold(m, method) })
+}
+
+// matchingRoute returns the route that matches the gateway's template, which
+// says where the request goes, else the path; nil if none does.
+func (s *Selector) matchingRoute(f *request.Derived, exactly bool) *Pattern {
+	if f.Template != "" {
+		return first(s.Routes, &f.Route, exactly)
+	}
+	return matchingPath(s.Routes, f, exactly)
+}
+
+// matchingPath returns a pattern that matches the clean form of the path, or,
+// unless it must match exactly, any other variant; nil if there is none.
+func matchingPath(patterns []Pattern, f *request.Derived, exactly bool) *Pattern {
+	variants := f.PathVariants()
+	if exactly {
+		variants = variants[:1]
+	}
+	for i := range variants {
+		if p := first(patterns, &variants[i], exactly); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// LimitTo sets the networks that the selector covers.
+func (s *Selector) LimitTo(networks []netip.Prefix) {
+	const few = 8 // which are as quickly gone through one by one
+	if s.CIDRs = networks; len(networks) > few {
+		s.networks = newPrefixes(networks)
+	}
+}
+
+func (s *Selector) hasAddr(addr netip.Addr) bool {
+	switch {
+	case len(s.CIDRs) == 0:
+		return true
+	case s.networks != nil:
+		return s.networks.contains(addr)
+	}
+	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
+}
+
+// hasCaller reports whether the selector covers the caller and its claims.
+func (s *Selector) hasCaller(r *request.Request) bool {
+	if s.Callers != 0 && s.Callers&r.Caller() == 0 {
+		return false
+	}
+	for i := range s.Match {
+		if !s.Match[i].Holds(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Route returns the value of {route} in a key: the gateway's template, else the
+// pattern that matched. So the rules bound the number of values, where clients
+// make paths up. It is empty if the variants of the path match several
+// patterns: the client must not choose its counter.
+func (s *Selector) Route(r *request.Request) string {
+	f := r.Derived()
+	switch {
+	case f.Template != "":
+		return f.Template
+	case len(s.Routes) == 0:
+		return anyDepth
+	}
+	var found *Pattern
+	variants := f.PathVariants()
+	for i := range variants {
+		switch g := first(s.Routes, &variants[i], false); {
+		case found == nil:
+			found = g
+		case g != nil && g != found:
+			return ""
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return found.Text
+}
+
+// isEmpty reports whether the selector covers every request.
+func (s *Selector) isEmpty() bool {
+	return len(s.Methods)+len(s.Routes)+len(s.Paths)+len(s.CIDRs)+len(s.Match) == 0 && s.Callers == 0
+}
+
+// Condition holds for requests whose value of a source is one of several.
+type Condition struct {
+	Part  key.Part
+	Words []string
+}
+
+// Holds reports whether the request has one of the values.
+func (c *Condition) Holds(r *request.Request) (holds bool) {
+	c.Part.Each(r, func(text string) { holds = holds || slices.Contains(c.Words, text) })
+	return holds
+}
