@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -150,7 +151,7 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	k := ks.byKind[name]
-	if k == nil && len(ks.byKind) >= maxKinds {
+	if k == nil && !ks.hasRoom(r.Time) {
 		name = ""
 		k = ks.byKind[name]
 	}
@@ -165,6 +166,18 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	}
 	suppressed, *k = k.suppressed, kind{passed: r.Time}
 	return suppressed, true
+}
+
+// hasRoom reports whether there is room for one more kind. If there is none, it
+// forgets the kinds of which no line came for ten seconds: without Sweep they
+// would stay for ever, and each new kind could lose its first line.
+func (ks *kinds) hasRoom(now time.Time) bool {
+	if len(ks.byKind) >= maxKinds {
+		maps.DeleteFunc(ks.byKind, func(_ string, k *kind) bool {
+			return k.suppressed == 0 && now.Sub(k.passed).Abs() >= Every
+		})
+	}
+	return len(ks.byKind) < maxKinds
 }
 
 // take returns the due kinds that have suppressed lines, and restarts their

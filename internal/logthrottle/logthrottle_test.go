@@ -283,3 +283,22 @@ func TestSideBySide(t *testing.T) {
 		}
 	})
 }
+
+// TestOldKindsMakeRoom: the first line of a kind passes after a flood of other
+// kinds, also if Sweep is never called.
+func TestOldKindsMakeRoom(t *testing.T) {
+	j := newJournal("error")
+	for i := range 2 * maxKinds {
+		j.log(t, "failed", "error", fmt.Sprint("port ", i))
+	}
+	j.now = j.now.Add(Every)
+	j.taken()
+	j.log(t, "failed", "error", "one")
+	j.log(t, "failed", "error", "two")
+	if got := j.taken(); len(got) != 2 {
+		t.Errorf("wrote %q, want both lines", got)
+	}
+	if n := len(j.kinds.byKind); n > maxKinds {
+		t.Errorf("%d kinds in memory, want at most %d", n, maxKinds)
+	}
+}
