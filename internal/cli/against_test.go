@@ -88,7 +88,7 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 	table.set(t, "plan", "user:banned", "{deny: true}")
 	table.set(t, "api", "user:shut", "{deny: true}")
 	table.set(t, "api", "user:misfit", "{capacity: {hour: 5}}")
-	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "misfit", "moved", "over", "plain", "raised", "shut", "written"}
+	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "stale", "moved", "over", "plain", "raised", "shut", "written"}
 	var log strings.Builder
 	for _, key := range keys {
 		log.WriteString(strings.Repeat(`{"time":"2015-05-17T10:00:00Z","jwt":{"sub":"`+key+`"}}`+"\n", 2))
@@ -110,8 +110,8 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 		if diff := cmp.Diff(want, changed); diff != "" {
 			t.Errorf("rules %s (-want +got):\n%s", command[0], diff)
 		}
-		if told.Misfits.Count != 1 || told.Misfits.Overrides[0].Key != "user:misfit" {
-			t.Errorf("rules %s tells of the misfits %+v", command[0], told.Misfits)
+		if told.StaleOverrides.Count != 1 || told.StaleOverrides.Overrides[0].Key != "user:misfit" {
+			t.Errorf("rules %s tells of the misfits %+v", command[0], told.StaleOverrides)
 		}
 		l.want(t, 2*len(keys)-1) // what a banned caller would get from the rule is of no interest
 	}

@@ -118,7 +118,7 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	if err := json.Unmarshal([]byte(apply(files[1], "--dry-run", "--json")), &told); err != nil {
 		t.Fatal(err)
 	}
-	if told.Version != nil || told.From != 1 || len(told.Changes) != 2 || told.Against != nil || told.Misfits.Count != 0 {
+	if told.Version != nil || told.From != 1 || len(told.Changes) != 2 || told.Against != nil || told.StaleOverrides.Count != 0 {
 		t.Errorf("a dry run told %+v", told)
 	}
 	if got := current(t, ruletable.New(client, table)); got != 1 {

@@ -54,10 +54,10 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRun(t, "rules", "diff", gone, "--rules", place, "--json")), &told); err != nil {
 		t.Fatal(err)
 	}
-	if told.Misfits.Count != operator.StaleShown+2 || len(told.Misfits.Overrides) != operator.StaleShown || len(told.Misfits.Unread) != 0 {
-		t.Errorf("told of %+v", told.Misfits)
+	if told.StaleOverrides.Count != operator.StaleShown+2 || len(told.StaleOverrides.Overrides) != operator.StaleShown || len(told.StaleOverrides.Unread) != 0 {
+		t.Errorf("told of %+v", told.StaleOverrides)
 	}
-	if first := told.Misfits.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
+	if first := told.StaleOverrides.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
 		t.Errorf("the first is %+v", first)
 	}
 }

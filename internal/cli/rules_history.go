@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,26 +16,66 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
+func (c *cli) listCommand() *cobra.Command {
+	return listing[ruletable.Version]{
+		name: "versions", things: "versions", read: (*ruletable.Table).Versions,
+		none:   "nothing is published in %s; `slidegate rules apply FILE` publishes rules",
+		layout: "rllll", header: []string{"version", "", "published", "by", "why"},
+		row: func(v *ruletable.Version) []string {
+			mark := ""
+			if v.InForce {
+				mark = "in force"
+			}
+			return []string{text.Thousands(v.Number), mark, text.Stamp(v.When), text.Printable(v.Who), text.Printable(v.Why)}
+		},
+	}.command(c, &cobra.Command{
+		Use:   "list --rules dynamodb://TABLE",
+		Short: "List the published versions",
+		Long:  `List shows the versions in a rules table, the newest first: who published each of them, when, and why.`,
+		Example: `  slidegate rules list --rules dynamodb://slidegate-rules
+  slidegate rules list --rules dynamodb://slidegate-rules --limit 5 --json`,
+	})
+}
+
 func (c *cli) historyCommand() *cobra.Command {
-	var f flags.Table
-	var limit int
-	cmd := &cobra.Command{
+	return listing[ruletable.Event]{
+		name: "events", things: "changes", read: (*ruletable.Table).History,
+		none:   "nothing has been changed in %s",
+		layout: "llll", header: []string{"when", "who", "what", "why"},
+		row: func(e *ruletable.Event) []string {
+			return []string{text.Stamp(e.When), text.Printable(e.Who), text.Printable(eventText(e)), text.Printable(e.Why)}
+		},
+	}.command(c, &cobra.Command{
 		Use:   "history --rules dynamodb://TABLE",
 		Short: "Show who changed what, and why",
 		Long: `History shows every change of a rules table, the newest first: versions published and rolled back, overrides set,
 deleted and imported, grants, and counters reset.`,
 		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
   slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
-		Args:              flags.NoArguments,
-		ValidArgsFunction: flags.NoWords,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return c.history(cmd, &f, limit) },
-	}
+	})
+}
+
+// listing shows the newest items of a kind that a rules table has.
+type listing[T any] struct {
+	name, things string // in JSON, and in the help of --limit
+	read         func(*ruletable.Table, context.Context) iter.Seq2[T, error]
+	none         string // what to say of a table without any
+	layout       string
+	header       []string
+	row          func(*T) []string
+}
+
+func (l listing[T]) command(c *cli, cmd *cobra.Command) *cobra.Command {
+	var f flags.Table
+	var limit int
+	cmd.Args, cmd.ValidArgsFunction = flags.NoArguments, flags.NoWords
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.run(c, cmd, &f, limit) }
 	f.Add(cmd)
-	flags.Limit(cmd, &limit, "changes", 20)
+	flags.Limit(cmd, &limit, l.things, 20)
 	return cmd
 }
 
-func (c *cli) history(cmd *cobra.Command, f *flags.Table, limit int) error {
+func (l listing[T]) run(c *cli, cmd *cobra.Command, f *flags.Table, limit int) error {
 	if err := flags.CheckLimit(cmd, limit); err != nil {
 		return err
 	}
@@ -41,29 +83,22 @@ func (c *cli) history(cmd *cobra.Command, f *flags.Table, limit int) error {
 	if err != nil {
 		return err
 	}
-	events, err := operator.Events(cmd.Context(), table, limit)
-	if err != nil {
-		return err
-	}
-	if len(events) == 0 && !f.JSON {
-		c.Note("nothing has been changed in %s", f.Rules)
+	items, err := operator.First(l.read(table.Table, cmd.Context()), limit)
+	if err == nil && len(items) == 0 && !f.JSON {
+		c.Note(l.none, f.Rules)
 		return nil
 	}
-	report := struct {
-		Events []operator.EventReport `json:"events"`
-	}{events}
-	return c.report(f.JSON, report, nil, func(p *term.Printer) {
-		rows := [][]string{{"when", "who", "what", "why"}}
-		for i := range events {
-			e := &events[i]
-			rows = append(rows, []string{text.Stamp(e.When), text.Printable(e.Who), text.Printable(eventText(e)), text.Printable(e.Why)})
+	return c.report(f.JSON, map[string][]T{l.name: items}, err, func(p *term.Printer) {
+		rows := [][]string{l.header}
+		for i := range items {
+			rows = append(rows, l.row(&items[i]))
 		}
-		p.Table("llll", rows)
+		p.Table(l.layout, rows)
 	})
 }
 
 // eventText says what was changed.
-func eventText(e *operator.EventReport) string {
+func eventText(e *ruletable.Event) string {
 	switch e.Kind {
 	case ruletable.Published:
 		return fmt.Sprintf("version %d published%s", e.To, after(e.From))
@@ -75,7 +110,7 @@ func eventText(e *operator.EventReport) string {
 		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, beforeText(e))
 	case ruletable.Granted:
 		if e.Grant != nil {
-			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key, grantText(&operator.GrantedUnits{Add: e.Grant.Add, Until: e.Grant.Until}))
+			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key, grantText(&ruletable.Grant{Add: e.Grant.Add, Until: e.Grant.Until}))
 		}
 	case ruletable.CounterReset:
 		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
@@ -96,7 +131,7 @@ func after(version int64) string {
 }
 
 // beforeText says what the change has replaced.
-func beforeText(e *operator.EventReport) string {
+func beforeText(e *ruletable.Event) string {
 	var before []string
 	if e.Before != "" {
 		before = append(before, e.Before)
@@ -110,6 +145,6 @@ func beforeText(e *operator.EventReport) string {
 	return ", before: " + strings.Join(before, ", ")
 }
 
-func grantText(g *operator.GrantedUnits) string {
+func grantText(g *ruletable.Grant) string {
 	return strings.TrimSpace("+"+text.Thousands(g.Add)+" "+g.Limit) + " until " + text.Stamp(g.Until)
 }

@@ -93,7 +93,7 @@ func TestOverridesOfAnotherSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		reasons = map[string]string{}
-		for _, m := range told.Misfits.Overrides {
+		for _, m := range told.StaleOverrides.Overrides {
 			key, _, _ := strings.Cut(m.Key, "-")
 			reasons[m.Rule+" "+key] = m.Reason
 		}

@@ -13,23 +13,11 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// ComparisonReport says how recorded requests fare under two sets of rules.
-type ComparisonReport struct {
-	Requests  int64               `json:"requests"` // read, and decided under both
-	Skipped   int64               `json:"skipped"`  // lines that could not be read
-	ToDenied  int64               `json:"to_denied"`
-	ToAllowed int64               `json:"to_allowed"`
-	Rules     []replay.RuleChange `json:"rules"`
-	Keys      []replay.KeyChange  `json:"keys"` // the ten most changed
-
-	Span time.Duration `json:"-"` // from the first request to the last
-}
-
 // compare sends recorded traffic through two sets of rules, with counters in
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *session.Table, listener Listener) (*ComparisonReport, error) {
+func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *session.Table, listener Listener) (*replay.Comparison, error) {
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}
@@ -54,14 +42,8 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 	if first := failures.First(); first != nil {
 		return nil, fmt.Errorf("--against: the requests cannot be compared: %w", inOneLine(first))
 	}
-	return reportComparison(result), replayError(result.Requests, 0, err, nil)
-}
-
-func reportComparison(c *replay.Comparison) *ComparisonReport {
-	return &ComparisonReport{
-		Requests: c.Requests, Skipped: c.Skipped, ToDenied: c.ToDenied, ToAllowed: c.ToAllowed, Span: c.Last.Sub(c.First),
-		Rules: append([]replay.RuleChange{}, c.Rules...), Keys: append([]replay.KeyChange{}, c.Keys...),
-	}
+	result.Rules, result.Keys = append([]replay.RuleChange{}, result.Rules...), append([]replay.KeyChange{}, result.Keys...)
+	return result, replayError(result.Requests, 0, err, nil)
 }
 
 // loadBothSecrets loads the secrets of both sets from the environment. It must

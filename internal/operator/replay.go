@@ -91,7 +91,7 @@ type ReplayOptions struct {
 
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
-func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*ReplayReport, error) {
+func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
 	var store engine.Store = memory.New(replayKeys)
 	var calls func() (reads, writes int64)
 	if !s.InMemory() {
@@ -109,11 +109,14 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
-	report := reportReplay(result, calls)
-	if errors.Is(err, context.Canceled) {
-		return report, errors.New("interrupted: the totals are of what was replayed so far")
+	if calls != nil {
+		reads, writes := calls()
+		result.Reads, result.Writes = &reads, &writes
 	}
-	return report, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
+	if errors.Is(err, context.Canceled) {
+		return result, errors.New("interrupted: the totals are of what was replayed so far")
+	}
+	return result, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
 }
 
 func showing(p Progress) func(replay.Progress) {

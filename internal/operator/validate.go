@@ -12,7 +12,7 @@ import (
 // ValidateReport says what a rules file means, or what is wrong with it.
 type ValidateReport struct {
 	Valid     bool            `json:"valid"`
-	Errors    []ProblemReport `json:"errors"`
+	Errors    yamlfile.Errors `json:"errors"`
 	Warnings  []string        `json:"warnings"`
 	Unmatched string          `json:"unmatched,omitempty"` // allow or deny
 	Plans     []string        `json:"plans"`
@@ -21,27 +21,14 @@ type ValidateReport struct {
 	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
 	Rules            []RuleReport `json:"rules"`
 
-	PlanSource string          `json:"-"` // where a caller's plan is stated; empty for nowhere
-	Problems   yamlfile.Errors `json:"-"`
-}
-
-// ProblemReport is one thing that is wrong with a rules file.
-type ProblemReport struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Path   string `json:"path"` // within the document; empty for all of it
-	Reason string `json:"reason"`
+	PlanSource string `json:"-"` // where a caller's plan is stated; empty for nowhere
 }
 
 // Validate reads a rules file. It fails only if the file cannot be read.
 func Validate(file string) (*ValidateReport, error) {
 	set, _, err := session.ReadRules(file)
-	report := &ValidateReport{Errors: []ProblemReport{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
-	if errors.As(err, &report.Problems) {
-		for _, e := range report.Problems {
-			report.Errors = append(report.Errors, ProblemReport(*e))
-		}
+	report := &ValidateReport{Errors: yamlfile.Errors{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
+	if errors.As(err, &report.Errors) {
 		return report, nil
 	}
 	if err != nil {

@@ -25,10 +25,10 @@ var ErrDegraded = errors.New("a request was decided by on_error")
 // Comparison is how recorded requests fare under two sets of rules.
 type Comparison struct {
 	Extent
-	ToDenied  int64        // allowed by the current rules and denied by the next
-	ToAllowed int64        // the other way round
-	Rules     []RuleChange // the most changed first; equals by name
-	Keys      []KeyChange  // the ten most changed; equals by rule and key
+	ToDenied  int64        `json:"to_denied"`  // allowed by the current rules and denied by the next
+	ToAllowed int64        `json:"to_allowed"` // denied by the current rules and allowed by the next
+	Rules     []RuleChange `json:"rules"`      // the most changed first; equals by name
+	Keys      []KeyChange  `json:"keys"`       // the ten most changed; equals by rule and key
 }
 
 // RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that

@@ -61,7 +61,7 @@ func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
 		err = unwritten
 	}
 	report := r.report()
-	report.Elapsed = r.clock.Now().Sub(started)
+	report.Elapsed = r.clock.Now().Sub(started).Seconds()
 	return report, err
 }
 

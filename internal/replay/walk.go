@@ -9,11 +9,15 @@ import (
 
 // Extent says what was read of logs.
 type Extent struct {
-	Requests     int64 // read and judged
-	Skipped      int64 // lines that could not be read
-	FirstSkipped *LineError
-	First, Last  time.Time // the earliest and the latest request
+	Requests     int64      `json:"requests"` // read and decided
+	Skipped      int64      `json:"skipped"`  // lines that could not be read
+	FirstSkipped *LineError `json:"-"`
+	First        time.Time  `json:"-"` // the earliest request
+	Last         time.Time  `json:"-"` // the latest
 }
+
+// Span is the time from the earliest request to the latest.
+func (x *Extent) Span() time.Duration { return x.Last.Sub(x.First) }
 
 func (x *Extent) count(at time.Time) {
 	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
