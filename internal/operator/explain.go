@@ -38,8 +38,8 @@ type PlanReport struct {
 	Why      string          `json:"why"`
 	Key      string          `json:"override_key,omitempty"`
 	Override *OverrideReport `json:"override,omitempty"`
-	Error    string          `json:"error,omitempty"`  // the override in the table cannot be read; limiters go on without it
-	Stale   bool            `json:"stale,omitempty"` // part of the override was left out
+	Error    string          `json:"error,omitempty"` // the override in the table cannot be read; limiters go on without it
+	Stale    bool            `json:"stale,omitempty"` // part of the override was left out
 }
 
 // OutcomeReport is the decision about the request.
@@ -64,7 +64,7 @@ type RuleVerdict struct {
 	Error       string            `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
 	OnError     string            `json:"on_error,omitempty"` // only with Error
 	Plan        string            `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
-	Stale      bool              `json:"stale,omitempty"`   // part of the override was left out
+	Stale       bool              `json:"stale,omitempty"`    // part of the override was left out
 	Verdict     string            `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
 	Counter     string            `json:"counter,omitempty"`
 	Limits      []LimitEvaluation `json:"limits,omitempty"`

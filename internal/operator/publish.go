@@ -15,10 +15,10 @@ import (
 
 // ChangeReport says what new rules change.
 type ChangeReport struct {
-	From    int64             `json:"from_version"` // the version in force; 0 for none, and for a file
-	Changes []ruledoc.Change  `json:"changes"`
-	StaleOverrides *StaleReport      `json:"stale_overrides,omitempty"` // left out if the old rules are in a file
-	Against *replay.Comparison `json:"against,omitempty"`
+	From           int64              `json:"from_version"` // the version in force; 0 for none, and for a file
+	Changes        []ruledoc.Change   `json:"changes"`
+	StaleOverrides *StaleReport       `json:"stale_overrides,omitempty"` // left out if the old rules are in a file
+	Against        *replay.Comparison `json:"against,omitempty"`
 
 	Baseline string `json:"-"` // the old rules, for people
 	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are

@@ -42,5 +42,5 @@ func Document(ctx context.Context, t *session.Table, version int64) (*DocumentRe
 		return nil, err
 	}
 	v.InForce = v.Number == current
-	return &DocumentReport{v, string(v.Text)}, nil
+	return &DocumentReport{*v, string(v.Text)}, nil
 }

@@ -16,16 +16,9 @@ import (
 
 // Report is a rules file made of another limiter's configuration.
 type Report struct {
-	Document  string     `json:"document"`
-	Lost      []Lost     `json:"lost"`
-	Overrides []Override `json:"overrides"`
-}
-
-// Lost is something that rules cannot say, or say otherwise.
-type Lost struct {
-	Place string `json:"place"`
-	What  string `json:"what"`
-	Why   string `json:"why"`
+	Document  string         `json:"document"`
+	Lost      []imports.Lost `json:"lost"`
+	Overrides []Override     `json:"overrides"`
 }
 
 // Override is an override as overrides import reads it.
@@ -63,17 +56,11 @@ func UsagePlans(path string, plans []PlanFile) (*Report, error) {
 	return report(usageplans.Import(files[0], keys...))
 }
 
-// String says in one line what is lost.
-func (l Lost) String() string { return imports.Lost(l).String() }
-
 func report(document *imports.Document, err error) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Document: string(document.YAML), Lost: []Lost{}, Overrides: []Override{}}
-	for _, l := range document.Lost {
-		r.Lost = append(r.Lost, Lost(l))
-	}
+	r := &Report{string(document.YAML), append([]imports.Lost{}, document.Lost...), []Override{}}
 	for _, o := range document.Overrides {
 		r.Overrides = append(r.Overrides, Override{o.Key, json.RawMessage(o.Document)})
 	}

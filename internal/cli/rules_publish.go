@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,4 +100,74 @@ func (c *cli) publish(ctx context.Context, p *operator.Publication, note ruletab
 	out.Line("")
 	how.print(out)
 	return out.Err
+}
+
+type rollbackFlags struct {
+	flags.Table
+	flags.Note
+	trafficFlags
+	dry bool
+}
+
+func (c *cli) rollbackCommand() *cobra.Command {
+	var f rollbackFlags
+	cmd := &cobra.Command{
+		Use:   "rollback VERSION --why TEXT --rules dynamodb://TABLE",
+		Short: "Put an earlier version in force again",
+		Long: `Rollback shows what a published version changes, as diff does, and puts it in force again, within ten seconds
+everywhere. Nothing is lost: the version that was in force stays listed, and can be put in force again the same
+way. If somebody else publishes after the changes were worked out, nothing changes and rollback says so.
+
+Overrides set by command stay as they are; those that do not fit are listed. With --against it also says how
+recorded requests would have fared, as diff does.`,
+		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
+  slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
+		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.InTurn(f.Versions()),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.rollback(cmd, &f, args[0]) },
+	}
+	f.Table.Add(cmd)
+	f.Note.Add(cmd)
+	f.trafficFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and put nothing in force")
+	return cmd
+}
+
+func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) error {
+	to, err := parseVersion(cmd, version)
+	if err != nil {
+		return err
+	}
+	var note ruletable.Note
+	if !f.dry { // a dry run needs no reason
+		if note, err = f.Note.Read(cmd, time.Now()); err != nil {
+			return err
+		}
+	}
+	traffic, err := f.traffic(c, cmd)
+	if err != nil {
+		return err
+	}
+	table, err := f.Open(cmd)
+	if err != nil {
+		return err
+	}
+	p, err := operator.PrepareRollback(cmd.Context(), table, to, traffic)
+	if err != nil {
+		return err
+	}
+	return c.publish(cmd.Context(), p, note, publishing{name: fmt.Sprintf("version %d", to), dry: f.dry, json: f.JSON, print: func(out *term.Printer) {
+		if f.dry {
+			out.Line("nothing was put in force: --dry-run")
+		} else {
+			out.Line("version %d is in force again%s", to, after(p.Report.From))
+		}
+	}})
+}
+
+func parseVersion(cmd *cobra.Command, given string) (int64, error) {
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < 1 {
+		return 0, flags.Usagef(cmd, "%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
+	}
+	return n, nil
 }
