@@ -93,7 +93,7 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	store, now := s.CountersAt(o.At)
-	lookup := lookupOf(s, now)
+	lookup := newLookup(s.Rules, s.Table(), now)
 	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {

@@ -50,7 +50,7 @@ type parser interface {
 	parse(line string) (*Entry, error)
 }
 
-// parser returns a parser for a log that is about to be read; warn is told what the log says in vain.
+// parser returns a parser for a log that is about to be read; warn gets what the log says and a replay does not use.
 func (f Format) parser(warn func(string)) parser {
 	switch f {
 	case JSONL:

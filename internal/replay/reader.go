@@ -172,18 +172,18 @@ func (x *Extent) skip(err *LineError) {
 
 // walk reads logs one after another.
 type walk struct {
-	each     func(context.Context, *Entry) error // judges a request, and ends the walk by an error
+	each     func(context.Context, *Entry) error // decides a request, and ends the walk by an error
 	extent   *Extent                             // takes in the lines that cannot be read
 	progress Progress
-	tell     func(Progress)
+	report   func(Progress)
 	warn     func(string)
 }
 
-func newWalk(logs []Log, extent *Extent, tell func(Progress), warn func(string), each func(context.Context, *Entry) error) *walk {
-	w := &walk{each: each, extent: extent, tell: tell, warn: warn}
+func newWalk(logs []Log, extent *Extent, report func(Progress), warn func(string), each func(context.Context, *Entry) error) *walk {
+	w := &walk{each: each, extent: extent, report: report, warn: warn}
 	w.progress.Size = totalSize(logs)
-	if w.tell == nil {
-		w.tell = func(Progress) {}
+	if w.report == nil {
+		w.report = func(Progress) {}
 	}
 	if w.warn == nil {
 		w.warn = func(string) {}
@@ -227,7 +227,7 @@ func (w *walk) log(ctx context.Context, log *Log) error {
 		}
 		w.progress.Requests++
 		w.progress.At = e.Time
-		w.tell(w.progress)
+		w.report(w.progress)
 	}
 	return ctx.Err()
 }

@@ -55,12 +55,9 @@ func OneOf(words ...string) Completer {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// FilesOf offers files by their extensions, or all files without any.
+// FilesOf offers files by their extensions.
 func FilesOf(extensions ...string) Completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		if len(extensions) == 0 {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
