@@ -83,8 +83,8 @@ func Description(name string) dynamo.Table {
 // have ended when their override is written again.
 type Note struct {
 	Who  string    `json:"who"`
-	Why  string    `json:"why"`
 	When time.Time `json:"when"`
+	Why  string    `json:"why"`
 }
 
 func (n Note) size() int { return len(n.Who) + len(n.Why) }
