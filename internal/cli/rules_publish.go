@@ -14,15 +14,16 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-type applyFlags struct {
-	flags.Locations
-	trafficFlags
+// publishFlags are those of commands that change the version in force.
+type publishFlags struct {
+	flags.Table
 	flags.Note
-	dry, json bool
+	trafficFlags
+	dry bool
 }
 
 func (c *cli) applyCommand() *cobra.Command {
-	var f applyFlags
+	var f publishFlags
 	cmd := &cobra.Command{
 		Use:   "apply FILE --rules dynamodb://TABLE",
 		Short: "Publish a rules file",
@@ -42,11 +43,11 @@ also says how recorded requests would have fared, as diff does.`,
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
 	cmd.Flags().StringVar(&f.Why, "why", "", "why the rules change: a `TEXT` for the history")
 	cmd.Flags().StringVar(&f.Who, "who", "", "the `NAME` of who changes them (default: the user of this system)")
-	flags.JSON(cmd, &f.json)
+	flags.JSON(cmd, &f.JSON)
 	return cmd
 }
 
-func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
+func (c *cli) apply(cmd *cobra.Command, f *publishFlags, file string) error {
 	table, err := f.ReadTable(cmd, "rules are published to a dynamodb://TABLE")
 	if err != nil {
 		return err
@@ -63,54 +64,41 @@ func (c *cli) apply(cmd *cobra.Command, f *applyFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	return c.publish(cmd.Context(), p, note, publishing{name: file, dry: f.dry, json: f.json, print: func(out *term.Printer) {
-		if f.dry {
-			out.Line("nothing was published: --dry-run")
-		} else {
-			out.Line("%s is version %d of table %s and in force", file, p.Report.Version, table)
-		}
-	}})
+	return c.publish(cmd.Context(), f, p, note, file, "published", func() string {
+		return fmt.Sprintf("%s is version %d of table %s and in force", file, p.Report.Version, table)
+	})
 }
 
-// publishing says how to show a change of the version in force.
-type publishing struct {
-	name      string // of the new rules
-	dry, json bool
-	print     func(*term.Printer) // what was done
-}
-
-// publish shows what changes, puts the version in force, and says so.
-func (c *cli) publish(ctx context.Context, p *operator.Publication, note ruletable.Note, how publishing) error {
+// publish shows what changes, puts the version in force, and says so. name is
+// that of the new rules; a dry run says that they were not verb.
+func (c *cli) publish(ctx context.Context, f *publishFlags, p *operator.Publication, note ruletable.Note, name, verb string, done func() string) error {
 	out := term.NewPrinter(c.stdout)
-	if !how.json {
-		printChanges(out, &p.Report.ChangeReport, how.name)
+	if !f.JSON {
+		printChanges(out, &p.Report.ChangeReport, name)
 		if out.Err != nil {
 			return out.Err // nothing is published that could not be shown
 		}
 	}
-	if !how.dry {
+	if !f.dry {
 		note.When = time.Now()
 		if err := p.Publish(ctx, note); err != nil {
 			return err
 		}
 	}
-	if how.json {
+	if f.JSON {
 		return printJSON(c.stdout, p.Report)
 	}
 	out.Line("")
-	how.print(out)
+	if f.dry {
+		out.Line("nothing was %s: --dry-run", verb)
+	} else {
+		out.Line("%s", done())
+	}
 	return out.Err
 }
 
-type rollbackFlags struct {
-	flags.Table
-	flags.Note
-	trafficFlags
-	dry bool
-}
-
 func (c *cli) rollbackCommand() *cobra.Command {
-	var f rollbackFlags
+	var f publishFlags
 	cmd := &cobra.Command{
 		Use:   "rollback VERSION --why TEXT --rules dynamodb://TABLE",
 		Short: "Put an earlier version in force again",
@@ -132,7 +120,7 @@ recorded requests would have fared, as diff does.`,
 	return cmd
 }
 
-func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) error {
+func (c *cli) rollback(cmd *cobra.Command, f *publishFlags, version string) error {
 	to, err := parseVersion(cmd, version)
 	if err != nil {
 		return err
@@ -155,13 +143,9 @@ func (c *cli) rollback(cmd *cobra.Command, f *rollbackFlags, version string) err
 	if err != nil {
 		return err
 	}
-	return c.publish(cmd.Context(), p, note, publishing{name: fmt.Sprintf("version %d", to), dry: f.dry, json: f.JSON, print: func(out *term.Printer) {
-		if f.dry {
-			out.Line("nothing was put in force: --dry-run")
-		} else {
-			out.Line("version %d is in force again%s", to, after(p.Report.From))
-		}
-	}})
+	return c.publish(cmd.Context(), f, p, note, fmt.Sprintf("version %d", to), "put in force", func() string {
+		return fmt.Sprintf("version %d is in force again%s", to, after(p.Report.From))
+	})
 }
 
 func parseVersion(cmd *cobra.Command, given string) (int64, error) {
