@@ -134,35 +134,31 @@ shows the one that requests look up, unless --as-listed says otherwise.`,
   slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
 		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.getOverride(cmd, &f, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := f.target(c, cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			r, err := target.Get(cmd.Context())
+			return c.report(f.JSON, r, err, func(p *term.Printer) { printOverride(p, r) })
+		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-func (c *cli) getOverride(cmd *cobra.Command, f *storedFlags, rule, key string) error {
-	target, err := f.target(c, cmd, rule, key)
-	if err != nil {
-		return err
+func printOverride(p *term.Printer, r *operator.KeyReport) {
+	p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
+	rows := overrideRows("  says", r.Override)
+	if r.Document != "" {
+		rows = append(rows, []string{"  document", text.Printable(r.Document)})
 	}
-	r, err := target.Get(cmd.Context())
-	return c.report(f.JSON, r, err, func(p *term.Printer) {
-		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
-		rows := overrideRows("  says", r.Override)
-		if r.Document != "" {
-			rows = append(rows, []string{"  document", text.Printable(r.Document)})
-		}
-		p.Table("ll", rows)
-	})
-}
-
-type deleteFlags struct {
-	storedFlags
-	flags.Note
+	p.Table("ll", rows)
 }
 
 func (c *cli) overridesDeleteCommand() *cobra.Command {
-	var f deleteFlags
+	var f storedFlags
+	var note flags.Note
 	cmd := &cobra.Command{
 		Use:   "delete RULE KEY --why TEXT --rules dynamodb://TABLE",
 		Short: "Delete the override of a key",
@@ -174,22 +170,20 @@ An override that no request looks up any more is deleted by its key as overrides
 		Example:           `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
 		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.deleteOverride(cmd, &f, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reason, err := note.Read(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			target, err := f.target(c, cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			r, err := target.Delete(cmd.Context(), reason)
+			return c.printChange(f.JSON, r, err)
+		},
 	}
-	f.storedFlags.add(cmd)
-	f.Note.Add(cmd)
+	f.add(cmd)
+	note.Add(cmd)
 	return cmd
-}
-
-func (c *cli) deleteOverride(cmd *cobra.Command, f *deleteFlags, rule, key string) error {
-	note, err := f.Note.Read(cmd, time.Now())
-	if err != nil {
-		return err
-	}
-	target, err := f.target(c, cmd, rule, key)
-	if err != nil {
-		return err
-	}
-	r, err := target.Delete(cmd.Context(), note)
-	return c.printChange(f.JSON, r, err)
 }
