@@ -87,7 +87,7 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 	table.set(t, "plan", "user:demoted", "{plan: pro, until: '"+at(ago)+"'}")
 	table.set(t, "plan", "user:banned", "{deny: true}")
 	table.set(t, "api", "user:shut", "{deny: true}")
-	table.set(t, "api", "user:misfit", "{capacity: {hour: 5}}")
+	table.set(t, "api", "user:stale", "{capacity: {hour: 5}}")
 	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "stale", "moved", "over", "plain", "raised", "shut", "written"}
 	var log strings.Builder
 	for _, key := range keys {
@@ -106,12 +106,12 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 		for _, k := range report.Against.Keys {
 			changed = append(changed, fmt.Sprint(k.Key, " ", k.ToDenied, " ", k.ToAllowed))
 		}
-		want := []string{"user:demoted 1 0", "user:ended 1 0", "user:lapsed 1 0", "user:misfit 1 0", "user:over 1 0", "user:plain 1 0"}
+		want := []string{"user:demoted 1 0", "user:ended 1 0", "user:lapsed 1 0", "user:over 1 0", "user:plain 1 0", "user:stale 1 0"}
 		if diff := cmp.Diff(want, changed); diff != "" {
 			t.Errorf("rules %s (-want +got):\n%s", command[0], diff)
 		}
-		if report.StaleOverrides.Count != 1 || report.StaleOverrides.Overrides[0].Key != "user:misfit" {
-			t.Errorf("rules %s tells of the misfits %+v", command[0], report.StaleOverrides)
+		if report.StaleOverrides.Count != 1 || report.StaleOverrides.Overrides[0].Key != "user:stale" {
+			t.Errorf("rules %s reports the stale overrides %+v", command[0], report.StaleOverrides)
 		}
 		l.want(t, 2*len(keys)-1) // what a banned caller would get from the rule is of no interest
 	}
