@@ -87,8 +87,8 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 	table.set(t, "plan", "user:demoted", "{plan: pro, until: '"+at(ago)+"'}")
 	table.set(t, "plan", "user:banned", "{deny: true}")
 	table.set(t, "api", "user:shut", "{deny: true}")
-	table.set(t, "api", "user:misfit", "{capacity: {hour: 5}}")
-	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "misfit", "moved", "over", "plain", "raised", "shut", "written"}
+	table.set(t, "api", "user:stale", "{capacity: {hour: 5}}")
+	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "stale", "moved", "over", "plain", "raised", "shut", "written"}
 	var log strings.Builder
 	for _, key := range keys {
 		log.WriteString(strings.Repeat(`{"time":"2015-05-17T10:00:00Z","jwt":{"sub":"`+key+`"}}`+"\n", 2))
@@ -97,21 +97,21 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 
 	for _, command := range [][]string{{"apply", "--dry-run"}, {"diff"}} {
 		l := tap(t)
-		var told operator.PublishReport
+		var report operator.PublishReport
 		printed := mustRun(t, append([]string{"rules", command[0], next, "--rules", table.place, "--against", recorded, "--json"}, command[1:]...)...)
-		if err := json.Unmarshal([]byte(printed), &told); err != nil {
+		if err := json.Unmarshal([]byte(printed), &report); err != nil {
 			t.Fatal(err)
 		}
 		var changed []string
-		for _, k := range told.Against.Keys {
+		for _, k := range report.Against.Keys {
 			changed = append(changed, fmt.Sprint(k.Key, " ", k.ToDenied, " ", k.ToAllowed))
 		}
-		want := []string{"user:demoted 1 0", "user:ended 1 0", "user:lapsed 1 0", "user:misfit 1 0", "user:over 1 0", "user:plain 1 0"}
+		want := []string{"user:demoted 1 0", "user:ended 1 0", "user:lapsed 1 0", "user:over 1 0", "user:plain 1 0", "user:stale 1 0"}
 		if diff := cmp.Diff(want, changed); diff != "" {
 			t.Errorf("rules %s (-want +got):\n%s", command[0], diff)
 		}
-		if told.Misfits.Count != 1 || told.Misfits.Overrides[0].Key != "user:misfit" {
-			t.Errorf("rules %s tells of the misfits %+v", command[0], told.Misfits)
+		if report.StaleOverrides.Count != 1 || report.StaleOverrides.Overrides[0].Key != "user:stale" {
+			t.Errorf("rules %s reports the stale overrides %+v", command[0], report.StaleOverrides)
 		}
 		l.want(t, 2*len(keys)-1) // what a banned caller would get from the rule is of no interest
 	}
@@ -174,7 +174,7 @@ func TestReplayKnowsOverrides(t *testing.T) {
 		}
 	}
 	l := tap(t)
-	var told struct {
+	var report struct {
 		Rules     map[string]struct{ Allowed, Denied int }
 		TopDenied []struct {
 			Key    string
@@ -182,11 +182,11 @@ func TestReplayKnowsOverrides(t *testing.T) {
 		} `json:"top_denied"`
 	}
 	printed := mustRun(t, "replay", file(t, "day.jsonl", log.String()), "--rules", table.place, "--json")
-	if err := json.Unmarshal([]byte(printed), &told); err != nil {
+	if err := json.Unmarshal([]byte(printed), &report); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
-	for _, top := range told.TopDenied {
+	for _, top := range report.TopDenied {
 		got[top.Key] = top.Denied
 	}
 	want := map[string]int{ // of three requests in each of 24 hours

@@ -91,17 +91,11 @@ func (c *cli) exitCode(err error) int {
 	var usage flags.UsageError
 	switch {
 	case errors.As(err, &several):
-		for line := range strings.SplitSeq(several.Error(), "\n") {
-			c.Note("%s", line)
-		}
+		c.noteLines(several)
 	case errors.As(err, &published):
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			c.Note("%s", line)
-		}
+		c.noteLines(err)
 	case errors.As(err, &invalid):
-		for _, e := range invalid {
-			c.Note("%v", e)
-		}
+		c.noteLines(invalid)
 	case errors.As(err, &usage):
 		c.Note("%v", err)
 		fmt.Fprintf(c.stderr, "see: %s --help\n", usage.Cmd.CommandPath())
@@ -113,6 +107,12 @@ func (c *cli) exitCode(err error) int {
 		}
 	}
 	return 1
+}
+
+func (c *cli) noteLines(err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		c.Note("%s", line)
+	}
 }
 
 // Note prints a message to standard error.

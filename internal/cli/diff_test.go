@@ -111,15 +111,15 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	if diff := cmp.Diff(dry, apply(files[1], "--against", log, "--dry-run")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	var told struct {
+	var report struct {
 		operator.PublishReport
 		Version *int64 `json:"version"`
 	}
-	if err := json.Unmarshal([]byte(apply(files[1], "--dry-run", "--json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(apply(files[1], "--dry-run", "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if told.Version != nil || told.From != 1 || len(told.Changes) != 2 || told.Against != nil || told.Misfits.Count != 0 {
-		t.Errorf("a dry run told %+v", told)
+	if report.Version != nil || report.From != 1 || len(report.Changes) != 2 || report.Against != nil || report.StaleOverrides.Count != 0 {
+		t.Errorf("a dry run report %+v", report)
 	}
 	if got := current(t, ruletable.New(client, table)); got != 1 {
 		t.Errorf("after dry runs version %d is in force", got)
@@ -132,11 +132,11 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	if got, want := mustRun(t, "rules", "diff", files[1], "--rules", place), files[1]+" means the same as version 2\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}
-	if err := json.Unmarshal([]byte(apply(files[0], "--against", log, "--json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(apply(files[0], "--against", log, "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if told.Version == nil || *told.Version != 3 || told.From != 2 || told.Against.ToAllowed != 1 || told.Against.Requests != 3 {
-		t.Errorf("told %+v", told)
+	if report.Version == nil || *report.Version != 3 || report.From != 2 || report.Against.ToAllowed != 1 || report.Against.Requests != 3 {
+		t.Errorf("told %+v", report)
 	}
 }
 

@@ -66,11 +66,11 @@ func TestTablesCreate(t *testing.T) {
 	if got := mustRun(t, command...); got != want {
 		t.Errorf("the second time printed %q, want %q", got, want)
 	}
-	var told struct{ Tables []session.TableReport }
-	if err := json.Unmarshal([]byte(mustRun(t, "tables", "create", "--store", "dynamodb://"+other, "--json")), &told); err != nil {
+	var report struct{ Tables []session.TableReport }
+	if err := json.Unmarshal([]byte(mustRun(t, "tables", "create", "--store", "dynamodb://"+other, "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, told.Tables); diff != "" {
+	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables); diff != "" {
 		t.Error(diff)
 	}
 	mustRun(t, "rules", "apply", "testdata/rules.yaml", "--rules", "dynamodb://"+rules) // and they are of use
@@ -141,12 +141,12 @@ func TestReplayTellsWhatDynamoDBWasAsked(t *testing.T) {
 	if want := "\n\nDynamoDB: 5 writes, 0 reads (0.714 and 0.000 per request)\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("printed %q, want %q at the end", got, want)
 	}
-	var told struct{ Reads, Writes *int64 }
-	if err := json.Unmarshal([]byte(mustRun(t, commands("--json")...)), &told); err != nil {
+	var report struct{ Reads, Writes *int64 }
+	if err := json.Unmarshal([]byte(mustRun(t, commands("--json")...)), &report); err != nil {
 		t.Fatal(err)
 	}
-	if told.Reads == nil || *told.Reads != 0 || told.Writes == nil || *told.Writes != 5 {
-		t.Errorf("reads %v, writes %v", told.Reads, told.Writes)
+	if report.Reads == nil || *report.Reads != 0 || report.Writes == nil || *report.Writes != 5 {
+		t.Errorf("reads %v, writes %v", report.Reads, report.Writes)
 	}
 }
 
@@ -175,11 +175,11 @@ func inspectAndReset(t *testing.T, store string) {
 		t.Errorf("printed %q, want %q", got, want)
 	}
 	used := func(key, rule string) int64 {
-		var told operator.InspectReport
-		if err := json.Unmarshal([]byte(mustRun(t, command("inspect", key, "--rule", rule, "--json")...)), &told); err != nil {
+		var report operator.InspectReport
+		if err := json.Unmarshal([]byte(mustRun(t, command("inspect", key, "--rule", rule, "--json")...)), &report); err != nil {
 			t.Fatal(err)
 		}
-		return told.Rules[0].Limits[0].Used
+		return report.Rules[0].Limits[0].Used
 	}
 	for _, tc := range []struct {
 		key, rule string

@@ -135,7 +135,7 @@ func requestRows(r *operator.ExplainReport) (rows labelled) {
 			rows.add("", text.Printable(r.Plan.Error))
 			rows.add("", "limiters go on without this override")
 		}
-		if r.Plan.Misfit {
+		if r.Plan.Stale {
 			rows.add("stale", "part of the override does not fit the rules as they are now, and is left out")
 		}
 	}
@@ -194,7 +194,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 		rows.add("  override", text.Printable(r.Error))
 		rows.add("  on_error", r.OnError+", "+withoutOverride[r.OnError])
 	}
-	if r.Misfit {
+	if r.Stale {
 		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
 	}
 	if r.Counter != "" {

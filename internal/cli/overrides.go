@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -116,4 +117,73 @@ func (c *cli) printChange(asJSON bool, r *operator.KeyChangeReport, err error) e
 		}
 		p.Table("ll", append(before, overrideRows("  now", r.After)...))
 	})
+}
+
+func (c *cli) overridesGetCommand() *cobra.Command {
+	var f storedFlags
+	cmd := &cobra.Command{
+		Use:   "get RULE KEY --rules dynamodb://TABLE",
+		Short: "Show the override of a key",
+		Long: `Get shows the override of one key: by whom, when and why it was set, until when it holds, its grants with the
+time left, and the document as the table has it. If the table has none, it shows the override in the rules.
+
+An override that was set when the rule had another name, or keys of another form, is still in the table,
+though no request looks it up: name it by its key as overrides list prints it. If KEY could be either, Get
+shows the one that requests look up, unless --as-listed says otherwise.`,
+		Example: `  slidegate overrides get api tenant:acme --rules dynamodb://slidegate-rules
+  slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := f.target(c, cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			r, err := target.Get(cmd.Context())
+			return c.report(f.JSON, r, err, func(p *term.Printer) { printOverride(p, r) })
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func printOverride(p *term.Printer, r *operator.KeyReport) {
+	p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
+	rows := overrideRows("  says", r.Override)
+	if r.Document != "" {
+		rows = append(rows, []string{"  document", text.Printable(r.Document)})
+	}
+	p.Table("ll", rows)
+}
+
+func (c *cli) overridesDeleteCommand() *cobra.Command {
+	var f storedFlags
+	var note flags.Note
+	cmd := &cobra.Command{
+		Use:   "delete RULE KEY --why TEXT --rules dynamodb://TABLE",
+		Short: "Delete the override of a key",
+		Long: `Delete removes the override of one key that was set by command, and its grants: the rules apply again, within
+ten seconds. To change an override in the rules themselves, publish other rules.
+
+An override that no request looks up any more is deleted by its key as overrides list prints it, with
+--as-listed if KEY could be another.`,
+		Example:           `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
+		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
+		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reason, err := note.Read(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			target, err := f.target(c, cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			r, err := target.Delete(cmd.Context(), reason)
+			return c.printChange(f.JSON, r, err)
+		},
+	}
+	f.add(cmd)
+	note.Add(cmd)
+	return cmd
 }

@@ -16,8 +16,7 @@ import (
 type importFlags struct {
 	flags.Table
 	flags.Note
-	format string
-	dryRun bool
+	operator.ImportOptions
 }
 
 func (c *cli) overridesImportCommand() *cobra.Command {
@@ -44,18 +43,19 @@ Keys have the form of the rule's override keys; special characters in a value ar
 	}
 	f.Table.Add(cmd)
 	f.Note.Add(cmd)
-	cmd.Flags().StringVar(&f.format, "format", "", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the file and write nothing")
+	cmd.Flags().StringVar((*string)(&f.Format), "format", "", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)")
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "check the file and write nothing")
 	flags.Complete(cmd, "format", flags.OneOf(string(operator.PlainOverrides), string(operator.OverrideLines)))
 	return cmd
 }
 
 func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path string) (err error) {
-	o := operator.ImportOptions{Rule: rule, File: path, DryRun: f.dryRun}
-	if o.Format, err = f.formatOf(cmd, path); err != nil {
+	o := &f.ImportOptions
+	o.Rule, o.File = rule, path
+	if err = f.guessFormat(cmd); err != nil {
 		return err
 	}
-	if !f.dryRun {
+	if !f.DryRun {
 		if o.Note, err = f.Note.Read(cmd, time.Now()); err != nil {
 			return err
 		}
@@ -63,9 +63,9 @@ func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path str
 	if o.Table, err = f.Table.Read(cmd); err != nil {
 		return err
 	}
-	r, err := operator.ImportOverrides(cmd.Context(), &o, c)
+	r, err := operator.ImportOverrides(cmd.Context(), o, c)
 	return c.report(f.JSON, r, err, func(p *term.Printer) {
-		if f.dryRun {
+		if f.DryRun {
 			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
 		} else {
 			p.Line("%s of %s imported", text.Plural(r.Written, "override"), r.Rule)
@@ -73,15 +73,16 @@ func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path str
 	})
 }
 
-// formatOf reads --format, or guesses the format by the file's name.
-func (f *importFlags) formatOf(cmd *cobra.Command, path string) (operator.ImportFormat, error) {
-	switch format := operator.ImportFormat(f.format); {
-	case format == operator.PlainOverrides, format == operator.OverrideLines:
-		return format, nil
-	case format != "":
-		return "", flags.Usagef(cmd, "--format %s: want plain or jsonl", f.format)
-	case strings.HasSuffix(path, ".jsonl"):
-		return operator.OverrideLines, nil
+// guessFormat checks --format, or guesses the format by the file's name.
+func (f *importFlags) guessFormat(cmd *cobra.Command) error {
+	switch {
+	case f.Format == operator.PlainOverrides, f.Format == operator.OverrideLines:
+	case f.Format != "":
+		return flags.Usagef(cmd, "--format %s: want plain or jsonl", f.Format)
+	case strings.HasSuffix(f.File, ".jsonl"):
+		f.Format = operator.OverrideLines
+	default:
+		f.Format = operator.PlainOverrides
 	}
-	return operator.PlainOverrides, nil
+	return nil
 }

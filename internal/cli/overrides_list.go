@@ -15,8 +15,7 @@ import (
 
 type listFlags struct {
 	flags.Table
-	prefix string
-	limit  int
+	operator.ListOptions
 }
 
 func (c *cli) overridesListCommand() *cobra.Command {
@@ -38,27 +37,27 @@ With --json each line is an object. Such lines can be imported again.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.listOverrides(cmd, &f, args[0]) },
 	}
 	f.Table.Add(cmd)
-	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
-	flags.Limit(cmd, &f.limit, "keys", 0)
+	cmd.Flags().StringVar(&f.Prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
+	flags.Limit(cmd, &f.ListOptions.Limit, "keys", 0)
 	return cmd
 }
 
 func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error {
-	if err := flags.CheckLimit(cmd, f.limit); err != nil {
-		return err
-	}
-	table, err := f.Table.Read(cmd)
+	err := flags.CheckLimit(cmd, f.ListOptions.Limit)
 	if err != nil {
 		return err
 	}
-	o := operator.ListOptions{Table: table, Rule: rule, Prefix: f.prefix, Limit: f.limit}
+	f.Rule = rule
+	if f.ListOptions.Table, err = f.Table.Read(cmd); err != nil {
+		return err
+	}
 	show := c.printListed
 	if f.JSON {
 		e := json.NewEncoder(c.stdout)
 		e.SetEscapeHTML(false)
 		show = func(r *operator.ListedOverride) error { return e.Encode(r) }
 	}
-	return operator.ListOverrides(cmd.Context(), &o, c, show)
+	return operator.ListOverrides(cmd.Context(), &f.ListOptions, c, show)
 }
 
 func (c *cli) printListed(r *operator.ListedOverride) error {

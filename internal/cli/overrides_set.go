@@ -53,47 +53,43 @@ the key gets a new counter.`,
 	return cmd
 }
 
-// overrideDocument is an override as documents write it.
-type overrideDocument struct {
-	Capacity  any             `json:"capacity,omitempty"`
-	Limits    json.RawMessage `json:"limits,omitempty"`
-	Unlimited bool            `json:"unlimited,omitempty"`
-	Deny      bool            `json:"deny,omitempty"`
-	Plan      string          `json:"plan,omitempty"`
-	Until     *time.Time      `json:"until,omitempty"`
-	Why       string          `json:"why,omitempty"`
-}
-
 // document returns the override that the flags describe.
-func (f *setFlags) document(cmd *cobra.Command, now time.Time) (text []byte, err error) {
-	given := 0
-	for _, one := range []bool{len(f.capacity) > 0, f.limits != "", f.unlimited, f.deny, f.plan != ""} {
-		if one {
-			given++
-		}
-	}
-	if given != 1 {
-		return nil, flags.Usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", given)
-	}
-	d := overrideDocument{Unlimited: f.unlimited, Deny: f.deny, Plan: f.plan, Why: f.Why}
+func (f *setFlags) document(cmd *cobra.Command, now time.Time) ([]byte, error) {
+	document := map[string]any{}
 	if len(f.capacity) > 0 {
-		if d.Capacity, err = parseCapacities(f.capacity); err != nil {
+		capacity, err := parseCapacities(f.capacity)
+		if err != nil {
 			return nil, flags.Usagef(cmd, "%w", err)
 		}
+		document["capacity"] = capacity
 	}
 	if f.limits != "" {
-		if d.Limits = json.RawMessage(f.limits); !json.Valid(d.Limits) {
+		if !json.Valid([]byte(f.limits)) {
 			return nil, flags.Usagef(cmd, `--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
 		}
+		document["limits"] = json.RawMessage(f.limits)
+	}
+	if f.unlimited {
+		document["unlimited"] = true
+	}
+	if f.deny {
+		document["deny"] = true
+	}
+	if f.plan != "" {
+		document["plan"] = f.plan
+	}
+	if len(document) != 1 {
+		return nil, flags.Usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", len(document))
 	}
 	until, err := f.Until.Read(cmd, now)
 	if err != nil {
 		return nil, err
 	}
 	if !until.IsZero() {
-		d.Until = &until
+		document["until"] = until
 	}
-	return json.Marshal(d)
+	document["why"] = f.Why
+	return json.Marshal(document)
 }
 
 // parseCapacities reads one number for a rule's only limit, or several by the

@@ -139,7 +139,7 @@ func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.
 	return logs, nil
 }
 
-func (c *cli) printReplay(f *replayFlags, r *operator.ReplayReport) error {
+func (c *cli) printReplay(f *replayFlags, r *replay.Report) error {
 	w := c.stdout
 	if f.decisions == "-" {
 		w = c.stderr
@@ -165,11 +165,11 @@ func (c *cli) printReplay(f *replayFlags, r *operator.ReplayReport) error {
 	return p.Err
 }
 
-func replayTotals(r *operator.ReplayReport, on term.Colours) [][]string {
+func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	row := func(name string, n int64, meaning string) []string {
 		return []string{name, text.Thousands(n), term.Percent(n, r.Requests), meaning}
 	}
-	span := fmt.Sprintf("%s of traffic in %s", term.Brief(r.Span), term.Brief(operator.Seconds(r.Elapsed)))
+	span := fmt.Sprintf("%s of traffic in %s", term.Brief(r.Span()), term.Brief(operator.Seconds(r.Elapsed)))
 	rows := [][]string{
 		{"requests", text.Thousands(r.Requests), "", span},
 		row("allowed", r.Allowed, on.Green(term.Bar(r.Allowed, r.Requests))),
@@ -197,8 +197,8 @@ func replayTotals(r *operator.ReplayReport, on term.Colours) [][]string {
 	return rows
 }
 
-func replayRules(r *operator.ReplayReport, mode rules.Mode, on term.Colours) (rows [][]string) {
-	for _, rule := range r.RulesInOrder {
+func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]string) {
+	for _, rule := range r.Rules {
 		if rule.Mode != mode {
 			continue
 		}
@@ -211,8 +211,8 @@ func replayRules(r *operator.ReplayReport, mode rules.Mode, on term.Colours) (ro
 	return rows
 }
 
-func replayCandidates(r *operator.ReplayReport) (rows [][]string) {
-	for _, c := range r.CandidatesInOrder {
+func replayCandidates(r *replay.Report) (rows [][]string) {
+	for _, c := range r.Candidates {
 		rows = append(rows, []string{c.Limit, text.Thousands(c.WouldDeny), text.Thousands(c.WouldAllow), ""})
 	}
 	return rows

@@ -77,14 +77,14 @@ func TestRollbacksAtOnce(t *testing.T) {
 			}
 			continue
 		}
-		var told operator.PublishReport
-		if err := json.Unmarshal([]byte(r.stdout), &told); err != nil {
+		var report operator.PublishReport
+		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
 			t.Fatal(err)
 		}
-		if from[told.From] {
-			t.Errorf("two had their way over version %d", told.From)
+		if from[report.From] {
+			t.Errorf("two had their way over version %d", report.From)
 		}
-		from[told.From] = true
+		from[report.From] = true
 	}
 	if !from[3] {
 		t.Error("nobody had their way over version 3")
@@ -113,8 +113,8 @@ func TestRollbackDryRun(t *testing.T) {
 	}
 	applied := mustRun(t, "rules", "apply", files[0], "--rules", table.place, "--against", log, "--dry-run", "--json")
 	var byApply, byRollback map[string]any
-	for printed, told := range map[string]*map[string]any{applied: &byApply, mustRun(t, append(rollback, "--dry-run", "--json")...): &byRollback} {
-		if err := json.Unmarshal([]byte(printed), told); err != nil {
+	for printed, report := range map[string]*map[string]any{applied: &byApply, mustRun(t, append(rollback, "--dry-run", "--json")...): &byRollback} {
+		if err := json.Unmarshal([]byte(printed), report); err != nil {
 			t.Fatal(err)
 		}
 	}

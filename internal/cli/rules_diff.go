@@ -6,6 +6,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -94,8 +95,8 @@ func printChanges(p *term.Printer, r *operator.ChangeReport, name string) {
 		}
 		p.Line("  %s", line)
 	}
-	if r.Misfits != nil {
-		printStale(p, r.Misfits)
+	if r.StaleOverrides != nil {
+		printStale(p, r.StaleOverrides)
 	}
 	if r.Against != nil {
 		printComparison(p, r.Against)
@@ -116,9 +117,9 @@ func printStale(p *term.Printer, r *operator.StaleReport) {
 	}
 }
 
-func printComparison(p *term.Printer, r *operator.ComparisonReport) {
+func printComparison(p *term.Printer, r *replay.Comparison) {
 	p.Line("")
-	p.Line("of %s in %s of traffic:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span))
+	p.Line("of %s in %s of traffic:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span()))
 	p.Table("lrrl", [][]string{
 		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), p.Red(term.Bar(r.ToDenied, r.Requests))},
 		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), p.Green(term.Bar(r.ToAllowed, r.Requests))},

@@ -50,14 +50,14 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 	if err := os.WriteFile(gone, []byte("rules: []"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var told operator.PublishReport
-	if err := json.Unmarshal([]byte(mustRun(t, "rules", "diff", gone, "--rules", place, "--json")), &told); err != nil {
+	var report operator.PublishReport
+	if err := json.Unmarshal([]byte(mustRun(t, "rules", "diff", gone, "--rules", place, "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if told.Misfits.Count != operator.StaleShown+2 || len(told.Misfits.Overrides) != operator.StaleShown || len(told.Misfits.Unread) != 0 {
-		t.Errorf("told of %+v", told.Misfits)
+	if report.StaleOverrides.Count != operator.StaleShown+2 || len(report.StaleOverrides.Overrides) != operator.StaleShown || len(report.StaleOverrides.Unread) != 0 {
+		t.Errorf("told of %+v", report.StaleOverrides)
 	}
-	if first := told.Misfits.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
+	if first := report.StaleOverrides.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
 		t.Errorf("the first is %+v", first)
 	}
 }

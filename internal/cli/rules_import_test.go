@@ -43,8 +43,8 @@ func TestRulesImportIsPublished(t *testing.T) {
 	if got, want := mustRun(t, "overrides", "import", "plan", overrides, "--why", "moved", "--rules", place), "1 override of plan imported\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}
-	told := mustRun(t, "explain", "GET", "/", "--apikey", "k1abc", "--rules", place)
-	if !strings.Contains(told, "plan      pro, by an override") {
-		t.Errorf("the key does not have its plan:\n%s", told)
+	report := mustRun(t, "explain", "GET", "/", "--apikey", "k1abc", "--rules", place)
+	if !strings.Contains(report, "plan      pro, by an override") {
+		t.Errorf("the key does not have its plan:\n%s", report)
 	}
 }

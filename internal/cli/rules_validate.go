@@ -47,7 +47,7 @@ func (c *cli) validate(file string, asJSON bool) error {
 		}
 		return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))
 	case !r.Valid:
-		return r.Problems
+		return r.Errors
 	}
 	operator.WarnAll(c, r.Warnings)
 	p := term.NewPrinter(c.stdout)

@@ -88,12 +88,12 @@ func TestOverridesOfAnotherSecret(t *testing.T) {
 
 	misfitsOf := func(command ...string) (reasons map[string]string) {
 		t.Helper()
-		var told operator.PublishReport
-		if err := json.Unmarshal([]byte(mustRun(t, append(command, "--json", "--rules", table.place)...)), &told); err != nil {
+		var report operator.PublishReport
+		if err := json.Unmarshal([]byte(mustRun(t, append(command, "--json", "--rules", table.place)...)), &report); err != nil {
 			t.Fatal(err)
 		}
 		reasons = map[string]string{}
-		for _, m := range told.Misfits.Overrides {
+		for _, m := range report.StaleOverrides.Overrides {
 			key, _, _ := strings.Cut(m.Key, "-")
 			reasons[m.Rule+" "+key] = m.Reason
 		}

@@ -8,9 +8,9 @@ import (
 // Lost is something that an import does not carry over, or carries over with
 // another meaning.
 type Lost struct {
-	Place string // in the source, such as "limits.yaml:12:5"
-	What  string
-	Why   string // and what to do about it
+	Place string `json:"place"` // in the source, such as "limits.yaml:12:5"
+	What  string `json:"what"`
+	Why   string `json:"why"` // and what to do about it
 }
 
 // String returns one line, "place: what: why".

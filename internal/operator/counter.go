@@ -39,7 +39,7 @@ func openKeys(ctx context.Context, o *KeyOptions) (*keySession, error) {
 		return nil, err
 	}
 	_, now := s.Shared()
-	lookup := lookupOf(s, now())
+	lookup := newLookup(s.Rules, s.Table(), now())
 	return &keySession{s, lookup, lookup.resolver(), o.Request}, nil
 }
 

@@ -39,8 +39,8 @@ type PlanReport struct {
 	Why      string          `json:"why"`
 	Key      string          `json:"override_key,omitempty"`
 	Override *OverrideReport `json:"override,omitempty"`
-	Error    string          `json:"error,omitempty"`  // the override in the table cannot be read; limiters go on without it
-	Misfit   bool            `json:"misfit,omitempty"` // part of the override was left out
+	Error    string          `json:"error,omitempty"` // the override in the table cannot be read; limiters go on without it
+	Stale    bool            `json:"stale,omitempty"` // part of the override was left out
 }
 
 // OutcomeReport is the decision about the request.
@@ -65,7 +65,7 @@ type RuleVerdict struct {
 	Error       string            `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
 	OnError     string            `json:"on_error,omitempty"` // only with Error
 	Plan        string            `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
-	Misfit      bool              `json:"misfit,omitempty"`   // part of the override was left out
+	Stale       bool              `json:"stale,omitempty"`    // part of the override was left out
 	Verdict     string            `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
 	Counter     string            `json:"counter,omitempty"`
 	Limits      []LimitEvaluation `json:"limits,omitempty"`
@@ -94,7 +94,7 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	store, now := s.CountersAt(o.At)
-	lookup := lookupOf(s, now)
+	lookup := newLookup(s.Rules, s.Table(), now)
 	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {
@@ -168,7 +168,7 @@ func (x *explainer) plan(req *request.Request, plan *engine.Plan) (report *PlanR
 		return nil, nil
 	}
 	report = &PlanReport{
-		Name: plan.Name, Why: why, Key: plan.Key, Misfit: plan.Stale, Override: x.lookup.report(rules.PlanOverrides, plan.Key, plan.Override),
+		Name: plan.Name, Why: why, Key: plan.Key, Stale: plan.Stale, Override: x.lookup.report(rules.PlanOverrides, plan.Key, plan.Override),
 	}
 	report.Error, err = unreadable(plan.Err)
 	return report, err
@@ -187,7 +187,7 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 	if report.Error != "" {
 		report.OnError = r.OnError.String()
 	}
-	report.Key, report.OverrideKey, report.Misfit = res.Key, res.OverrideKey, res.Terms.Stale
+	report.Key, report.OverrideKey, report.Stale = res.Key, res.OverrideKey, res.Terms.Stale
 	report.Override = x.lookup.report(r.Name, res.OverrideKey, res.Override)
 	if _, ok := x.set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan

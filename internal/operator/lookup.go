@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -31,11 +30,6 @@ type storedOverride struct {
 
 func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideLookup {
 	return &overrideLookup{set: set, table: table, now: now, found: map[[2]string]storedOverride{}}
-}
-
-// lookupOf returns the overrides of the session's rules at a moment.
-func lookupOf(s *session.Session, now time.Time) *overrideLookup {
-	return newLookup(s.Rules, s.Table(), now)
 }
 
 // resolver returns the engine's resolver over these overrides.

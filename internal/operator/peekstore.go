@@ -8,22 +8,16 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // decide has the engine decide the request without charging it.
 func (x *explainer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	return engine.New(engine.Options{
-		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store, Recorder: discard{},
+		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store, Recorder: &replay.Failures{}, // explain reports failures before it asks the engine
 	}).Decide(ctx, x.lookup.now, req)
 }
-
-// discard records nothing: explain reports failures before it asks the engine.
-type discard struct{}
-
-func (discard) StoreFailed(context.Context, string, string, string, error) {}
-func (discard) Decided(context.Context, time.Time, *engine.Decision)       {}
-func (discard) StaleOverride(context.Context, time.Time, string, string)   {}
 
 // peekStore is a store that charges nothing. Equal charges get equal verdicts.
 type peekStore struct {

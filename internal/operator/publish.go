@@ -15,10 +15,10 @@ import (
 
 // ChangeReport says what new rules change.
 type ChangeReport struct {
-	From    int64             `json:"from_version"` // the version in force; 0 for none, and for a file
-	Changes []ruledoc.Change  `json:"changes"`
-	Misfits *StaleReport      `json:"misfits,omitempty"` // left out if the old rules are in a file
-	Against *ComparisonReport `json:"against,omitempty"`
+	From           int64              `json:"from_version"` // the version in force; 0 for none, and for a file
+	Changes        []ruledoc.Change   `json:"changes"`
+	StaleOverrides *StaleReport       `json:"stale_overrides,omitempty"` // left out if the old rules are in a file
+	Against        *replay.Comparison `json:"against,omitempty"`
 
 	Baseline string `json:"-"` // the old rules, for people
 	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are
@@ -57,7 +57,7 @@ func (b *baseline) report(ctx context.Context, table *session.Table, next *rules
 		if b.set == nil { // what has changed is not known
 			names = append(ruleNames(next), rules.PlanOverrides)
 		}
-		if r.Misfits, err = findStale(ctx, table.Table, b.set, next, names); err != nil {
+		if r.StaleOverrides, err = findStale(ctx, table.Table, b.set, next, names); err != nil {
 			return r, err
 		}
 	}

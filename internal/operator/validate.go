@@ -2,17 +2,180 @@ package operator
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"time"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
+
+// RuleReport describes a rule of a document.
+type RuleReport struct {
+	Name         string                `json:"name"`
+	Key          string                `json:"key"`
+	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs hold hashes of the keys
+	Mode         string                `json:"mode"`             // enforce, shadow or off
+	OnError      string                `json:"on_error"`
+	Atomic       bool                  `json:"atomic"`
+	Quiet        bool                  `json:"quiet,omitempty"` // responses do not name it
+	Limits       []LimitReport         `json:"limits"`
+	Plans        map[string]PlanLimits `json:"plans,omitempty"`         // by name
+	OverrideKeys string                `json:"override_keys,omitempty"` // their form; empty for no overrides
+	Overrides    int                   `json:"overrides,omitempty"`     // in the document
+	RefundOn     []string              `json:"refund_on,omitempty"`
+}
+
+// PlanLimits are what a plan makes of a rule: unlimited, or its capacities by
+// the limits' names, "" for an only limit.
+type PlanLimits struct {
+	Unlimited bool             `json:"unlimited,omitempty"`
+	Capacity  map[string]int64 `json:"capacity,omitempty"`
+}
+
+// LimitReport describes a limit and what requests take from it.
+type LimitReport struct {
+	LimitForm
+	Cost      int64  `json:"cost"`                // of a request, or of one that does not state it
+	CostFrom  string `json:"cost_from,omitempty"` // where a request states it
+	CostMin   int64  `json:"cost_min,omitempty"`  // the least that a request may state; the most is cost
+	Settle    bool   `json:"settle,omitempty"`    // the backend reports the true cost afterwards
+	Clamp     bool   `json:"clamp,omitempty"`     // a cost above the capacity takes it all
+	Candidate string `json:"candidate,omitempty"` // a candidate capacity: units, or a percentage
+	// AnchorFrom is where a request states on which day months begin; Anchor is
+	// for requests that do not.
+	AnchorFrom string `json:"anchor_from,omitempty"`
+}
+
+// LimitForm is a limit without what requests take from it.
+type LimitForm struct {
+	Name        string  `json:"name"` // empty for a rule's only limit
+	Algorithm   string  `json:"algorithm"`
+	Capacity    int64   `json:"capacity"`
+	Window      float64 `json:"window_s"`
+	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
+	Burst       int64   `json:"burst,omitempty"` // the size of a bucket or a queue
+	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
+	Timezone    string  `json:"timezone,omitempty"`
+	Anchor      int     `json:"anchor,omitempty"`
+}
+
+// UsageReport is a limit and how much of it is used.
+type UsageReport struct {
+	LimitReport
+	Used       int64   `json:"used"`
+	Remaining  int64   `json:"remaining"`
+	Reset      float64 `json:"reset_s"`       // until the counter is empty again
+	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+}
+
+func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
+	document := set.Document().Rule(r.Name)
+	report := RuleReport{
+		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
+		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
+	}
+	for i := range r.Limits {
+		one := reportLimit(&r.Limits[i], &r.Costs[i])
+		if r.Candidates != nil {
+			one.Candidate = r.Candidates[i].String()
+		}
+		if anchor := document.Limits[i].Anchor; anchor != nil {
+			one.AnchorFrom = anchor.From
+		}
+		report.Limits = append(report.Limits, one)
+	}
+	for plan, limits := range set.Document().Plans {
+		if of, ok := limits[r.Name]; ok {
+			if report.Plans == nil {
+				report.Plans = map[string]PlanLimits{}
+			}
+			report.Plans[plan] = PlanLimits{of.Unlimited, of.Capacity}
+		}
+	}
+	return report
+}
+
+func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {
+	report := LimitReport{LimitForm: formOf(l), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
+	if source, least, most, ok := cost.Stated(); ok {
+		report.CostFrom, report.CostMin, report.Cost = source, least, most
+	}
+	return report
+}
+
+func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
+	fixed := rules.Fixed(cost)
+	return UsageReport{reportLimit(l, &fixed), l.MaxCost() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
+}
+
+func retrySeconds(d time.Duration) float64 {
+	if d == limit.Never {
+		return -1
+	}
+	return d.Seconds()
+}
+
+func formOf(l *limit.Limit) LimitForm {
+	f := LimitForm{
+		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
+		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
+	}
+	if l.Calendar != nil {
+		f.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
+		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
+	}
+	return f
+}
+
+// brief is the limit in a few words: "requests 10 per 1m".
+func (f *LimitForm) brief() string {
+	words := fmt.Sprintf("%s per %s", text.Thousands(f.Capacity), f.WindowText())
+	if f.Name != "" {
+		words = f.Name + " " + words
+	}
+	return words
+}
+
+// WindowText is the window as rules files have it: 1m, or
+// "1mo from day 15, Europe/Berlin".
+func (f *LimitForm) WindowText() string {
+	if f.Unit == "" {
+		return text.Duration(Seconds(f.Window))
+	}
+	window := map[string]string{"day": "1d", "week": "1w", "month": "1mo"}[f.Unit]
+	if f.Anchor > 1 {
+		window += fmt.Sprintf(" from day %d", f.Anchor)
+	}
+	return window + ", " + f.Timezone
+}
+
+// Detail is the width of a limit's slots, or what takes their place.
+func (f *LimitForm) Detail() string {
+	switch {
+	case f.Algorithm == limit.SlidingWindowLog.String():
+		return "exact"
+	case f.Algorithm == limit.TokenBucket.String():
+		return "burst " + text.Thousands(f.Burst)
+	case f.Algorithm == limit.LeakyBucket.String():
+		return "queue " + text.Thousands(f.Burst)
+	case f.Unit != "":
+		return "calendar"
+	}
+	return text.Duration(Seconds(f.Granularity))
+}
+
+// Seconds returns the duration of so many seconds, to the nanosecond.
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // ValidateReport says what a rules file means, or what is wrong with it.
 type ValidateReport struct {
 	Valid     bool            `json:"valid"`
-	Errors    []ProblemReport `json:"errors"`
+	Errors    yamlfile.Errors `json:"errors"`
 	Warnings  []string        `json:"warnings"`
 	Unmatched string          `json:"unmatched,omitempty"` // allow or deny
 	Plans     []string        `json:"plans"`
@@ -21,27 +184,14 @@ type ValidateReport struct {
 	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
 	Rules            []RuleReport `json:"rules"`
 
-	PlanSource string          `json:"-"` // where a caller's plan is stated; empty for nowhere
-	Problems   yamlfile.Errors `json:"-"`
-}
-
-// ProblemReport is one thing that is wrong with a rules file.
-type ProblemReport struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Path   string `json:"path"` // within the document; empty for all of it
-	Reason string `json:"reason"`
+	PlanSource string `json:"-"` // where a caller's plan is stated; empty for nowhere
 }
 
 // Validate reads a rules file. It fails only if the file cannot be read.
 func Validate(file string) (*ValidateReport, error) {
 	set, _, err := session.ReadRules(file)
-	report := &ValidateReport{Errors: []ProblemReport{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
-	if errors.As(err, &report.Problems) {
-		for _, e := range report.Problems {
-			report.Errors = append(report.Errors, ProblemReport(*e))
-		}
+	report := &ValidateReport{Errors: yamlfile.Errors{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
+	if errors.As(err, &report.Errors) {
 		return report, nil
 	}
 	if err != nil {

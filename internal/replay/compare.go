@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// What stands in a comparison for the rule of a denial that is no rule's.
+// Names that stand for the rule where no rule has denied.
 const (
 	byDeny      = "deny" // the document's deny, or an override of a caller's plan
 	byUnmatched = "unmatched"
@@ -25,10 +26,10 @@ var ErrDegraded = errors.New("a request was decided by on_error")
 // Comparison is how recorded requests fare under two sets of rules.
 type Comparison struct {
 	Extent
-	ToDenied  int64        // allowed by the current rules and denied by the next
-	ToAllowed int64        // the other way round
-	Rules     []RuleChange // the most changed first; equals by name
-	Keys      []KeyChange  // the ten most changed; equals by rule and key
+	ToDenied  int64        `json:"to_denied"`  // allowed by the current rules and denied by the next
+	ToAllowed int64        `json:"to_allowed"` // denied by the current rules and allowed by the next
+	Rules     []RuleChange `json:"rules"`      // the most changed first; equals by name
+	Keys      []KeyChange  `json:"keys"`       // the ten most changed; equals by rule and key
 }
 
 // RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that
@@ -53,34 +54,27 @@ type KeyChange struct {
 // The comparison is what was done so far, also with an error: the context's own if it ended, ErrUnreadable, ErrDegraded, an
 // engine's, or a failure to read a log.
 func Compare(ctx context.Context, logs []Log, current, next Decider, progress func(Progress), warn func(string)) (*Comparison, error) {
-	c := &comparing{current: current, next: next, changes: map[ruleKey]*change{}}
+	c := &comparing{current: current, next: next, changes: map[ruleKey]*KeyChange{}}
 	err := newWalk(logs, &c.totals.Extent, progress, warn, c.entry).all(ctx, logs)
 	return c.comparison(), err
 }
 
-// comparing is a comparison under way. It holds two numbers for every key that has fared otherwise.
+// comparing is a comparison under way. It holds a change for every key that has fared otherwise.
 type comparing struct {
 	current, next Decider
 	totals        Comparison
-	changes       map[ruleKey]*change // the key is empty where no rule has one
+	changes       map[ruleKey]*KeyChange // the key is empty for a denial by no rule
 }
 
-type change struct{ toDenied, toAllowed int64 }
-
-func (c *change) add(o *change) {
-	c.toDenied += o.toDenied
-	c.toAllowed += o.toAllowed
-}
-
-// entry has both judge a request. Each gets one of its own: an engine works its own things out of it.
+// entry has both engines decide a request. Each gets its own copy, because an engine changes it.
 func (c *comparing) entry(ctx context.Context, e *Entry) error {
 	ctx = context.WithoutCancel(ctx)
 	same := *e.Request
-	before, err := judge(ctx, c.current, e.Time, e.Request)
+	before, err := decide(ctx, c.current, e.Time, e.Request)
 	if err != nil {
 		return err
 	}
-	after, err := judge(ctx, c.next, e.Time, &same)
+	after, err := decide(ctx, c.next, e.Time, &same)
 	if err != nil {
 		return err
 	}
@@ -88,9 +82,8 @@ func (c *comparing) entry(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// judge fails for what the rules did not decide. It looks at rules on trial too, which change nothing: whoever fails there
-// would go on to fail, and take its time, for the rest of the log.
-func judge(ctx context.Context, by Decider, now time.Time, req *request.Request) (*engine.Decision, error) {
+// decide fails for what the rules did not decide, in shadow rules too: their failures would slow down the rest of the log.
+func decide(ctx context.Context, by Decider, now time.Time, req *request.Request) (*engine.Decision, error) {
 	d, err := by.Decide(ctx, now, req)
 	if err == nil && (d.Degraded || slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return v.Degraded })) {
 		err = ErrDegraded
@@ -104,15 +97,15 @@ func (c *comparing) count(at time.Time, before, after *engine.Decision) {
 	switch {
 	case before.Allowed && !after.Allowed:
 		t.ToDenied++
-		c.change(after).toDenied++
+		c.change(after).ToDenied++
 	case !before.Allowed && after.Allowed:
 		t.ToAllowed++
-		c.change(before).toAllowed++
+		c.change(before).ToAllowed++
 	}
 }
 
-// change returns the numbers of who denies.
-func (c *comparing) change(denial *engine.Decision) *change {
+// change returns the change of the rule and key that deny.
+func (c *comparing) change(denial *engine.Decision) *KeyChange {
 	by := ruleKey{rule: byUnmatched}
 	switch {
 	case len(denial.Verdicts) > 0:
@@ -123,26 +116,22 @@ func (c *comparing) change(denial *engine.Decision) *change {
 		by.rule = byAmbiguous
 	}
 	if c.changes[by] == nil {
-		c.changes[by] = &change{}
+		c.changes[by] = &KeyChange{Rule: by.rule, Key: by.key}
 	}
 	return c.changes[by]
 }
 
 func (c *comparing) comparison() *Comparison {
 	t := c.totals
-	rules := map[string]*change{}
-	for by, n := range c.changes {
-		if rules[by.rule] == nil {
-			rules[by.rule] = &change{}
-		}
-		rules[by.rule].add(n)
-		if by.key != "" {
-			t.Keys = append(t.Keys, KeyChange{by.rule, by.key, n.toDenied, n.toAllowed})
+	byRule := map[string]RuleChange{}
+	for _, n := range c.changes {
+		of := byRule[n.Rule]
+		byRule[n.Rule] = RuleChange{n.Rule, of.ToDenied + n.ToDenied, of.ToAllowed + n.ToAllowed}
+		if n.Key != "" {
+			t.Keys = append(t.Keys, *n)
 		}
 	}
-	for name, n := range rules {
-		t.Rules = append(t.Rules, RuleChange{name, n.toDenied, n.toAllowed})
-	}
+	t.Rules = slices.AppendSeq(t.Rules, maps.Values(byRule))
 	slices.SortFunc(t.Rules, func(a, b RuleChange) int {
 		return cmp.Or(cmp.Compare(b.ToDenied+b.ToAllowed, a.ToDenied+a.ToAllowed), cmp.Compare(a.Rule, b.Rule))
 	})

@@ -109,7 +109,7 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 }
 
 func TestMostChanged(t *testing.T) {
-	c := comparing{changes: map[ruleKey]*change{}}
+	c := comparing{changes: map[ruleKey]*KeyChange{}}
 	deny := func(rule, key string) *engine.Decision {
 		return &engine.Decision{Verdicts: []engine.Verdict{{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key}}}}
 	}

@@ -99,29 +99,25 @@ func (c *csvLog) header(names []string) ([]column, error) {
 }
 
 func columnOf(name string) (put column, known bool) {
-	switch name {
-	case "time":
+	text := map[string]func(*fields) *string{
+		"method": func(f *fields) *string { return &f.method },
+		"path":   func(f *fields) *string { return &f.target },
+		"ip":     func(f *fields) *string { return &f.ip },
+		"route":  func(f *fields) *string { return &f.route },
+		"apikey": func(f *fields) *string { return &f.apiKey },
+	}
+	if field := text[name]; field != nil {
+		return func(f *fields, v string) error { *field(f) = v; return nil }, true
+	}
+	if name == "time" {
 		return func(f *fields, v string) (err error) { f.time, err = parseTime(v); return err }, true
-	case "method":
-		return func(f *fields, v string) error { f.method = v; return nil }, true
-	case "path":
-		return func(f *fields, v string) error { f.target = v; return nil }, true
-	case "ip":
-		return func(f *fields, v string) error { f.ip = v; return nil }, true
-	case "route":
-		return func(f *fields, v string) error { f.route = v; return nil }, true
-	case "apikey":
-		return func(f *fields, v string) error { f.apiKey = v; return nil }, true
 	}
 	if header, ok := strings.CutPrefix(name, "header."); ok && isToken(header) {
 		return func(f *fields, v string) error { f.addHeader(header, v); return nil }, true
 	}
-	if claim, ok := strings.CutPrefix(name, "jwt."); ok && isClaim(claim) {
+	// A claim that begins with a slash points into other claims, which rows of text do not have.
+	if claim, ok := strings.CutPrefix(name, "jwt."); ok && claim != "" && claim[0] != '/' {
 		return func(f *fields, v string) error { f.addClaim(claim, v); return nil }, true
 	}
 	return nil, false
 }
-
-// isClaim reports whether text is the exact name of a claim. One that begins with a slash points into other claims, which
-// rows of text do not have.
-func isClaim(text string) bool { return text != "" && text[0] != '/' }

@@ -59,7 +59,7 @@ func TestPace(t *testing.T) {
 			if diff := cmp.Diff(tc.slept, clock.slept); diff != "" {
 				t.Error(diff)
 			}
-			if want := 5*tc.work + sum(tc.slept); report.Elapsed != want {
+			if want := (5*tc.work + sum(tc.slept)).Seconds(); report.Elapsed != want {
 				t.Errorf("elapsed %v, want %v", report.Elapsed, want)
 			}
 		})

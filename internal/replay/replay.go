@@ -1,4 +1,4 @@
-// Package replay sends recorded traffic through the engine. Lines are judged one after another, in the order of the
+// Package replay sends recorded traffic through the engine. Requests are decided one after another, in the order of the
 // files, and each line's own time is the clock: a day of traffic is decided in seconds as it would have been that day.
 // The turns that a leaky bucket gives are counted and not waited for: they come after the moment at which a line was logged.
 package replay
@@ -6,7 +6,9 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -25,7 +27,7 @@ var (
 	ErrOutage = errors.New("gave up: the store failed 10 times running")
 )
 
-// Decider judges a request at a moment, as engine.Engine does.
+// Decider decides a request at a moment, as engine.Engine does.
 type Decider interface {
 	Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error)
 }
@@ -38,8 +40,8 @@ type Options struct {
 	Speed     float64
 	Clock     Clock
 	Decisions io.Writer      // gets a line for each request and rule; nil for none
-	Progress  func(Progress) // is told after every request; nil for none
-	Warn      func(string)   // is told what a log says in vain; nil for none
+	Progress  func(Progress) // is called after every request; nil for none
+	Warn      func(string)   // gets what a log says and a replay does not use; nil for none
 }
 
 // Progress says how far a replay has come.
@@ -62,7 +64,7 @@ func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
 		err = unwritten
 	}
 	report := r.report()
-	report.Elapsed = r.clock.Now().Sub(started)
+	report.Elapsed = r.clock.Now().Sub(started).Seconds()
 	return report, err
 }
 
@@ -85,16 +87,12 @@ func newRun(o Options) *run {
 	return r
 }
 
-// entry judges a request when its moment has come. Once begun, a decision is not broken off.
+// entry decides a request when its moment has come. Once begun, a decision is not broken off.
 func (r *run) entry(ctx context.Context, e *Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
-	return r.judge(context.WithoutCancel(ctx), e)
-}
-
-func (r *run) judge(ctx context.Context, e *Entry) error {
-	d, err := r.opts.Engine.Decide(ctx, e.Time, e.Request)
+	d, err := r.opts.Engine.Decide(context.WithoutCancel(ctx), e.Time, e.Request)
 	if err != nil {
 		return err
 	}
@@ -110,4 +108,33 @@ func (r *run) judge(ctx context.Context, e *Entry) error {
 		return ErrOutage
 	}
 	return nil
+}
+
+// Failures keeps the first failure of a store, as an engine.Recorder: a replay in which on_error had to decide is no
+// answer to what the rules would have done. It is safe for concurrent use.
+type Failures struct {
+	mu    sync.Mutex
+	first error
+}
+
+// StoreFailed keeps the first failure.
+func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.first == nil {
+		f.first = fmt.Errorf("rule %s, key %s: %s: %w", rule, key, action, err)
+	}
+}
+
+// StaleOverride does nothing: rules diff and validate report stale overrides.
+func (f *Failures) StaleOverride(context.Context, time.Time, string, string) {}
+
+// Decided does nothing: the report holds the decisions.
+func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
+
+// First returns the first failure, nil if there was none.
+func (f *Failures) First() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.first
 }

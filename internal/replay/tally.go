@@ -2,8 +2,8 @@ package replay
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -12,36 +12,77 @@ import (
 // topKeys is how many of the most denied keys a report names.
 const topKeys = 10
 
-// Report is what came of a replay.
+// Report is the totals of a replay.
 type Report struct {
-	Extent     // each of its requests was allowed or denied
-	Allowed    int64
-	Denied     int64
-	Exempt     int64            // allowed ones from which skip, a plan or an override lifts every limit
-	Banned     int64            // denied ones that deny or an override shuts out, whatever the limits say
-	Ambiguous  int64            // denied ones whose path servers may read in several ways
-	WouldDeny  int64            // allowed ones that at least one rule on trial would have denied
-	Degraded   int64            // requests for which a store did not answer and on_error decided
-	Delayed    int64            // allowed requests that a leaky bucket would hold back; a replay does not wait for their turns
-	Rules      []RuleTotal      // in the order of the rules
-	Candidates []CandidateTotal // in the order of the rules and their limits
-	TopDenied  []KeyTotal       // the most denied first; equals by rule and key
-	Elapsed    time.Duration
+	Extent                     // each of its requests was allowed or denied
+	Allowed    int64           `json:"allowed"`
+	Denied     int64           `json:"denied"`
+	Exempt     int64           `json:"exempt"`               // allowed: skip, a plan or an override lifts all limits
+	Banned     int64           `json:"banned"`               // denied by deny or an override, whatever the limits say
+	Ambiguous  int64           `json:"ambiguous"`            // denied: servers may read their path in several ways
+	WouldDeny  int64           `json:"would_deny"`           // allowed requests that a shadow rule would have denied
+	Degraded   int64           `json:"degraded"`             // requests that on_error decided
+	Delayed    int64           `json:"delayed"`              // allowed requests that a leaky bucket would hold for a while
+	Rules      RuleTotals      `json:"rules"`                // in the order of the rules
+	Candidates CandidateTotals `json:"candidates,omitempty"` // in the order of the rules and their limits
+	TopDenied  []KeyTotal      `json:"top_denied"`           // the most denied first; equals by rule and key
+	Elapsed    float64         `json:"elapsed_s"`
+	Reads      *int64          `json:"reads,omitempty"` // of DynamoDB; nil for other stores
+	Writes     *int64          `json:"writes,omitempty"`
 }
 
-// RuleTotal is what came of the requests that one rule covers and limits. Of a denied request only the denying rule knows.
+// RuleTotal counts a rule's verdicts on the requests that it covers and limits.
+// Of a denied request only the denying rule has one.
 type RuleTotal struct {
 	Rule            string
 	Mode            rules.Mode
 	Allowed, Denied int64
-	WouldDeny       int64 // of a rule on trial, which denies nothing
+	WouldDeny       int64 // of a shadow rule, which denies nothing
 }
 
-// CandidateTotal is what a capacity on trial would have changed about the requests that its limit was asked of.
+// RuleTotals are the totals of several rules. Their JSON is an object by rule.
+type RuleTotals []RuleTotal
+
+// MarshalJSON leaves out what only shadow rules have.
+func (all RuleTotals) MarshalJSON() ([]byte, error) {
+	type total struct {
+		Allowed   int64  `json:"allowed"`
+		Denied    int64  `json:"denied"`
+		Mode      string `json:"mode,omitempty"` // empty for enforce
+		WouldDeny *int64 `json:"would_deny,omitempty"`
+	}
+	byRule := map[string]total{}
+	for _, r := range all {
+		t := total{Allowed: r.Allowed, Denied: r.Denied}
+		if r.Mode != rules.Enforce {
+			t.Mode = r.Mode.String()
+		}
+		if r.Mode == rules.Shadow {
+			t.WouldDeny = &r.WouldDeny
+		}
+		byRule[r.Rule] = t
+	}
+	return json.Marshal(byRule)
+}
+
+// CandidateTotal counts what a candidate capacity would have changed.
 type CandidateTotal struct {
-	Limit      string // as clients know it, "rule" or "rule.limit"
-	WouldDeny  int64  // of those that were allowed
-	WouldAllow int64  // of those that this limit denied
+	Limit      string `json:"-"`           // as clients know it, "rule" or "rule.limit"
+	WouldDeny  int64  `json:"would_deny"`  // of requests that were allowed
+	WouldAllow int64  `json:"would_allow"` // of requests that this limit denied
+}
+
+// CandidateTotals are the totals of several limits. Their JSON is an object by
+// limit.
+type CandidateTotals []CandidateTotal
+
+// MarshalJSON implements json.Marshaler.
+func (all CandidateTotals) MarshalJSON() ([]byte, error) {
+	byLimit := map[string]CandidateTotal{}
+	for _, c := range all {
+		byLimit[c.Limit] = c
+	}
+	return json.Marshal(byLimit)
 }
 
 // KeyTotal is how often a key was denied.

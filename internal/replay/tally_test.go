@@ -118,7 +118,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []CandidateTotal{{"r.a", 1, 0}, {"r.b", 2, 0}, {"r.c", 0, 1}}
+	want := CandidateTotals{{"r.a", 1, 0}, {"r.b", 2, 0}, {"r.c", 0, 1}}
 	if diff := cmp.Diff(want, report.Candidates); diff != "" || report.Allowed != 3 {
 		t.Errorf("%d allowed, candidates (-want +got):\n%s", report.Allowed, diff)
 	}

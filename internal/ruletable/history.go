@@ -28,19 +28,23 @@ const (
 // Event is one change of the table, or of a counter of its rules.
 type Event struct {
 	Note
-	Kind Kind
+	Kind Kind `json:"kind"`
 
-	From, To int64 // Published, RolledBack: the versions in force before (0 for none) and after
+	From int64 `json:"from_version,omitempty"` // Published, RolledBack: the version in force before, 0 for none
+	To   int64 `json:"to_version,omitempty"`   // Published, RolledBack: the version in force after
 
-	Rule, Key     string  // of an override, or of a counter; an import has no key
-	Before, After string  // OverrideSet, OverrideDeleted: its document, "" for none
-	Grant         *Grant  // Granted
-	Grants        []Grant // OverrideDeleted: its grants that had not ended
+	Rule   string  `json:"rule,omitempty"`   // of an override or a counter; "plan" for those of callers' plans
+	Key    string  `json:"key,omitempty"`    // empty for an import
+	Before string  `json:"before,omitempty"` // OverrideSet, OverrideDeleted: its document, "" for none
+	After  string  `json:"after,omitempty"`  // OverrideSet, OverrideDeleted
+	Grant  *Grant  `json:"grant,omitempty"`  // Granted
+	Grants []Grant `json:"grants,omitempty"` // OverrideDeleted: its grants that had not ended
 
-	Written, Total int    // OverridesImported: how many were written, of how many
-	Failure        string // OverridesImported: why the others were not
+	Written int    `json:"written,omitempty"` // OverridesImported: how many were written
+	Total   int    `json:"total,omitempty"`   // OverridesImported: how many were to be written
+	Failure string `json:"failure,omitempty"` // OverridesImported: why the others were not
 
-	Counter string // CounterReset: the counter's key in its own table
+	Counter string `json:"counter,omitempty"` // CounterReset: the counter's key in its own table
 }
 
 const (

@@ -40,10 +40,10 @@ func (o *Override) Compile(name string) (*rules.Override, error) {
 
 // Grant raises a capacity for a time.
 type Grant struct {
-	Limit string    // the limit's name, "" for a rule's only limit
-	Add   int64     // units, above 0
-	Until time.Time // when it ends
-	Note            // of who gave it
+	Limit string     `json:"limit"` // the limit's name, "" for a rule's only limit
+	Add   int64      `json:"add"`   // units, above 0
+	Until time.Time  `json:"until"` // when it ends
+	Note  `json:"-"` // of who gave it
 }
 
 const (

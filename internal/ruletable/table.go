@@ -82,8 +82,9 @@ func Description(name string) dynamo.Table {
 // are for people. The time also orders the history, and decides which grants
 // have ended when their override is written again.
 type Note struct {
-	Who, Why string
-	When     time.Time
+	Who  string    `json:"who"`
+	When time.Time `json:"when"`
+	Why  string    `json:"why"`
 }
 
 func (n Note) size() int { return len(n.Who) + len(n.Why) }

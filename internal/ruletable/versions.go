@@ -24,15 +24,15 @@ const (
 
 // Version is one published rules document. It never changes.
 type Version struct {
-	Number int64
+	Number int64 `json:"version"`
 	// Text is the document as its author wrote it, and Document what limiters
 	// read: its normalized form, as rules.Set.Document returns it. Versions
 	// leaves both out. Document is nil if an older Slidegate published the
 	// version.
-	Text     []byte
-	Document *ruledoc.Document
-	InForce  bool // only Versions sets it
-	Note          // of its author
+	Text     []byte            `json:"-"`
+	Document *ruledoc.Document `json:"-"`
+	InForce  bool              `json:"in_force"` // only Versions sets it
+	Note                       // of its author
 }
 
 // Publish puts a version in force and returns its number. One transaction puts

@@ -10,10 +10,11 @@ import (
 
 // Error is one thing that is wrong in a file, and what to write instead.
 type Error struct {
-	File         string // as the caller named it
-	Line, Column int    // from 1; columns count characters
-	Path         string // such as "rules[1].limits[0].window"; empty for the document itself
-	Reason       string
+	File   string `json:"file"`   // as the caller named it
+	Line   int    `json:"line"`   // from 1
+	Column int    `json:"column"` // from 1, in characters
+	Path   string `json:"path"`   // such as "rules[1].limits[0].window"; empty for the document itself
+	Reason string `json:"reason"`
 }
 
 // Error returns one line, "file:line:column: path: reason".

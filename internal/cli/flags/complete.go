@@ -55,12 +55,9 @@ func OneOf(words ...string) Completer {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// FilesOf offers files by their extensions, or all files without any.
+// FilesOf offers files by their extensions.
 func FilesOf(extensions ...string) Completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		if len(extensions) == 0 {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
@@ -87,34 +84,50 @@ func (f *Locations) LimitNames() Completer {
 	})
 }
 
-func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// inTime offers words that begin with what is typed, if they are found before
+// the user loses patience.
+func (f *Locations) inTime(words func(ctx context.Context, where session.Locations, args []string, typed string) []string) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		where, err := f.ReadRules(cmd)
+		if err != nil {
+			return NoWords(cmd, args, typed)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
-		set := f.glance(ctx, cmd)
-		if set == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return beginning(typed, words(set)), cobra.ShellCompDirectiveNoFileComp
+		others := func(word string) bool { return !strings.HasPrefix(word, typed) }
+		return slices.DeleteFunc(words(ctx, where, args, typed), others), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// glance reads the rules; nil if they cannot be read.
-func (f *Locations) glance(ctx context.Context, cmd *cobra.Command) *rules.Set {
-	where, err := f.ReadRules(cmd)
-	if err != nil {
-		return nil
-	}
-	if where.RulesFile != "" {
-		set, _, _ := session.ReadRules(where.RulesFile)
-		return set
-	}
-	table, err := session.GlanceAtTable(ctx, where.RulesTable)
-	if err != nil {
-		return nil
-	}
-	set, _, _ := table.InForce(ctx)
-	return set
+// fromRules offers words from the rules.
+func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
+	return f.inTime(func(ctx context.Context, where session.Locations, _ []string, _ string) []string {
+		var set *rules.Set
+		if where.RulesFile != "" {
+			set, _, _ = session.ReadRules(where.RulesFile)
+		} else if table, err := session.GlanceAtTable(ctx, where.RulesTable); err == nil {
+			set, _, _ = table.InForce(ctx)
+		}
+		if set == nil {
+			return nil
+		}
+		return words(set)
+	})
+}
+
+// fromTable offers words from a table, by the arguments before and what is
+// typed.
+func (f *Locations) fromTable(words func(ctx context.Context, table *session.Table, args []string, typed string) []string) Completer {
+	return f.inTime(func(ctx context.Context, where session.Locations, args []string, typed string) []string {
+		if where.RulesTable == "" {
+			return nil
+		}
+		table, err := session.GlanceAtTable(ctx, where.RulesTable)
+		if err != nil {
+			return nil
+		}
+		return words(ctx, table, args, typed)
+	})
 }
 
 // Versions offers the newest versions of the table, and why they were published.
@@ -183,31 +196,4 @@ func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error],
 // PlanNames offers the names of plans.
 func (f *Locations) PlanNames() Completer {
 	return f.fromRules(func(set *rules.Set) []string { return set.Plans() })
-}
-
-// fromTable offers words from a table, by the arguments before and what is
-// typed.
-func (f *Locations) fromTable(words func(ctx context.Context, table *session.Table, args []string, typed string) []string) Completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
-		defer cancel()
-		where, err := f.ReadRules(cmd)
-		if err != nil || where.RulesTable == "" {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		table, err := session.GlanceAtTable(ctx, where.RulesTable)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return beginning(typed, words(ctx, table, args, typed)), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-func beginning(typed string, words []string) (matching []string) {
-	for _, w := range words {
-		if strings.HasPrefix(w, typed) {
-			matching = append(matching, w)
-		}
-	}
-	return matching
 }

@@ -30,26 +30,16 @@ func Create(path string, stdout io.Writer) (*File, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		return &File{W: file, file: file}, nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return &File{W: file, file: file}, err
 	}
 	file, err := os.OpenFile(path+"."+rand.Text()[:8]+".tmp", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	var named *fs.PathError
 	if errors.As(err, &named) {
-		named.Path = path // the user has not seen the temporary name
+		named.Path = path // the user never typed the temporary name
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &File{W: file, file: file, path: path}, nil
+	return &File{W: file, file: file, path: path}, err
 }
 
 // Write writes a whole file; "" is standard output.
@@ -68,22 +58,17 @@ func Write(path string, stdout io.Writer, content []byte) error {
 	return out.Commit()
 }
 
-// Commit puts the file under its name.
+// Commit puts the file under its name. If it fails, Abandon removes the file.
 func (o *File) Commit() error {
 	if o.file == nil {
 		return nil
 	}
-	file := o.file
-	o.file = nil
-	err := file.Close()
-	if o.path == "" {
-		return err
+	err := o.file.Close()
+	if err == nil && o.path != "" {
+		err = os.Rename(o.file.Name(), o.path)
 	}
 	if err == nil {
-		err = os.Rename(file.Name(), o.path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
+		o.file = nil
 	}
 	return err
 }

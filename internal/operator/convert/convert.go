@@ -3,29 +3,26 @@
 package convert
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/imports/usageplans"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Report is a rules file made of another limiter's configuration.
 type Report struct {
-	Document  string     `json:"document"`
-	Lost      []Lost     `json:"lost"`
-	Overrides []Override `json:"overrides"`
-}
-
-// Lost is something that rules cannot say, or say otherwise.
-type Lost struct {
-	Place string `json:"place"`
-	What  string `json:"what"`
-	Why   string `json:"why"`
+	Document  string         `json:"document"`
+	Lost      []imports.Lost `json:"lost"`
+	Overrides []Override     `json:"overrides"`
 }
 
 // Override is an override as overrides import reads it.
@@ -63,17 +60,11 @@ func UsagePlans(path string, plans []PlanFile) (*Report, error) {
 	return report(usageplans.Import(files[0], keys...))
 }
 
-// String says in one line what is lost.
-func (l Lost) String() string { return imports.Lost(l).String() }
-
 func report(document *imports.Document, err error) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Document: string(document.YAML), Lost: []Lost{}, Overrides: []Override{}}
-	for _, l := range document.Lost {
-		r.Lost = append(r.Lost, Lost(l))
-	}
+	r := &Report{string(document.YAML), append([]imports.Lost{}, document.Lost...), []Override{}}
 	for _, o := range document.Overrides {
 		r.Overrides = append(r.Overrides, Override{o.Key, json.RawMessage(o.Document)})
 	}
@@ -113,4 +104,61 @@ func readFiles(paths ...string) (files []imports.File, err error) {
 		files = append(files, imports.File{Name: path, Content: content})
 	}
 	return files, nil
+}
+
+// maxLine bounds a line of overrides, in bytes.
+const maxLine = 1 << 20
+
+// Lines reads an object on each line, as overrides list --json prints
+// them: key and document, which is text or an object. It counts the grants that
+// it skips. Other fields are ignored: the table writes them again.
+func Lines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, error] {
+	return func(yield func(imports.Override, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxLine)
+		number := 0
+		for lines.Scan() {
+			number++
+			if strings.TrimSpace(lines.Text()) == "" {
+				continue
+			}
+			o, granted, err := parseOverrideLine(lines.Bytes())
+			if err != nil {
+				err = fmt.Errorf("%s:%d: %w", path, number, err)
+			}
+			*grants += granted
+			if err == nil && o.Document == "" && granted > 0 {
+				continue // a line of grants alone
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(imports.Override{}, fmt.Errorf("%s:%d: %w", path, number+1, err))
+		}
+	}
+}
+
+// parseOverrideLine returns the override of a line, without a document if the
+// line has grants alone.
+func parseOverrideLine(line []byte) (o imports.Override, grants int, err error) {
+	var fields struct {
+		Key      string
+		Document json.RawMessage
+		Grants   []json.RawMessage
+	}
+	switch err := json.Unmarshal(line, &fields); {
+	case err != nil:
+		return o, 0, fmt.Errorf("want a JSON object with key and document: %w", err)
+	case fields.Key == "":
+		return o, 0, errors.New("key is missing")
+	case len(fields.Document) == 0 && len(fields.Grants) == 0:
+		return o, 0, fmt.Errorf("key %s: document is missing", text.Printable(fields.Key))
+	}
+	o.Key, o.Document = fields.Key, string(fields.Document)
+	if o.Document != "" && o.Document[0] == '"' {
+		err = json.Unmarshal(fields.Document, &o.Document)
+	}
+	return o, len(fields.Grants), err
 }

@@ -70,15 +70,8 @@ type Session struct {
 func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
 	s := &Session{Locations: where}
 	if where.RulesFile != "" {
-		document, err := os.ReadFile(where.RulesFile)
+		set, _, err := readRules(where.RulesFile, prepare)
 		if err != nil {
-			return nil, err
-		}
-		set, err := rulefile.Parse(where.RulesFile, document)
-		if err != nil {
-			return nil, err
-		}
-		if err := prepare(where.RulesFile, set); err != nil {
 			return nil, err
 		}
 		s.Rules, s.Source = set, engine.Fixed{Set: set}
@@ -202,14 +195,16 @@ func LoadHashSecret(_ string, set *rules.Set) error {
 }
 
 // ReadRules reads a rules file, and returns its text with it.
-func ReadRules(file string) (*rules.Set, []byte, error) {
+func ReadRules(file string) (*rules.Set, []byte, error) { return readRules(file, LoadHashSecret) }
+
+func readRules(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
 	set, err := rulefile.Parse(file, document)
 	if err == nil {
-		err = LoadHashSecret(file, set)
+		err = prepare(file, set)
 	}
 	return set, document, err
 }

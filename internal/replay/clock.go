@@ -3,8 +3,33 @@ package replay
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
 )
+
+// Overrides are those that operators set by command, as a replay takes them, which goes by the log's clock: like the
+// document's they hold until they end, whenever they were set; a grant holds from when it was given until it ends.
+type Overrides struct {
+	Source engine.OverrideSource
+	// At is when Source is asked, whatever the log's clock says: a log of a day must not have a cache of ten seconds look
+	// all day long.
+	At time.Time
+}
+
+// Override returns the override of a key, without the grants that were given after now.
+func (o Overrides) Override(ctx context.Context, now time.Time, rule, key string) (*rules.Override, error) {
+	found, err := o.Source.Override(ctx, o.At, rule, key)
+	later := func(g rules.Grant) bool { return now.Before(g.From) }
+	if err != nil || found == nil || !slices.ContainsFunc(found.Grants, later) {
+		return found, err
+	}
+	then := *found // which others read too
+	then.Grants = slices.DeleteFunc(slices.Clone(found.Grants), later)
+	return &then, nil
+}
 
 // Clock is the real time that a replay takes, as against the log's.
 type Clock interface {
