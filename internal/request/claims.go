@@ -66,6 +66,7 @@ func Plain(claim any) (text string, ok bool) {
 // Caller says which credentials a request has; a selector combines several.
 type Caller uint8
 
+// The kinds of callers, a bit each.
 const (
 	Anonymous Caller = 1 << iota // no credentials
 	Known                        // verified ones

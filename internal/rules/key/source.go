@@ -13,6 +13,7 @@ import (
 // Kind is where a part of a key comes from.
 type Kind uint8
 
+// The kinds of parts: the text of the template, and the sources of a request.
 const (
 	Literal Kind = iota // the template's own text
 	FromIP

@@ -139,6 +139,7 @@ const (
 	longestText = 80
 )
 
+// ShortList joins the first five words with commas, and counts the rest.
 func ShortList(words []string) string {
 	if more := len(words) - longestList; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(words[:longestList], ", "), more)
