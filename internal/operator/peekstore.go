@@ -15,7 +15,8 @@ import (
 // decide has the engine decide the request without charging it.
 func (x *explainer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	return engine.New(engine.Options{
-		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store, Recorder: &replay.Failures{}, // explain reports failures before it asks the engine
+		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store,
+		Recorder: &replay.Failures{}, // explain reports failures before it asks the engine
 	}).Decide(ctx, x.lookup.now, req)
 }
 
