@@ -13,8 +13,10 @@ import (
 //
 //	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
 //
-// What follows the user agent is passed over, and a line may be cut off inside these two headers. A request without a protocol (HTTP/0.9) is one; a line whose request is "-",
-// or is not even a method and a target, is not: nobody sent a request there, and an API's gateway would not ask either.
+// It ignores what follows the user agent, and accepts a line that is cut off
+// inside the referer or the user agent. It accepts a request without a protocol
+// (HTTP/0.9). A line whose request is "-", or lacks a method or a target, counts
+// as no request: a gateway would not have asked the limiter either.
 type clf struct{}
 
 const clfTime = "02/Jan/2006:15:04:05 -0700"

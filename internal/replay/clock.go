@@ -10,12 +10,14 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Overrides are those that operators set by command, as a replay takes them, which goes by the log's clock: like the
-// document's they hold until they end, whenever they were set; a grant holds from when it was given until it ends.
+// Overrides are the overrides set by command, at the time of the log. Like those
+// of the document they apply until they end, whenever they were set. A grant
+// applies from when it was given until it ends.
 type Overrides struct {
 	Source engine.OverrideSource
-	// At is when Source is asked, whatever the log's clock says: a log of a day must not have a cache of ten seconds look
-	// all day long.
+	// At is the time at which Source is asked, instead of the log's clock. Otherwise
+	// a cache of ten seconds would read each key again for every ten seconds of the
+	// log.
 	At time.Time
 }
 
@@ -56,7 +58,8 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pacer holds requests back until their moment, reckoned from the first one. A request out of order is already late.
+// pacer delays requests until their moment after the first one. A request out of
+// order is late already and goes on at once.
 type pacer struct {
 	speed   float64 // seconds of the log in a second; 0 for no pacing
 	clock   Clock

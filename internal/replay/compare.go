@@ -32,8 +32,9 @@ type Comparison struct {
 	Keys      []KeyChange  `json:"keys"`       // the ten most changed; equals by rule and key
 }
 
-// RuleChange is how many requests a rule has changed: the next set's rule that denies them now, or the current set's that
-// no longer does. Requests denied by deny, unmatched or ambiguous_paths count under these names, which no rule has.
+// RuleChange counts the requests that a rule changes: the next set's rule that
+// newly denies them, or the current set's rule that no longer does. Denials by
+// deny, unmatched or ambiguous_paths count under these names, which no rule has.
 type RuleChange struct {
 	Rule      string `json:"rule"`
 	ToDenied  int64  `json:"to_denied"`
@@ -59,7 +60,8 @@ func Compare(ctx context.Context, logs []Log, current, next Decider, progress fu
 	return c.comparison(), err
 }
 
-// comparing is a comparison under way. It holds a change for every key that has fared otherwise.
+// comparing is a running comparison. It keeps a change for every key for which the
+// two engines decided differently.
 type comparing struct {
 	current, next Decider
 	totals        Comparison
@@ -82,7 +84,8 @@ func (c *comparing) entry(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// decide fails for what the rules did not decide, in shadow rules too: their failures would slow down the rest of the log.
+// decide fails for a request that the rules did not decide, also for shadow rules:
+// their failures would slow down the rest of the log.
 func decide(ctx context.Context, by Decider, now time.Time, req *request.Request) (*engine.Decision, error) {
 	d, err := by.Decide(ctx, now, req)
 	if err == nil && (d.Degraded || slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return v.Degraded })) {

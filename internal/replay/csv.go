@@ -115,7 +115,7 @@ func columnOf(name string) (put column, known bool) {
 	if header, ok := strings.CutPrefix(name, "header."); ok && isToken(header) {
 		return func(f *fields, v string) error { f.addHeader(header, v); return nil }, true
 	}
-	// A claim that begins with a slash points into other claims, which rows of text do not have.
+	// A claim that begins with a slash points into other claims, which CSV lacks.
 	if claim, ok := strings.CutPrefix(name, "jwt."); ok && claim != "" && claim[0] != '/' {
 		return func(f *fields, v string) error { f.addClaim(claim, v); return nil }, true
 	}

@@ -56,7 +56,7 @@ func appendDecision(b []byte, e *Entry, v *engine.Verdict) []byte {
 	return append(b, '\n')
 }
 
-// retryAfter says when to come again: never, where an override shuts the key out.
+// retryAfter returns when to retry: never, if an override denies the key.
 func retryAfter(v *engine.Verdict) time.Duration {
 	if v.Terms.Denied {
 		return limit.Never

@@ -133,7 +133,7 @@ var (
 	earliest, latest = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 )
 
-// moment checks that a time can be reckoned with.
+// moment checks that a time is within the years that limits can count in.
 func moment(t time.Time) (time.Time, error) {
 	if t.Before(earliest) || t.After(latest) {
 		return time.Time{}, errRange

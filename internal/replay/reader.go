@@ -111,8 +111,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// interruptible ends a read with its context, also one that waits for somebody to type. The read under way is left
-// behind then, so nothing may read from r afterwards.
+// interruptible ends a read when its context ends, also a read that waits for a
+// terminal. It abandons the read under way, so nothing may read from r afterwards.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader

@@ -1,6 +1,9 @@
-// Package replay sends recorded traffic through the engine. Requests are decided one after another, in the order of the
-// files, and each line's own time is the clock: a day of traffic is decided in seconds as it would have been that day.
-// The turns that a leaky bucket gives are counted and not waited for: they come after the moment at which a line was logged.
+// Package replay sends recorded traffic through the engine, one request after
+// another in the order of the files. The time of each line is the clock, so a day
+// of traffic takes seconds and is decided as it would have been on that day.
+//
+// A replay counts the delays of leaky buckets and does not wait for them: a delay
+// comes after the moment at which the line was logged.
 package replay
 
 import (
@@ -16,8 +19,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// maxDegraded is how many decisions running may be made without the store before a replay gives up: an outage would
-// otherwise cost a deadline for every line of the log.
+// maxDegraded is how many decisions in a row may lack the store before a replay
+// gives up: otherwise an outage would cost a deadline for every line of the log.
 const maxDegraded = 10
 
 var (

@@ -102,7 +102,8 @@ type tally struct {
 
 type ruleKey struct{ rule, key string }
 
-// newTally returns a tally that knows of rules before any request does; one that is off is not worth a line.
+// newTally returns a tally with a row for each rule that is not off, before any
+// request matches it.
 func newTally(all []*rules.Rule) tally {
 	t := tally{index: map[string]int{}, candidates: map[string]int{}, denied: map[ruleKey]int64{}}
 	for _, r := range all {
