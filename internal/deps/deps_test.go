@@ -59,7 +59,7 @@ var allowed = map[string]string{
 	"localstack":           "", // tests of the scripts
 	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
-	"internal/text":        "",
+	"internal/text":        "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/app internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",

@@ -52,6 +52,12 @@ func FormatDuration(d time.Duration) string {
 	if d != 0 && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
+	return ShortDuration(d)
+}
+
+// ShortDuration writes a duration as Duration.String does, but without zeros at
+// the end: 250ms, 1m30s, 5m, 48h.
+func ShortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Thousands writes a number with commas: 1,234,567.
@@ -29,16 +31,7 @@ func Plural[N int | int64](n N, noun string) string {
 }
 
 // Duration writes a duration as rules files do: 250ms, 90s as 1m30s, 5m, 1h.
-func Duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+func Duration(d time.Duration) string { return ruledoc.ShortDuration(d) }
 
 // Stamp writes a moment as people read and type it: RFC 3339 in UTC, to the
 // second.
