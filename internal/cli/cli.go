@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -19,8 +17,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // cli is what all commands share. It is an operator.Listener.
@@ -40,7 +36,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return c.exitCode(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return c.exitCode(cmd, err)
 }
 
 func (c *cli) rootCommand() *cobra.Command {
@@ -57,10 +54,16 @@ its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.started = true },
 		DisableAutoGenTag: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.Usagef(cmd, "%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var usage flags.UsageError
+		if errors.As(err, &usage) {
+			return usage // without what pflag says around it
+		}
+		return flags.Usagef("%w", err)
+	})
 	root.AddCommand(c.serveCommand(), c.replayCommand(), c.rulesCommand(), c.overridesCommand(), c.grantCommand(),
 		c.explainCommand(), c.inspectCommand(), c.resetCommand(),
-		c.tablesCommand(), c.versionCommand())
+		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
 	return root
 }
 
@@ -70,7 +73,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return flags.Usagef(cmd, "unknown command %q for %q", args[0], cmd.CommandPath())
+				return flags.Usagef("unknown command %q for %q", args[0], cmd.CommandPath())
 			}
 			return nil
 		},
@@ -80,39 +83,25 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// exitCode prints an error, once, and returns the exit code.
-func (c *cli) exitCode(err error) int {
+// exitCode prints the error of a command and returns the exit code.
+func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return 0
 	}
-	var several operator.Errors
-	var invalid yamlfile.Errors
-	var published *ruletable.Problems
+	message := strings.TrimSpace(err.Error())
+	if c.started { // each line is an error of its own
+		message = strings.ReplaceAll(message, "\n", "\nslidegate: ")
+	}
+	c.Note("%s", message)
 	var usage flags.UsageError
-	switch {
-	case errors.As(err, &several):
-		c.noteLines(several)
-	case errors.As(err, &published):
-		c.noteLines(err)
-	case errors.As(err, &invalid):
-		c.noteLines(invalid)
-	case errors.As(err, &usage):
-		c.Note("%v", err)
-		fmt.Fprintf(c.stderr, "see: %s --help\n", usage.Cmd.CommandPath())
+	if errors.As(err, &usage) {
+		fmt.Fprintf(c.stderr, "see: %s --help\n", cmd.CommandPath())
 		return 2
-	default:
-		c.Note("%s", strings.TrimSpace(err.Error()))
-		if !c.started {
-			return 2
-		}
+	}
+	if !c.started {
+		return 2
 	}
 	return 1
-}
-
-func (c *cli) noteLines(err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		c.Note("%s", line)
-	}
 }
 
 // Note prints a message to standard error.
@@ -126,57 +115,33 @@ func (c *cli) Warn(format string, args ...any) { c.Note("warning: "+format, args
 // Progress returns a line of progress on standard error.
 func (c *cli) Progress() operator.Progress { return term.NewProgress(c.stderr, time.Now) }
 
-// report prints what a command has done, unless it failed: as JSON, or else for
-// people.
-func (c *cli) report(asJSON bool, report any, err error, print func(*term.Printer)) error {
-	if err != nil {
-		return err
+// reporting gives a command --json, and has it show what do reports.
+func reporting[R any](c *cli, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R)) *cobra.Command {
+	asJSON := flags.JSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		report, err := do(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		return show(c.stdout, *asJSON, report, print)
 	}
-	if asJSON {
-		return printJSON(c.stdout, report)
-	}
-	p := term.NewPrinter(c.stdout)
-	print(p)
-	return p.Err
-}
-
-// printJSON prints a report for programs.
-func printJSON(w io.Writer, report any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(report)
-}
-
-func (c *cli) versionCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: `  slidegate version`,
-		Args:    flags.Positional(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
-			b := readBuild()
-			return c.report(asJSON, b, nil, func(p *term.Printer) {
-				p.Line("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
-			})
-		},
-	}
-	flags.JSON(cmd, &asJSON)
 	return cmd
 }
 
-// buildReport says how this program was built.
-type buildReport struct {
-	Version  string `json:"version"` // of the module, as the Go tool stamped it
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+// show writes a report: as JSON, or else as print does.
+func show[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
+	if asJSON {
+		return newEncoder(w, "  ").Encode(report)
+	}
+	p := term.NewPrinter(w)
+	print(p, report)
+	return p.Err
 }
 
-func readBuild() buildReport {
-	b := buildReport{"unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
-	return b
+// newEncoder returns an encoder of reports.
+func newEncoder(w io.Writer, indent string) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -10,19 +11,14 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-type explainFlags struct {
-	flags.Locations
-	flags.Request
-	at   string
-	json bool
-}
-
 func (c *cli) explainCommand() *cobra.Command {
-	var f explainFlags
+	var where flags.Locations
+	o := operator.ExplainOptions{Request: &request.Request{}}
 	cmd := &cobra.Command{
 		Use:   "explain METHOD PATH --rules FILE|dynamodb://TABLE",
 		Short: "Say which rules limit a request, and why",
@@ -39,38 +35,24 @@ the overrides set by command, as the table has them now.`,
       --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
 		Args:              flags.Positional(2, 2, "a method and a path"),
 		ValidArgsFunction: flags.InTurn(flags.OneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.explain(cmd, &f, args[0], args[1]) },
 	}
-	f.Locations.Add(cmd, "")
-	f.Request.Add(cmd)
-	cmd.Flags().StringVar(&f.at, "at", "", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)")
-	flags.JSON(cmd, &f.json)
-	return cmd
+	where.AddRules(cmd)
+	where.AddSharedStore(cmd)
+	flags.Request(cmd, o.Request)
+	flags.Var(cmd, &o.At, "at", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)", parseAt)
+	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ExplainReport, error) {
+		if err := flags.SetTarget(o.Request, args[0], args[1]); err != nil {
+			return nil, err
+		}
+		o.Locations = where.Locations
+		return operator.Explain(ctx, &o)
+	}, printExplanation)
 }
 
-func (c *cli) explain(cmd *cobra.Command, f *explainFlags, method, target string) (err error) {
-	var o operator.ExplainOptions
-	if o.Request, err = f.Request.Read(cmd, method, target); err != nil {
-		return err
-	}
-	if o.At, err = parseAt(cmd, f.at); err != nil {
-		return err
-	}
-	if o.Locations, err = f.ReadOptional(cmd); err != nil {
-		return err
-	}
-	r, err := operator.Explain(cmd.Context(), &o)
-	return c.report(f.json, r, err, func(p *term.Printer) { printExplanation(p, r) })
-}
-
-// parseAt reads --at; the zero Time if it was not given.
-func parseAt(cmd *cobra.Command, given string) (time.Time, error) {
-	if given == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, given)
+func parseAt(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		return at, flags.Usagef(cmd, "--at %s: want a time such as 2026-12-31T23:59:00Z, from 1970 to 2200", given)
+		return at, fmt.Errorf("--at %s: want a time such as 2026-12-31T23:59:00Z, from 1970 to 2200", text)
 	}
 	return at, nil
 }

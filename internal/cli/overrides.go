@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -28,32 +28,19 @@ such as tenant:acme; special characters in a value are escaped for you.`
 // storedFlags are those of commands on overrides that the table has already.
 // Such an override may have outlived its rule, or the form of its keys.
 type storedFlags struct {
-	flags.Table
+	flags.Locations
 	asListed bool
 }
 
 func (f *storedFlags) add(cmd *cobra.Command) {
-	f.Table.Add(cmd)
+	f.AddTable(cmd)
 	cmd.Flags().BoolVar(&f.asListed, "as-listed", false, "KEY is one of the table, just as overrides list prints it")
 }
 
-// target finds the override of a key that the table has.
-func (f *storedFlags) target(c *cli, cmd *cobra.Command, rule, key string) (*operator.OverrideTarget, error) {
-	table, err := f.Table.Read(cmd)
-	if err != nil {
-		return nil, err
-	}
-	o := operator.OverrideOptions{Table: table, Rule: rule, Key: key, AsListed: f.asListed}
-	return operator.FindStored(cmd.Context(), &o, c)
-}
-
-// findKey finds the key by which requests look up overrides.
-func findKey(cmd *cobra.Command, f *flags.Table, rule, key string) (*operator.OverrideTarget, error) {
-	table, err := f.Read(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return operator.FindKey(cmd.Context(), &operator.OverrideOptions{Table: table, Rule: rule, Key: key})
+// find finds the override that the arguments RULE and KEY name.
+func (f *storedFlags) find(ctx context.Context, c *cli, args []string) (*operator.OverrideTarget, error) {
+	o := operator.OverrideOptions{Table: f.RulesTable, Rule: args[0], Key: args[1], AsListed: f.asListed}
+	return operator.FindStored(ctx, &o, c)
 }
 
 // overrideLines describes an override: what it says, then each grant.
@@ -107,83 +94,11 @@ func overrideRows(name string, r *operator.OverrideReport) (rows [][]string) {
 	return rows
 }
 
-// printChange prints a change of an override.
-func (c *cli) printChange(asJSON bool, r *operator.KeyChangeReport, err error) error {
-	return c.report(asJSON, r, err, func(p *term.Printer) {
-		p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
-		before := overrideRows("  before", r.Before)
-		if r.Before == nil && r.BeforeDocument != "" {
-			before = [][]string{{"  before", "a document that cannot be read: " + text.Printable(r.BeforeDocument)}}
-		}
-		p.Table("ll", append(before, overrideRows("  now", r.After)...))
-	})
-}
-
-func (c *cli) overridesGetCommand() *cobra.Command {
-	var f storedFlags
-	cmd := &cobra.Command{
-		Use:   "get RULE KEY --rules dynamodb://TABLE",
-		Short: "Show the override of a key",
-		Long: `Get shows the override of one key: by whom, when and why it was set, until when it holds, its grants with the
-time left, and the document as the table has it. If the table has none, it shows the override in the rules.
-
-An override that was set when the rule had another name, or keys of another form, is still in the table,
-though no request looks it up: name it by its key as overrides list prints it. If KEY could be either, Get
-shows the one that requests look up, unless --as-listed says otherwise.`,
-		Example: `  slidegate overrides get api tenant:acme --rules dynamodb://slidegate-rules
-  slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
-		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := f.target(c, cmd, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			r, err := target.Get(cmd.Context())
-			return c.report(f.JSON, r, err, func(p *term.Printer) { printOverride(p, r) })
-		},
-	}
-	f.add(cmd)
-	return cmd
-}
-
-func printOverride(p *term.Printer, r *operator.KeyReport) {
+func printChange(p *term.Printer, r *operator.KeyChangeReport) {
 	p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
-	rows := overrideRows("  says", r.Override)
-	if r.Document != "" {
-		rows = append(rows, []string{"  document", text.Printable(r.Document)})
+	before := overrideRows("  before", r.Before)
+	if r.Before == nil && r.BeforeDocument != "" {
+		before = [][]string{{"  before", "a document that cannot be read: " + text.Printable(r.BeforeDocument)}}
 	}
-	p.Table("ll", rows)
-}
-
-func (c *cli) overridesDeleteCommand() *cobra.Command {
-	var f storedFlags
-	var note flags.Note
-	cmd := &cobra.Command{
-		Use:   "delete RULE KEY --why TEXT --rules dynamodb://TABLE",
-		Short: "Delete the override of a key",
-		Long: `Delete removes the override of one key that was set by command, and its grants: the rules apply again, within
-ten seconds. To change an override in the rules themselves, publish other rules.
-
-An override that no request looks up any more is deleted by its key as overrides list prints it, with
---as-listed if KEY could be another.`,
-		Example:           `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
-		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			reason, err := note.Read(cmd, time.Now())
-			if err != nil {
-				return err
-			}
-			target, err := f.target(c, cmd, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			r, err := target.Delete(cmd.Context(), reason)
-			return c.printChange(f.JSON, r, err)
-		},
-	}
-	f.add(cmd)
-	note.Add(cmd)
-	return cmd
+	p.Table("ll", append(before, overrideRows("  now", r.After)...))
 }

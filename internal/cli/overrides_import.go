@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +13,9 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-type importFlags struct {
-	flags.Table
-	flags.Note
-	operator.ImportOptions
-}
-
 func (c *cli) overridesImportCommand() *cobra.Command {
-	var f importFlags
+	var where flags.Locations
+	var o operator.ImportOptions
 	cmd := &cobra.Command{
 		Use:   "import RULE FILE --why TEXT --rules dynamodb://TABLE",
 		Short: "Set many overrides of a rule",
@@ -38,51 +33,28 @@ Keys have the form of the rule's override keys; special characters in a value ar
 		Example: `  slidegate overrides import api limits.json --why "from the old limiter" --rules dynamodb://slidegate-rules
   slidegate overrides import plan plans.jsonl --dry-run --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a file"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), flags.FilesOf("json", "jsonl")),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.importOverrides(cmd, &f, args[0], args[1]) },
+		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides), flags.FilesOf("json", "jsonl")),
 	}
-	f.Table.Add(cmd)
-	f.Note.Add(cmd)
-	cmd.Flags().StringVar((*string)(&f.Format), "format", "", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)")
-	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "check the file and write nothing")
-	flags.Complete(cmd, "format", flags.OneOf(string(operator.PlainOverrides), string(operator.OverrideLines)))
-	return cmd
-}
-
-func (c *cli) importOverrides(cmd *cobra.Command, f *importFlags, rule, path string) (err error) {
-	o := &f.ImportOptions
-	o.Rule, o.File = rule, path
-	if err = f.guessFormat(cmd); err != nil {
-		return err
-	}
-	if !f.DryRun {
-		if o.Note, err = f.Note.Read(cmd, time.Now()); err != nil {
-			return err
+	where.AddTable(cmd)
+	flags.Note(cmd, &o.Note, &o.DryRun)
+	flags.Choice(cmd, (*string)(&o.Format), "format", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)",
+		string(operator.PlainOverrides), string(operator.OverrideLines))
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check the file and write nothing")
+	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ImportReport, error) {
+		o.Table, o.Rule, o.File = where.RulesTable, args[0], args[1]
+		switch {
+		case o.Format != "":
+		case strings.HasSuffix(o.File, ".jsonl"):
+			o.Format = operator.OverrideLines
+		default:
+			o.Format = operator.PlainOverrides
 		}
-	}
-	if o.Table, err = f.Table.Read(cmd); err != nil {
-		return err
-	}
-	r, err := operator.ImportOverrides(cmd.Context(), o, c)
-	return c.report(f.JSON, r, err, func(p *term.Printer) {
-		if f.DryRun {
+		return operator.ImportOverrides(ctx, &o, c)
+	}, func(p *term.Printer, r *operator.ImportReport) {
+		if o.DryRun {
 			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
 		} else {
 			p.Line("%s of %s imported", text.Plural(r.Written, "override"), r.Rule)
 		}
 	})
-}
-
-// guessFormat checks --format, or guesses the format by the file's name.
-func (f *importFlags) guessFormat(cmd *cobra.Command) error {
-	switch {
-	case f.Format == operator.PlainOverrides, f.Format == operator.OverrideLines:
-	case f.Format != "":
-		return flags.Usagef(cmd, "--format %s: want plain or jsonl", f.Format)
-	case strings.HasSuffix(f.File, ".jsonl"):
-		f.Format = operator.OverrideLines
-	default:
-		f.Format = operator.PlainOverrides
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,13 +12,9 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-type listFlags struct {
-	flags.Table
-	operator.ListOptions
-}
-
 func (c *cli) overridesListCommand() *cobra.Command {
-	var f listFlags
+	var where flags.Locations
+	var o operator.ListOptions
 	cmd := &cobra.Command{
 		Use:   "list RULE --rules dynamodb://TABLE",
 		Short: "List the overrides of a rule",
@@ -33,34 +28,25 @@ With --json each line is an object. Such lines can be imported again.`,
   slidegate overrides list api --prefix tenant:a --limit 100 --rules dynamodb://slidegate-rules
   slidegate overrides list plan --json --rules dynamodb://slidegate-rules > plans.jsonl`,
 		Args:              flags.Positional(1, 1, "a rule, or plan"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides)),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.listOverrides(cmd, &f, args[0]) },
+		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides)),
 	}
-	f.Table.Add(cmd)
-	cmd.Flags().StringVar(&f.Prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
-	flags.Limit(cmd, &f.ListOptions.Limit, "keys", 0)
+	where.AddTable(cmd)
+	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")
+	flags.Limit(cmd, &o.Limit, "keys", 0)
+	asJSON := flags.JSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Table, o.Rule = where.RulesTable, args[0]
+		return operator.ListOverrides(cmd.Context(), &o, c, func(r *operator.ListedOverride) error {
+			if *asJSON { // a line for each
+				return newEncoder(c.stdout, "").Encode(r)
+			}
+			return show(c.stdout, false, r, printListed)
+		})
+	}
 	return cmd
 }
 
-func (c *cli) listOverrides(cmd *cobra.Command, f *listFlags, rule string) error {
-	err := flags.CheckLimit(cmd, f.ListOptions.Limit)
-	if err != nil {
-		return err
-	}
-	f.Rule = rule
-	if f.ListOptions.Table, err = f.Table.Read(cmd); err != nil {
-		return err
-	}
-	show := c.printListed
-	if f.JSON {
-		e := json.NewEncoder(c.stdout)
-		e.SetEscapeHTML(false)
-		show = func(r *operator.ListedOverride) error { return e.Encode(r) }
-	}
-	return operator.ListOverrides(cmd.Context(), &f.ListOptions, c, show)
-}
-
-func (c *cli) printListed(r *operator.ListedOverride) error {
+func printListed(p *term.Printer, r *operator.ListedOverride) {
 	mark := ""
 	if r.Ended {
 		mark = "ended: "
@@ -68,7 +54,5 @@ func (c *cli) printListed(r *operator.ListedOverride) error {
 	if r.Unused != "" {
 		mark = "not looked up: " + mark
 	}
-	p := term.NewPrinter(c.stdout)
 	p.Line("%s  %s%s%s", text.Printable(r.Key), mark, strings.Join(overrideLines(r.Override), "; "), text.Printable(r.Error))
-	return p.Err
 }

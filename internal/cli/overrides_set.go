@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,13 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 type setFlags struct {
-	flags.Table
-	flags.Note
-	flags.Until
+	flags.Locations
+	note            ruletable.Note
+	until           time.Time
 	capacity        []string
 	limits, plan    string
 	unlimited, deny bool
@@ -39,33 +41,42 @@ the key gets a new counter.`,
   slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
 		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.setOverride(cmd, &f, args[0], args[1]) },
 	}
-	f.Table.Add(cmd)
-	f.Note.Add(cmd)
+	f.AddTable(cmd)
+	flags.Note(cmd, &f.note, nil)
 	cmd.Flags().StringArrayVar(&f.capacity, "capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
 	cmd.Flags().StringVar(&f.limits, "limits", "", "limits that replace the rule's, a `JSON` list as in rules")
 	cmd.Flags().BoolVar(&f.unlimited, "unlimited", false, "the rule does not limit the key")
 	cmd.Flags().BoolVar(&f.deny, "deny", false, "every request of the key is refused")
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
-	f.Until.Add(cmd, "how long it lasts, a `TIME` such as 90m, 12h or 7d", "when it ends by itself, a `TIME` such as 2026-12-31T23:59:00Z")
+	flags.Until(cmd, &f.until, "when it ends by itself")
 	flags.Complete(cmd, "plan", f.PlanNames())
-	return cmd
+	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.KeyChangeReport, error) {
+		document, err := f.document()
+		if err != nil {
+			return nil, err
+		}
+		target, err := operator.FindKey(ctx, &operator.OverrideOptions{Table: f.RulesTable, Rule: args[0], Key: args[1]})
+		if err != nil {
+			return nil, err
+		}
+		return target.Set(ctx, string(document), f.note)
+	}, printChange)
 }
 
 // document returns the override that the flags describe.
-func (f *setFlags) document(cmd *cobra.Command, now time.Time) ([]byte, error) {
+func (f *setFlags) document() ([]byte, error) {
 	document := map[string]any{}
 	if len(f.capacity) > 0 {
 		capacity, err := parseCapacities(f.capacity)
 		if err != nil {
-			return nil, flags.Usagef(cmd, "%w", err)
+			return nil, err
 		}
 		document["capacity"] = capacity
 	}
 	if f.limits != "" {
 		if !json.Valid([]byte(f.limits)) {
-			return nil, flags.Usagef(cmd, `--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
+			return nil, flags.Usagef(`--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
 		}
 		document["limits"] = json.RawMessage(f.limits)
 	}
@@ -79,16 +90,12 @@ func (f *setFlags) document(cmd *cobra.Command, now time.Time) ([]byte, error) {
 		document["plan"] = f.plan
 	}
 	if len(document) != 1 {
-		return nil, flags.Usagef(cmd, "want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", len(document))
+		return nil, flags.Usagef("want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", len(document))
 	}
-	until, err := f.Until.Read(cmd, now)
-	if err != nil {
-		return nil, err
+	if !f.until.IsZero() {
+		document["until"] = f.until
 	}
-	if !until.IsZero() {
-		document["until"] = until
-	}
-	document["why"] = f.Why
+	document["why"] = f.note.Why
 	return json.Marshal(document)
 }
 
@@ -103,40 +110,19 @@ func parseCapacities(texts []string) (any, error) {
 		}
 		n, err := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
 		_, twice := byName[name]
+		_, unnamed := byName[""]
 		switch {
 		case err != nil || named && name == "":
-			return nil, fmt.Errorf("--capacity %s: want a number, or LIMIT=NUMBER", text)
+			return nil, flags.Usagef("--capacity %s: want a number, or LIMIT=NUMBER", text)
 		case twice:
-			return nil, fmt.Errorf("--capacity %s: the same limit twice", text)
-		case len(byName) > 0 && !named || len(byName) > 0 && hasOnly(byName):
-			return nil, fmt.Errorf("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
+			return nil, flags.Usagef("--capacity %s: the same limit twice", text)
+		case len(byName) > 0 && (!named || unnamed):
+			return nil, flags.Usagef("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
 		}
 		byName[name] = n
 	}
-	if hasOnly(byName) {
-		return byName[""], nil
+	if only, ok := byName[""]; ok {
+		return only, nil
 	}
 	return byName, nil
-}
-
-func hasOnly(byName map[string]int64) bool {
-	_, ok := byName[""]
-	return ok
-}
-
-func (c *cli) setOverride(cmd *cobra.Command, f *setFlags, rule, key string) error {
-	note, err := f.Note.Read(cmd, time.Now())
-	if err != nil {
-		return err
-	}
-	document, err := f.document(cmd, note.When)
-	if err != nil {
-		return err
-	}
-	target, err := findKey(cmd, &f.Table, rule, key)
-	if err != nil {
-		return err
-	}
-	r, err := target.Set(cmd.Context(), string(document), note)
-	return c.printChange(f.JSON, r, err)
 }

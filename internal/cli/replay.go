@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 
@@ -18,8 +20,9 @@ import (
 
 type replayFlags struct {
 	flags.Locations
-	format, decisions, speed string
-	json                     bool
+	operator.ReplayOptions
+	format, decisions string
+	json              *bool
 }
 
 func (c *cli) replayCommand() *cobra.Command {
@@ -58,72 +61,64 @@ totals to standard error.`,
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --speed 1`,
 		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd, &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd.Context(), &f, args) },
 	}
-	f.Add(cmd, flags.Memory)
-	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
-	cmd.Flags().StringVar(&f.speed, "speed", "", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)")
+	f.AddRules(cmd)
+	f.AddStore(cmd)
+	logFormat(cmd, &f.format)
+	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
-	flags.JSON(cmd, &f.json)
+	f.json = flags.JSON(cmd)
 	return cmd
 }
 
-func (c *cli) replay(cmd *cobra.Command, f *replayFlags, paths []string) error {
-	where, err := f.Locations.Read(cmd)
-	if err != nil {
-		return err
-	}
-	o := operator.ReplayOptions{}
-	if o.Speed, err = parseSpeed(cmd, f.speed); err != nil {
-		return err
-	}
-	if o.Logs, err = c.logs(cmd, f.format, paths); err != nil {
-		return err
-	}
-	s, err := operator.OpenReplay(cmd.Context(), where, c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	out, err := outfile.Create(f.decisions, c.stdout)
-	if err != nil {
-		return err
-	}
-	defer out.Abandon()
-	o.Decisions = out.W
-	report, err := operator.Replay(cmd.Context(), s, &o, c)
-	// The totals are of use even if the replay did not get to its end.
-	if printed := c.printReplay(f, report); err == nil {
-		err = printed
-	}
-	if err == nil {
-		err = out.Commit()
-	}
-	return err
-}
-
-// parseSpeed reads --speed; 0 if it was not given.
-func parseSpeed(cmd *cobra.Command, given string) (float64, error) {
-	if given == "" {
-		return 0, nil
-	}
-	speed, err := strconv.ParseFloat(given, 64)
+func parseSpeed(text string) (float64, error) {
+	speed, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
-		return 0, flags.Usagef(cmd, "--speed %s: want a number above 0", given)
+		return 0, fmt.Errorf("--speed %s: want a number above 0", text)
 	}
 	return speed, nil
 }
 
-// logs fails for a file that does not exist, but opens nothing yet.
-func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.Log, error) {
-	given, ok := replay.ParseFormat(format)
-	if format != "" && !ok {
-		return nil, flags.Usagef(cmd, "--format %s: want clf, jsonl or csv", format)
+func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err error) {
+	if f.Logs, err = c.logs(f.format, paths); err != nil {
+		return err
 	}
+	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	totals := c.stdout
+	if f.decisions == "-" {
+		totals = c.stderr
+	}
+	run := func(decisions io.Writer) error {
+		f.Decisions = decisions
+		report, err := operator.Replay(ctx, s, &f.ReplayOptions, c)
+		// The totals are of use even if the replay did not get to its end.
+		if showing := show(totals, *f.json, report, printReplay); err == nil {
+			err = showing
+		}
+		return err
+	}
+	if f.decisions == "" {
+		return run(nil)
+	}
+	return outfile.Write(f.decisions, c.stdout, run)
+}
+
+// logFormat adds --format for logs.
+func logFormat(cmd *cobra.Command, format *string) {
+	flags.Choice(cmd, format, "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
+}
+
+// logs fails for a file that does not exist, but opens nothing yet.
+func (c *cli) logs(format string, paths []string) ([]replay.Log, error) {
 	logs := make([]replay.Log, 0, len(paths))
 	for _, path := range paths {
-		f := given
-		if format == "" {
+		f, given := replay.ParseFormat(format)
+		if !given {
 			f = replay.FormatOf(path)
 		}
 		if path == "-" {
@@ -139,15 +134,7 @@ func (c *cli) logs(cmd *cobra.Command, format string, paths []string) ([]replay.
 	return logs, nil
 }
 
-func (c *cli) printReplay(f *replayFlags, r *replay.Report) error {
-	w := c.stdout
-	if f.decisions == "-" {
-		w = c.stderr
-	}
-	if f.json {
-		return printJSON(w, r)
-	}
-	p := term.NewPrinter(w)
+func printReplay(p *term.Printer, r *replay.Report) {
 	p.Table("lrrl", replayTotals(r, p.Colours))
 	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, p.Colours))
 	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, p.Colours))
@@ -162,7 +149,6 @@ func (c *cli) printReplay(f *replayFlags, r *replay.Report) error {
 		p.Line("DynamoDB: %s, %s (%s and %s per request)", text.Plural(*r.Writes, "write"), text.Plural(*r.Reads, "read"),
 			term.Per(*r.Writes, r.Requests), term.Per(*r.Reads, r.Requests))
 	}
-	return p.Err
 }
 
 func replayTotals(r *replay.Report, on term.Colours) [][]string {
@@ -175,22 +161,17 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 		row("allowed", r.Allowed, on.Green(term.Bar(r.Allowed, r.Requests))),
 		row("denied", r.Denied, on.Red(term.Bar(r.Denied, r.Requests))),
 	}
-	for _, one := range []struct {
-		name    string
-		n       int64
-		meaning string
-	}{
-		{"exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits"},
-		{"banned", r.Banned, "denied by deny or an override, whatever the limits say"},
-		{"ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways"},
-		{"would deny", r.WouldDeny, "allowed: a shadow rule would have denied them"},
-		{"delayed", r.Delayed, "allowed after a wait for their turn"},
-		{"degraded", r.Degraded, "decided by on_error: the store failed"},
-	} {
-		if one.n > 0 {
-			rows = append(rows, row(one.name, one.n, one.meaning))
+	count := func(name string, n int64, meaning string) {
+		if n > 0 {
+			rows = append(rows, row(name, n, meaning))
 		}
 	}
+	count("exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits")
+	count("banned", r.Banned, "denied by deny or an override, whatever the limits say")
+	count("ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways")
+	count("would deny", r.WouldDeny, "allowed: a shadow rule would have denied them")
+	count("delayed", r.Delayed, "allowed after a wait for their turn")
+	count("degraded", r.Degraded, "decided by on_error: the store failed")
 	if r.Skipped > 0 {
 		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})
 	}

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
@@ -11,14 +14,9 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-type diffFlags struct {
-	flags.Locations
-	trafficFlags
-	json bool
-}
-
 func (c *cli) diffCommand() *cobra.Command {
-	var f diffFlags
+	var where flags.Locations
+	var recorded trafficFlags
 	cmd := &cobra.Command{
 		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
 		Short: "Say what a rules file would change",
@@ -34,12 +32,20 @@ all. Each key that has requests is looked up once. If an override cannot be read
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
 		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.diff(cmd, &f, args[0]) },
 	}
-	f.AddRules(cmd)
-	f.trafficFlags.add(cmd)
-	flags.JSON(cmd, &f.json)
-	return cmd
+	where.AddRules(cmd)
+	recorded.add(cmd)
+	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ChangeReport, error) {
+		traffic, err := recorded.traffic(c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := operator.Diff(ctx, args[0], where.Locations, traffic)
+		if err == nil {
+			r.Name = args[0]
+		}
+		return r, err
+	}, printChanges)
 }
 
 // trafficFlags name recorded traffic that shows what new rules would change.
@@ -50,40 +56,30 @@ type trafficFlags struct {
 
 func (f *trafficFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
-	cmd.Flags().StringVar(&f.format, "format", "", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)")
+	logFormat(cmd, &f.format)
+	flags.Check(cmd, func() error {
+		if f.format != "" && len(f.logs) == 0 {
+			return errors.New("--format says what the logs of --against hold: name one, or leave it out")
+		}
+		return nil
+	})
 }
 
 // traffic returns the logs to compare by; none if there is no such flag.
-func (f *trafficFlags) traffic(c *cli, cmd *cobra.Command) (*operator.Traffic, error) {
-	if f.format != "" && len(f.logs) == 0 {
-		return nil, flags.Usagef(cmd, "--format says what the logs of --against hold: name one, or leave it out")
-	}
-	logs, err := c.logs(cmd, f.format, f.logs)
+func (f *trafficFlags) traffic(c *cli) (*operator.Traffic, error) {
+	logs, err := c.logs(f.format, f.logs)
 	return &operator.Traffic{Logs: logs, Listener: c}, err
 }
 
-func (c *cli) diff(cmd *cobra.Command, f *diffFlags, file string) error {
-	where, err := f.ReadRules(cmd)
-	if err != nil {
-		return err
-	}
-	traffic, err := f.traffic(c, cmd)
-	if err != nil {
-		return err
-	}
-	r, err := operator.Diff(cmd.Context(), file, where, traffic)
-	return c.report(f.json, r, err, func(p *term.Printer) { printChanges(p, r, file) })
-}
-
-// printChanges prints what new rules change. name is that of the new rules.
-func printChanges(p *term.Printer, r *operator.ChangeReport, name string) {
+// printChanges prints what new rules change.
+func printChanges(p *term.Printer, r *operator.ChangeReport) {
 	switch {
 	case r.Invalid != nil:
-		p.Line("%s is not valid here, so what %s changes is not known: %v", r.Baseline, name, r.Invalid)
+		p.Line("%s is not valid here, so what %s changes is not known: %v", r.Baseline, r.Name, r.Invalid)
 	case len(r.Changes) == 0:
-		p.Line("%s means the same as %s", name, r.Baseline)
+		p.Line("%s means the same as %s", r.Name, r.Baseline)
 	default:
-		p.Line("%s changes %s:", name, r.Baseline)
+		p.Line("%s changes %s:", r.Name, r.Baseline)
 	}
 	for _, change := range r.Changes {
 		line := change.String()

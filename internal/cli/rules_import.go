@@ -20,7 +20,7 @@ const (
 type rulesImportFlags struct {
 	format, output, overrides string
 	sources, keys             []string
-	json                      bool
+	json                      *bool
 }
 
 func (c *cli) rulesImportCommand() *cobra.Command {
@@ -41,61 +41,57 @@ Formats:
   slidegate rules import --format usage-plans plans.json --keys pro=pro-keys.json --overrides plans.jsonl --output rules.yaml`,
 		Args:              flags.Positional(1, -1, "at least one file"),
 		ValidArgsFunction: flags.FilesOf("yaml", "yml", "json"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.importRules(cmd, &f, args) },
+		RunE:              func(_ *cobra.Command, args []string) error { return c.importRules(&f, args) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "the `FORMAT` of the files: envoy or usage-plans (required)")
+	flags.Choice(cmd, &f.format, "format", "the `FORMAT` of the files: envoy or usage-plans (required)", envoyFormat, usagePlansFormat)
+	flags.Require(cmd, "format", "envoy or usage-plans")
 	cmd.Flags().StringArrayVar(&f.sources, "map", nil, "what a descriptor's key stands for, `KEY=SOURCE`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")
 	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides of plan to a `FILE`, for slidegate overrides import plan")
-	flags.JSON(cmd, &f.json)
-	flags.Complete(cmd, "format", flags.OneOf(envoyFormat, usagePlansFormat))
+	f.json = flags.JSON(cmd)
 	return cmd
 }
 
-func (c *cli) importRules(cmd *cobra.Command, f *rulesImportFlags, paths []string) error {
-	r, err := f.convert(cmd, paths)
+func (c *cli) importRules(f *rulesImportFlags, paths []string) error {
+	r, err := f.convert(paths)
 	if err != nil {
 		return err
 	}
 	for _, l := range r.Lost {
 		c.Note("lost: %s", text.Printable(l.String()))
 	}
-	if n := len(r.Overrides); n > 0 && f.overrides == "" && !f.json {
-		return flags.Usagef(cmd, "--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
+	if n := len(r.Overrides); n > 0 && f.overrides == "" && !*f.json {
+		return flags.Usagef("--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
 	}
 	if f.overrides != "" {
 		lines, err := r.OverrideLines()
 		if err != nil {
 			return err
 		}
-		if err := outfile.Write(f.overrides, c.stdout, lines); err != nil {
+		if err := outfile.WriteString(f.overrides, c.stdout, string(lines)); err != nil {
 			return err
 		}
 	}
-	if !f.json || f.output != "" {
-		if err := outfile.Write(f.output, c.stdout, []byte(r.Document)); err != nil || !f.json {
+	if !*f.json || f.output != "" {
+		if err := outfile.WriteString(f.output, c.stdout, r.Document); err != nil || !*f.json {
 			return err
 		}
 	}
-	return printJSON(c.stdout, r)
+	return newEncoder(c.stdout, "  ").Encode(r)
 }
 
-func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert.Report, error) {
+func (f *rulesImportFlags) convert(paths []string) (*convert.Report, error) {
 	switch {
-	case f.format == "":
-		return nil, flags.Usagef(cmd, "--format is missing: envoy or usage-plans")
 	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
-		return nil, flags.Usagef(cmd, "--keys and --overrides are for usage plans")
+		return nil, flags.Usagef("--keys and --overrides are for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
-		return nil, flags.Usagef(cmd, "usage plans are one file, and --map is for envoy")
-	case f.format != envoyFormat && f.format != usagePlansFormat:
-		return nil, flags.Usagef(cmd, "--format %s: want envoy or usage-plans", f.format)
+		return nil, flags.Usagef("usage plans are one file, and --map is for envoy")
 	}
 	if f.format == envoyFormat {
 		sources, err := envoy.ParseSources(f.sources)
 		if err != nil {
-			return nil, flags.Usagef(cmd, "--map: %w", err)
+			return nil, flags.Usagef("--map: %w", err)
 		}
 		return convert.Envoy(sources, paths)
 	}
@@ -103,7 +99,7 @@ func (f *rulesImportFlags) convert(cmd *cobra.Command, paths []string) (*convert
 	for _, pair := range f.keys {
 		plan, path, ok := strings.Cut(pair, "=")
 		if !ok || plan == "" || path == "" {
-			return nil, flags.Usagef(cmd, "--keys %s: want PLAN=FILE, the plan by its id or name", pair)
+			return nil, flags.Usagef("--keys %s: want PLAN=FILE, the plan by its id or name", pair)
 		}
 		plans = append(plans, convert.PlanFile{Plan: plan, File: path})
 	}

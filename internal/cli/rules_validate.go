@@ -14,13 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-func (c *cli) rulesCommand() *cobra.Command {
-	return group("rules", "Check, publish and look back at rules", c.validateCommand(), c.diffCommand(), c.applyCommand(), c.listCommand(),
-		c.getCommand(), c.rollbackCommand(), c.historyCommand(), c.rulesImportCommand())
-}
-
 func (c *cli) validateCommand() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a rules file",
@@ -30,9 +24,9 @@ its column and what to write instead. It warns about what is allowed but likely 
   slidegate rules validate rules.yaml --json`,
 		Args:              flags.Positional(1, 1, "one rules file"),
 		ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml")),
-		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args[0], asJSON) },
 	}
-	flags.JSON(cmd, &asJSON)
+	asJSON := flags.JSON(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return c.validate(args[0], *asJSON) }
 	return cmd
 }
 
@@ -41,18 +35,15 @@ func (c *cli) validate(file string, asJSON bool) error {
 	switch {
 	case err != nil:
 		return err
-	case asJSON:
-		if err := printJSON(c.stdout, r); err != nil || r.Valid {
-			return err
-		}
-		return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))
-	case !r.Valid:
+	case r.Valid && !asJSON:
+		operator.WarnAll(c, r.Warnings)
+	case !r.Valid && !asJSON:
 		return r.Errors
 	}
-	operator.WarnAll(c, r.Warnings)
-	p := term.NewPrinter(c.stdout)
-	printRules(p, file, r)
-	return p.Err
+	if err := show(c.stdout, asJSON, r, func(p *term.Printer, r *operator.ValidateReport) { printRules(p, file, r) }); err != nil || r.Valid {
+		return err
+	}
+	return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))
 }
 
 // printRules prints what the rules mean.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,16 +11,14 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-type serveFlags struct {
-	flags.Locations
-	listen, backend string
-}
-
 func (c *cli) serveCommand() *cobra.Command {
-	var f serveFlags
+	var where flags.Locations
+	var listen string
+	var backend *url.URL
 	cmd := &cobra.Command{
 		Use:   "serve --rules FILE|dynamodb://TABLE",
 		Short: "Run the local gateway",
@@ -34,49 +33,40 @@ Rules in a table are read again every ten seconds; a file is read once.`,
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args: flags.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.serve(cmd.Context(), where.Locations, listen, backend)
+		},
 	}
-	f.Add(cmd, flags.Memory)
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
-	cmd.Flags().StringVar(&f.backend, "backend", "", "the `URL` to pass allowed requests on to (default: echo them)")
+	where.AddRules(cmd)
+	where.AddStore(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	flags.Var(cmd, &backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	return cmd
 }
 
-func (c *cli) serve(cmd *cobra.Command, f *serveFlags) error {
-	where, err := f.Locations.Read(cmd)
-	if err != nil {
-		return err
-	}
-	backend, err := backendURL(cmd, f.backend)
-	if err != nil {
-		return err
-	}
+func (c *cli) serve(ctx context.Context, where session.Locations, listen string, backend *url.URL) error {
 	log := slog.New(slog.NewTextHandler(c.stderr, nil))
-	s, err := operator.OpenGateway(cmd.Context(), where, log)
+	s, err := operator.OpenGateway(ctx, where, log)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	operator.WarnAll(c, s.Rules.Warnings)
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
-	return operator.Serve(cmd.Context(), s, listener, backend, log)
+	return operator.Serve(ctx, s, listener, backend, log)
 }
 
-// backendURL reads --backend; nil if it was not given.
-func backendURL(cmd *cobra.Command, given string) (*url.URL, error) {
-	if given == "" {
-		return nil, nil
-	}
-	u, err := url.Parse(given)
+func parseBackend(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, flags.Usagef(cmd, "--backend %s: want a URL such as http://127.0.0.1:3000", given)
+		return nil, fmt.Errorf("--backend %s: want a URL such as http://127.0.0.1:3000", text)
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, flags.Usagef(cmd, "--backend %s: want only scheme, host and port: rules would not see what is joined to a path", given)
+		return nil, fmt.Errorf("--backend %s: want only scheme, host and port: rules would not see what is joined to a path", text)
 	}
 	return u, nil
 }

@@ -21,6 +21,7 @@ type ChangeReport struct {
 	Against        *replay.Comparison `json:"against,omitempty"`
 
 	Baseline string `json:"-"` // the old rules, for people
+	Name     string `json:"-"` // the new rules, for people
 	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are
 }
 

@@ -35,9 +35,7 @@ func Complete(cmd *cobra.Command, flag string, by Completer) {
 }
 
 // NoWords offers neither words nor files.
-func NoWords(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveNoFileComp
-}
+var NoWords = OneOf()
 
 // InTurn offers words for each argument by its own Completer, and nothing after
 // the last one.
@@ -57,9 +55,59 @@ func OneOf(words ...string) Completer {
 
 // FilesOf offers files by their extensions.
 func FilesOf(extensions ...string) Completer {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+// prompt is a command line to complete.
+type prompt struct {
+	context.Context          // ends when the user loses patience
+	args            []string // before the word at the cursor
+	typed           string   // the word, up to the cursor
+}
+
+// completer offers the words that begin with what is typed.
+func completer(words func(prompt) []string) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
+		defer cancel()
+		others := func(word string) bool { return !strings.HasPrefix(word, typed) }
+		return slices.DeleteFunc(words(prompt{ctx, args, typed}), others), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// fromRules offers words from the rules.
+func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
+	return completer(func(p prompt) []string {
+		var set *rules.Set
+		if f.RulesFile != "" {
+			set, _, _ = session.ReadRules(f.RulesFile)
+		} else if table := f.glance(p); table != nil {
+			set, _, _ = table.InForce(p)
+		}
+		if set == nil {
+			return nil
+		}
+		return words(set)
+	})
+}
+
+// fromTable offers words from the rules table.
+func (f *Locations) fromTable(words func(prompt, *session.Table) []string) Completer {
+	return completer(func(p prompt) []string {
+		if table := f.glance(p); table != nil {
+			return words(p, table)
+		}
+		return nil
+	})
+}
+
+// glance returns the rules table; nil if the rules are in a file.
+func (f *Locations) glance(p prompt) *session.Table {
+	if f.RulesTable == "" {
+		return nil
+	}
+	table, _ := session.GlanceAtTable(p, f.RulesTable)
+	return table
 }
 
 // RuleNames offers the names of rules with their keys, and more words.
@@ -84,56 +132,13 @@ func (f *Locations) LimitNames() Completer {
 	})
 }
 
-// inTime offers words that begin with what is typed, if they are found before
-// the user loses patience.
-func (f *Locations) inTime(words func(ctx context.Context, where session.Locations, args []string, typed string) []string) Completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		where, err := f.ReadRules(cmd)
-		if err != nil {
-			return NoWords(cmd, args, typed)
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
-		defer cancel()
-		others := func(word string) bool { return !strings.HasPrefix(word, typed) }
-		return slices.DeleteFunc(words(ctx, where, args, typed), others), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// fromRules offers words from the rules.
-func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
-	return f.inTime(func(ctx context.Context, where session.Locations, _ []string, _ string) []string {
-		var set *rules.Set
-		if where.RulesFile != "" {
-			set, _, _ = session.ReadRules(where.RulesFile)
-		} else if table, err := session.GlanceAtTable(ctx, where.RulesTable); err == nil {
-			set, _, _ = table.InForce(ctx)
-		}
-		if set == nil {
-			return nil
-		}
-		return words(set)
-	})
-}
-
-// fromTable offers words from a table, by the arguments before and what is
-// typed.
-func (f *Locations) fromTable(words func(ctx context.Context, table *session.Table, args []string, typed string) []string) Completer {
-	return f.inTime(func(ctx context.Context, where session.Locations, args []string, typed string) []string {
-		if where.RulesTable == "" {
-			return nil
-		}
-		table, err := session.GlanceAtTable(ctx, where.RulesTable)
-		if err != nil {
-			return nil
-		}
-		return words(ctx, table, args, typed)
-	})
-}
+// PlanNames offers the names of plans.
+func (f *Locations) PlanNames() Completer { return f.fromRules((*rules.Set).Plans) }
 
 // Versions offers the newest versions of the table, and why they were published.
-func (f *Table) Versions() Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, _ []string, _ string) (words []string) {
-		for v, err := range table.Versions(ctx) {
+func (f *Locations) Versions() Completer {
+	return f.fromTable(func(p prompt, table *session.Table) (words []string) {
+		for v, err := range table.Versions(p) {
 			if err != nil || len(words) == completeKeys {
 				return words
 			}
@@ -146,9 +151,9 @@ func (f *Table) Versions() Completer {
 // OverrideKeys offers keys that continue what is typed and have an override of
 // the first argument's rule.
 func (f *Locations) OverrideKeys() Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
-		rule, _, _ := strings.Cut(args[0], ".")
-		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
+	return f.fromTable(func(p prompt, table *session.Table) []string {
+		rule, _, _ := strings.Cut(p.args[0], ".")
+		return appendKeys(nil, table.Overrides(p, rule, p.typed), func(string) bool { return true })
 	})
 }
 
@@ -156,15 +161,15 @@ func (f *Locations) OverrideKeys() Completer {
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
 func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
-		set, _, err := table.InForce(ctx)
+	return f.fromTable(func(p prompt, table *session.Table) (words []string) {
+		set, _, err := table.InForce(p)
 		if err != nil {
 			return nil
 		}
-		name := rule(args)
+		name := rule(p.args)
 		for _, r := range set.Rules {
 			if (name == "" || r.Name == name) && r.TakesOverrides() && set.OverrideKeys(r.Name) == r.Key {
-				words = appendKeys(words, table.Overrides(ctx, r.Name, typed), func(key string) bool { return operator.Unused(set, r.Name, key) == "" })
+				words = appendKeys(words, table.Overrides(p, r.Name, p.typed), func(key string) bool { return operator.Unused(set, r.Name, key) == "" })
 			}
 		}
 		return words
@@ -191,9 +196,4 @@ func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error],
 		}
 	}
 	return words
-}
-
-// PlanNames offers the names of plans.
-func (f *Locations) PlanNames() Completer {
-	return f.fromRules(func(set *rules.Set) []string { return set.Plans() })
 }

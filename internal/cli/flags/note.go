@@ -2,6 +2,7 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 	"os/user"
 	"strconv"
 	"strings"
@@ -13,80 +14,80 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-// Note has the flags that say who changes something, and why.
-type Note struct{ Who, Why string }
-
-// Add adds --why and --who.
-func (f *Note) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Why, "why", "", "why: a `TEXT` for the history (required)")
-	cmd.Flags().StringVar(&f.Who, "who", "", "the `NAME` of who changes it (default: the user of this system)")
-}
-
-// Read returns the note for the history. A reason is required.
-func (f *Note) Read(cmd *cobra.Command, now time.Time) (note ruletable.Note, err error) {
-	if f.Why == "" {
-		return note, Usagef(cmd, "--why is missing: give a reason for the history")
-	}
-	return f.ReadOptional(cmd, now)
-}
-
-// ReadOptional is Read without a required reason.
-func (f *Note) ReadOptional(cmd *cobra.Command, now time.Time) (note ruletable.Note, err error) {
-	note = ruletable.Note{Who: f.Who, Why: f.Why, When: now}
-	if f.Who == "" {
-		u, err := user.Current()
-		if err != nil {
-			return note, Usagef(cmd, "--who is missing, and the system does not say who runs this: %w", err)
+// Note adds --why and --who, which say why something changes, and who changes
+// it. A reason is required unless the run is dry; dry may be nil.
+func Note(cmd *cobra.Command, note *ruletable.Note, dry *bool) {
+	OptionalNote(cmd, note, "why: a `TEXT` for the history (required)", "changes it")
+	Check(cmd, func() error {
+		if note.Why == "" && (dry == nil || !*dry) {
+			return errors.New("--why is missing: give a reason for the history")
 		}
-		note.Who = u.Username
+		return nil
+	})
+}
+
+// OptionalNote is Note without a required reason. does says what the person
+// does that --who names.
+func OptionalNote(cmd *cobra.Command, note *ruletable.Note, why, does string) {
+	cmd.Flags().StringVar(&note.Why, "why", "", why)
+	cmd.Flags().StringVar(&note.Who, "who", "", "the `NAME` of who "+does+" (default: the user of this system)")
+	Check(cmd, func() error {
+		note.When = time.Now()
+		if note.Who == "" {
+			u, err := user.Current()
+			if err != nil {
+				return fmt.Errorf("--who is missing, and the system does not say who runs this: %w", err)
+			}
+			note.Who = u.Username
+		}
+		return nil
+	})
+}
+
+// Until adds --for and --until, either of which says when something ends. The
+// zero Time is never.
+func Until(cmd *cobra.Command, end *time.Time, untilUsage string) {
+	var span, until time.Time
+	Var(cmd, &span, "for", "how long it lasts, a `TIME` such as 90m, 12h or 7d", func(text string) (time.Time, error) {
+		d, err := parseSpan(text)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("--for %s: want a time such as 90m, 12h or 7d", text)
+		}
+		return endAt(time.Now().Add(d), time.Now())
+	})
+	Var(cmd, &until, "until", untilUsage+", a `TIME` such as 2026-12-31T23:59:00Z", func(text string) (time.Time, error) {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return at, fmt.Errorf("--until %s: want a time such as 2026-12-31T23:59:00Z", text)
+		}
+		return endAt(at, time.Now())
+	})
+	Check(cmd, func() error {
+		if !span.IsZero() && !until.IsZero() {
+			return errors.New("--until and --for both say when it ends: give one")
+		}
+		if *end = span; span.IsZero() {
+			*end = until
+		}
+		return nil
+	})
+}
+
+// endAt returns the first whole second that is not before t, in UTC: a span of
+// less than a second must not end before it begins. It refuses what is past, and
+// what the history cannot write.
+func endAt(t, now time.Time) (time.Time, error) {
+	end := t.UTC().Truncate(time.Second)
+	if end.Before(t) {
+		end = end.Add(time.Second)
 	}
-	return note, nil
-}
-
-// Until has the flags that say when something ends.
-type Until struct{ until, span string }
-
-// Add adds --for and --until with these descriptions.
-func (f *Until) Add(cmd *cobra.Command, forUsage, untilUsage string) {
-	cmd.Flags().StringVar(&f.span, "for", "", forUsage)
-	cmd.Flags().StringVar(&f.until, "until", "", untilUsage)
-}
-
-// Read returns when it ends; the zero Time for never.
-func (f *Until) Read(cmd *cobra.Command, now time.Time) (end time.Time, err error) {
 	switch {
-	case f.until != "" && f.span != "":
-		return end, Usagef(cmd, "--until and --for both say when it ends: give one")
-	case f.until != "":
-		if end, err = time.Parse(time.RFC3339, f.until); err != nil {
-			return end, Usagef(cmd, "--until %s: want a time such as 2026-12-31T23:59:00Z", f.until)
-		}
-	case f.span != "":
-		d, err := parseSpan(f.span)
-		if err != nil {
-			return end, Usagef(cmd, "--for %s: want a time such as 90m, 12h or 7d", f.span)
-		}
-		end = now.Add(d)
-	default:
-		return end, nil
-	}
-	if !end.After(now) {
-		return end, Usagef(cmd, "it would end at %s, which is past", text.Stamp(end))
-	}
-	if end = wholeSecond(end); end.Year() > 9999 {
-		return end, Usagef(cmd, "it would end after the year 9999, the last that can be written: give an earlier time")
+	case !t.After(now):
+		return end, fmt.Errorf("it would end at %s, which is past", text.Stamp(t))
+	case end.Year() > 9999:
+		return end, errors.New("it would end after the year 9999, the last that can be written: give an earlier time")
 	}
 	return end, nil
-}
-
-// wholeSecond returns the first whole second that is not before t, in UTC: a
-// span of less than a second must not end before it begins.
-func wholeSecond(t time.Time) time.Time {
-	second := t.UTC().Truncate(time.Second)
-	if second.Before(t) {
-		second = second.Add(time.Second)
-	}
-	return second
 }
 
 // parseSpan reads how long something lasts: as Go writes it, or whole days such

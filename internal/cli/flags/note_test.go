@@ -20,8 +20,9 @@ func TestParseSpan(t *testing.T) {
 	}
 }
 
-// What ends within a second ends with that second, not before it begins.
-func TestWholeSecond(t *testing.T) {
+// An end within a second becomes the end of that second, never a moment before
+// the start.
+func TestEndAt(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-01T00:00:00Z":           "2026-01-01T00:00:00Z",
 		"2026-01-01T00:00:00.000000001Z": "2026-01-01T00:00:01Z",
@@ -31,12 +32,13 @@ func TestWholeSecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := wholeSecond(at).Format(time.RFC3339Nano); got != want {
-			t.Errorf("%s is rounded to %s, want %s", text, got, want)
+		end, err := endAt(at, at.Add(-time.Hour))
+		if got := end.Format(time.RFC3339Nano); got != want || err != nil {
+			t.Errorf("%s is rounded to %s, %v; want %s", text, got, err, want)
 		}
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 100e6, time.UTC)
-	if end, err := (&Until{span: "300ms"}).Read(nil, now); err != nil || !end.After(now) {
+	if end, err := endAt(now.Add(300*time.Millisecond), now); err != nil || !end.After(now) {
 		t.Errorf("300ms after %v is over at %v, error %v", now, end, err)
 	}
 }

@@ -73,14 +73,12 @@ func TestRequestOfFlags(t *testing.T) {
 		{args: "GET /users/%zz --route '/users/{id}'", err: "invalid URL escape"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			var f Request
-			cmd := &cobra.Command{}
-			f.Add(cmd)
-			if err := cmd.ParseFlags(words(tc.args)); err != nil {
-				t.Fatal(err)
-			}
-			args := cmd.Flags().Args()
-			got, err := f.Read(cmd, args[0], args[1])
+			var got request.Request
+			cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
+			cmd.RunE = func(_ *cobra.Command, args []string) error { return SetTarget(&got, args[0], args[1]) }
+			cmd.SetArgs(words(tc.args))
+			Request(cmd, &got)
+			err := cmd.Execute()
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("error %v, want %q in it", err, tc.err)
@@ -90,7 +88,7 @@ func TestRequestOfFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(plainly(tc.want), plainly(*got)); diff != "" {
+			if diff := cmp.Diff(plainly(tc.want), plainly(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -11,75 +11,49 @@ import (
 	"path/filepath"
 )
 
-// File is written beside its final name and renamed by Commit.
-type File struct {
-	W    io.Writer // nil to write nothing
-	file *os.File  // nil for standard output
-	path string    // the final name; empty if the file is written in place
-}
-
-// Create opens a path for writing: "" for nothing, "-" for standard output.
-// A pipe, a device or another special file is written in place.
-func Create(path string, stdout io.Writer) (*File, error) {
-	switch path {
-	case "":
-		return &File{}, nil
-	case "-":
-		return &File{W: stdout}, nil
+// Write has write fill a file, which appears under its name, or replaces what
+// has that name, once write has succeeded. Without a path, or with "-", that is
+// standard output. A pipe, a device or another special file is written in place.
+func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
+	if path == "" || path == "-" {
+		return write(stdout)
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		return &File{W: file, file: file}, err
+		return fill(file, err, write)
 	}
-	file, err := os.OpenFile(path+"."+rand.Text()[:8]+".tmp", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	temporary := path + "." + rand.Text()[:8] + ".tmp"
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	var named *fs.PathError
 	if errors.As(err, &named) {
 		named.Path = path // the user never typed the temporary name
 	}
-	return &File{W: file, file: file, path: path}, err
-}
-
-// Write writes a whole file; "" is standard output.
-func Write(path string, stdout io.Writer, content []byte) error {
-	if path == "" {
-		path = "-"
-	}
-	out, err := Create(path, stdout)
-	if err != nil {
+	if err := fill(file, err, write); err != nil {
+		os.Remove(temporary)
 		return err
 	}
-	defer out.Abandon()
-	if _, err := out.W.Write(content); err != nil {
-		return err
-	}
-	return out.Commit()
+	return os.Rename(temporary, path)
 }
 
-// Commit puts the file under its name. If it fails, Abandon removes the file.
-func (o *File) Commit() error {
-	if o.file == nil {
-		return nil
+// fill writes and closes a file, unless opening it failed.
+func fill(file *os.File, opening error, write func(io.Writer) error) error {
+	if opening != nil {
+		return opening
 	}
-	err := o.file.Close()
-	if err == nil && o.path != "" {
-		err = os.Rename(o.file.Name(), o.path)
-	}
-	if err == nil {
-		o.file = nil
+	err := write(file)
+	if closing := file.Close(); err == nil {
+		err = closing
 	}
 	return err
 }
 
-// Abandon removes the file unless it was committed.
-func (o *File) Abandon() {
-	if o.file == nil {
-		return
-	}
-	o.file.Close()
-	if o.path != "" {
-		os.Remove(o.file.Name())
-	}
+// WriteString is Write for a text that is known.
+func WriteString(path string, stdout io.Writer, text string) error {
+	return Write(path, stdout, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }

@@ -1,6 +1,7 @@
 package outfile
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -8,44 +9,38 @@ import (
 	"testing"
 )
 
-func write(t *testing.T, o *File, text string) {
-	t.Helper()
-	if _, err := io.WriteString(o.W, text); err != nil {
-		t.Fatal(err)
+// writing returns a function that writes a text, then returns err.
+func writing(text string, err error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, failed := io.WriteString(w, text)
+		return errors.Join(failed, err)
 	}
 }
 
 func wantFile(t *testing.T, path, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%s holds %q, %v; want %q", filepath.Base(path), got, err, want)
+		t.Errorf("%s contains %q, %v; want %q", filepath.Base(path), got, err, want)
 	}
 }
 
-// A file is there whole or not at all, whatever stood there before.
+// A file appears complete or not at all, whether or not one of its name exists.
 func TestOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
+	broken := errors.New("broken")
 	for _, tc := range []struct {
 		name, text, want string
-		commit           bool
+		err              error
 	}{
-		{"given up where nothing was", "half", "", false},
-		{"committed where nothing was", "one", "one", true},
-		{"given up over a file", "half", "one", false},
-		{"committed over a file", "two", "two", true},
+		{"failed where no file was", "half", "", broken},
+		{"written where no file was", "one", "one", nil},
+		{"failed over a file", "half", "one", broken},
+		{"written over a file", "two", "two", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o, err := Create(path, nil)
-			if err != nil {
-				t.Fatal(err)
+			if err := Write(path, nil, writing(tc.text, tc.err)); !errors.Is(err, tc.err) {
+				t.Fatalf("error %v, want %v", err, tc.err)
 			}
-			write(t, o, tc.text)
-			if tc.commit {
-				if err := o.Commit(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			o.Abandon()
 			if tc.want == "" {
 				wantEmpty(t, filepath.Dir(path))
 				return
@@ -67,12 +62,7 @@ func TestOutputThroughALink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	o, err := Create(link, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, o, "new")
-	if err := o.Commit(); err != nil {
+	if err := WriteString(link, nil, "new"); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, real, "new")
@@ -84,15 +74,9 @@ func TestOutputThroughALink(t *testing.T) {
 // A device is written to, never replaced.
 func TestOutputToADevice(t *testing.T) {
 	for range 2 {
-		o, err := Create(os.DevNull, nil)
-		if err != nil {
+		if err := WriteString(os.DevNull, nil, "gone"); err != nil {
 			t.Fatal(err)
 		}
-		write(t, o, "gone")
-		if err := o.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		o.Abandon()
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&os.ModeDevice == 0 {
 		t.Errorf("%s is no device any more: %v", os.DevNull, err)
@@ -100,23 +84,17 @@ func TestOutputToADevice(t *testing.T) {
 }
 
 func TestOutputElsewhere(t *testing.T) {
-	var b strings.Builder
-	o, err := Create("-", &b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, o, "text")
-	if err := o.Commit(); err != nil || b.String() != "text" {
-		t.Errorf("%q, %v", b.String(), err)
-	}
-	if o, err := Create("", nil); err != nil || o.W != nil || o.Commit() != nil {
-		t.Errorf("no output is %+v, %v", o, err)
+	for _, path := range []string{"", "-"} {
+		var b strings.Builder
+		if err := WriteString(path, &b, "text"); err != nil || b.String() != "text" {
+			t.Errorf("%q: %q, %v", path, b.String(), err)
+		}
 	}
 	dir := t.TempDir()
-	if _, err := Create(dir, nil); err == nil {
+	if err := WriteString(dir, nil, "text"); err == nil {
 		t.Error("a directory is taken for a file")
 	}
-	_, err = Create(filepath.Join(dir, "none", "out"), nil)
+	err := WriteString(filepath.Join(dir, "none", "out"), nil, "text")
 	if err == nil || !strings.HasSuffix(err.Error(), filepath.Join("none", "out")+": no such file or directory") {
 		t.Errorf("error %v", err)
 	}

@@ -1,0 +1,124 @@
+// Package flags has what commands share on their command lines: flags for
+// locations, callers, notes and times, usage errors and completion.
+package flags
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+// UsageError is a command line that makes no sense.
+type UsageError struct{ error }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Func adds a flag that passes its text to set. An error is a UsageError.
+func Func(cmd *cobra.Command, name, usage string, set func(text string) error) {
+	cmd.Flags().Var(&value{set: set}, name, usage)
+}
+
+// Var adds a flag whose text parse turns into *to. An empty text is as good as
+// no flag.
+func Var[T any](cmd *cobra.Command, to *T, name, usage string, parse func(text string) (T, error)) {
+	Func(cmd, name, usage, func(text string) (err error) {
+		if *to = *new(T); text != "" {
+			*to, err = parse(text)
+		}
+		return err
+	})
+}
+
+// Choice adds a flag that is one of several words, and completes it.
+func Choice(cmd *cobra.Command, to *string, name, usage string, words ...string) {
+	last := len(words) - 1
+	Var(cmd, to, name, usage, func(text string) (string, error) {
+		for _, word := range words {
+			if word == text {
+				return text, nil
+			}
+		}
+		return "", fmt.Errorf("--%s %s: want %s or %s", name, text, strings.Join(words[:last], ", "), words[last])
+	})
+	Complete(cmd, name, OneOf(words...))
+}
+
+// value is a pflag.Value that is checked when it is set.
+type value struct {
+	text string
+	set  func(text string) error
+}
+
+func (v *value) String() string { return v.text }
+
+// Type returns "string", so that help quotes a default.
+func (v *value) Type() string { return "string" }
+
+func (v *value) Set(text string) error {
+	v.text = text
+	if err := v.set(text); err != nil {
+		return UsageError{err}
+	}
+	return nil
+}
+
+// Check adds a check that runs before the command does, after those that were
+// added before. Its error is a UsageError.
+func Check(cmd *cobra.Command, check func() error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(cmd, args); err != nil {
+				return err
+			}
+		}
+		if err := check(); err != nil {
+			return UsageError{err}
+		}
+		return nil
+	}
+}
+
+// Require refuses a command line on which a flag is missing or empty.
+func Require(cmd *cobra.Command, name, want string) {
+	Check(cmd, func() error {
+		if cmd.Flag(name).Value.String() == "" {
+			return fmt.Errorf("--%s is missing: %s", name, want)
+		}
+		return nil
+	})
+}
+
+// Positional checks the number of arguments. want names them as the usage line
+// does; most is -1 for any number.
+func Positional(least, most int, want string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return Usagef("want %s, got %s", want, text.Plural(len(args), "argument"))
+		}
+		return nil
+	}
+}
+
+// NoArguments refuses arguments besides flags.
+var NoArguments = Positional(0, 0, "no arguments besides flags")
+
+// JSON adds --json.
+func JSON(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print the result as JSON")
+}
+
+// Limit adds --limit.
+func Limit(cmd *cobra.Command, limit *int, what string, standard int) {
+	cmd.Flags().IntVar(limit, "limit", standard, "show at most `N` "+what+"; 0 for all")
+	Check(cmd, func() error {
+		if *limit < 0 {
+			return fmt.Errorf("--limit %d: want 0 or more", *limit)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+func (c *cli) applyCommand() *cobra.Command {
+	var f publishFlags
+	cmd := &cobra.Command{
+		Use:   "apply FILE --rules dynamodb://TABLE",
+		Short: "Publish a rules file",
+		Long: `Apply checks a rules file, shows what it changes as diff does, and publishes it to the rules table as a new
+version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
+If somebody else publishes after the changes were worked out, nothing changes and apply says so.
+
+Overrides set by command stay as they are; those that do not fit the new rules are listed. With --against it
+also says how recorded requests would have fared, as diff does.`,
+		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
+  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
+		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			traffic, err := f.traffic(c)
+			if err != nil {
+				return err
+			}
+			p, err := operator.PrepareApply(cmd.Context(), args[0], f.RulesTable, traffic)
+			if err != nil {
+				return err
+			}
+			p.Report.Name = args[0]
+			return c.publish(cmd.Context(), &f, p, "published", func() string {
+				return fmt.Sprintf("%s is version %d of table %s and in force", args[0], p.Report.Version, f.RulesTable)
+			})
+		},
+	}
+	f.AddRules(cmd)
+	f.RequireTable(cmd, "rules are published to a dynamodb://TABLE")
+	f.trafficFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
+	flags.OptionalNote(cmd, &f.note, "why the rules change: a `TEXT` for the history", "changes them")
+	f.json = flags.JSON(cmd)
+	return cmd
+}
+
+// publishFlags are those of commands that change the version in force.
+type publishFlags struct {
+	flags.Locations
+	trafficFlags
+	note ruletable.Note
+	dry  bool
+	json *bool
+}
+
+// publish shows what changes, puts the version in force, and says so. A dry run
+// says that it was not verb.
+func (c *cli) publish(ctx context.Context, f *publishFlags, p *operator.Publication, verb string, done func() string) error {
+	out := term.NewPrinter(c.stdout)
+	if !*f.json {
+		printChanges(out, &p.Report.ChangeReport)
+		if out.Err != nil {
+			return out.Err // nothing is published that could not be shown
+		}
+	}
+	if !f.dry {
+		f.note.When = time.Now()
+		if err := p.Publish(ctx, f.note); err != nil {
+			return err
+		}
+	}
+	return show(c.stdout, *f.json, &p.Report, func(out *term.Printer, _ *operator.PublishReport) {
+		out.Line("")
+		if f.dry {
+			out.Line("nothing was %s: --dry-run", verb)
+		} else {
+			out.Line("%s", done())
+		}
+	})
+}

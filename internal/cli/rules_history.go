@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+func (c *cli) historyCommand() *cobra.Command {
+	return listing[ruletable.Event]{
+		name: "events", things: "changes", read: (*ruletable.Table).History,
+		none:   "nothing has been changed in %s",
+		layout: "llll", header: []string{"when", "who", "what", "why"},
+		row: func(e *ruletable.Event) []string {
+			return []string{text.Stamp(e.When), text.Printable(e.Who), text.Printable(eventText(e)), text.Printable(e.Why)}
+		},
+	}.command(c, &cobra.Command{
+		Use:   "history --rules dynamodb://TABLE",
+		Short: "Show who changed what, and why",
+		Long: `History shows every change of a rules table, the newest first: versions published and rolled back, overrides set,
+deleted and imported, grants, and counters reset.`,
+		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
+  slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
+	})
+}
+
+// eventText says what was changed.
+func eventText(e *ruletable.Event) string {
+	switch e.Kind {
+	case ruletable.Published:
+		return fmt.Sprintf("version %d published%s", e.To, after(e.From))
+	case ruletable.RolledBack:
+		return fmt.Sprintf("version %d in force again%s", e.To, after(e.From))
+	case ruletable.OverrideSet:
+		return fmt.Sprintf("%s %s: %s%s", e.Rule, e.Key, e.After, beforeText(e))
+	case ruletable.OverrideDeleted:
+		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, beforeText(e))
+	case ruletable.Granted:
+		if e.Grant != nil {
+			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key, grantText(&ruletable.Grant{Add: e.Grant.Add, Until: e.Grant.Until}))
+		}
+	case ruletable.CounterReset:
+		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
+	case ruletable.OverridesImported:
+		if e.Failure != "" {
+			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total), e.Failure)
+		}
+		return fmt.Sprintf("%s: %s imported", e.Rule, text.Plural(e.Written, "override"))
+	}
+	return string(e.Kind)
+}
+
+func after(version int64) string {
+	if version == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %d", version)
+}
+
+// beforeText says what the change has replaced.
+func beforeText(e *ruletable.Event) string {
+	var before []string
+	if e.Before != "" {
+		before = append(before, e.Before)
+	}
+	for i := range e.Grants {
+		before = append(before, grantText(&e.Grants[i]))
+	}
+	if before == nil {
+		return ""
+	}
+	return ", before: " + strings.Join(before, ", ")
+}
+
+func grantText(g *ruletable.Grant) string {
+	return strings.TrimSpace("+"+text.Thousands(g.Add)+" "+g.Limit) + " until " + text.Stamp(g.Until)
+}

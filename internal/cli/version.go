@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/cli/term"
+)
+
+// buildReport says how this program was built.
+type buildReport struct {
+	Version  string `json:"version"` // of the module, as the Go tool stamped it
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  slidegate version`,
+		Args:    flags.Positional(0, 0, "no arguments"),
+	}
+	return reporting(c, cmd, readBuild, func(p *term.Printer, b buildReport) {
+		p.Line("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
+	})
+}
+
+func readBuild(context.Context, []string) (buildReport, error) {
+	b := buildReport{"unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	return b, nil
+}
