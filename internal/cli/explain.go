@@ -1,15 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -95,14 +96,18 @@ func waitText(seconds float64) string { return term.Wait(operator.Seconds(second
 // labelled are rows of a label and a text each.
 type labelled [][]string
 
-func (l *labelled) add(label, text string) { *l = append(*l, []string{label, text}) }
+// add adds a row for each text that is not empty.
+func (l *labelled) add(label string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			*l = append(*l, []string{label, text})
+		}
+	}
+}
 
 // requestRows say what is known of the request.
 func requestRows(r *operator.ExplainReport) (rows labelled) {
-	client := r.Client
-	if client == "" {
-		client = "not known; give --ip"
-	}
+	client := cmp.Or(r.Client, "not known; give --ip")
 	if r.Peer != "" {
 		client += ", behind " + r.Peer
 	}
@@ -114,31 +119,21 @@ func requestRows(r *operator.ExplainReport) (rows labelled) {
 			rows.add("", "override of "+r.Plan.Key+": "+line)
 		}
 		if r.Plan.Error != "" {
-			rows.add("", text.Printable(r.Plan.Error))
-			rows.add("", "limiters go on without this override")
+			rows.add("", text.Printable(r.Plan.Error), "limiters go on without this override")
 		}
 		if r.Plan.Stale {
 			rows.add("stale", "part of the override does not fit the rules as they are now, and is left out")
 		}
 	}
-	switch {
-	case len(r.Rules) == 0:
-	case r.Counters == "":
-		rows.add("counters", "taken to be empty; give --store to read them")
-	default:
-		rows.add("counters", r.Counters)
+	if len(r.Rules) > 0 {
+		rows.add("counters", cmp.Or(r.Counters, "taken to be empty; give --store to read them"))
 	}
-	if r.Remark != "" {
-		rows.add("remark", r.Remark)
-	}
+	rows.add("remark", r.Remark)
 	return rows
 }
 
 func planText(p *operator.PlanReport) string {
-	name := p.Name
-	if name == "" {
-		name = "none"
-	}
+	name := cmp.Or(p.Name, "none")
 	switch {
 	case p.Override != nil && p.Override.InForce && (p.Override.Deny || p.Override.Plan != ""):
 		return name + ", by an override"
@@ -160,15 +155,9 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	}
 	p.Line("rule %s counts it by %s", name, r.Key)
 	var rows labelled
-	if r.Why != "" {
-		rows.add("  remark", r.Why)
-	}
-	if r.Plan != "" {
-		rows.add("  plan", r.Plan)
-	}
-	for _, line := range overrideLines(r.Override) {
-		rows.add("  override", line)
-	}
+	rows.add("  remark", r.Why)
+	rows.add("  plan", r.Plan)
+	rows.add("  override", overrideLines(r.Override)...)
 	if r.Override == nil && r.OverrideKey != "" && r.Error == "" {
 		rows.add("  override", "none for "+r.OverrideKey)
 	}
@@ -179,9 +168,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	if r.Stale {
 		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
 	}
-	if r.Counter != "" {
-		rows.add("  counter", r.Counter)
-	}
+	rows.add("  counter", r.Counter)
 	rows.add("  verdict", r.Verdict)
 	p.Table("ll", rows)
 	p.Table("lrrrrrl", limitRows(r))
@@ -206,7 +193,7 @@ func limitRows(r *operator.RuleVerdict) (rows [][]string) {
 			algorithm += ", candidate " + text.Thousands(l.Candidate)
 		}
 		rows = append(rows, []string{
-			"  " + strings.TrimSuffix(r.Rule+"."+l.Name, "."), text.Thousands(l.Used + l.Remaining), l.WindowText(), text.Thousands(l.Cost),
+			"  " + engine.PolicyName(r.Rule, l.Name), text.Thousands(l.Used + l.Remaining), l.WindowText(), text.Thousands(l.Cost),
 			text.Thousands(l.Remaining), retryText(l.RetryAfter), algorithm,
 		})
 	}

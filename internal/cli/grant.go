@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -34,12 +33,7 @@ override. It takes effect within ten seconds and ends by itself. Several grants 
 	where.AddTable(cmd)
 	flags.Note(cmd, &g.Note, nil)
 	flags.Until(cmd, &g.Until, "or when it ends")
-	flags.Check(cmd, func() error {
-		if g.Until.IsZero() {
-			return errors.New("--for is missing: how long the grant lasts, such as --for 1h")
-		}
-		return nil
-	})
+	flags.Refuse(cmd, func() bool { return g.Until.IsZero() }, "--for is missing: how long the grant lasts, such as --for 1h")
 	return reporting(c, cmd, func(ctx context.Context, args []string) (_ *operator.GrantedReport, err error) {
 		var rule string
 		if rule, g.Limit, _ = strings.Cut(args[0], "."); rule == rules.PlanOverrides {

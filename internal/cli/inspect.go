@@ -51,7 +51,7 @@ func (f *counterFlags) add(cmd *cobra.Command) {
 	f.o.Request = &request.Request{}
 	f.AddRules(cmd)
 	f.AddSharedStore(cmd)
-	flags.RequireStore(cmd)
+	f.RequireStore(cmd)
 	flags.Caller(cmd, f.o.Request)
 }
 

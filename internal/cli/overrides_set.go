@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +21,9 @@ type setFlags struct {
 	flags.Locations
 	note            ruletable.Note
 	until           time.Time
-	capacity        []string
-	limits, plan    string
+	capacity        any // a number, or numbers by the limits' names
+	limits          json.RawMessage
+	plan            string
 	unlimited, deny bool
 }
 
@@ -44,13 +47,17 @@ the key gets a new counter.`,
 	}
 	f.AddTable(cmd)
 	flags.Note(cmd, &f.note, nil)
-	cmd.Flags().StringArrayVar(&f.capacity, "capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
-	cmd.Flags().StringVar(&f.limits, "limits", "", "limits that replace the rule's, a `JSON` list as in rules")
+	capacities := cmd.Flags().StringArray("capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
+	flags.Var(cmd, &f.limits, "limits", "limits that replace the rule's, a `JSON` list as in rules", parseLimits)
 	cmd.Flags().BoolVar(&f.unlimited, "unlimited", false, "the rule does not limit the key")
 	cmd.Flags().BoolVar(&f.deny, "deny", false, "every request of the key is refused")
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
 	flags.Until(cmd, &f.until, "when it ends by itself")
 	flags.Complete(cmd, "plan", f.PlanNames())
+	flags.Check(cmd, func() (err error) {
+		f.capacity, err = parseCapacities(*capacities)
+		return err
+	})
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.KeyChangeReport, error) {
 		document, err := f.document()
 		if err != nil {
@@ -67,40 +74,33 @@ the key gets a new counter.`,
 // document returns the override that the flags describe.
 func (f *setFlags) document() ([]byte, error) {
 	document := map[string]any{}
-	if len(f.capacity) > 0 {
-		capacity, err := parseCapacities(f.capacity)
-		if err != nil {
-			return nil, err
+	add := func(name string, given bool, value any) {
+		if given {
+			document[name] = value
 		}
-		document["capacity"] = capacity
 	}
-	if f.limits != "" {
-		if !json.Valid([]byte(f.limits)) {
-			return nil, flags.Usagef(`--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
-		}
-		document["limits"] = json.RawMessage(f.limits)
-	}
-	if f.unlimited {
-		document["unlimited"] = true
-	}
-	if f.deny {
-		document["deny"] = true
-	}
-	if f.plan != "" {
-		document["plan"] = f.plan
-	}
+	add("capacity", f.capacity != nil, f.capacity)
+	add("limits", f.limits != nil, f.limits)
+	add("unlimited", f.unlimited, true)
+	add("deny", f.deny, true)
+	add("plan", f.plan != "", f.plan)
 	if len(document) != 1 {
 		return nil, flags.Usagef("want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", len(document))
 	}
-	if !f.until.IsZero() {
-		document["until"] = f.until
-	}
-	document["why"] = f.note.Why
+	add("until", !f.until.IsZero(), f.until)
+	add("why", true, f.note.Why)
 	return json.Marshal(document)
 }
 
+func parseLimits(text string) (json.RawMessage, error) {
+	if !json.Valid([]byte(text)) {
+		return nil, errors.New(`--limits: want a JSON list such as [{"capacity": 5, "window": "1s"}]`)
+	}
+	return json.RawMessage(text), nil
+}
+
 // parseCapacities reads one number for a rule's only limit, or several by the
-// limits' names.
+// limits' names; nil for none.
 func parseCapacities(texts []string) (any, error) {
 	byName := map[string]int64{}
 	for _, text := range texts {
@@ -113,16 +113,19 @@ func parseCapacities(texts []string) (any, error) {
 		_, unnamed := byName[""]
 		switch {
 		case err != nil || named && name == "":
-			return nil, flags.Usagef("--capacity %s: want a number, or LIMIT=NUMBER", text)
+			return nil, fmt.Errorf("--capacity %s: want a number, or LIMIT=NUMBER", text)
 		case twice:
-			return nil, flags.Usagef("--capacity %s: the same limit twice", text)
+			return nil, fmt.Errorf("--capacity %s: the same limit twice", text)
 		case len(byName) > 0 && (!named || unnamed):
-			return nil, flags.Usagef("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
+			return nil, fmt.Errorf("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
 		}
 		byName[name] = n
 	}
 	if only, ok := byName[""]; ok {
 		return only, nil
+	}
+	if len(byName) == 0 {
+		return nil, nil
 	}
 	return byName, nil
 }

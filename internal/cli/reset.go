@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -31,12 +30,8 @@ If the rules are in a table, its history records the reset.`,
 		ValidArgsFunction: flags.InTurn(f.RuleNames(), f.CounterKeys(func(args []string) string { return args[0] })),
 	}
 	f.add(cmd)
-	flags.Check(cmd, func() error {
-		if f.RulesTable == "" && note.Who+note.Why != "" {
-			return errors.New("--who and --why are for the history of a table, and --rules is a file: leave them out")
-		}
-		return nil
-	})
+	flags.Refuse(cmd, func() bool { return f.RulesTable == "" && note.Who+note.Why != "" },
+		"--who and --why are for the history of a table, and --rules is a file: leave them out")
 	flags.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {
 		return operator.Reset(ctx, f.options(args[0], args[1]), note, c)

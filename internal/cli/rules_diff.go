@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -57,12 +56,8 @@ type trafficFlags struct {
 func (f *trafficFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
 	logFormat(cmd, &f.format)
-	flags.Check(cmd, func() error {
-		if f.format != "" && len(f.logs) == 0 {
-			return errors.New("--format says what the logs of --against hold: name one, or leave it out")
-		}
-		return nil
-	})
+	flags.Refuse(cmd, func() bool { return f.format != "" && len(f.logs) == 0 },
+		"--format says what the logs of --against hold: name one, or leave it out")
 }
 
 // traffic returns the logs to compare by; none if there is no such flag.

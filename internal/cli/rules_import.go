@@ -44,7 +44,7 @@ Formats:
 		RunE:              func(_ *cobra.Command, args []string) error { return c.importRules(&f, args) },
 	}
 	flags.Choice(cmd, &f.format, "format", "the `FORMAT` of the files: envoy or usage-plans (required)", envoyFormat, usagePlansFormat)
-	flags.Require(cmd, "format", "envoy or usage-plans")
+	flags.Refuse(cmd, func() bool { return f.format == "" }, "--format is missing: envoy or usage-plans")
 	cmd.Flags().StringArrayVar(&f.sources, "map", nil, "what a descriptor's key stands for, `KEY=SOURCE`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")

@@ -31,13 +31,10 @@ exists stays as it is, but for its expiry, which counters need. Deployments by i
 	flags.Table(cmd, &counters, "counters", "the `TABLE` of counters")
 	flags.Table(cmd, &rules, "rules", "the `TABLE` of rules")
 	flags.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
+	flags.Refuse(cmd, func() bool { return store != "" && counters != "" }, "--store and --counters both name the table of counters: give one")
+	flags.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
 	flags.Check(cmd, func() error {
-		switch {
-		case store != "" && counters != "":
-			return errors.New("--store and --counters both name the table of counters: give one")
-		case store+counters+rules == "":
-			return errors.New("name at least one table: --counters TABLE, --rules TABLE")
-		case store+counters == rules:
+		if store+counters == rules {
 			return fmt.Errorf("counters and rules cannot share table %s", rules)
 		}
 		return nil

@@ -3,7 +3,9 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,19 +19,21 @@ type UsageError struct{ error }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Func adds a flag that passes its text to set. An error is a UsageError.
-func Func(cmd *cobra.Command, name, usage string, set func(text string) error) {
-	cmd.Flags().Var(&value{set: set}, name, usage)
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError{err}
 }
 
 // Var adds a flag whose text parse turns into *to. An empty text is as good as
 // no flag.
 func Var[T any](cmd *cobra.Command, to *T, name, usage string, parse func(text string) (T, error)) {
-	Func(cmd, name, usage, func(text string) (err error) {
+	cmd.Flags().Func(name, usage, func(text string) (err error) {
 		if *to = *new(T); text != "" {
 			*to, err = parse(text)
 		}
-		return err
+		return asUsage(err)
 	})
 }
 
@@ -37,33 +41,12 @@ func Var[T any](cmd *cobra.Command, to *T, name, usage string, parse func(text s
 func Choice(cmd *cobra.Command, to *string, name, usage string, words ...string) {
 	last := len(words) - 1
 	Var(cmd, to, name, usage, func(text string) (string, error) {
-		for _, word := range words {
-			if word == text {
-				return text, nil
-			}
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("--%s %s: want %s or %s", name, text, strings.Join(words[:last], ", "), words[last])
 		}
-		return "", fmt.Errorf("--%s %s: want %s or %s", name, text, strings.Join(words[:last], ", "), words[last])
+		return text, nil
 	})
 	Complete(cmd, name, OneOf(words...))
-}
-
-// value is a pflag.Value that is checked when it is set.
-type value struct {
-	text string
-	set  func(text string) error
-}
-
-func (v *value) String() string { return v.text }
-
-// Type returns "string", so that help quotes a default.
-func (v *value) Type() string { return "string" }
-
-func (v *value) Set(text string) error {
-	v.text = text
-	if err := v.set(text); err != nil {
-		return UsageError{err}
-	}
-	return nil
 }
 
 // Check adds a check that runs before the command does, after those that were
@@ -76,18 +59,15 @@ func Check(cmd *cobra.Command, check func() error) {
 				return err
 			}
 		}
-		if err := check(); err != nil {
-			return UsageError{err}
-		}
-		return nil
+		return asUsage(check())
 	}
 }
 
-// Require refuses a command line on which a flag is missing or empty.
-func Require(cmd *cobra.Command, name, want string) {
+// Refuse adds a check that refuses flags with a message.
+func Refuse(cmd *cobra.Command, wrong func() bool, message string) {
 	Check(cmd, func() error {
-		if cmd.Flag(name).Value.String() == "" {
-			return fmt.Errorf("--%s is missing: %s", name, want)
+		if wrong() {
+			return errors.New(message)
 		}
 		return nil
 	})

@@ -21,7 +21,10 @@ const (
 
 // Locations are where the flags say that rules and counters are. Its Completers
 // read the rules there.
-type Locations struct{ session.Locations }
+type Locations struct {
+	session.Locations
+	store string // as given
+}
 
 // AddRules adds --rules.
 func (f *Locations) AddRules(cmd *cobra.Command) {
@@ -45,8 +48,8 @@ func (f *Locations) RequireTable(cmd *cobra.Command, purpose string) {
 }
 
 func (f *Locations) addRules(cmd *cobra.Command, usage string) {
-	Func(cmd, "rules", usage, f.setRules)
-	Require(cmd, "rules", "a file or dynamodb://TABLE")
+	cmd.Flags().Func("rules", usage, func(text string) error { return asUsage(f.setRules(text)) })
+	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" }, "--rules is missing: a file or dynamodb://TABLE")
 }
 
 func (f *Locations) setRules(text string) (err error) {
@@ -66,35 +69,31 @@ func (f *Locations) setRules(text string) (err error) {
 
 // AddStore adds --store, by default the memory of this process.
 func (f *Locations) AddStore(cmd *cobra.Command) {
-	f.addStore(cmd)
-	store := cmd.Flag("store")
-	_ = store.Value.Set(memory)
-	store.DefValue = memory
-	RequireStore(cmd)
+	f.store = memory
+	f.addStore(cmd, ` (default "memory")`)
+	f.RequireStore(cmd)
 }
 
 // AddSharedStore adds --store for a command that looks at what other processes
 // count.
 func (f *Locations) AddSharedStore(cmd *cobra.Command) {
-	f.addStore(cmd)
-	Check(cmd, func() error {
-		if cmd.Flag("store").Value.String() == memory {
-			return errors.New("--store memory: those counters are inside the process that counts; name a " + sharedForm)
-		}
-		return nil
-	})
-}
-
-func (f *Locations) addStore(cmd *cobra.Command) {
-	Func(cmd, "store", "where the counters are, a `STORE`: "+storeForm, f.setStore)
+	f.addStore(cmd, "")
+	Refuse(cmd, func() bool { return f.store == memory },
+		"--store memory: those counters are inside the process that counts; name a "+sharedForm)
 }
 
 // RequireStore refuses a command line without --store.
-func RequireStore(cmd *cobra.Command) { Require(cmd, "store", sharedForm) }
+func (f *Locations) RequireStore(cmd *cobra.Command) {
+	Refuse(cmd, func() bool { return f.store == "" }, "--store is missing: "+sharedForm)
+}
+
+func (f *Locations) addStore(cmd *cobra.Command, standard string) {
+	cmd.Flags().Func("store", "where the counters are, a `STORE`: "+storeForm+standard, func(text string) error { return asUsage(f.setStore(text)) })
+}
 
 // setStore reads --store. Its errors show no text that may hold a password.
 func (f *Locations) setStore(text string) (err error) {
-	f.CountersTable, f.Redis = "", nil
+	f.store, f.CountersTable, f.Redis = text, "", nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {

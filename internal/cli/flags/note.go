@@ -18,12 +18,7 @@ import (
 // it. A reason is required unless the run is dry; dry may be nil.
 func Note(cmd *cobra.Command, note *ruletable.Note, dry *bool) {
 	OptionalNote(cmd, note, "why: a `TEXT` for the history (required)", "changes it")
-	Check(cmd, func() error {
-		if note.Why == "" && (dry == nil || !*dry) {
-			return errors.New("--why is missing: give a reason for the history")
-		}
-		return nil
-	})
+	Refuse(cmd, func() bool { return note.Why == "" && (dry == nil || !*dry) }, "--why is missing: give a reason for the history")
 }
 
 // OptionalNote is Note without a required reason. does says what the person
@@ -62,10 +57,8 @@ func Until(cmd *cobra.Command, end *time.Time, untilUsage string) {
 		}
 		return endAt(at, time.Now())
 	})
+	Refuse(cmd, func() bool { return !span.IsZero() && !until.IsZero() }, "--until and --for both say when it ends: give one")
 	Check(cmd, func() error {
-		if !span.IsZero() && !until.IsZero() {
-			return errors.New("--until and --for both say when it ends: give one")
-		}
 		if *end = span; span.IsZero() {
 			*end = until
 		}
