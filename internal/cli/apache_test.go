@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +12,8 @@ import (
 
 const traffic = "../../examples/traffic/"
 
-// A recorded day of a real web site, half of its lines out of order: all stores decide it alike to the byte, and as a
-// count of our own says.
+// On a recorded day of a real web site, half of its lines out of order, all stores
+// decide alike to the byte, and as an independent count decides.
 func TestApacheLog(t *testing.T) {
 	client, server := dynamotest.Connect(t), redistest.Start(t)
 	for _, tc := range []struct {
@@ -44,10 +43,10 @@ func TestApacheLog(t *testing.T) {
 			if got := int64(len(decisions)); got != tc.allowed+tc.denied {
 				t.Errorf("%d decisions of %d requests", got, tc.allowed+tc.denied)
 			}
-			if err := tc.bound.holds(decisions); err != nil {
+			if err := tc.bound.check(decisions); err != nil {
 				t.Error(err)
 			}
-			if err := tc.bound.explains(decisions); err != nil {
+			if err := tc.bound.recount(decisions); err != nil {
 				t.Error(err)
 			}
 		})
@@ -58,18 +57,14 @@ func TestApacheLog(t *testing.T) {
 func replayApache(t *testing.T, rules, store string, allowed, denied int64) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "decisions.tsv")
-	var report struct {
+	report := mustReport[struct {
 		Requests, Skipped, Allowed, Denied, Degraded int64
 		Elapsed                                      float64 `json:"elapsed_s"`
 		Reads, Writes                                *int64
-	}
-	printed := mustRun(t, "replay", traffic+"apache-access-2015.log.gz", "--rules", traffic+rules, "--store", store, "--decisions", out, "--json")
-	if err := json.Unmarshal([]byte(printed), &report); err != nil {
-		t.Fatal(err)
-	}
+	}](t, "replay "+traffic+"apache-access-2015.log.gz --rules "+traffic+rules+" --store "+store+" --decisions "+out)
 	t.Logf("%s: %.2f s", store, report.Elapsed)
 	if report.Requests != 10_000 || report.Skipped != 0 || report.Allowed != allowed || report.Denied != denied || report.Degraded != 0 {
-		t.Errorf("%s: %s", store, printed)
+		t.Errorf("%s: %+v", store, report)
 	}
 	if report.Writes != nil {
 		t.Logf("%s: %d writes, %d reads", store, *report.Writes, *report.Reads)

@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// A document that is wrong stops every command that reads it, with a message that names the place and the reason, before
-// anything is listened on, charged, written or published.
+// An invalid document stops every command that reads it, before it listens,
+// charges, writes or publishes. The message names the place and the reason.
 func TestBadRules(t *testing.T) {
-	signedOut(t) // whatever called AWS would say so
+	signedOut(t) // a call to AWS would fail with another message
 	const rule = "rules:\n  - name: per-ip\n    key: ip:{ip}\n    limits:\n      - "
 	for _, tc := range []struct {
 		name, document string
@@ -27,10 +26,7 @@ func TestBadRules(t *testing.T) {
 		{"duplicate key", rule + "{capacity: 5, capacity: 6, window: 60s}\n", "5:23", "capacity"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "rules.yaml")
-			if err := os.WriteFile(file, []byte(tc.document), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			file := file(t, "rules.yaml", tc.document)
 			out := filepath.Join(t.TempDir(), "out.tsv")
 			for _, command := range []string{
 				"rules validate " + file,
@@ -48,12 +44,12 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is said at once, a line for each.
+// All errors of a document are reported at once, a line for each.
 func TestBadRulesAllAtOnce(t *testing.T) {
-	r := slidegate(t.Context(), "", "rules", "validate", "testdata/bad.yaml")
+	r := slidegate(t.Context(), "", "rules validate testdata/bad.yaml")
 	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
 	if r.code != 1 || r.stdout != "" || len(lines) != 3 {
-		t.Fatalf("exit %d, printed %q, said %q", r.code, r.stdout, r.stderr)
+		t.Fatalf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 	}
 	for i, place := range []string{"4:25", "5:11", "7:28"} {
 		if want := "slidegate: testdata/bad.yaml:" + place + ": "; !strings.HasPrefix(lines[i], want) {

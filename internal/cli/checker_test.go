@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// This file checks a --decisions file without a line of the limiter's own code.
+// This file checks a --decisions file without any code of the limiter.
 
 // decision is a line of the file.
 type decision struct {
@@ -44,15 +44,16 @@ type bound struct {
 	window, slot time.Duration
 }
 
-// holds proves that no window of any position, both ends included, holds more than the capacity for any key: of an
-// ascending list of admissions, no two that are capacity apart lie within a window of each other. A line's time is its
-// stamp, or the newest stamp of its key if that is later.
-func (b bound) holds(decisions []decision) error {
+// check proves that no window at any position, both ends included, has more
+// admissions than the capacity for any key: of an ascending list of admissions,
+// no two that are capacity apart lie within a window of each other. A line's time
+// is its stamp, or the newest stamp of its key if that is later.
+func (b bound) check(decisions []decision) error {
 	newest := map[string]int64{}
 	admitted := map[string][]int64{}
 	for i, d := range decisions {
-		at, seen := newest[d.counter]
-		if !seen || d.stamp > at {
+		at, ok := newest[d.counter]
+		if !ok || d.stamp > at {
 			at = d.stamp
 		}
 		newest[d.counter] = at
@@ -68,9 +69,10 @@ func (b bound) holds(decisions []decision) error {
 	return nil
 }
 
-// explains works every decision out again, the slow way: all admissions of a key in a list, each in its slot. The first
-// one that differs is an error, be it an admission too many or a denial too many.
-func (b bound) explains(decisions []decision) error {
+// recount computes every decision again, the slow way: all admissions of a key in
+// a list, each in its slot. The first decision that differs is an error, be it an
+// admission too many or a denial too many.
+func (b bound) recount(decisions []decision) error {
 	admitted := map[string][]int64{} // slots, ascending
 	for i, d := range decisions {
 		slots := admitted[d.counter]
@@ -97,15 +99,15 @@ func (b bound) explains(decisions []decision) error {
 	return nil
 }
 
-// The checkers find what they are there to find.
+// The checkers find admissions and denials that are too many.
 func TestCheckers(t *testing.T) {
 	b := bound{2, 10 * time.Second, time.Second}
 	line := func(second int, key string, allowed, remaining, retry int) string {
 		return fmt.Sprintf("%d\trule\t%s\t%d\t%d\t%d\n", second*1e9, key, allowed, remaining, retry*1e9)
 	}
 	for _, tc := range []struct {
-		name, decisions string
-		holds, explains bool
+		name, decisions  string
+		checks, recounts bool
 	}{
 		{"nothing", "", true, true},
 		{"full and free again", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(10, "a", 0, 0, 1) + line(11, "a", 1, 0, 0), true, true},
@@ -122,11 +124,11 @@ func TestCheckers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.holds(decisions); (err == nil) != tc.holds {
-			t.Errorf("%s: holds says %v", tc.name, err)
+		if err := b.check(decisions); (err == nil) != tc.checks {
+			t.Errorf("%s: check returns %v", tc.name, err)
 		}
-		if err := b.explains(decisions); (err == nil) != tc.explains {
-			t.Errorf("%s: explains says %v", tc.name, err)
+		if err := b.recount(decisions); (err == nil) != tc.recounts {
+			t.Errorf("%s: recount returns %v", tc.name, err)
 		}
 	}
 	for _, broken := range []string{"1\tr\tk\t1\t0\n", "1\tr\tk\tyes\t0\t0\n", "x\tr\tk\t1\t0\t0\n"} {

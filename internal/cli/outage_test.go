@@ -44,7 +44,8 @@ var needsDynamoDB = []string{
 	"reset per-ip ip:203.0.113.9 --rules testdata/rules.yaml --store dynamodb://TABLE",
 }
 
-// wantRefusal runs every command at once: each must fail in time with one message that holds a part, and change nothing.
+// wantRefusal runs all commands at once. Each must fail in time with one message
+// that contains a part, and change nothing.
 func wantRefusal(t *testing.T, part string, commands ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +69,7 @@ func TestMissingTable(t *testing.T) {
 	wantRefusal(t, "table slidegate-test-missing: table does not exist; `slidegate tables create` makes it", needsDynamoDB...)
 }
 
-// signedOut sets an environment in which nothing says who calls AWS, or where.
+// signedOut sets an environment without credentials, region and address of AWS.
 func signedOut(t *testing.T) {
 	for _, name := range []string{
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
@@ -106,7 +107,7 @@ func TestNoCredentials(t *testing.T) {
 
 func TestUnreachableEndpoint(t *testing.T) {
 	l := listen(t)
-	l.Close() // nobody listens there now
+	l.Close() // now nothing listens there
 	signedIn(t, "http://"+l.Addr().String())
 	wantRefusal(t, "DynamoDB cannot be reached", append(needsDynamoDB, createTables)...)
 }
@@ -127,8 +128,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// failing is a DynamoDB that forgets every charge but the latest, one unit at 10:05:00, and cannot write from a certain write
-// on.
+// failing is a DynamoDB in which every counter has one unit of 10:05:00. It cannot
+// write from a certain write on.
 type failing struct {
 	mu     sync.Mutex
 	writes int
@@ -156,21 +157,21 @@ func (f *failing) update() (status int, body string) {
 		`"aF":{"N":"1"},"aN":{"N":"2"},"a` + strconv.FormatInt(1431857100, 36) + `":{"N":"1"}}}`
 }
 
-// A replay that on_error helped along is no answer, however nice its totals look.
+// A replay in which on_error decided is a failure, and says so.
 func TestReplayWithAStoreThatFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, log string
 		from      int
 		degraded  string
-		said      string
+		problem   string
 	}{
 		{
 			name: "at the end", log: strings.Repeat("1431857100,203.0.113.9\n", 3), from: 3, degraded: "1",
-			said: "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: ",
+			problem: "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: ",
 		},
 		{
 			name: "for good", log: strings.Repeat("1431857100,203.0.113.9\n", 30), from: 2, degraded: "10",
-			said: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: ",
+			problem: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -179,10 +180,10 @@ func TestReplayWithAStoreThatFails(t *testing.T) {
 			signedIn(t, server.URL)
 			dir := t.TempDir()
 			out := filepath.Join(dir, "out.tsv")
-			r := slidegate(t.Context(), "time,ip\n"+tc.log, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml",
-				"--store", "dynamodb://counters", "--json", "--decisions", out)
-			if r.code != 1 || !strings.HasPrefix(r.stderr, tc.said) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
-				t.Errorf("exit %d, said %q, want %q…", r.code, r.stderr, tc.said)
+			r := slidegate(t.Context(), "time,ip\n"+tc.log,
+				"replay - --format csv --rules testdata/rules.yaml --store dynamodb://counters --json --decisions "+out)
+			if r.code != 1 || !strings.HasPrefix(r.stderr, tc.problem) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
+				t.Errorf("exit %d, stderr %q, want %q…", r.code, r.stderr, tc.problem)
 			}
 			if !strings.Contains(r.stdout, `"degraded": `+tc.degraded+`,`) {
 				t.Errorf("printed %q, want %s degraded", r.stdout, tc.degraded)

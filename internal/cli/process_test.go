@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A replay that waits for its input ends on SIGINT, and prints what it has.
+// A replay that waits for its input ends on SIGINT, and prints its totals so far.
 func TestReplayInterrupted(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "decisions.tsv")
 	cmd := program(t, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml", "--decisions", out)
@@ -25,7 +25,7 @@ func TestReplayInterrupted(t *testing.T) {
 	if _, err := io.WriteString(stdin, "time,status\n1431857100,200\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line := readLine(t, stderr); line != "slidegate: warning: standard input: columns not used: status\n" { // it reads
+	if line := readLine(t, stderr); line != "slidegate: warning: standard input: columns not used: status\n" { // so it reads its input
 		t.Fatalf("%q", line)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -35,7 +35,7 @@ func TestReplayInterrupted(t *testing.T) {
 	rest, _ := io.ReadAll(stderr)
 	wantExit(t, cmd.Wait(), 1)
 	if want := "slidegate: interrupted: the totals are of what was replayed so far\n"; string(rest) != want {
-		t.Errorf("said %q, want %q", rest, want)
+		t.Errorf("stderr %q, want %q", rest, want)
 	}
 	if !strings.HasPrefix(string(report), "requests  ") {
 		t.Errorf("printed %q", report)
@@ -46,7 +46,7 @@ func TestReplayInterrupted(t *testing.T) {
 func TestReplayInterruptedBeforeItStarts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := slidegate(ctx, "", "replay", "testdata/day.log", "--rules", "testdata/rules.yaml", "--json")
+	r := slidegate(ctx, "", "replay testdata/day.log --rules testdata/rules.yaml --json")
 	if r.code != 1 || !strings.Contains(r.stdout, `"requests": 0`) || !strings.Contains(r.stderr, "interrupted") {
 		t.Errorf("%+v", r)
 	}
@@ -54,7 +54,7 @@ func TestReplayInterruptedBeforeItStarts(t *testing.T) {
 
 var listening = regexp.MustCompile(`^slidegate: listening on (http://127\.0\.0\.1:\d+), 2 rules, counters in memory\n$`)
 
-// The whole way of a client that is limited: the engine, the authorizer, the gateway and the command around them.
+// A client is limited through all layers: command, gateway, authorizer, engine.
 func TestServe(t *testing.T) {
 	cmd := program(t, "serve", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0")
 	_, _, stderr := pipes(t, cmd)
@@ -69,7 +69,7 @@ func TestServe(t *testing.T) {
 	for i, want := range []int{200, 200, 429, 200} {
 		path := "/"
 		if i == 3 {
-			path = "/health" // is skipped
+			path = "/health" // the rules skip it
 		}
 		response, err := http.Get(match[1] + path)
 		if err != nil {
@@ -83,13 +83,19 @@ func TestServe(t *testing.T) {
 			t.Errorf("request %d: Retry-After %q", i, retry)
 		}
 	}
+	interrupt(t, cmd, stderr)
+}
+
+// interrupt ends a gateway, which must print nothing more.
+func interrupt(t *testing.T, cmd *exec.Cmd, stderr io.Reader) {
+	t.Helper()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	rest, _ := io.ReadAll(stderr)
 	wantExit(t, cmd.Wait(), 0)
 	if len(rest) > 0 {
-		t.Errorf("said %q", rest)
+		t.Errorf("stderr %q", rest)
 	}
 }
 
@@ -108,7 +114,7 @@ func pipes(t *testing.T, cmd *exec.Cmd) (stdin io.WriteCloser, stdout, stderr *b
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if cmd.ProcessState == nil && cmd.Process != nil { // the test has failed on its way
+		if cmd.ProcessState == nil && cmd.Process != nil { // the test failed before it waited
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
@@ -137,16 +143,5 @@ func wantExit(t *testing.T, err error, code int) {
 	}
 	if got != code {
 		t.Errorf("exit %d, want %d", got, code)
-	}
-}
-
-func wantEmpty(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		t.Errorf("%s was left behind", e.Name())
 	}
 }

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,8 +22,8 @@ func needsRedis(url string) []string {
 	}
 }
 
-// What keeps a command from Redis is said within seconds, before anything has changed, with the address and never with the
-// password.
+// If Redis refuses, a command fails within seconds, before it changes anything.
+// Its message has the address and never the password.
 func TestRedisRefuses(t *testing.T) {
 	gone, silent := listen(t), listen(t)
 	gone.Close()
@@ -38,10 +36,9 @@ func TestRedisRefuses(t *testing.T) {
 		"redis://jo:secret@" + server.Address:         "slidegate: redis://" + server.Address + "/0: redis does not permit the call; the user needs ~slidegate:* +eval",
 	} {
 		wantRefusal(t, part, needsRedis(url)...)
-		for _, command := range needsRedis(url)[1:2] {
-			if r := slidegate(t.Context(), "", strings.Fields(strings.ReplaceAll(command, "OUT", os.DevNull))...); strings.Contains(r.stderr, "secret") {
-				t.Errorf("said %q", r.stderr)
-			}
+		command := strings.ReplaceAll(needsRedis(url)[1], "OUT", os.DevNull)
+		if r := slidegate(t.Context(), "", command); strings.Contains(r.stderr, "secret") {
+			t.Errorf("stderr %q", r.stderr)
 		}
 	}
 	if n, err := server.Client.DBSize(t.Context()).Result(); err != nil || n != 0 {
@@ -49,38 +46,28 @@ func TestRedisRefuses(t *testing.T) {
 	}
 }
 
-// Rules that a Cluster cannot charge together are refused at the start; one alone is charged as any other.
+// Atomic rules that a Cluster cannot charge together are refused at the start. A
+// single one is charged like any other.
 func TestClusterRefusesAtomic(t *testing.T) {
 	server := redistest.StartCluster(t)
 	const rule = "  - {name: %s, atomic: true, key: 'ip:{ip}', limits: [{capacity: 5, window: 60s}]}\n"
-	one, two := filepath.Join(t.TempDir(), "one.yaml"), filepath.Join(t.TempDir(), "two.yaml")
-	for path, names := range map[string][]string{one: {"a"}, two: {"a", "b"}} {
-		document := "rules:\n"
-		for _, name := range names {
-			document += fmt.Sprintf(rule, name)
-		}
-		if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	one := file(t, "one.yaml", "rules:\n"+fmt.Sprintf(rule, "a"))
+	two := file(t, "two.yaml", "rules:\n"+fmt.Sprintf(rule, "a")+fmt.Sprintf(rule, "b"))
 	wantRefusal(t, "rules a, b say atomic: true, and "+server.URL()+" is a Redis Cluster",
 		"serve --listen 127.0.0.1:0 --rules "+two+" --store "+server.URL(),
 		"replay testdata/day.log --decisions OUT --rules "+two+" --store "+server.URL(),
 	)
-	mustRun(t, "replay", "testdata/day.log", "--rules", one, "--store", server.URL())
+	mustRun(t, "replay testdata/day.log --rules "+one+" --store "+server.URL())
 }
 
-// Two gateways, one of them over TLS, share what a client may do.
+// Two gateways, one of them over TLS, share a client's counter.
 func TestServeWithRedis(t *testing.T) {
 	server := redistest.Start(t, "requirepass secret")
 	authority, err := redistest.NewAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
-	encrypted, certificates := server.Encrypt(t, authority), filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(certificates, authority.PEM, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	encrypted, certificates := server.Encrypt(t, authority), file(t, "authority.pem", string(authority.PEM))
 	plain := serveWith(t, "redis://:secret@"+server.Address, "redis://"+server.Address+"/0")
 	secure := serveWith(t, "rediss://:secret@"+encrypted, "rediss://"+encrypted+"/0", "SSL_CERT_FILE="+certificates)
 	statuses := ""
@@ -106,14 +93,7 @@ func serveWith(t *testing.T, store, shown string, environment ...string) string 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		rest, _ := io.ReadAll(stderr)
-		wantExit(t, cmd.Wait(), 0)
-		if len(rest) > 0 {
-			t.Errorf("said %q", rest)
-		}
-	})
+	t.Cleanup(func() { interrupt(t, cmd, stderr) })
 	var address string
 	line := readLine(t, stderr)
 	if _, err := fmt.Sscanf(line, "slidegate: listening on %s", &address); err != nil || !strings.HasSuffix(line, ", counters in "+shown+"\n") {

@@ -6,17 +6,10 @@ import (
 	"testing"
 )
 
-func wantFile(t *testing.T, path, want string) {
-	t.Helper()
-	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%s holds %q, %v; want %q", filepath.Base(path), got, err, want)
-	}
-}
-
 func TestDecisionsFile(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "decisions.tsv")
-	mustRun(t, "replay", "testdata/day.jsonl", "--rules", "testdata/rules.yaml", "--decisions", out)
+	mustRun(t, "replay testdata/day.jsonl --rules testdata/rules.yaml --decisions "+out)
 	wantFile(t, out, "1431857100000000000\tper-ip\tip:203.0.113.9\t1\t1\t0\n"+
 		"1431857101250000000\tper-ip\tip:203.0.113.9\t1\t0\t0\n"+
 		"1431857101500000000\tper-ip\tip:198.51.100.7\t1\t1\t0\n"+
@@ -25,8 +18,7 @@ func TestDecisionsFile(t *testing.T) {
 	if err := os.WriteFile(out, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := slidegate(t.Context(), "", "replay", "testdata/day.log", "--rules", "testdata/rules.yaml", "--format", "csv", "--decisions", out)
-	if r.code != 1 {
+	if r := slidegate(t.Context(), "", "replay testdata/day.log --rules testdata/rules.yaml --format csv --decisions "+out); r.code != 1 {
 		t.Errorf("exit %d", r.code)
 	}
 	wantFile(t, out, before)

@@ -1,38 +1,25 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 func TestOverridesThatNoLongerFit(t *testing.T) {
-	client := dynamotest.Connect(t)
-	table := rulesTable(t, client)
-	place := "dynamodb://" + table
 	files := ruleFiles(t, "name: minute, capacity: 2, window: 60s", "name: hour, capacity: 2, window: 1h")
-	mustRun(t, "rules", "apply", files[0], "--rules", place)
-	stored := ruletable.New(client, table)
+	table := newTable(t, files[0])
 	for i := range operator.StaleShown + 2 {
-		o := ruletable.Override{
-			Rule: "api", Key: fmt.Sprintf("user:%02d", i), Document: `{"capacity": {"minute": 9}}`, Note: ruletable.Note{Who: "jo", When: time.Now()},
-		}
+		document := `{"capacity": {"minute": 9}}`
 		if i == 0 {
-			o.Document = `{"capacity": 9}`
+			document = `{"capacity": 9}`
 		}
-		if err := stored.SetOverride(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		table.set(t, "api", fmt.Sprintf("user:%02d", i), document)
 	}
-	got := mustRun(t, "rules", "diff", files[1], "--rules", place)
+	got := mustRun(t, "rules diff "+files[1]+table.at)
 	rest := got[strings.Index(got, "\n\n")+2:]
 	lines := strings.Split(rest, "\n")
 	want := "rule  override that does not fit  because"
@@ -46,18 +33,20 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 		t.Errorf("the last is %q, want %q", lines[operator.StaleShown+1], want)
 	}
 
-	gone := filepath.Join(t.TempDir(), "gone.yaml")
-	if err := os.WriteFile(gone, []byte("rules: []"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var report operator.PublishReport
-	if err := json.Unmarshal([]byte(mustRun(t, "rules", "diff", gone, "--rules", place, "--json")), &report); err != nil {
-		t.Fatal(err)
-	}
+	report := mustReport[operator.PublishReport](t, "rules diff "+file(t, "gone.yaml", "rules: []")+table.at)
 	if report.StaleOverrides.Count != operator.StaleShown+2 || len(report.StaleOverrides.Overrides) != operator.StaleShown || len(report.StaleOverrides.Unread) != 0 {
-		t.Errorf("told of %+v", report.StaleOverrides)
+		t.Errorf("reported %+v", report.StaleOverrides)
 	}
 	if first := report.StaleOverrides.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
 		t.Errorf("the first is %+v", first)
+	}
+}
+
+// Rules whose overrides were not all checked are named.
+func TestStaleOverridesThatWereNotChecked(t *testing.T) {
+	var printed strings.Builder
+	printStale(term.NewPrinter(&printed), &operator.StaleReport{Unread: []string{"api"}})
+	if want := "rule api has more than 1,000 overrides: the others were not checked\n"; printed.String() != want {
+		t.Errorf("printed %q, want %q", printed.String(), want)
 	}
 }

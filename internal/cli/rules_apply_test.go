@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// An interrupted comparison says so and prints nothing.
+func TestInterruptedComparison(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	r := slidegate(ctx, "", "rules diff testdata/next.yaml --rules testdata/rules.yaml --against testdata/day.log")
+	if r.code != 1 || r.stdout != "" || r.stderr != "slidegate: interrupted\n" {
+		t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+	}
+}
+
+func TestApplyShowsWhatChanges(t *testing.T) {
+	table := newTable(t)
+	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
+	log := file(t, "day.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2)+`{"time":2,"jwt":{"sub":"bob"}}`+"\n")
+	apply := func(more string) string { return mustRun(t, "rules apply "+more+table.at) }
+
+	want := files[0] + " changes a table without rules:\n" +
+		"  rule api: added: {key: user:{jwt.sub}, overrides: user:{jwt.sub}, limits: [{capacity: 2, window: 1m, granularity: 1s}]}\n\n" +
+		files[0] + " is version 1 of table " + table.name + " and in force\n"
+	if diff := cmp.Diff(want, apply(files[0])); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	changes := files[1] + " changes version 1:\n  rule api, capacity: from 2 to 1\n  rule api: its counters keep their windows\n\n" +
+		"of 3 recorded requests in 1s of traffic:\n" +
+		"  allowed before, denied now  1  33.3%  ████████\n" +
+		"  denied before, allowed now  0   0.0%\n\n" +
+		"now denied  now allowed  rule\n         1            0  api\n\n" +
+		"now denied  now allowed  rule  key\n         1            0  api   user:ann\n\n"
+	dry := changes + "nothing was published: --dry-run\n"
+	if diff := cmp.Diff(dry, apply(files[1]+" --against "+log+" --dry-run")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	type applied struct {
+		operator.PublishReport
+		Version *int64 `json:"version"`
+	}
+	report := mustReport[applied](t, "rules apply "+files[1]+" --dry-run"+table.at)
+	if report.Version != nil || report.From != 1 || len(report.Changes) != 2 || report.Against != nil || report.StaleOverrides.Count != 0 {
+		t.Errorf("a dry run reports %+v", report)
+	}
+	table.wantInForce(t, 1, 1)
+
+	done := changes + files[1] + " is version 2 of table " + table.name + " and in force\n"
+	if diff := cmp.Diff(done, apply(files[1]+" --against "+log)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, want := mustRun(t, "rules diff "+files[1]+table.at), files[1]+" means the same as version 2\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+	report = mustReport[applied](t, "rules apply "+files[0]+" --against "+log+table.at)
+	if report.Version == nil || *report.Version != 3 || report.From != 2 || report.Against.ToAllowed != 1 || report.Against.Requests != 3 {
+		t.Errorf("apply reports %+v", report)
+	}
+}
+
+// If the comparison fails, nothing is published.
+func TestApplyPublishesNothingAfterAFailure(t *testing.T) {
+	table := newTable(t)
+	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
+	table.apply(t, files[0])
+	r := slidegate(t.Context(), "", "rules apply "+files[1]+table.at+"--against testdata/rules.yaml")
+	if r.code != 1 || !strings.Contains(r.stderr, "no line could be read: does --format say what the logs hold?") {
+		t.Errorf("exit %d, stderr %q", r.code, r.stderr)
+	}
+	table.wantInForce(t, 1, 1)
+}
+
+// A version published after the changes were worked out is not overwritten.
+func TestApplyIsConditional(t *testing.T) {
+	table := newTable(t)
+	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s", "capacity: 3, window: 60s")
+	table.apply(t, files[0])
+	p, err := operator.PrepareApply(t.Context(), files[1], table.name, &operator.Traffic{Listener: &cli{stderr: os.Stderr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.apply(t, files[2])
+	err = p.Publish(t.Context(), ruletable.Note{Who: "jo", When: time.Now()})
+	if err == nil || !strings.Contains(err.Error(), "somebody else has changed this") {
+		t.Errorf("published over another: %v", err)
+	}
+	table.wantInForce(t, 2, 2)
+}
+
+// A version in force that is not valid can be replaced, without a comparison.
+func TestApplyOverAnInvalidVersion(t *testing.T) {
+	table := newTable(t)
+	note := ruletable.Note{Who: "jo", When: time.Now()}
+	if _, err := table.Publish(t.Context(), ruletable.Version{Text: []byte("rules: 7"), Document: &ruledoc.Document{}, Note: note}, 0); err != nil {
+		t.Fatal(err)
+	}
+	file := ruleFiles(t, "capacity: 2, window: 60s")[0]
+	for _, command := range []string{"rules diff ", "rules apply --against testdata/day.log "} {
+		r := slidegate(t.Context(), "", command+file+table.at)
+		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, table.place+" version 1: rules: is missing") {
+			t.Errorf("%s: exit %d, stderr %q", command, r.code, r.stderr)
+		}
+	}
+	got := mustRun(t, "rules apply "+file+table.at)
+	if !strings.HasPrefix(got, "version 1 is not valid here, so what "+file+" changes is not known: ") ||
+		!strings.HasSuffix(got, file+" is version 2 of table "+table.name+" and in force\n") {
+		t.Errorf("printed %q", got)
+	}
+}
