@@ -22,8 +22,8 @@ import (
 const (
 	// completeTime bounds how long a Tab may wait for a table.
 	completeTime = 2 * time.Second
-	// completeKeys is how many keys of overrides are offered.
-	completeKeys = 100
+	// completeWords is how many names and keys are offered.
+	completeWords = 100
 )
 
 // Completer offers words for what is at the cursor; none if it fails.
@@ -65,39 +65,42 @@ type prompt struct {
 	typed           string   // the word, up to the cursor
 }
 
-// completer offers the words that begin with what is typed.
-func completer(words func(prompt) []string) Completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completer offers the first words that begin with what is typed, each once.
+func completer(words func(p prompt, yield func(string) bool)) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
 		defer cancel()
-		others := func(word string) bool { return !strings.HasPrefix(word, typed) }
-		return slices.DeleteFunc(words(prompt{ctx, args, typed}), others), cobra.ShellCompDirectiveNoFileComp
+		words(prompt{ctx, args, typed}, func(word string) bool {
+			if strings.HasPrefix(word, typed) && !slices.Contains(found, word) {
+				found = append(found, word)
+			}
+			return len(found) < completeWords
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // fromRules offers words from the rules.
 func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
-	return completer(func(p prompt) []string {
+	return completer(func(p prompt, yield func(string) bool) {
 		var set *rules.Set
 		if f.RulesFile != "" {
 			set, _, _ = session.ReadRules(f.RulesFile)
 		} else if table := f.glance(p); table != nil {
 			set, _, _ = table.InForce(p)
 		}
-		if set == nil {
-			return nil
+		if set != nil {
+			slices.Values(words(set))(yield)
 		}
-		return words(set)
 	})
 }
 
 // fromTable offers words from the rules table.
-func (f *Locations) fromTable(words func(prompt, *session.Table) []string) Completer {
-	return completer(func(p prompt) []string {
+func (f *Locations) fromTable(words func(p prompt, table *session.Table, yield func(string) bool)) Completer {
+	return completer(func(p prompt, yield func(string) bool) {
 		if table := f.glance(p); table != nil {
-			return words(p, table)
+			words(p, table, yield)
 		}
-		return nil
 	})
 }
 
@@ -137,23 +140,21 @@ func (f *Locations) PlanNames() Completer { return f.fromRules((*rules.Set).Plan
 
 // Versions offers the newest versions of the table, and why they were published.
 func (f *Locations) Versions() Completer {
-	return f.fromTable(func(p prompt, table *session.Table) (words []string) {
+	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
 		for v, err := range table.Versions(p) {
-			if err != nil || len(words) == completeKeys {
-				return words
+			if err != nil || !yield(cobra.CompletionWithDesc(fmt.Sprint(v.Number), text.Printable(v.Why))) {
+				return
 			}
-			words = append(words, cobra.CompletionWithDesc(fmt.Sprint(v.Number), text.Printable(v.Why)))
 		}
-		return words
 	})
 }
 
 // OverrideKeys offers keys that continue what is typed and have an override of
 // the first argument's rule.
 func (f *Locations) OverrideKeys() Completer {
-	return f.fromTable(func(p prompt, table *session.Table) []string {
+	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
 		rule, _, _ := strings.Cut(p.args[0], ".")
-		return appendKeys(nil, table.Overrides(p, rule, p.typed), func(string) bool { return true })
+		yieldKeys(table.Overrides(p, rule, p.typed), yield)
 	})
 }
 
@@ -161,39 +162,33 @@ func (f *Locations) OverrideKeys() Completer {
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
 func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
-	return f.fromTable(func(p prompt, table *session.Table) (words []string) {
+	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
 		set, _, err := table.InForce(p)
 		if err != nil {
-			return nil
+			return
 		}
 		name := rule(p.args)
 		for _, r := range set.Rules {
-			if (name == "" || r.Name == name) && r.TakesOverrides() && set.OverrideKeys(r.Name) == r.Key {
-				words = appendKeys(words, table.Overrides(p, r.Name, p.typed), func(key string) bool { return operator.Unused(set, r.Name, key) == "" })
+			if name != "" && r.Name != name || !r.TakesOverrides() || set.OverrideKeys(r.Name) != r.Key {
+				continue
+			}
+			if !yieldKeys(table.Overrides(p, r.Name, p.typed), func(key string) bool { return operator.Unused(set, r.Name, key) != "" || yield(key) }) {
+				return
 			}
 		}
-		return words
 	})
 }
 
-// appendKeys appends the first keys to offer, each once, up to completeKeys in
-// all.
-func appendKeys(words []string, overrides iter.Seq2[*ruletable.Override, error], offer func(key string) bool) []string {
-	if len(words) >= completeKeys {
-		return words // without reading the table
-	}
+// yieldKeys yields the keys of overrides. It returns false if there must be no
+// more.
+func yieldKeys(overrides iter.Seq2[*ruletable.Override, error], yield func(string) bool) bool {
 	for o, err := range overrides {
-		switch {
-		case errors.Is(err, ruletable.ErrUnreadable):
+		if errors.Is(err, ruletable.ErrUnreadable) {
 			continue
-		case err != nil:
-			return words
-		case !slices.Contains(words, o.Key) && offer(o.Key):
-			words = append(words, o.Key)
 		}
-		if len(words) == completeKeys {
-			break
+		if err != nil || !yield(o.Key) {
+			return false
 		}
 	}
-	return words
+	return true
 }

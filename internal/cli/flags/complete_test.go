@@ -6,14 +6,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// Keys are offered once each, up to a bound, and what cannot be read stands in nobody's way.
-func TestAppendKeys(t *testing.T) {
+// Keys are offered once each, up to a bound. Overrides that cannot be read are
+// skipped.
+func TestCompleteKeys(t *testing.T) {
 	pulled := 0
 	stored := func(yield func(*ruletable.Override, error) bool) {
-		for i := range 3 * completeKeys {
+		for i := range 3 * completeWords {
 			o, err := &ruletable.Override{Key: fmt.Sprint(i / 2)}, error(nil)
 			if i%10 == 9 {
 				o, err = nil, fmt.Errorf("item %d: %w", i, ruletable.ErrUnreadable)
@@ -24,17 +27,26 @@ func TestAppendKeys(t *testing.T) {
 		}
 		yield(nil, io.ErrUnexpectedEOF)
 	}
-	even := func(key string) bool { return (key[len(key)-1]-'0')%2 == 0 }
-	if words := appendKeys([]string{"4"}, stored, even); len(words) != 75 || !slices.Equal(words[:4], []string{"4", "0", "2", "6"}) || pulled != 300 {
-		t.Errorf("%d words of %d items: %v", len(words), pulled, words)
+	offered := func(words func(prompt, func(string) bool)) []string {
+		pulled = 0
+		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
+		found, _ := completer(words)(cmd, nil, "")
+		return found
 	}
-	pulled = 0
-	all := func(string) bool { return true }
-	words := appendKeys(nil, stored, all)
-	if len(words) != completeKeys || pulled != 2*completeKeys-1 {
-		t.Errorf("%d words of %d items, want %d of %d", len(words), pulled, completeKeys, 2*completeKeys-1)
+	even := offered(func(_ prompt, yield func(string) bool) {
+		yield("4")
+		yieldKeys(stored, func(key string) bool { return (key[len(key)-1]-'0')%2 == 1 || yield(key) })
+	})
+	if len(even) != 75 || !slices.Equal(even[:4], []string{"4", "0", "2", "6"}) || pulled != 300 {
+		t.Errorf("%d words of %d items: %v", len(even), pulled, even)
 	}
-	if pulled = 0; len(appendKeys(words, stored, all)) != completeKeys || pulled != 0 {
-		t.Errorf("%d items were read when there were words enough", pulled)
+	all := offered(func(_ prompt, yield func(string) bool) {
+		if yieldKeys(stored, yield) {
+			t.Error("more keys are wanted than are offered")
+		}
+	})
+	if len(all) != completeWords || pulled != 2*completeWords-1 {
+		t.Errorf("%d words of %d items, want %d of %d", len(all), pulled, completeWords, 2*completeWords-1)
 	}
 }

@@ -122,28 +122,27 @@ func pathParams(route, path string) (map[string]string, error) {
 		return nil, nil // none, $default or $connect
 	}
 	params := map[string]string{}
-	rest, more := path[1:], true
-	for segment := range strings.SplitSeq(template, "/") {
-		if !more {
+	have, want := strings.Split(path[1:], "/"), strings.Split(template, "/")
+	for i, segment := range want {
+		if i == len(have) {
 			return nil, fmt.Errorf("path %s is too short for it", path)
 		}
 		name, isParam := strings.CutPrefix(strings.TrimSuffix(segment, "}"), "{")
 		name, greedy := strings.CutSuffix(name, "+")
-		value := rest
-		if more = false; !isParam || !greedy {
-			value, rest, more = strings.Cut(rest, "/")
+		if isParam && greedy {
+			have = append(have[:i], strings.Join(have[i:], "/"))
 		}
-		if !isParam && value != segment {
-			return nil, fmt.Errorf("path %s is not of its form: it has %s where the template has %s", path, value, segment)
+		if !isParam && have[i] != segment {
+			return nil, fmt.Errorf("path %s is not of its form: it has %s where the template has %s", path, have[i], segment)
 		}
 		if isParam {
 			var err error
-			if params[name], err = url.PathUnescape(value); err != nil {
+			if params[name], err = url.PathUnescape(have[i]); err != nil {
 				return nil, fmt.Errorf("path %s: %w", path, err)
 			}
 		}
 	}
-	if more {
+	if len(have) > len(want) {
 		return nil, fmt.Errorf("path %s is too long for it", path)
 	}
 	return params, nil
