@@ -23,7 +23,7 @@ import (
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool // a command was understood and runs: a failure is no usage error
+	started        bool // the command line was understood: other failures exit with 1
 }
 
 // Run does what the arguments say and returns the exit code: 0 for success, 1
@@ -57,7 +57,7 @@ its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var usage flags.UsageError
 		if errors.As(err, &usage) {
-			return usage // without what pflag says around it
+			return usage // without pflag's own words around it
 		}
 		return flags.Usagef("%w", err)
 	})

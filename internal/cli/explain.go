@@ -105,7 +105,7 @@ func (l *labelled) add(label string, texts ...string) {
 	}
 }
 
-// requestRows say what is known of the request.
+// requestRows describe the request and its caller.
 func requestRows(r *operator.ExplainReport) (rows labelled) {
 	client := cmp.Or(r.Client, "not known; give --ip")
 	if r.Peer != "" {
@@ -174,8 +174,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	p.Table("lrrrrrl", limitRows(r))
 }
 
-// withoutOverride says what limiters do, by on_error, if an override cannot be
-// read.
+// withoutOverride is what limiters do, by on_error, if an override cannot be read.
 var withoutOverride = map[string]string{
 	rules.OnErrorAllow.String(): "which allows it and counts nothing",
 	rules.OnErrorDeny.String():  "which denies it and counts nothing",

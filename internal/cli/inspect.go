@@ -41,7 +41,7 @@ caller's token names, give the claims.`,
 	}, printCounters)
 }
 
-// counterFlags are those of commands that look at the counters of a key.
+// counterFlags are for commands on the counters of a key.
 type counterFlags struct {
 	flags.Locations
 	o operator.KeyOptions

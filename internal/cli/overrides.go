@@ -25,8 +25,8 @@ such as tenant:acme; special characters in a value are escaped for you.`
 	return cmd
 }
 
-// storedFlags are those of commands on overrides that the table has already.
-// Such an override may have outlived its rule, or the form of its keys.
+// storedFlags are for commands on existing overrides of a table. The rule of such
+// an override, or the form of its keys, may be gone.
 type storedFlags struct {
 	flags.Locations
 	asListed bool
@@ -43,7 +43,7 @@ func (f *storedFlags) find(ctx context.Context, c *cli, args []string) (*operato
 	return operator.FindStored(ctx, &o, c)
 }
 
-// overrideLines describes an override: what it says, then each grant.
+// overrideLines describes an override: its terms, then each grant.
 func overrideLines(r *operator.OverrideReport) (lines []string) {
 	if r == nil {
 		return nil
@@ -71,7 +71,7 @@ func ending(until time.Time, inForce bool) string {
 	return ", ended " + text.Stamp(until)
 }
 
-// author says who set something, and when or where.
+// author names who set something, and when or where.
 func author(who string, when *time.Time, inRules bool) string {
 	switch {
 	case when != nil && who != "":

@@ -23,7 +23,7 @@ func (c *cli) rulesCommand() *cobra.Command {
 type listing[T any] struct {
 	name, things string // in JSON, and in the help of --limit
 	read         func(*ruletable.Table, context.Context) iter.Seq2[T, error]
-	none         string // what to say of a table without any
+	none         string // the note for a table without any
 	layout       string
 	header       []string
 	row          func(*T) []string

@@ -51,7 +51,7 @@ also says how recorded requests would have fared, as diff does.`,
 	return cmd
 }
 
-// publishFlags are those of commands that change the version in force.
+// publishFlags are for commands that change the version in force.
 type publishFlags struct {
 	flags.Locations
 	trafficFlags
@@ -60,8 +60,8 @@ type publishFlags struct {
 	json *bool
 }
 
-// publish shows what changes, puts the version in force, and says so. A dry run
-// says that it was not verb.
+// publish shows what changes and puts the version in force. A dry run prints that
+// nothing was verb.
 func (c *cli) publish(ctx context.Context, f *publishFlags, p *operator.Publication, verb string, done func() string) error {
 	out := term.NewPrinter(c.stdout)
 	if !*f.json {

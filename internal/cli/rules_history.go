@@ -29,7 +29,7 @@ deleted and imported, grants, and counters reset.`,
 	})
 }
 
-// eventText says what was changed.
+// eventText describes a change.
 func eventText(e *ruletable.Event) string {
 	switch e.Kind {
 	case ruletable.Published:
@@ -62,7 +62,7 @@ func after(version int64) string {
 	return fmt.Sprintf(" after %d", version)
 }
 
-// beforeText says what the change has replaced.
+// beforeText describes what a change replaced; empty for nothing.
 func beforeText(e *ruletable.Event) string {
 	var before []string
 	if e.Before != "" {

@@ -46,7 +46,7 @@ func (c *cli) validate(file string, asJSON bool) error {
 	return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))
 }
 
-// printRules prints what the rules mean.
+// printRules prints the rules and their limits.
 func printRules(p *term.Printer, file string, r *operator.ValidateReport) {
 	p.Line("%s is valid: %s, unmatched requests: %s", file, text.Plural(len(r.Rules), "rule"), r.Unmatched)
 	var limits, plans, more [][]string
@@ -74,7 +74,7 @@ func printRules(p *term.Printer, file string, r *operator.ValidateReport) {
 	}
 }
 
-// overridesText says how overrides are found; empty for none.
+// overridesText describes how overrides are looked up; empty for none.
 func overridesText(keys string, here int) string {
 	if keys == "" {
 		return ""
@@ -82,7 +82,7 @@ func overridesText(keys string, here int) string {
 	return fmt.Sprintf("; overrides by %s, %s of them here", keys, text.Thousands(here))
 }
 
-// planRows are what a plan makes of the rules.
+// planRows describe the limits of a plan.
 func planRows(r *operator.ValidateReport, plan string) (rows [][]string) {
 	for i := range r.Rules {
 		rule := &r.Rules[i]
@@ -99,7 +99,7 @@ func planRows(r *operator.ValidateReport, plan string) (rows [][]string) {
 	return rows
 }
 
-// unusual says in a few words what is unusual about a rule.
+// unusual lists what is unusual about a rule.
 func unusual(r *operator.RuleReport) string {
 	var words []string
 	say := func(condition bool, format string, args ...any) {
@@ -125,7 +125,7 @@ func unusual(r *operator.RuleReport) string {
 	return strings.Join(words, "; ")
 }
 
-// costText says what a request costs, unless that is one unit.
+// costText describes the cost of a request; empty for one unit.
 func costText(l *operator.LimitReport) string {
 	cost := ""
 	switch {

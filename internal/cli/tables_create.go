@@ -48,7 +48,7 @@ exists stays as it is, but for its expiry, which counters need. Deployments by i
 func parseCountersTable(text string) (string, error) {
 	table, ok := strings.CutPrefix(text, session.DynamoScheme)
 	if !ok {
-		return "", errors.New("--store: want dynamodb://TABLE") // what was given may hold a password
+		return "", errors.New("--store: want dynamodb://TABLE") // the text may contain a password
 	}
 	return flags.ParseTable("store", table)
 }

@@ -26,7 +26,7 @@ const (
 	completeWords = 100
 )
 
-// Completer offers words for what is at the cursor; none if it fails.
+// Completer offers words for the one at the cursor; none if it fails.
 type Completer = cobra.CompletionFunc
 
 // Complete completes a flag. It fails only for a flag that does not exist.
@@ -65,7 +65,7 @@ type prompt struct {
 	typed           string   // the word, up to the cursor
 }
 
-// completer offers the first words that begin with what is typed, each once.
+// completer offers the first words that begin with the typed text, each once.
 func completer(words func(p prompt, yield func(string) bool)) Completer {
 	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeTime)
@@ -149,8 +149,8 @@ func (f *Locations) Versions() Completer {
 	})
 }
 
-// OverrideKeys offers keys that continue what is typed and have an override of
-// the first argument's rule.
+// OverrideKeys offers keys that begin with the typed text and have an override of
+// the rule that the first argument names.
 func (f *Locations) OverrideKeys() Completer {
 	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
 		rule, _, _ := strings.Cut(p.args[0], ".")

@@ -19,8 +19,8 @@ const (
 	storeForm  = memory + ", " + sharedForm
 )
 
-// Locations are where the flags say that rules and counters are. Its Completers
-// read the rules there.
+// Locations are where rules and counters are, by the flags. Its Completers read
+// the rules there.
 type Locations struct {
 	session.Locations
 	store string // as given
@@ -60,7 +60,7 @@ func (f *Locations) setRules(text string) (err error) {
 	case isTable:
 		f.RulesTable, err = ParseTable("rules", table)
 	case isURL:
-		err = fmt.Errorf("--rules %s://…: want a file or dynamodb://TABLE", scheme) // it may hold a password
+		err = fmt.Errorf("--rules %s://…: want a file or dynamodb://TABLE", scheme) // the rest may contain a password
 	default:
 		f.RulesFile = text
 	}
@@ -91,7 +91,7 @@ func (f *Locations) addStore(cmd *cobra.Command, standard string) {
 	cmd.Flags().Func("store", "where the counters are, a `STORE`: "+storeForm+standard, func(text string) error { return asUsage(f.setStore(text)) })
 }
 
-// setStore reads --store. Its errors show no text that may hold a password.
+// setStore reads --store. Its errors omit any text that may contain a password.
 func (f *Locations) setStore(text string) (err error) {
 	f.store, f.CountersTable, f.Redis = text, "", nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)

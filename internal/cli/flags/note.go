@@ -14,18 +14,18 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-// Note adds --why and --who, which say why something changes, and who changes
-// it. A reason is required unless the run is dry; dry may be nil.
+// Note adds --why and --who, the reason and the author of a change. A reason is
+// required unless the run is dry; a dry of nil is false.
 func Note(cmd *cobra.Command, note *ruletable.Note, dry *bool) {
 	OptionalNote(cmd, note, "why: a `TEXT` for the history (required)", "changes it")
 	Refuse(cmd, func() bool { return note.Why == "" && (dry == nil || !*dry) }, "--why is missing: give a reason for the history")
 }
 
-// OptionalNote is Note without a required reason. does says what the person
-// does that --who names.
-func OptionalNote(cmd *cobra.Command, note *ruletable.Note, why, does string) {
+// OptionalNote is Note without a required reason. action is what the author does,
+// such as "changes it".
+func OptionalNote(cmd *cobra.Command, note *ruletable.Note, why, action string) {
 	cmd.Flags().StringVar(&note.Why, "why", "", why)
-	cmd.Flags().StringVar(&note.Who, "who", "", "the `NAME` of who "+does+" (default: the user of this system)")
+	cmd.Flags().StringVar(&note.Who, "who", "", "the `NAME` of who "+action+" (default: the user of this system)")
 	Check(cmd, func() error {
 		note.When = time.Now()
 		if note.Who == "" {
@@ -67,8 +67,8 @@ func Until(cmd *cobra.Command, end *time.Time, untilUsage string) {
 }
 
 // endAt returns the first whole second that is not before t, in UTC: a span of
-// less than a second must not end before it begins. It refuses what is past, and
-// what the history cannot write.
+// less than a second must not end before it begins. It refuses a past time, and one
+// after the year 9999, which RFC 3339 cannot write.
 func endAt(t, now time.Time) (time.Time, error) {
 	end := t.UTC().Truncate(time.Second)
 	if end.Before(t) {

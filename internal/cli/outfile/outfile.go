@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Write has write fill a file, which appears under its name, or replaces what
-// has that name, once write has succeeded. Without a path, or with "-", that is
-// standard output. A pipe, a device or another special file is written in place.
+// Write lets write fill a temporary file and renames it to path once write has
+// succeeded. It passes standard output for a path of "" or "-". A pipe, a device
+// or another special file is written in place.
 func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "" || path == "-" {
 		return write(stdout)
@@ -50,7 +50,7 @@ func fill(file *os.File, opening error, write func(io.Writer) error) error {
 	return err
 }
 
-// WriteString is Write for a text that is known.
+// WriteString writes a text as Write does.
 func WriteString(path string, stdout io.Writer, text string) error {
 	return Write(path, stdout, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
