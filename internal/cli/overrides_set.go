@@ -17,18 +17,21 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-type setFlags struct {
-	flags.Locations
-	note            ruletable.Note
-	until           time.Time
-	capacity        any // a number, or numbers by the limits' names
-	limits          json.RawMessage
-	plan            string
-	unlimited, deny bool
+// overrideDocument is an override as the table stores it.
+type overrideDocument struct {
+	Capacity  any             `json:"capacity,omitempty"` // a number, or numbers by the limits' names
+	Deny      bool            `json:"deny,omitempty"`
+	Limits    json.RawMessage `json:"limits,omitempty"`
+	Plan      string          `json:"plan,omitempty"`
+	Unlimited bool            `json:"unlimited,omitempty"`
+	Until     time.Time       `json:"until,omitzero"`
+	Why       string          `json:"why"`
 }
 
 func (c *cli) overridesSetCommand() *cobra.Command {
-	var f setFlags
+	var where flags.Locations
+	var note ruletable.Note
+	var o overrideDocument
 	cmd := &cobra.Command{
 		Use:   "set RULE KEY (--capacity [LIMIT=]N… | --limits JSON | --unlimited | --deny | --plan NAME) --why TEXT --rules dynamodb://TABLE",
 		Short: "Set the override of a key",
@@ -43,53 +46,44 @@ the key gets a new counter.`,
   slidegate overrides set chat user:9 --deny --why "ticket 81" --rules dynamodb://slidegate-rules
   slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
+		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides), where.OverrideKeys()),
 	}
-	f.AddTable(cmd)
-	flags.Note(cmd, &f.note, nil)
+	where.AddTable(cmd)
+	flags.Note(cmd, &note, nil)
 	capacities := cmd.Flags().StringArray("capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
-	flags.Var(cmd, &f.limits, "limits", "limits that replace the rule's, a `JSON` list as in rules", parseLimits)
-	cmd.Flags().BoolVar(&f.unlimited, "unlimited", false, "the rule does not limit the key")
-	cmd.Flags().BoolVar(&f.deny, "deny", false, "every request of the key is refused")
-	cmd.Flags().StringVar(&f.plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
-	flags.Until(cmd, &f.until, "when it ends by itself")
-	flags.Complete(cmd, "plan", f.PlanNames())
+	flags.Var(cmd, &o.Limits, "limits", "limits that replace the rule's, a `JSON` list as in rules", parseLimits)
+	cmd.Flags().BoolVar(&o.Unlimited, "unlimited", false, "the rule does not limit the key")
+	cmd.Flags().BoolVar(&o.Deny, "deny", false, "every request of the key is refused")
+	cmd.Flags().StringVar(&o.Plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
+	flags.Until(cmd, &o.Until, "when it ends by itself")
+	flags.Complete(cmd, "plan", where.PlanNames())
 	flags.Check(cmd, func() (err error) {
-		f.capacity, err = parseCapacities(*capacities)
-		return err
+		if o.Capacity, err = parseCapacities(*capacities); err != nil {
+			return err
+		}
+		given := 0
+		for _, one := range []bool{o.Capacity != nil, o.Limits != nil, o.Unlimited, o.Deny, o.Plan != ""} {
+			if one {
+				given++
+			}
+		}
+		if given != 1 {
+			return fmt.Errorf("want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", given)
+		}
+		return nil
 	})
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.KeyChangeReport, error) {
-		document, err := f.document()
+		o.Why = note.Why
+		document, err := json.Marshal(o)
 		if err != nil {
 			return nil, err
 		}
-		target, err := operator.FindKey(ctx, &operator.OverrideOptions{Table: f.RulesTable, Rule: args[0], Key: args[1]})
+		target, err := operator.FindKey(ctx, &operator.OverrideOptions{Table: where.RulesTable, Rule: args[0], Key: args[1]})
 		if err != nil {
 			return nil, err
 		}
-		return target.Set(ctx, string(document), f.note)
+		return target.Set(ctx, string(document), note)
 	}, printChange)
-}
-
-// document returns the override that the flags describe.
-func (f *setFlags) document() ([]byte, error) {
-	document := map[string]any{}
-	add := func(name string, given bool, value any) {
-		if given {
-			document[name] = value
-		}
-	}
-	add("capacity", f.capacity != nil, f.capacity)
-	add("limits", f.limits != nil, f.limits)
-	add("unlimited", f.unlimited, true)
-	add("deny", f.deny, true)
-	add("plan", f.plan != "", f.plan)
-	if len(document) != 1 {
-		return nil, flags.Usagef("want one of --capacity, --limits, --unlimited, --deny and --plan, got %d", len(document))
-	}
-	add("until", !f.until.IsZero(), f.until)
-	add("why", true, f.note.Why)
-	return json.Marshal(document)
 }
 
 func parseLimits(text string) (json.RawMessage, error) {
