@@ -149,7 +149,8 @@ func inspectAndReset(t *testing.T, store string) {
 	}
 }
 
-// wantCounters checks what inspect prints: limit, capacity, window, used, remaining, empty in, retry after, bar.
+// wantCounters checks what inspect prints: limit, capacity, window, used,
+// remaining, empty in, retry after, bar.
 func wantCounters(t *testing.T, printed string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(printed, "\n"), "\n")

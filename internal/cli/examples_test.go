@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Editors complete the examples: the first line of each says where the schema is.
+// Editors complete the examples, because the first line of each names the schema.
 func TestExamplesNameTheirSchema(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "traffic/*.yaml"} {

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -23,10 +22,11 @@ var updateGuide = flag.Bool("update-guide", false, "write what the commands of d
 
 const guide = "../../docs/guide.md"
 
-// TestGuide does what docs/guide.md does: it saves the files that the guide shows, runs each of its commands in a shell,
-// and compares what they print. An ellipsis in the guide stands for anything within a line.
+// TestGuide follows docs/guide.md: it saves the files that the guide shows, runs
+// its commands in a shell, and compares what they print. An ellipsis in the guide
+// matches anything within a line.
 func TestGuide(t *testing.T) {
-	dynamotest.Connect(t) // says how to get an engine
+	dynamotest.Connect(t) // fails with instructions if no engine runs
 	text, err := os.ReadFile(guide)
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +49,11 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// guidePart is a stretch of the guide: a fenced block with what comes before it.
+// guidePart is a fenced block of the guide and the text before it.
 type guidePart struct {
 	head, body, tail string
-	file             string // to save the body as
-	console          bool   // the body is commands and what they print
+	file             string // the name to save the body under
+	console          bool   // the body has commands and their output
 }
 
 var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl))`:\n+$")
@@ -74,14 +74,15 @@ func splitGuide(text string) (parts []guidePart) {
 	}
 }
 
-// shell is a bash that keeps its variables and background jobs from command to command.
+// shell is a bash, whose variables and background jobs last from command to
+// command.
 type shell struct {
-	t      *testing.T
-	dir    string
-	in     io.Writer
-	out    *bufio.Reader
-	apart  *strings.Replacer // what the guide says, as this run has it: tables and ports that no other test uses
-	common *strings.Replacer // and back
+	t     *testing.T
+	dir   string
+	in    io.Writer
+	out   *bufio.Reader
+	here  *strings.Replacer // replaces the guide's tables and ports by those of this run
+	there *strings.Replacer // the reverse
 }
 
 func startShell(t *testing.T) *shell {
@@ -106,7 +107,7 @@ func startShell(t *testing.T) *shell {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// What the guide leaves running in the background holds the pipe open, so that all of the group has to go.
+	// Background jobs of the guide keep the pipe open, so the whole group is killed.
 	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	stuck := time.AfterFunc(3*time.Minute, end)
 	t.Cleanup(func() {
@@ -132,22 +133,20 @@ func startShell(t *testing.T) *shell {
 // freeAddress returns a loopback address at which nothing listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func (s *shell) save(name, body string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.apart.Replace(body)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.here.Replace(body)), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// session runs the commands of a block, each with what it is to print, and returns the block as it came out.
+// session runs the commands of a block, compares their output, and returns the
+// block with the actual output.
 func (s *shell) session(body string) string {
 	s.t.Helper()
 	var out strings.Builder
@@ -164,7 +163,7 @@ func (s *shell) session(body string) string {
 			}
 			end++
 		}
-		got := s.common.Replace(s.run(s.apart.Replace(command)))
+		got := s.there.Replace(s.run(s.here.Replace(command)))
 		if !alike(got, want) {
 			if !*updateGuide {
 				s.t.Errorf("$ %s\nprinted\n%s\nwant\n%s", command, got, want)
@@ -179,7 +178,7 @@ func (s *shell) session(body string) string {
 	return out.String()
 }
 
-// run runs one command and returns what it prints, without the last line's end.
+// run runs one command and returns its output without the final newline.
 func (s *shell) run(command string) string {
 	s.t.Helper()
 	const mark = "\x04end"
@@ -201,8 +200,8 @@ func (s *shell) run(command string) string {
 
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 
-// alike reports whether what was printed is what the guide says. Moments are those of the day, and columns as wide as what
-// is in them.
+// alike reports whether output matches the guide, apart from times and the width
+// of columns.
 func alike(got, want string) bool {
 	plain := func(text string) []string {
 		lines := strings.Split(moments.ReplaceAllString(text, "MOMENT"), "\n")

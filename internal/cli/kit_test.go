@@ -150,10 +150,10 @@ func goldenPath(name string) string { return filepath.Join("testdata", name+".go
 var commandLine = regexp.MustCompile(`(?m)^\$ slidegate (.*)$`)
 
 // transcript runs the commands of a golden file, its lines that begin with
-// "$ slidegate ", and compares what they print. Standard error comes after
-// standard output and is marked. names are pairs of a word in the file, such as
-// TABLE, and what this run has for it. scrub replaces what differs from run to
-// run. To add a command, add its line and run the test with -update.
+// "$ slidegate ", and compares their output. Lines of standard error come last,
+// after "! ". names are pairs: a word in the file, such as TABLE, and its value in
+// this run. scrub replaces text that differs from run to run. To add a command,
+// add its line and run the test with -update.
 func transcript(t *testing.T, name, stdin string, scrub func(string) string, names ...string) {
 	t.Helper()
 	file, err := os.ReadFile(goldenPath(name))

@@ -16,17 +16,18 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamotest"
 )
 
-// lookups stands before a DynamoDB. It counts the overrides that are looked up, by rule and key, and fails those of some.
+// lookups is a proxy of DynamoDB. It counts the lookups of overrides by rule and
+// key, and can fail those of one key.
 type lookups struct {
 	proxy http.Handler
-	down  string // a rule and a key
+	down  string // the rule and the key that fail
 
 	mu    sync.Mutex
 	found map[string]int
 	calls map[string]int // by operation
 }
 
-// tap has the commands of a test go through a lookups.
+// tap sends the commands of a test through a lookups.
 func tap(t *testing.T) *lookups {
 	t.Helper()
 	dynamotest.Connect(t)
@@ -74,7 +75,7 @@ func (l *lookups) count(operation string, body []byte) (fails bool) {
 	return name == l.down
 }
 
-// want checks that so many keys were looked up, each of them once.
+// want checks that this number of keys were looked up, each once.
 func (l *lookups) want(t *testing.T, keys int) {
 	t.Helper()
 	l.mu.Lock()

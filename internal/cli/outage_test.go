@@ -18,10 +18,11 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamotest"
 )
 
-// patience is how long a command may take to say that DynamoDB does not answer.
+// patience is how long a command may take to report that DynamoDB does not answer.
 const patience = 5 * time.Second
 
-// needsDynamoDB is a command of each kind that calls DynamoDB. OUT is a file that must not appear.
+// needsDynamoDB has a command of each kind that calls DynamoDB. OUT is a file that
+// must not appear.
 var needsDynamoDB = []string{
 	"serve --listen 127.0.0.1:0 --rules testdata/rules.yaml --store dynamodb://TABLE",
 	"serve --listen 127.0.0.1:0 --rules dynamodb://TABLE",
@@ -83,7 +84,7 @@ func signedOut(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
-// signedIn sets an environment with made-up credentials and an address.
+// signedIn sets an environment with fake credentials and an address.
 func signedIn(t *testing.T, address string) {
 	signedOut(t)
 	t.Setenv("AWS_REGION", "us-east-1")
@@ -128,8 +129,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// failing is a DynamoDB in which every counter has one unit of 10:05:00. It cannot
-// write from a certain write on.
+// failing is a DynamoDB in which every counter has one unit of 10:05:00. Its
+// writes fail from a certain one on.
 type failing struct {
 	mu     sync.Mutex
 	writes int

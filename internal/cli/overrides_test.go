@@ -24,8 +24,8 @@ func TestGrantToAClientsKey(t *testing.T) {
 	newTable(t, "testdata/partners.yaml").transcript(t, "grant-client")
 }
 
-// An override that has outlived its rule, or cannot be read, can still be shown
-// and deleted.
+// An override can be shown and deleted even if its rule is gone or if it cannot be
+// read.
 func TestOrphans(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	mustRun(t, "overrides set api tenant:zeta --capacity 5 --why x"+table.at)

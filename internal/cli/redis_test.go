@@ -10,7 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/redistest"
 )
 
-// needsRedis is a command of each kind that calls Redis. OUT is a file that must not appear.
+// needsRedis returns a command of each kind that calls Redis. OUT is a file that
+// must not appear.
 func needsRedis(url string) []string {
 	return []string{
 		"serve --listen 127.0.0.1:0 --rules testdata/rules.yaml --store " + url,
@@ -84,7 +85,8 @@ func TestServeWithRedis(t *testing.T) {
 	}
 }
 
-// serveWith starts a gateway over a store and returns its address. It stops with the test.
+// serveWith starts a gateway with a store and returns its address. It stops with
+// the test.
 func serveWith(t *testing.T, store, shown string, environment ...string) string {
 	t.Helper()
 	cmd := program(t, "serve", "--rules", "testdata/hourly.yaml", "--listen", "127.0.0.1:0", "--store", store)

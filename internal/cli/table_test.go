@@ -18,7 +18,7 @@ type table struct {
 	*ruletable.Table
 	client      *dynamo.Client
 	name, place string
-	at          string // its flag
+	at          string // the flag that names it, with spaces around it
 	scrub       func(string) string
 }
 
@@ -42,14 +42,14 @@ func (x *table) apply(t *testing.T, files ...string) {
 	}
 }
 
-// transcript is transcript with TABLE.
+// transcript runs a golden file in which TABLE is this table.
 func (x *table) transcript(t *testing.T, name string, names ...string) {
 	t.Helper()
 	transcript(t, name, "", x.scrub, append(names, "TABLE", x.name)...)
 }
 
-// set sets an override, a YAML document or the invalid text of one, without any
-// check.
+// set stores an override without checks. The document is JSON, which may be no
+// valid override, or YAML.
 func (x *table) set(t *testing.T, rule, key, document string) {
 	t.Helper()
 	if !json.Valid([]byte(document)) {

@@ -13,14 +13,13 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// words splits a command as a shell does that knows spaces and single quotes.
+// words splits a command at spaces, except within single quotes.
 func words(command string) []string {
 	words := []string{}
 	for i, part := range strings.Split(command, "'") {
-		switch fields := strings.Fields(part); {
-		case i%2 == 0:
-			words = append(words, fields...)
-		default:
+		if i%2 == 0 {
+			words = append(words, strings.Fields(part)...)
+		} else {
 			words = append(words, part)
 		}
 	}
@@ -95,7 +94,7 @@ func TestRequestOfFlags(t *testing.T) {
 	}
 }
 
-// plainly is a request as JSON, in which what is empty is not there.
+// plainly returns the fields of a request that are not empty.
 func plainly(r request.Request) map[string]any {
 	text, _ := json.Marshal(&r)
 	d := json.NewDecoder(bytes.NewReader(text))
