@@ -132,7 +132,7 @@ func noteSkipped(x *replay.Extent, listener Listener) {
 }
 
 // inOneLine joins the lines of an error. The problems of an invalid override
-// would otherwise be printed alone, without what they prevented.
+// would otherwise be printed as errors of their own.
 func inOneLine(err error) error {
 	if err == nil {
 		return nil
