@@ -115,8 +115,10 @@ func (c *cli) Warn(format string, args ...any) { c.Note("warning: "+format, args
 // Progress returns a line of progress on standard error.
 func (c *cli) Progress() operator.Progress { return term.NewProgress(c.stderr, time.Now) }
 
-// reporting gives a command --json, and has it show what do reports.
-func reporting[R any](c *cli, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R)) *cobra.Command {
+// reporting completes a command: it adds --json, and shows what do reports.
+func reporting[R any](
+	c *cli, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R),
+) *cobra.Command {
 	asJSON := flags.JSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		report, err := do(cmd.Context(), args)

@@ -31,33 +31,34 @@ caller's token names, give the claims.`,
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
 		Args:              flags.Positional(1, 1, "one key"),
-		ValidArgsFunction: flags.InTurn(f.CounterKeys(func([]string) string { return f.o.Rule })),
+		ValidArgsFunction: flags.InTurn(f.where.CounterKeys(func([]string) string { return f.Rule })),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.o.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
-	flags.Complete(cmd, "rule", f.RuleNames())
+	cmd.Flags().StringVar(&f.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
+	flags.Complete(cmd, "rule", f.where.RuleNames())
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
-		return operator.Inspect(ctx, f.options(f.o.Rule, args[0]), c)
+		return operator.Inspect(ctx, f.options(f.Rule, args[0]), c)
 	}, printCounters)
 }
 
 // counterFlags are for commands on the counters of a key.
 type counterFlags struct {
-	flags.Locations
-	o operator.KeyOptions
+	operator.KeyOptions
+	where flags.Locations
 }
 
 func (f *counterFlags) add(cmd *cobra.Command) {
-	f.o.Request = &request.Request{}
-	f.AddRules(cmd)
-	f.AddSharedStore(cmd)
-	f.RequireStore(cmd)
-	flags.Caller(cmd, f.o.Request)
+	f.Request = &request.Request{}
+	f.where.AddRules(cmd)
+	f.where.AddSharedStore(cmd)
+	f.where.RequireStore(cmd)
+	flags.Caller(cmd, f.Request)
 }
 
+// options returns the options for a key of a rule, or of all rules that have it.
 func (f *counterFlags) options(rule, key string) *operator.KeyOptions {
-	f.o.Locations, f.o.Rule, f.o.Key = f.Locations.Locations, rule, key
-	return &f.o
+	f.Locations, f.Rule, f.Key = f.where.Locations, rule, key
+	return &f.KeyOptions
 }
 
 func printCounters(p *term.Printer, r *operator.InspectReport) {

@@ -29,7 +29,8 @@ func TestGrantToAClientsKey(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	mustRun(t, "overrides set api tenant:zeta --capacity 5 --why x"+table.at)
-	broken := ruletable.Override{Rule: "api", Key: "tenant:broken", Document: `{"capacty": 5}`, Note: ruletable.Note{Who: "jo", Why: "by hand", When: time.Unix(1_800_000_000, 0)}}
+	note := ruletable.Note{Who: "jo", Why: "by hand", When: time.Unix(1_800_000_000, 0)}
+	broken := ruletable.Override{Rule: "api", Key: "tenant:broken", Document: `{"capacty": 5}`, Note: note}
 	if err := table.SetOverride(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func TestOverridesImport(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	plain := file(t, "plain.json", `{"tenant:a|b": {"time_window_sec": 1, "capacity": 5, "granularity_sec": 0.1},
 		"tenant:c": {"time_window_sec": 60, "capacity": 7, "granularity_sec": 1}}`)
-	bad := file(t, "bad.json", `{"tenant:a": {"time_window_sec": 1, "capacity": 0, "granularity_sec": 1}, "user:7": {"time_window_sec": 60, "capacity": 7, "granularity_sec": 1}}`)
+	bad := file(t, "bad.json", `{"tenant:a": {"time_window_sec": 1, "capacity": 0, "granularity_sec": 1},
+		"user:7": {"time_window_sec": 60, "capacity": 7, "granularity_sec": 1}}`)
 	lines := file(t, "more.jsonl", `{"key": "user:7", "document": {"plan": "pro"}}
 
 {"key": "user:auth0|8", "document": "{deny: true, why: ticket 81}", "who": "jo"}

@@ -27,10 +27,10 @@ If the rules are in a table, its history records the reset.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args:              flags.Positional(2, 2, "a rule and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(), f.CounterKeys(func(args []string) string { return args[0] })),
+		ValidArgsFunction: flags.InTurn(f.where.RuleNames(), f.where.CounterKeys(func(args []string) string { return args[0] })),
 	}
 	f.add(cmd)
-	flags.Refuse(cmd, func() bool { return f.RulesTable == "" && note.Who+note.Why != "" },
+	flags.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },
 		"--who and --why are for the history of a table, and --rules is a file: leave them out")
 	flags.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {

@@ -40,7 +40,8 @@ func (c *cli) validate(file string, asJSON bool) error {
 	case !r.Valid && !asJSON:
 		return r.Errors
 	}
-	if err := show(c.stdout, asJSON, r, func(p *term.Printer, r *operator.ValidateReport) { printRules(p, file, r) }); err != nil || r.Valid {
+	print := func(p *term.Printer, r *operator.ValidateReport) { printRules(p, file, r) }
+	if err := show(c.stdout, asJSON, r, print); err != nil || r.Valid {
 		return err
 	}
 	return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))

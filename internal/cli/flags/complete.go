@@ -172,7 +172,8 @@ func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
 			if name != "" && r.Name != name || !r.TakesOverrides() || set.OverrideKeys(r.Name) != r.Key {
 				continue
 			}
-			if !yieldKeys(table.Overrides(p, r.Name, p.typed), func(key string) bool { return operator.Unused(set, r.Name, key) != "" || yield(key) }) {
+			yieldUsed := func(key string) bool { return operator.Unused(set, r.Name, key) != "" || yield(key) }
+			if !yieldKeys(table.Overrides(p, r.Name, p.typed), yieldUsed) {
 				return
 			}
 		}

@@ -88,7 +88,8 @@ func (f *Locations) RequireStore(cmd *cobra.Command) {
 }
 
 func (f *Locations) addStore(cmd *cobra.Command, standard string) {
-	cmd.Flags().Func("store", "where the counters are, a `STORE`: "+storeForm+standard, func(text string) error { return asUsage(f.setStore(text)) })
+	usage := "where the counters are, a `STORE`: " + storeForm + standard
+	cmd.Flags().Func("store", usage, func(text string) error { return asUsage(f.setStore(text)) })
 }
 
 // setStore reads --store. Its errors omit any text that may contain a password.
