@@ -19,8 +19,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // cli is what all commands share. It is an operator.Listener.
@@ -85,34 +83,20 @@ func (c *cli) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	var several operator.Errors
-	var invalid yamlfile.Errors
-	var published *ruletable.Problems
 	var usage flags.UsageError
 	switch {
-	case errors.As(err, &several):
-		c.noteLines(several)
-	case errors.As(err, &published):
-		c.noteLines(err)
-	case errors.As(err, &invalid):
-		c.noteLines(invalid)
 	case errors.As(err, &usage):
 		c.Note("%v", err)
 		fmt.Fprintf(c.stderr, "see: %s --help\n", usage.Cmd.CommandPath())
 		return 2
-	default:
+	case !c.started:
 		c.Note("%s", strings.TrimSpace(err.Error()))
-		if !c.started {
-			return 2
-		}
+		return 2
 	}
-	return 1
-}
-
-func (c *cli) noteLines(err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		c.Note("%s", line)
 	}
+	return 1
 }
 
 // Note prints a message to standard error.

@@ -44,7 +44,7 @@ func TestRollbackIsConditional(t *testing.T) {
 	files := ruleFiles(t, "capacity: 1, window: 60s", "capacity: 2, window: 60s", "capacity: 3, window: 60s")
 	table.apply(t, files[0], files[1])
 	name := strings.TrimPrefix(table.place, session.DynamoScheme)
-	p, err := operator.PrepareRollback(t.Context(), &session.Table{Table: table.Table, Name: name}, 1, &operator.Traffic{})
+	p, err := operator.PrepareRollback(t.Context(), name, 1, &operator.Traffic{})
 	if err != nil {
 		t.Fatal(err)
 	}

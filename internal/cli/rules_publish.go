@@ -135,7 +135,7 @@ func (c *cli) rollback(cmd *cobra.Command, f *publishFlags, version string) erro
 	if err != nil {
 		return err
 	}
-	table, err := f.Open(cmd)
+	table, err := f.Table.Read(cmd)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (l listing[T]) run(c *cli, cmd *cobra.Command, f *flags.Table, limit int) e
 	if err != nil {
 		return err
 	}
-	items, err := operator.First(l.read(table.Table, cmd.Context()), limit)
+	items, err := operator.First(l.read(table, cmd.Context()), limit)
 	if err == nil && len(items) == 0 && !f.JSON {
 		c.Note(l.none, f.Rules)
 		return nil

@@ -67,7 +67,7 @@ var allowed = map[string]string{
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/engine internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
-	"internal/cli/term":    "internal/text golang.org/x/term",
+	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",
 }

@@ -55,26 +55,20 @@ type OutcomeReport struct {
 
 // RuleVerdict is what one rule makes of the request.
 type RuleVerdict struct {
-	Rule        string            `json:"rule"`
-	Mode        string            `json:"mode"`
-	Covers      bool              `json:"covers"`
-	Why         string            `json:"why,omitempty"` // it does not
-	Key         string            `json:"key,omitempty"`
-	OverrideKey string            `json:"override_key,omitempty"`
-	Override    *OverrideReport   `json:"override,omitempty"`
-	Error       string            `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
-	OnError     string            `json:"on_error,omitempty"` // only with Error
-	Plan        string            `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
-	Stale       bool              `json:"stale,omitempty"`    // part of the override was left out
-	Verdict     string            `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
-	Counter     string            `json:"counter,omitempty"`
-	Limits      []LimitEvaluation `json:"limits,omitempty"`
-}
-
-// LimitEvaluation is a limit and what it says of the request.
-type LimitEvaluation struct {
-	UsageReport
-	Candidate int64 `json:"candidate_capacity,omitempty"`
+	Rule        string          `json:"rule"`
+	Mode        string          `json:"mode"`
+	Covers      bool            `json:"covers"`
+	Why         string          `json:"why,omitempty"` // it does not
+	Key         string          `json:"key,omitempty"`
+	OverrideKey string          `json:"override_key,omitempty"`
+	Override    *OverrideReport `json:"override,omitempty"`
+	Error       string          `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
+	OnError     string          `json:"on_error,omitempty"` // only with Error
+	Plan        string          `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
+	Stale       bool            `json:"stale,omitempty"`    // part of the override was left out
+	Verdict     string          `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
+	Counter     string          `json:"counter,omitempty"`
+	Limits      []UsageReport   `json:"limits,omitempty"`
 }
 
 // ExplainOptions describe a request to explain.
@@ -91,11 +85,14 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	store, now := s.CountersAt(o.At)
-	lookup := newLookup(s.Rules, s.Table(), now)
-	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
+	store, now := s.Counters(), s.Now()
+	if !o.At.IsZero() {
+		store, _ = s.Recorded()
+		now = o.At
+	}
+	x := newExplainer(newLookup(s.Rules, s.Table(), now), store)
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {
 		report.Counters = s.StoreName()
@@ -105,32 +102,34 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 
 // explainer explains requests by rules, overrides and counters.
 type explainer struct {
-	set      *rules.Set
-	lookup   *overrideLookup
-	resolver *engine.Resolver
-	store    *peekStore
+	*overrideLookup
+	store *peekStore
+}
+
+func newExplainer(lookup *overrideLookup, store session.Store) *explainer {
+	return &explainer{lookup, &peekStore{store, map[string]limit.Verdict{}}}
 }
 
 func (x *explainer) explain(ctx context.Context, req *request.Request) (*ExplainReport, error) {
 	asked := *req // the engine reads the client's address itself
 	report := x.request(req)
-	plan := x.resolver.Plan(ctx, req)
+	plan := x.Plan(ctx, req)
 	var err error
 	if report.Plan, err = x.plan(req, &plan); err != nil {
 		return nil, err
 	}
-	why, decided := x.set.WhyAmbiguous(req)
-	if !decided {
-		why, decided = x.set.WhyBanned(req)
-	}
-	if !decided {
-		why, decided = x.set.WhySkipped(req)
+	var why string
+	var decided bool
+	for _, ask := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
+		if why, decided = ask(req); decided {
+			break
+		}
 	}
 	if !decided {
 		report.Remark, why = why, ""
 	}
 	if !decided && !plan.Denied {
-		for _, r := range x.set.Rules {
+		for _, r := range x.Set.Rules {
 			one, err := x.rule(ctx, r, req, plan.Name)
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", r.Name, err)
@@ -142,17 +141,17 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (*Explain
 	if err != nil {
 		return nil, err
 	}
-	report.conclude(d, x.set, plan.Denied, why)
+	report.conclude(d, x.Set, plan.Denied, why)
 	return report, nil
 }
 
 // request says who asks, and reads the client's address as the rules say.
 func (x *explainer) request(req *request.Request) *ExplainReport {
 	report := &ExplainReport{
-		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.lookup.now.UTC(), Rules: []RuleVerdict{},
+		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.Now.UTC(), Rules: []RuleVerdict{},
 	}
 	peer := req.IP
-	if x.set.Locate(req); req.IP.IsValid() {
+	if x.Set.Locate(req); req.IP.IsValid() {
 		report.Client = req.IP.String()
 	}
 	if peer != req.IP {
@@ -163,12 +162,12 @@ func (x *explainer) request(req *request.Request) *ExplainReport {
 
 // plan describes the caller's plan; nil if the rules have none.
 func (x *explainer) plan(req *request.Request, plan *engine.Plan) (report *PlanReport, err error) {
-	why := x.set.WhyPlan(req)
+	why := x.Set.WhyPlan(req)
 	if why == "" && plan.Key == "" {
 		return nil, nil
 	}
 	report = &PlanReport{
-		Name: plan.Name, Why: why, Key: plan.Key, Stale: plan.Stale, Override: x.lookup.report(rules.PlanOverrides, plan.Key, plan.Override),
+		Name: plan.Name, Why: why, Key: plan.Key, Stale: plan.Stale, Override: x.report(rules.PlanOverrides, plan.Key, plan.Override),
 	}
 	report.Error, err = unreadable(plan.Err)
 	return report, err
@@ -180,7 +179,7 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 	if report.Why, report.Covers = r.Why(req); !report.Covers {
 		return report, nil
 	}
-	res := x.resolver.Resolve(ctx, r, req, plan)
+	res := x.Resolve(ctx, r, req, plan)
 	if report.Error, err = unreadable(res.Err); err != nil {
 		return report, err
 	}
@@ -188,8 +187,8 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 		report.OnError = r.OnError.String()
 	}
 	report.Key, report.OverrideKey, report.Stale = res.Key, res.OverrideKey, res.Terms.Stale
-	report.Override = x.lookup.report(r.Name, res.OverrideKey, res.Override)
-	if _, ok := x.set.Document().Plans[plan][r.Name]; ok {
+	report.Override = x.report(r.Name, res.OverrideKey, res.Override)
+	if _, ok := x.Set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan
 	}
 	if report.Verdict = bypassNames[res.Bypass()]; report.Verdict != "" {
@@ -211,17 +210,16 @@ func unreadable(err error) (report string, other error) {
 func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *RuleVerdict) error {
 	var v limit.Verdict
 	report.Counter = res.Charge.Key
-	if err := x.store.Charge(ctx, x.lookup.now, &res.Charge, &v); err != nil {
+	if err := x.store.Charge(ctx, x.Now, &res.Charge, &v); err != nil {
 		return err
 	}
 	report.Verdict = "denied"
 	if v.Allowed {
 		report.Verdict = "allowed"
 	}
-	for i := range res.Terms.Limits {
-		candidate, _ := res.Terms.Candidate(i)
-		usage := reportUsage(&res.Terms.Limits[i], res.Charge.Costs[i], &v.Limits[i])
-		report.Limits = append(report.Limits, LimitEvaluation{usage, candidate})
+	report.Limits = reportUsages(res, &v)
+	for i := range report.Limits {
+		report.Limits[i].CandidateCapacity, _ = res.Terms.Candidate(i)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
@@ -55,10 +54,8 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	})
 }
 
-func explained(t *rapid.T, set *rules.Set, store session.Peeker, req request.Request, now time.Time) *ExplainReport {
-	lookup := newLookup(set, nil, now)
-	x := explainer{set, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
-	report, err := x.explain(context.Background(), &req)
+func explained(t *rapid.T, set *rules.Set, store session.Store, req request.Request, now time.Time) *ExplainReport {
+	report, err := newExplainer(newLookup(set, nil, now), store).explain(context.Background(), &req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +87,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 		}
 		for i, l := range found.Limits {
 			candidate, _ := v.Terms.Candidate(i)
-			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.Candidate != candidate {
+			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.CandidateCapacity != candidate {
 				t.Errorf("rule %s: limit %+v, cost %d; explained as %+v", v.Rule.Name, v.Terms.Limits[i], v.Terms.Costs[i], l)
 			}
 			if !v.Allowed && l.Remaining != v.Limits[i].Remaining {

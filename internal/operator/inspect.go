@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -36,9 +39,17 @@ func Inspect(ctx context.Context, o *KeyOptions, listener Listener) (*InspectRep
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	counters, skipped, err := s.counters(ctx, o.Rule, o.Key)
+	candidates := s.Rules.Rules
+	if o.Rule != "" {
+		rule, err := ruleNamed(s.Rules, o.Rule)
+		if err != nil {
+			return nil, err
+		}
+		candidates = []*rules.Rule{rule}
+	}
+	found, skipped, err := keysOf(s.Rules, candidates, o.Key, o.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -46,44 +57,43 @@ func Inspect(ctx context.Context, o *KeyOptions, listener Listener) (*InspectRep
 		listener.Warn("skipped %v", reason)
 	}
 	report := &InspectReport{Key: o.Key}
-	for _, c := range counters {
-		if err := s.peek(ctx, c); err != nil {
-			return nil, err
+	for _, rule := range candidates {
+		if keys, ok := found[rule]; ok {
+			one, err := s.inspect(ctx, rule, keys)
+			if err != nil {
+				return nil, err
+			}
+			report.Rules = append(report.Rules, one)
 		}
-		report.Rules = append(report.Rules, s.report(c))
 	}
 	return report, nil
 }
 
-// peek reads a counter, unless requests would not ask it.
-func (s *keySession) peek(ctx context.Context, c *counter) error {
-	if c.lifted() != "" {
-		return nil
+// inspect describes a counter. It does not ask one that requests would not ask.
+func (s *keySession) inspect(ctx context.Context, rule *rules.Rule, keys rules.Keys) (report CounterReport, err error) {
+	c, err := s.counter(ctx, rule, keys)
+	if err != nil {
+		return report, err
 	}
-	store, now := s.Shared()
-	if err := store.Peek(ctx, now(), &c.Charge, &c.verdict); err != nil {
-		return fmt.Errorf("rule %s: %w", c.Rule.Name, err)
-	}
-	return nil
-}
-
-func (s *keySession) report(c *counter) CounterReport {
-	report := CounterReport{
-		Rule: c.Rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(c.Rule.Name, c.OverrideKey, c.Override),
-		OverrideUnknown: c.keys.Override.Missing, Lifted: c.lifted(), Limits: []UsageReport{},
+	report = CounterReport{
+		Rule: rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(rule.Name, c.OverrideKey, c.Override),
+		OverrideUnknown: keys.Override.Missing, Lifted: bypassNames[c.Bypass()], Limits: []UsageReport{},
 	}
 	if c.plan.Denied {
-		report.PlanOverride = s.lookup.report(rules.PlanOverrides, c.plan.Key, c.plan.Override)
+		report.PlanOverride, report.Lifted = s.lookup.report(rules.PlanOverrides, c.plan.Key, c.plan.Override), bypassNames[engine.Refused]
 	}
 	if len(s.req.Claims) > 0 || s.req.APIKey != "" {
-		report.PlanOverrideUnknown = c.keys.Plan.Missing
+		report.PlanOverrideUnknown = keys.Plan.Missing
 	}
-	for i := range c.Terms.Limits {
-		if report.Lifted == "" {
-			report.Limits = append(report.Limits, reportUsage(&c.Terms.Limits[i], c.Charge.Costs[i], &c.verdict.Limits[i]))
-		}
+	if report.Lifted != "" {
+		return report, nil
 	}
-	return report
+	var v limit.Verdict
+	if err := s.store.Peek(ctx, s.Now(), &c.Charge, &v); err != nil {
+		return report, fmt.Errorf("rule %s: %w", rule.Name, err)
+	}
+	report.Limits = reportUsages(&c.Resolution, &v)
+	return report, nil
 }
 
 // ResetReport describes a counter that was reset.
@@ -102,21 +112,13 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 		return nil, err
 	}
 	defer s.Close()
-	report, err := s.reset(ctx, o, listener)
-	if err != nil {
-		return nil, err
-	}
-	return report, s.recordReset(ctx, report, note)
-}
-
-func (s *keySession) reset(ctx context.Context, o *KeyOptions, listener Listener) (*ResetReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
 	rule, err := ruleNamed(s.Rules, o.Rule)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.Rules.KeysFor(rule, o.Key, s.req)
+	keys, err := s.Rules.KeysFor(rule, o.Key, o.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -127,25 +129,17 @@ func (s *keySession) reset(ctx context.Context, o *KeyOptions, listener Listener
 	if err := c.checkOverrideKey(listener); err != nil {
 		return nil, err
 	}
-	store, _ := s.Shared()
-	if err := store.Reset(ctx, c.Charge.Key); err != nil {
+	if err := s.store.Reset(ctx, c.Charge.Key); err != nil {
 		return nil, err
 	}
+	// The history comes last: a missing line is reported here, but a line too
+	// many would mislead its readers.
+	if s.lookup.table != nil {
+		if err := s.lookup.table.RecordReset(ctx, rule.Name, keys.Counter, c.Charge.Key, note); err != nil {
+			return nil, fmt.Errorf("the counter %s is reset, but the history does not record it: %w", c.Charge.Key, err)
+		}
+	}
 	return &ResetReport{Rule: rule.Name, Key: keys.Counter, Counter: c.Charge.Key, Reset: true}, nil
-}
-
-// recordReset writes the reset into the history. The counter comes first: a
-// missing line is reported here, but a line too many would mislead its readers.
-func (s *keySession) recordReset(ctx context.Context, r *ResetReport, note ruletable.Note) error {
-	if s.lookup.table == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	if err := s.lookup.table.RecordReset(ctx, r.Rule, r.Key, r.Counter, note); err != nil {
-		return fmt.Errorf("the counter %s is reset, but the history does not record it: %w", r.Counter, err)
-	}
-	return nil
 }
 
 // checkOverrideKey refuses a key whose override is not known, as the override

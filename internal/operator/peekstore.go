@@ -15,14 +15,14 @@ import (
 // decide has the engine decide the request without charging it.
 func (x *explainer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	return engine.New(engine.Options{
-		Rules: engine.Fixed{Set: x.set}, Overrides: x.lookup, Store: x.store, Local: x.store,
+		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
 		Recorder: &replay.Failures{}, // explain reports failures before it asks the engine
-	}).Decide(ctx, x.lookup.now, req)
+	}).Decide(ctx, x.Now, req)
 }
 
 // peekStore is a store that charges nothing. Equal charges get equal verdicts.
 type peekStore struct {
-	session.Peeker
+	session.Store
 	found map[string]limit.Verdict
 }
 

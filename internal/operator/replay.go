@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -22,9 +23,6 @@ const (
 	// replayDeadline bounds the store's part of a decision. It is generous: no
 	// client waits for the answer.
 	replayDeadline = 3 * time.Second
-	// replayKeys bounds the keys in memory at once: about 1 GB with one limit of a
-	// few slots in use.
-	replayKeys = 4_000_000
 	// replayOverrides bounds the keys whose overrides are kept in memory: about
 	// 200 MB if most have none.
 	replayOverrides = 1_000_000
@@ -32,23 +30,15 @@ const (
 
 // OpenReplay opens a session for Replay.
 func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
-	s, err := session.OpenQuietly(ctx, where, func(string, *rules.Set) error { return nil })
-	if err != nil {
-		return nil, err
+	prepare := func(_ string, set *rules.Set) error {
+		WarnAll(listener, set.Warnings)
+		return loadSecrets(set, where.Remote(), listener)
 	}
-	if err = s.CheckAtomic(); err == nil {
-		WarnAll(listener, s.Rules.Warnings)
-		err = loadSecrets(s.Rules, s.Remote(), listener)
+	s, err := session.OpenToCharge(ctx, where, prepare, slog.New(slog.DiscardHandler))
+	if err == nil && where.RulesTable != "" {
+		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
 	}
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	if where.RulesTable != "" {
-		source := recordedOverrides(s.Table(), listener)
-		s.Overrides = replay.Overrides{Source: source, At: time.Now()}
-	}
-	return s, nil
+	return s, err
 }
 
 // recordedOverrides returns the overrides set by command for recorded traffic,
@@ -92,11 +82,7 @@ type ReplayOptions struct {
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
 func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
-	var store engine.Store = memory.New(replayKeys)
-	var calls func() (reads, writes int64)
-	if !s.InMemory() {
-		store, calls = s.Recorded()
-	}
+	store, calls := s.Recorded()
 	var failures replay.Failures
 	progress := listener.Progress()
 	defer progress.Clear()
@@ -105,7 +91,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
 			Deadline: replayDeadline,
 		}),
-		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: showing(progress), Warn: warning(listener),
+		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: progress.Log, Warn: func(text string) { listener.Warn("%s", text) },
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -118,12 +104,6 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	}
 	return result, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
 }
-
-func showing(p Progress) func(replay.Progress) {
-	return func(at replay.Progress) { p.Log(at.Requests, at.Read, at.Size, at.At) }
-}
-
-func warning(listener Listener) func(string) { return func(text string) { listener.Warn("%s", text) } }
 
 func noteSkipped(x *replay.Extent, listener Listener) {
 	if x.FirstSkipped != nil {
@@ -162,23 +142,23 @@ func replayError(requests, degraded int64, err, store error) error {
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *session.Table, listener Listener) (*replay.Comparison, error) {
+func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *ruletable.Table, listener Listener) (*replay.Comparison, error) {
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}
 	var failures replay.Failures
 	options := engine.Options{Local: memory.New(0), Recorder: &failures, Today: time.Now()}
 	if table != nil {
-		options.Overrides = recordedOverrides(table.Table, listener) // shared: each key is looked up once
+		options.Overrides = recordedOverrides(table, listener) // shared: each key is looked up once
 	}
 	under := func(set *rules.Set) *engine.Engine {
 		o := options
-		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(replayKeys/2)
+		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(session.RecordedKeys/2)
 		return engine.New(o)
 	}
 	progress := listener.Progress()
 	defer progress.Clear()
-	result, err := replay.Compare(ctx, logs, under(current), under(next), showing(progress), warning(listener))
+	result, err := replay.Compare(ctx, logs, under(current), under(next), progress.Log, func(text string) { listener.Warn("%s", text) })
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -71,6 +72,8 @@ type UsageReport struct {
 	Remaining  int64   `json:"remaining"`
 	Reset      float64 `json:"reset_s"`       // until the counter is empty again
 	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+	// CandidateCapacity is the candidate in units; only Explain sets it.
+	CandidateCapacity int64 `json:"candidate_capacity,omitempty"`
 }
 
 func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
@@ -108,9 +111,20 @@ func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {
 	return report
 }
 
+// reportUsages describes the limits of a resolution, as its counter has them.
+func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageReport) {
+	for i := range res.Charge.Limits {
+		reports = append(reports, reportUsage(&res.Charge.Limits[i], res.Charge.Costs[i], &v.Limits[i]))
+	}
+	return reports
+}
+
 func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
 	fixed := rules.Fixed(cost)
-	return UsageReport{reportLimit(l, &fixed), l.MaxCost() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
+	return UsageReport{
+		LimitReport: reportLimit(l, &fixed), Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
+		Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
+	}
 }
 
 func retrySeconds(d time.Duration) float64 {

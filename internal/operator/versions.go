@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -29,7 +28,7 @@ func First[T any](items iter.Seq2[T, error], limit int) ([]T, error) {
 }
 
 // Document returns a published version; 0 is the one in force.
-func Document(ctx context.Context, t *session.Table, version int64) (*DocumentReport, error) {
+func Document(ctx context.Context, t *ruletable.Table, version int64) (*DocumentReport, error) {
 	current, err := t.Current(ctx)
 	if err != nil {
 		return nil, err

@@ -105,8 +105,8 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 		var set *rules.Set
 		if where.RulesFile != "" {
 			set, _, _ = session.ReadRules(where.RulesFile)
-		} else if table, err := session.GlanceAtTable(ctx, where.RulesTable); err == nil {
-			set, _, _ = table.InForce(ctx)
+		} else if table, err := session.OpenTable(ctx, where.RulesTable); err == nil {
+			set, _, _ = session.InForce(ctx, table)
 		}
 		if set == nil {
 			return nil
@@ -117,12 +117,12 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 
 // fromTable offers words from a table, by the arguments before and what is
 // typed.
-func (f *Locations) fromTable(words func(ctx context.Context, table *session.Table, args []string, typed string) []string) Completer {
+func (f *Locations) fromTable(words func(ctx context.Context, table *ruletable.Table, args []string, typed string) []string) Completer {
 	return f.inTime(func(ctx context.Context, where session.Locations, args []string, typed string) []string {
 		if where.RulesTable == "" {
 			return nil
 		}
-		table, err := session.GlanceAtTable(ctx, where.RulesTable)
+		table, err := session.OpenTable(ctx, where.RulesTable)
 		if err != nil {
 			return nil
 		}
@@ -132,7 +132,7 @@ func (f *Locations) fromTable(words func(ctx context.Context, table *session.Tab
 
 // Versions offers the newest versions of the table, and why they were published.
 func (f *Table) Versions() Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, _ []string, _ string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *ruletable.Table, _ []string, _ string) (words []string) {
 		for v, err := range table.Versions(ctx) {
 			if err != nil || len(words) == completeKeys {
 				return words
@@ -146,7 +146,7 @@ func (f *Table) Versions() Completer {
 // OverrideKeys offers keys that continue what is typed and have an override of
 // the first argument's rule.
 func (f *Locations) OverrideKeys() Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
+	return f.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
 		rule, _, _ := strings.Cut(args[0], ".")
 		return appendKeys(nil, table.Overrides(ctx, rule, typed), func(string) bool { return true })
 	})
@@ -156,8 +156,8 @@ func (f *Locations) OverrideKeys() Completer {
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
 func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
-	return f.fromTable(func(ctx context.Context, table *session.Table, args []string, typed string) (words []string) {
-		set, _, err := table.InForce(ctx)
+	return f.fromTable(func(ctx context.Context, table *ruletable.Table, args []string, typed string) (words []string) {
+		set, _, err := session.InForce(ctx, table)
 		if err != nil {
 			return nil
 		}

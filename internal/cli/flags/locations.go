@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/redis"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 const (
@@ -140,7 +141,7 @@ func (f *Table) Read(cmd *cobra.Command) (string, error) {
 }
 
 // Open opens the table, which must answer.
-func (f *Table) Open(cmd *cobra.Command) (*session.Table, error) {
+func (f *Table) Open(cmd *cobra.Command) (*ruletable.Table, error) {
 	name, err := f.Read(cmd)
 	if err != nil {
 		return nil, err
