@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -53,14 +54,13 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
-	engine := app.NewEngine(app.Config{
+	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     table.Rules,
 		Overrides: table.Overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
+		Recorder:  app.NewRecorder(log, false),
 		Deadline:  deadline,
-		Log:       log,
-	})
-	return apigw.NewAuthorizer(engine, client.Clock.Now), nil
+	}), client.Clock.Now), nil
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip

@@ -26,30 +26,11 @@ const DefaultDeadline = 250 * time.Millisecond
 // localKeys bounds the counters of on_error: local in this process.
 const localKeys = 50_000
 
-// Config is what a main package chooses.
-type Config struct {
-	Rules engine.RuleSource
-	Store engine.Store
-	// Overrides are the ones that operators set by command; nil for none.
-	Overrides engine.OverrideSource
-	Deadline  time.Duration // 0 for none, if the store is in this process
-	Recorder  *Recorder     // nil for one that logs to Log and sees no answers
-	Log       *slog.Logger
-}
-
-// NewEngine returns an engine that logs every failure of its store.
-func NewEngine(c Config) *engine.Engine {
-	if c.Recorder == nil {
-		c.Recorder = NewRecorder(c.Log, false)
-	}
-	return engine.New(engine.Options{
-		Rules:     c.Rules,
-		Overrides: c.Overrides,
-		Store:     c.Store,
-		Local:     memory.New(localKeys),
-		Recorder:  c.Recorder,
-		Deadline:  c.Deadline,
-	})
+// NewEngine returns an engine whose rules with on_error: local count in this
+// process.
+func NewEngine(o engine.Options) *engine.Engine {
+	o.Local = memory.New(localKeys)
+	return engine.New(o)
 }
 
 // NewDynamoStore returns a store over a table of counters. wall is the client's

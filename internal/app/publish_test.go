@@ -39,8 +39,8 @@ func TestPublishUnderWay(t *testing.T) {
 
 	log := slog.New(slog.DiscardHandler)
 	table := app.NewTable(client, rulesTable, app.LoadSecrets, nil, log)
-	e := app.NewEngine(app.Config{
-		Rules: table.Rules, Overrides: table.Overrides, Log: log,
+	e := app.NewEngine(engine.Options{
+		Rules: table.Rules, Overrides: table.Overrides, Recorder: app.NewRecorder(log, false),
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
 	})
 	decide := func() *engine.Decision {

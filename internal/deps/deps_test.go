@@ -57,7 +57,7 @@ var allowed = map[string]string{
 	"internal/sim":         "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":        "",
 	"localstack":           "", // tests of the scripts
-	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":        "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
