@@ -48,15 +48,15 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
+	source, overrides := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
-	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
+	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
 	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
-		Rules:     table.Rules,
-		Overrides: table.Overrides,
+		Rules:     source,
+		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
 		Recorder:  app.NewRecorder(log, false),
 		Deadline:  deadline,

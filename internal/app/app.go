@@ -39,30 +39,23 @@ func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) 
 	return dynamo.New(client, table, dynamo.Options{Wall: wall, Confirmed: client.Clock.Confirmed})
 }
 
-// Table is a table of rules, as limiters read it.
-type Table struct {
-	Rules     *ruletable.Source
-	Overrides *ruletable.OverrideCache
-}
-
 // Prepare completes compiled rules for a limiter, or refuses them. name is the
 // place of the rules, for messages.
 type Prepare func(name string, set *rules.Set) error
 
-// NewTable returns the readers of a table of rules. They log every read that
-// fails; failed reads of overrides are throttled. fallback are the rules to
-// start with if the table cannot be read at the start; nil for none.
-func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) *Table {
+// NewTable returns what limiters read of a table: the rules, and the overrides
+// that operators set by command. Both log every read that fails; failed reads of
+// overrides are throttled. fallback are the rules to start with if the table
+// cannot be read at the start; nil for none.
+func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) (*ruletable.Source, *ruletable.OverrideCache) {
 	from := ruletable.New(client, table)
 	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
-	return &Table{
-		Rules: ruletable.NewSource(from, ruletable.SourceOptions{
-			Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
-		}),
-		Overrides: ruletable.NewOverrideCache(from, ruletable.OverrideCacheOptions{
-			Report: func(err error) { throttled.Error("overrides", "error", err) },
-		}),
-	}
+	source := ruletable.NewSource(from, ruletable.SourceOptions{
+		Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
+	})
+	return source, ruletable.NewOverrideCache(from, ruletable.OverrideCacheOptions{
+		Report: func(err error) { throttled.Error("overrides", "error", err) },
+	})
 }
 
 // LoadSecrets is the Prepare that reads the secrets of rules from the

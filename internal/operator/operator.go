@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Listener receives messages and progress while a command runs.
@@ -40,6 +41,9 @@ func ruleNames(set *rules.Set) []string {
 	}
 	return names
 }
+
+// oneLine joins the lines of an error, which is part of a longer message.
+func oneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
 func checkOverrideRule(set *rules.Set, name string) error {

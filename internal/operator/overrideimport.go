@@ -98,7 +98,6 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 	}
 	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}}
 	progress := listener.Progress()
-	defer progress.Clear()
 	for entry, err := range entries {
 		check.entry(entry, err)
 		progress.Count(check.read, 0, "checked")

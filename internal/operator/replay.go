@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -34,7 +32,7 @@ func OpenReplay(ctx context.Context, where session.Locations, listener Listener)
 		WarnAll(listener, set.Warnings)
 		return loadSecrets(set, where.Remote(), listener)
 	}
-	s, err := session.OpenToCharge(ctx, where, prepare, slog.New(slog.DiscardHandler))
+	s, err := session.OpenToCharge(ctx, where, prepare, session.Quiet)
 	if err == nil && where.RulesTable != "" {
 		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
 	}
@@ -85,7 +83,6 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	store, calls := s.Recorded()
 	var failures replay.Failures
 	progress := listener.Progress()
-	defer progress.Clear()
 	result, err := replay.Run(ctx, o.Logs, replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
@@ -102,22 +99,13 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	if errors.Is(err, context.Canceled) {
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
-	return result, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
+	return result, replayError(result.Requests, result.Degraded, err, failures.First())
 }
 
 func noteSkipped(x *replay.Extent, listener Listener) {
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
 	}
-}
-
-// inOneLine joins the lines of an error. The problems of an invalid override
-// would otherwise be printed alone, without what they prevented.
-func inOneLine(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
 // replayError says why a replay is no success: decisions by on_error are not
@@ -127,13 +115,13 @@ func replayError(requests, degraded int64, err, store error) error {
 	case errors.Is(err, replay.ErrUnreadable):
 		return fmt.Errorf("%w: does --format say what the logs hold?", err)
 	case err != nil && store != nil:
-		return fmt.Errorf("%w; the store failed first with: %w", err, store)
+		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
 	case err != nil:
 		return err
 	case degraded > 0:
-		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", degraded, requests, store)
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests, oneLine(store))
 	case store != nil:
-		return fmt.Errorf("the store failed; first: %w", store)
+		return fmt.Errorf("the store failed; first: %s", oneLine(store))
 	}
 	return nil
 }
@@ -157,7 +145,6 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	defer progress.Clear()
 	result, err := replay.Compare(ctx, logs, under(current), under(next), progress.Log, func(text string) { listener.Warn("%s", text) })
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -165,7 +152,7 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 		return nil, errors.New("interrupted")
 	}
 	if first := failures.First(); first != nil {
-		return nil, fmt.Errorf("--against: the requests cannot be compared: %w", inOneLine(first))
+		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
 	}
 	result.Rules, result.Keys = append([]replay.RuleChange{}, result.Rules...), append([]replay.KeyChange{}, result.Keys...)
 	return result, replayError(result.Requests, 0, err, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -81,9 +82,14 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	report := RuleReport{
 		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
 		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
+		Plans: map[string]PlanLimits{},
 	}
 	for i := range r.Limits {
-		one := reportLimit(&r.Limits[i], &r.Costs[i])
+		cost := &r.Costs[i]
+		one := LimitReport{LimitForm: formOf(&r.Limits[i]), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
+		if source, least, most, ok := cost.Stated(); ok {
+			one.CostFrom, one.CostMin, one.Cost = source, least, most
+		}
 		if r.Candidates != nil {
 			one.Candidate = r.Candidates[i].String()
 		}
@@ -94,19 +100,8 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	}
 	for plan, limits := range set.Document().Plans {
 		if of, ok := limits[r.Name]; ok {
-			if report.Plans == nil {
-				report.Plans = map[string]PlanLimits{}
-			}
 			report.Plans[plan] = PlanLimits{of.Unlimited, of.Capacity}
 		}
-	}
-	return report
-}
-
-func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {
-	report := LimitReport{LimitForm: formOf(l), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
-	if source, least, most, ok := cost.Stated(); ok {
-		report.CostFrom, report.CostMin, report.Cost = source, least, most
 	}
 	return report
 }
@@ -120,9 +115,8 @@ func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageRepo
 }
 
 func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
-	fixed := rules.Fixed(cost)
 	return UsageReport{
-		LimitReport: reportLimit(l, &fixed), Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
+		LimitReport: LimitReport{LimitForm: formOf(l), Cost: cost}, Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
 		Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
 	}
 }
@@ -148,11 +142,7 @@ func formOf(l *limit.Limit) LimitForm {
 
 // brief is the limit in a few words: "requests 10 per 1m".
 func (f *LimitForm) brief() string {
-	words := fmt.Sprintf("%s per %s", text.Thousands(f.Capacity), f.WindowText())
-	if f.Name != "" {
-		words = f.Name + " " + words
-	}
-	return words
+	return strings.TrimSpace(fmt.Sprintf("%s %s per %s", f.Name, text.Thousands(f.Capacity), f.WindowText()))
 }
 
 // WindowText is the window as rules files have it: 1m, or

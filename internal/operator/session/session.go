@@ -62,6 +62,9 @@ func (l *Locations) StoreName() string {
 	return "memory"
 }
 
+// Quiet is the log of commands that show what limiters do, and are none.
+var Quiet = slog.New(slog.DiscardHandler)
+
 // Session is a command's access to valid rules and to counters that answer.
 type Session struct {
 	Locations
@@ -96,11 +99,6 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 	return s, nil
 }
 
-// OpenQuietly opens a session for a command that shows what limiters see.
-func OpenQuietly(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return Open(ctx, where, prepare, slog.New(slog.DiscardHandler))
-}
-
 // OpenToCharge opens a session for a command that decides requests. It refuses
 // atomic rules whose counters are on different nodes.
 func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
@@ -118,8 +116,7 @@ func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
 		if s.RulesTable != "" {
-			table := app.NewTable(client, s.RulesTable, withWarnings(prepare), nil, log)
-			s.Source, s.Overrides = table.Rules, table.Overrides
+			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, withWarnings(prepare), nil, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
 				return err
 			}
@@ -178,16 +175,13 @@ func connect(ctx context.Context, ask func(context.Context, *dynamo.Client) erro
 // that two of them cover would fail. If the rules in a table become so later,
 // the store refuses the requests.
 func (s *Session) checkAtomic() error {
-	if s.redis == nil || !s.redis.Clustered() {
-		return nil
-	}
 	var atomic []string
 	for _, r := range s.Rules.Rules {
 		if r.Atomic {
 			atomic = append(atomic, r.Name)
 		}
 	}
-	if len(atomic) < 2 {
+	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
 		return nil
 	}
 	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
