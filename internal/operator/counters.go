@@ -21,8 +21,8 @@ type KeyOptions struct {
 	Locations session.Locations
 	Rule      string // empty for every rule that could have made the key
 	Key       string // with values as they are, or as replays and logs print it
-	// Request has what is known of the caller besides the key: plans, and the
-	// first days of months, depend on its claims.
+	// Request has the caller's credentials: plans, and the first days of months,
+	// depend on its claims.
 	Request *request.Request
 }
 
@@ -50,7 +50,7 @@ type counter struct {
 	keys rules.Keys
 }
 
-// bypassNames are the reasons not to ask a counter, as reports have them.
+// bypassNames are the reasons why no counter decides, as reports have them.
 var bypassNames = map[engine.Bypass]string{
 	engine.Refused: "refused", engine.Unlimited: "unlimited", engine.ErrorAllows: "allowed", engine.ErrorDenies: "denied",
 }
@@ -68,9 +68,9 @@ func (s *keySession) counter(ctx context.Context, rule *rules.Rule, keys rules.K
 	return &counter{resolution, plan, keys}, nil
 }
 
-// keysOf returns the keys that a text can mean, by rule. A text that is a key of
-// some rules as it stands is no other key of other rules. skipped names rules
-// that hash their keys, and lack the secret to compare.
+// keysOf returns the keys that a text can mean, by rule. A text that is the exact
+// key of some rules does not also mean a key with plain values of other rules.
+// skipped names rules that hash their keys and lack the secret to compare.
 func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *request.Request) (found map[*rules.Rule]rules.Keys, skipped []error, err error) {
 	found = map[*rules.Rule]rules.Keys{}
 	var problems []error
@@ -99,8 +99,8 @@ func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *request.
 	return nil, nil, fmt.Errorf("no rule counts this key: %w", errors.Join(problems...))
 }
 
-// FlagsFor says by which flags sources such as jwt.tenant are given; empty if
-// no flag gives one of them.
+// FlagsFor names the flags that set sources such as jwt.tenant; empty if no flag
+// sets one of them.
 func FlagsFor(sources []string) string {
 	var flags []string
 	for _, source := range sources {
@@ -135,7 +135,7 @@ type CounterReport struct {
 	OverrideUnknown     []string        `json:"override_unknown,omitempty"`
 	PlanOverride        *OverrideReport `json:"plan_override,omitempty"` // denies everything to the caller
 	PlanOverrideUnknown []string        `json:"plan_override_unknown,omitempty"`
-	Lifted              string          `json:"lifted,omitempty"` // no counter is asked: unlimited, or refused by an override
+	Lifted              string          `json:"lifted,omitempty"` // no counter decides: unlimited, or refused by an override
 	Limits              []UsageReport   `json:"limits"`
 }
 
@@ -176,7 +176,7 @@ func Inspect(ctx context.Context, o *KeyOptions, listener Listener) (*InspectRep
 	return report, nil
 }
 
-// inspect describes a counter. It does not ask one that requests would not ask.
+// inspect describes a counter. It reads none that requests would not charge.
 func (s *keySession) inspect(ctx context.Context, rule *rules.Rule, keys rules.Keys) (report CounterReport, err error) {
 	c, err := s.counter(ctx, rule, keys)
 	if err != nil {

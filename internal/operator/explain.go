@@ -17,13 +17,13 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// ExplainReport says what the rules make of one request.
+// ExplainReport explains what the rules decide about one request.
 type ExplainReport struct {
 	Method   string        `json:"method"`
 	Path     string        `json:"path"`
 	Route    string        `json:"route,omitempty"`
 	Stage    string        `json:"stage,omitempty"`
-	Client   string        `json:"client"`         // the address that keys hold; empty if it is not known
+	Client   string        `json:"client"`         // the address in keys; empty if it is not known
 	Peer     string        `json:"peer,omitempty"` // who calls the gateway, if that is a proxy
 	Caller   string        `json:"caller"`         // anonymous, known or rejected
 	Plan     *PlanReport   `json:"plan"`           // null if the rules have no plans
@@ -31,7 +31,7 @@ type ExplainReport struct {
 	Counters string        `json:"counters"` // the store; empty if they were taken to be empty
 	Outcome  OutcomeReport `json:"outcome"`
 	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request
-	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before they are asked
+	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before
 }
 
 // PlanReport describes the caller's plan.
@@ -54,7 +54,7 @@ type OutcomeReport struct {
 	Delay      float64 `json:"delay_s"`       // until its turn in a leaky bucket
 }
 
-// RuleVerdict is what one rule makes of the request.
+// RuleVerdict is what one rule decides about the request.
 type RuleVerdict struct {
 	Rule        string          `json:"rule"`
 	Mode        string          `json:"mode"`
@@ -79,7 +79,7 @@ type ExplainOptions struct {
 	At        time.Time // the moment to decide at; the zero value for now
 }
 
-// Explain says what every rule makes of a request. It charges nothing.
+// Explain reports what every rule decides about a request. It charges nothing.
 func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 	s, err := session.Open(ctx, o.Locations, app.LoadSecrets, session.Quiet)
 	if err != nil {
@@ -112,7 +112,7 @@ func newExplainer(lookup *overrideLookup, store session.Store) *explainer {
 }
 
 func (x *explainer) explain(ctx context.Context, req *request.Request) (*ExplainReport, error) {
-	asked := *req // the engine reads the client's address itself
+	original := *req // the engine resolves the client's address itself
 	report := x.request(req)
 	plan := x.Plan(ctx, req)
 	var err error
@@ -138,7 +138,10 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (*Explain
 			report.Rules = append(report.Rules, one)
 		}
 	}
-	d, err := x.decide(ctx, &asked)
+	d, err := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
+		Recorder: &replay.Failures{}, // x has reported the failures already
+	}).Decide(ctx, x.Now, &original)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +149,8 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (*Explain
 	return report, nil
 }
 
-// request says who asks, and reads the client's address as the rules say.
+// request describes the request, with the client's address as the rules define
+// it.
 func (x *explainer) request(req *request.Request) *ExplainReport {
 	report := &ExplainReport{
 		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.Now.UTC(), Rules: []RuleVerdict{},
@@ -174,7 +178,7 @@ func (x *explainer) plan(req *request.Request, plan *engine.Plan) (report *PlanR
 	return report, err
 }
 
-// rule says what a rule makes of the request.
+// rule reports what a rule decides about the request.
 func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Request, plan string) (report RuleVerdict, err error) {
 	report = RuleVerdict{Rule: r.Name, Mode: r.Mode.String()}
 	if report.Why, report.Covers = r.Why(req); !report.Covers {
@@ -207,7 +211,7 @@ func unreadable(err error) (report string, other error) {
 	return "", err
 }
 
-// peek asks the rule's counter what the request would get.
+// peek reads from the rule's counter what the request would get.
 func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *RuleVerdict) error {
 	var v limit.Verdict
 	report.Counter = res.Charge.Key
@@ -247,7 +251,7 @@ func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies 
 	}
 }
 
-// refusal says which override denies the request.
+// refusal names the override that denies the request.
 func (r *ExplainReport) refusal(planDenies bool) string {
 	if planDenies {
 		return fmt.Sprintf("the override of the plan for %s denies it%s", r.Plan.Key, Because(r.Plan.Override.Why))
@@ -258,14 +262,6 @@ func (r *ExplainReport) refusal(planDenies bool) string {
 		}
 	}
 	return ""
-}
-
-// decide has the engine decide the request without charging it.
-func (x *explainer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
-	return engine.New(engine.Options{
-		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
-		Recorder: &replay.Failures{}, // explain reports failures before it asks the engine
-	}).Decide(ctx, x.Now, req)
 }
 
 // peekStore is a store that charges nothing. Equal charges get equal verdicts.

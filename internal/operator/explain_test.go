@@ -18,8 +18,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// TestExplainAgreesWithTheEngine has the words of explain, for requests and counters of all kinds, say what the engine then
-// does.
+// TestExplainAgreesWithTheEngine: for random requests and counters, the report
+// matches what the engine then decides.
 func TestExplainAgreesWithTheEngine(t *testing.T) {
 	document, err := os.ReadFile("../cli/testdata/business.yaml")
 	if err != nil {
@@ -38,17 +38,17 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		asked := drawRequest(t)
-		report := explained(t, set, store, asked, now)
-		d, err := decide.Decide(context.Background(), now, &asked)
+		req := drawRequest(t)
+		report := explained(t, set, store, req, now)
+		d, err := decide.Decide(context.Background(), now, &req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := report.Outcome; got.Allowed != d.Allowed || got.Reason != d.Reason.String() || (got.Why == "") != (d.Reason == engine.Limited) {
 			t.Errorf("explained as %+v, and decided %+v", got, d)
 		}
-		if report.Client != asked.IP.String() { // which the engine has read
-			t.Errorf("the client is %v; explained as %s", asked.IP, report.Client)
+		if report.Client != req.IP.String() { // which the engine has resolved
+			t.Errorf("the client is %v; explained as %s", req.IP, report.Client)
 		}
 		wantVerdicts(t, report, d)
 	})
@@ -62,7 +62,7 @@ func explained(t *rapid.T, set *rules.Set, store session.Store, req request.Requ
 	return report
 }
 
-// wantVerdicts compares what was said of each rule with what it did.
+// wantVerdicts compares the report on each rule with its verdict.
 func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 	for _, v := range append(d.Verdicts, d.Shadows...) {
 		var found *RuleVerdict
@@ -72,7 +72,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 			}
 		}
 		if found == nil || !found.Covers || found.Key != v.Key {
-			t.Errorf("rule %s counted it by %s; explained as %+v", v.Rule.Name, v.Key, found)
+			t.Errorf("rule %s counted it by key %s; explained as %+v", v.Rule.Name, v.Key, found)
 			continue
 		}
 		if d.Reason == engine.Limited && (found.Verdict == "allowed") != v.Allowed {
@@ -96,7 +96,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 		}
 	}
 	if !d.Allowed && d.Reason == engine.Limited && report.Outcome.By == "" {
-		t.Errorf("denied, and nobody is named: %+v", report.Outcome)
+		t.Errorf("denied, but the report names no limit: %+v", report.Outcome)
 	}
 }
 

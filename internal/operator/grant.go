@@ -49,7 +49,7 @@ func (t *OverrideTarget) Grant(ctx context.Context, g ruletable.Grant) (*Granted
 	return granted, t.table.Grant(ctx, t.Rule, t.Key, g)
 }
 
-// raise says what a grant changes beside an override; nil for none.
+// raise reports what a grant changes on top of an override; nil for none.
 func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedReport, error) {
 	rule, err := ruleNamed(t.set, t.Rule)
 	if err != nil {

@@ -142,7 +142,7 @@ type overrideList struct {
 }
 
 // ListOverrides passes the overrides of a rule to show, in the order of their
-// keys, each as soon as it is read. The listener hears what the list leaves out.
+// keys, each as soon as it is read. It notes what the list leaves out.
 func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show func(*ListedOverride) error) error {
 	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {

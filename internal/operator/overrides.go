@@ -35,7 +35,6 @@ type OverrideOptions struct {
 	AsListed bool   // Key is one of the table, exactly
 }
 
-// openTarget opens the table, and checks that the rule exists.
 func openTarget(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
 	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
@@ -47,13 +46,12 @@ func openTarget(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error
 // FindKey returns the target for a key that the rule's requests look up.
 func FindKey(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
 	t, err := openTarget(ctx, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = checkOverrideRule(t.set, t.Rule)
 	}
-	if err := checkOverrideRule(t.set, t.Rule); err != nil {
-		return nil, err
+	if err == nil {
+		t.Key, err = t.set.OverrideKey(t.Rule, o.Key)
 	}
-	t.Key, err = t.set.OverrideKey(t.Rule, o.Key)
 	return t, err
 }
 

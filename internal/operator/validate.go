@@ -20,7 +20,7 @@ import (
 type RuleReport struct {
 	Name         string                `json:"name"`
 	Key          string                `json:"key"`
-	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs hold hashes of the keys
+	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs have hashes in place of keys
 	Mode         string                `json:"mode"`             // enforce, shadow or off
 	OnError      string                `json:"on_error"`
 	Atomic       bool                  `json:"atomic"`
@@ -32,7 +32,7 @@ type RuleReport struct {
 	RefundOn     []string              `json:"refund_on,omitempty"`
 }
 
-// PlanLimits are what a plan makes of a rule: unlimited, or its capacities by
+// PlanLimits are the limits of a rule under a plan: none, or its capacities by
 // the limits' names, "" for an only limit.
 type PlanLimits struct {
 	Unlimited bool             `json:"unlimited,omitempty"`
@@ -176,7 +176,7 @@ func (f *LimitForm) Detail() string {
 // Seconds returns the duration of so many seconds, to the nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// ValidateReport says what a rules file means, or what is wrong with it.
+// ValidateReport describes the rules of a file, or everything wrong with it.
 type ValidateReport struct {
 	Valid     bool            `json:"valid"`
 	Errors    yamlfile.Errors `json:"errors"`
@@ -188,7 +188,7 @@ type ValidateReport struct {
 	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
 	Rules            []RuleReport `json:"rules"`
 
-	PlanSource string `json:"-"` // where a caller's plan is stated; empty for nowhere
+	PlanSource string `json:"-"` // the source of a caller's plan; empty for none
 }
 
 // Validate reads a rules file. It fails only if the file cannot be read.

@@ -117,9 +117,8 @@ func Lines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, er
 	return func(yield func(imports.Override, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxLine)
-		number := 0
-		for lines.Scan() {
-			number++
+		number := 1
+		for ; lines.Scan(); number++ {
 			if strings.TrimSpace(lines.Text()) == "" {
 				continue
 			}
@@ -136,7 +135,7 @@ func Lines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, er
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(imports.Override{}, fmt.Errorf("%s:%d: %w", path, number+1, err))
+			yield(imports.Override{}, fmt.Errorf("%s:%d: %w", path, number, err))
 		}
 	}
 }

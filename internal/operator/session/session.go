@@ -62,7 +62,7 @@ func (l *Locations) StoreName() string {
 	return "memory"
 }
 
-// Quiet is the log of commands that show what limiters do, and are none.
+// Quiet is the log of commands that report errors themselves.
 var Quiet = slog.New(slog.DiscardHandler)
 
 // Session is a command's access to valid rules and to counters that answer.
@@ -100,17 +100,26 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 }
 
 // OpenToCharge opens a session for a command that decides requests. It refuses
-// atomic rules whose counters are on different nodes.
+// several atomic rules on a Redis Cluster: every request that two of them cover
+// would fail. If the rules in a table become so later, the store refuses the
+// requests.
 func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
 	s, err := Open(ctx, where, prepare, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkAtomic(); err != nil {
-		s.Close()
-		return nil, err
+	var atomic []string
+	for _, r := range s.Rules.Rules {
+		if r.Atomic {
+			atomic = append(atomic, r.Name)
+		}
 	}
-	return s, nil
+	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
+		return s, nil
+	}
+	s.Close()
+	return nil, fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
+		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
 }
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
@@ -144,7 +153,7 @@ func (s *Session) Table() *ruletable.Table {
 	return ruletable.New(s.client, s.RulesTable)
 }
 
-// connectRedis returns a connection once Redis has answered, within startTime.
+// connectRedis returns a connection to a Redis that answers within startTime.
 func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -159,36 +168,18 @@ func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connectio
 	return connection, nil
 }
 
-// connect returns a client once DynamoDB has answered the first questions,
-// within startTime.
-func connect(ctx context.Context, ask func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
+// connect returns a client of a DynamoDB that passes a probe within startTime.
+func connect(ctx context.Context, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	client, err := dynamo.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	return client, ask(ctx, client)
+	return client, probe(ctx, client)
 }
 
-// checkAtomic refuses several atomic rules on a Redis Cluster: every request
-// that two of them cover would fail. If the rules in a table become so later,
-// the store refuses the requests.
-func (s *Session) checkAtomic() error {
-	var atomic []string
-	for _, r := range s.Rules.Rules {
-		if r.Atomic {
-			atomic = append(atomic, r.Name)
-		}
-	}
-	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
-		return nil
-	}
-	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
-		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
-}
-
-// withWarnings also adds warnings to rules, which come from a table without any.
+// withWarnings adds warnings to rules of a table, which stores none.
 func withWarnings(prepare app.Prepare) app.Prepare {
 	return func(name string, set *rules.Set) error {
 		for _, p := range lint.Check(set.Document(), set) {

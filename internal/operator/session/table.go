@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// OpenTable returns a rules table once it has answered.
+// OpenTable returns a rules table that answers.
 func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
 	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
 	return ruletable.New(client, name), err
