@@ -84,7 +84,8 @@ func (r *OverrideReport) Summary() string {
 	case r.Limits != nil:
 		var limits []string
 		for i := range r.Limits {
-			limits = append(limits, r.Limits[i].brief())
+			l := &r.Limits[i]
+			limits = append(limits, strings.TrimSpace(fmt.Sprintf("%s %s per %s", l.Name, text.Thousands(l.Capacity), l.WindowText())))
 		}
 		return "limits " + strings.Join(limits, ", ")
 	}

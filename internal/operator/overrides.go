@@ -110,28 +110,23 @@ func (t *OverrideTarget) find(ctx context.Context, typed string) error {
 		return mismatch // requests look up a hash of it, which is not known here
 	}
 	asTyped, err := t.has(ctx, typed)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if mismatch != nil {
-		if !asTyped {
-			return t.addHint(ctx, mismatch)
-		}
-		t.use(typed)
+	case !asTyped && mismatch != nil:
+		return t.addHint(ctx, mismatch)
+	case !asTyped:
+		t.Key = wanted
 		return nil
 	}
-	asLookedUp, err := t.has(ctx, wanted)
-	if err != nil {
-		return err
+	t.use(typed)
+	if mismatch == nil {
+		var asLookedUp bool
+		if asLookedUp, err = t.has(ctx, wanted); asLookedUp || t.set.Override(t.Rule, wanted) != nil {
+			t.Key, t.unused, t.other = wanted, "", typed
+		}
 	}
-	switch t.Key = wanted; {
-	case !asTyped:
-	case asLookedUp || t.set.Override(t.Rule, wanted) != nil:
-		t.other = typed
-	default:
-		t.use(typed)
-	}
-	return nil
+	return err
 }
 
 // has reports whether the table has an override of the key, readable or not.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -138,11 +137,6 @@ func formOf(l *limit.Limit) LimitForm {
 		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
 	}
 	return f
-}
-
-// brief is the limit in a few words: "requests 10 per 1m".
-func (f *LimitForm) brief() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s per %s", f.Name, text.Thousands(f.Capacity), f.WindowText()))
 }
 
 // WindowText is the window as rules files have it: 1m, or
