@@ -111,11 +111,10 @@ func newExplainer(lookup *overrideLookup, store session.Store) *explainer {
 	return &explainer{lookup, &peekStore{store, map[string]limit.Verdict{}}}
 }
 
-func (x *explainer) explain(ctx context.Context, req *request.Request) (*ExplainReport, error) {
+func (x *explainer) explain(ctx context.Context, req *request.Request) (report *ExplainReport, err error) {
 	original := *req // the engine resolves the client's address itself
-	report := x.request(req)
+	report = x.request(req)
 	plan := x.Plan(ctx, req)
-	var err error
 	if report.Plan, err = x.plan(req, &plan); err != nil {
 		return nil, err
 	}
@@ -142,11 +141,10 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (*Explain
 		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
 		Recorder: &replay.Failures{}, // x has reported the failures already
 	}).Decide(ctx, x.Now, &original)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		report.conclude(d, x.Set, plan.Denied, why)
 	}
-	report.conclude(d, x.Set, plan.Denied, why)
-	return report, nil
+	return report, err
 }
 
 // request describes the request, with the client's address as the rules define
@@ -231,11 +229,10 @@ func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *Ru
 
 // conclude adds the decision. why is the reason of a ban or a skip.
 func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies bool, why string) {
-	r.Outcome = OutcomeReport{Allowed: d.Allowed, Reason: d.Reason.String(), Delay: d.Delay.Seconds()}
+	r.Outcome = OutcomeReport{Allowed: d.Allowed, Reason: d.Reason.String(), Why: why, Delay: d.Delay.Seconds()}
 	o := &r.Outcome
 	switch {
 	case why != "":
-		o.Why = why
 	case d.Reason == engine.Banned:
 		o.Why = r.refusal(planDenies)
 	case d.Reason == engine.Unmatched:
@@ -273,14 +270,14 @@ type peekStore struct {
 // Charge returns what the charge would get.
 func (p *peekStore) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	charge := fmt.Sprint(c.Costs) + c.Key
-	if found, ok := p.found[charge]; ok {
-		*v = found
-		return nil
+	found, ok := p.found[charge]
+	if !ok {
+		if err := p.Peek(ctx, now, c, &found); err != nil {
+			return err
+		}
+		p.found[charge] = found
 	}
-	if err := p.Peek(ctx, now, c, v); err != nil {
-		return err
-	}
-	p.found[charge] = *v
+	*v = found
 	return nil
 }
 
