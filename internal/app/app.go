@@ -47,7 +47,9 @@ type Prepare func(name string, set *rules.Set) error
 // that operators set by command. Both log every read that fails; failed reads of
 // overrides are throttled. fallback are the rules to start with if the table
 // cannot be read at the start; nil for none.
-func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) (*ruletable.Source, *ruletable.OverrideCache) {
+func NewTable(
+	client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger,
+) (*ruletable.Source, *ruletable.OverrideCache) {
 	from := ruletable.New(client, table)
 	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
 	source := ruletable.NewSource(from, ruletable.SourceOptions{

@@ -234,7 +234,9 @@ func (t *OverrideTarget) Delete(ctx context.Context, note ruletable.Note) (*KeyC
 
 // change makes a change of the override and reports it. The change gets the
 // revision of the override, 0 for none, or the error of reading it.
-func (t *OverrideTarget) change(ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error) (*KeyChangeReport, error) {
+func (t *OverrideTarget) change(
+	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error,
+) (*KeyChangeReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
 	stored, before, err := t.read(ctx, now)

@@ -110,7 +110,7 @@ func Diff(ctx context.Context, file string, where session.Locations, traffic *Tr
 // changes.
 type Publication struct {
 	Report  PublishReport
-	publish func(ctx context.Context, from int64, note ruletable.Note) (version int64, err error)
+	publish func(ctx context.Context, note ruletable.Note) (version int64, err error)
 }
 
 // PrepareApply prepares to publish a rules file.
@@ -131,9 +131,10 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	if err != nil {
 		return nil, err
 	}
-	p := &Publication{PublishReport{Table: tableName, ChangeReport: changes}, func(ctx context.Context, from int64, note ruletable.Note) (int64, error) {
-		return table.Publish(ctx, ruletable.Version{Text: document, Document: next.Document(), Note: note}, from)
-	}}
+	p := &Publication{Report: PublishReport{Table: tableName, ChangeReport: changes}}
+	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
+		return table.Publish(ctx, ruletable.Version{Text: document, Document: next.Document(), Note: note}, changes.From)
+	}
 	return p, p.Report.compare(ctx, table, next, traffic)
 }
 
@@ -158,9 +159,10 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 	if err := checkSecret(fmt.Sprintf("%s%s version %d", session.DynamoScheme, tableName, to), next, ""); err != nil {
 		return nil, err
 	}
-	p := &Publication{PublishReport{ChangeReport: changes}, func(ctx context.Context, from int64, note ruletable.Note) (int64, error) {
-		return to, table.Rollback(ctx, from, to, note)
-	}}
+	p := &Publication{Report: PublishReport{ChangeReport: changes}}
+	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
+		return to, table.Rollback(ctx, changes.From, to, note)
+	}
 	return p, p.Report.compare(ctx, table, next, traffic)
 }
 
@@ -169,7 +171,7 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 func (p *Publication) Publish(ctx context.Context, note ruletable.Note) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	p.Report.Version, err = p.publish(ctx, p.Report.From, note)
+	p.Report.Version, err = p.publish(ctx, note)
 	return err
 }
 
