@@ -33,7 +33,7 @@ func BenchmarkHandler(b *testing.B) {
 		b.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
 	authorizer := apigw.NewAuthorizer(e, func() time.Time { return epoch })
 	var ev apigw.RequestEvent
 	b.Run("event/bare", func(b *testing.B) {

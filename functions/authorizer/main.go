@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -47,20 +48,19 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
+	source, overrides := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
-	if _, err := table.Rules.Rules(ctx, client.Clock.Now()); err != nil {
+	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
-	engine := app.NewEngine(app.Config{
-		Rules:     table.Rules,
-		Overrides: table.Overrides,
+	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
+		Rules:     source,
+		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
+		Recorder:  app.NewRecorder(log, false),
 		Deadline:  deadline,
-		Log:       log,
-	})
-	return apigw.NewAuthorizer(engine, client.Clock.Now), nil
+	}), client.Clock.Now), nil
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip

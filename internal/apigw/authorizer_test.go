@@ -59,7 +59,7 @@ func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
@@ -159,7 +159,7 @@ func TestDegraded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
 		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func TestBusiness(t *testing.T) {
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},
 	} {
-		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
 		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
 		ev.RequestContext.Identity.SourceIP = test.ip

@@ -108,9 +108,9 @@ func TestFloodOfFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, config := range map[string]func() app.Config{
-		"on_error: allow":      func() app.Config { return app.Config{Store: &throttling{}} },
-		"read override: allow": func() app.Config { return app.Config{Store: memory.New(0), Overrides: broken{}} },
+	for name, config := range map[string]func() engine.Options{
+		"on_error: allow":      func() engine.Options { return engine.Options{Store: &throttling{}} },
+		"read override: allow": func() engine.Options { return engine.Options{Store: memory.New(0), Overrides: broken{}} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			j, config := newJournal(), config()

@@ -38,9 +38,9 @@ func TestPublishUnderWay(t *testing.T) {
 	publish(5, 0)
 
 	log := slog.New(slog.DiscardHandler)
-	table := app.NewTable(client, rulesTable, app.LoadSecrets, nil, log)
-	e := app.NewEngine(app.Config{
-		Rules: table.Rules, Overrides: table.Overrides, Log: log,
+	source, overrides := app.NewTable(client, rulesTable, app.LoadSecrets, nil, log)
+	e := app.NewEngine(engine.Options{
+		Rules: source, Overrides: overrides, Recorder: app.NewRecorder(log, false),
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
 	})
 	decide := func() *engine.Decision {

@@ -29,7 +29,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	since   time.Time // of the counts in shadows; the zero Time before the first decision
 	shadows map[string]*shadowCounts
-	warned  map[string]bool // rules with a warning that answers are not seen
+	warned  map[string]bool // rules already warned about, whose answers this limiter does not see
 }
 
 // shadowCounts are the results of one shadow rule or candidate capacity.

@@ -37,7 +37,7 @@ func TestShadowResults(t *testing.T) {
 		return a
 	}})
 	recorder := app.NewRecorder(slog.New(text), false)
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder})
 	start := time.Unix(1_700_000_040, 0)
 	lines := func() string {
 		defer log.Reset()

@@ -188,8 +188,8 @@ func limitRows(r *operator.RuleVerdict) (rows [][]string) {
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		algorithm := l.Algorithm
-		if l.Candidate > 0 {
-			algorithm += ", candidate " + text.Thousands(l.Candidate)
+		if l.CandidateCapacity > 0 {
+			algorithm += ", candidate " + text.Thousands(l.CandidateCapacity)
 		}
 		rows = append(rows, []string{
 			"  " + engine.PolicyName(r.Rule, l.Name), text.Thousands(l.Used + l.Remaining), l.WindowText(), text.Thousands(l.Cost),

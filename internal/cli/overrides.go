@@ -49,8 +49,8 @@ func overrideLines(r *operator.OverrideReport) (lines []string) {
 		return nil
 	}
 	if says := r.Summary(); says != "" {
-		if r.Until != nil {
-			says += ending(*r.Until, r.InForce)
+		if !r.Until.IsZero() {
+			says += ending(r.Until, r.InForce)
 		}
 		lines = append(lines, says+operator.Because(r.Why)+author(r.Who, r.When, r.InRules()))
 	}
@@ -71,11 +71,11 @@ func ending(until time.Time, inForce bool) string {
 	return ", ended " + text.Stamp(until)
 }
 
-// author names who set something, and when or where.
-func author(who string, when *time.Time, inRules bool) string {
+// author says who set something, and when or where.
+func author(who string, when time.Time, inRules bool) string {
 	switch {
-	case when != nil && who != "":
-		return fmt.Sprintf(" (%s, %s)", text.Printable(who), text.Stamp(*when))
+	case !when.IsZero() && who != "":
+		return fmt.Sprintf(" (%s, %s)", text.Printable(who), text.Stamp(when))
 	case inRules:
 		return " (in the rules)"
 	}

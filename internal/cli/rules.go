@@ -40,7 +40,7 @@ func (l listing[T]) command(c *cli, cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		items, err := operator.First(l.read(table.Table, ctx), limit)
+		items, err := operator.First(l.read(table, ctx), limit)
 		return map[string][]T{l.name: items}, err
 	}, func(p *term.Printer, r map[string][]T) {
 		rows := [][]string{l.header}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/operator/session"
 )
 
 func (c *cli) rollbackCommand() *cobra.Command {
@@ -33,11 +32,7 @@ recorded requests would have fared, as diff does.`,
 			if err != nil {
 				return err
 			}
-			table, err := session.OpenTable(cmd.Context(), f.RulesTable)
-			if err != nil {
-				return err
-			}
-			p, err := operator.PrepareRollback(cmd.Context(), table, to, traffic)
+			p, err := operator.PrepareRollback(cmd.Context(), f.RulesTable, to, traffic)
 			if err != nil {
 				return err
 			}

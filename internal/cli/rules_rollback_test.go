@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -18,7 +17,7 @@ func TestRollbackIsConditional(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 1, window: 60s", "capacity: 2, window: 60s", "capacity: 3, window: 60s")
 	table.apply(t, files[0], files[1])
-	p, err := operator.PrepareRollback(t.Context(), &session.Table{Table: table.Table, Name: table.name}, 1, &operator.Traffic{})
+	p, err := operator.PrepareRollback(t.Context(), table.name, 1, &operator.Traffic{})
 	if err != nil {
 		t.Fatal(err)
 	}

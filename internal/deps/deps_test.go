@@ -57,7 +57,7 @@ var allowed = map[string]string{
 	"internal/sim":         "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":        "",
 	"localstack":           "", // tests of the scripts
-	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":        "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
@@ -67,7 +67,7 @@ var allowed = map[string]string{
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/engine internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
-	"internal/cli/term":    "internal/text golang.org/x/term",
+	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",
 }

@@ -136,7 +136,7 @@ func TestMaxDelayBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: slog.New(slog.DiscardHandler)})
 	for i, want := range []struct {
 		status                int
@@ -183,7 +183,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	}
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Log: logger})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Recorder: app.NewRecorder(logger, false)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {

@@ -37,7 +37,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func authorizer(t *testing.T, source engine.RuleSource) *apigw.Authorizer {
 	t.Helper()
-	e := app.NewEngine(app.Config{Rules: source, Store: memory.New(0), Log: quiet})
+	e := app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 

@@ -70,7 +70,7 @@ func TestHangingUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := slog.New(slog.DiscardHandler)
-			e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
+			e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
 			authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 			finished := make(chan struct{})
 			inner := gateway.New(gateway.Options{Authorizer: authorizer, Backend: address, Log: log})
@@ -121,7 +121,7 @@ func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
 		handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, time.Now), Log: quiet})
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

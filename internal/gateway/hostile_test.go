@@ -60,7 +60,7 @@ func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front
 	}
 	f := &front{}
 	log := slog.New(slog.NewTextHandler(f, nil))
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
 	inner := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Backend: target, Log: log})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.handled.Add(1)

@@ -71,7 +71,7 @@ func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
 	handler := gateway.New(gateway.Options{
 		Authorizer: apigw.NewAuthorizer(e, time.Now), MaxDelay: maxDelay, Log: log,
 	})

@@ -88,7 +88,7 @@ func placesAuthorizer(t testing.TB, policy string) *apigw.Authorizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 

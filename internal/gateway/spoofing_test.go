@@ -126,7 +126,7 @@ func serveRules(t *testing.T, document string) string {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: log})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
 	now := time.Unix(1_700_000_040, 0)
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: log})
 	server := httptest.NewServer(handler)
@@ -167,7 +167,7 @@ func TestMadeUpKeys(t *testing.T) {
 	}
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.DiscardHandler)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()

@@ -11,18 +11,19 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// ExplainReport says what the rules make of one request.
+// ExplainReport explains what the rules decide about one request.
 type ExplainReport struct {
 	Method   string        `json:"method"`
 	Path     string        `json:"path"`
 	Route    string        `json:"route,omitempty"`
 	Stage    string        `json:"stage,omitempty"`
-	Client   string        `json:"client"`         // the address that keys hold; empty if it is not known
+	Client   string        `json:"client"`         // the address in keys; empty if it is not known
 	Peer     string        `json:"peer,omitempty"` // who calls the gateway, if that is a proxy
 	Caller   string        `json:"caller"`         // anonymous, known or rejected
 	Plan     *PlanReport   `json:"plan"`           // null if the rules have no plans
@@ -30,7 +31,7 @@ type ExplainReport struct {
 	Counters string        `json:"counters"` // the store; empty if they were taken to be empty
 	Outcome  OutcomeReport `json:"outcome"`
 	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request
-	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before they are asked
+	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before
 }
 
 // PlanReport describes the caller's plan.
@@ -53,28 +54,22 @@ type OutcomeReport struct {
 	Delay      float64 `json:"delay_s"`       // until its turn in a leaky bucket
 }
 
-// RuleVerdict is what one rule makes of the request.
+// RuleVerdict is what one rule decides about the request.
 type RuleVerdict struct {
-	Rule        string            `json:"rule"`
-	Mode        string            `json:"mode"`
-	Covers      bool              `json:"covers"`
-	Why         string            `json:"why,omitempty"` // it does not
-	Key         string            `json:"key,omitempty"`
-	OverrideKey string            `json:"override_key,omitempty"`
-	Override    *OverrideReport   `json:"override,omitempty"`
-	Error       string            `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
-	OnError     string            `json:"on_error,omitempty"` // only with Error
-	Plan        string            `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
-	Stale       bool              `json:"stale,omitempty"`    // part of the override was left out
-	Verdict     string            `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
-	Counter     string            `json:"counter,omitempty"`
-	Limits      []LimitEvaluation `json:"limits,omitempty"`
-}
-
-// LimitEvaluation is a limit and what it says of the request.
-type LimitEvaluation struct {
-	UsageReport
-	Candidate int64 `json:"candidate_capacity,omitempty"`
+	Rule        string          `json:"rule"`
+	Mode        string          `json:"mode"`
+	Covers      bool            `json:"covers"`
+	Why         string          `json:"why,omitempty"` // it does not
+	Key         string          `json:"key,omitempty"`
+	OverrideKey string          `json:"override_key,omitempty"`
+	Override    *OverrideReport `json:"override,omitempty"`
+	Error       string          `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
+	OnError     string          `json:"on_error,omitempty"` // only with Error
+	Plan        string          `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
+	Stale       bool            `json:"stale,omitempty"`    // part of the override was left out
+	Verdict     string          `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
+	Counter     string          `json:"counter,omitempty"`
+	Limits      []UsageReport   `json:"limits,omitempty"`
 }
 
 // ExplainOptions describe a request to explain.
@@ -84,18 +79,21 @@ type ExplainOptions struct {
 	At        time.Time // the moment to decide at; the zero value for now
 }
 
-// Explain says what every rule makes of a request. It charges nothing.
+// Explain reports what every rule decides about a request. It charges nothing.
 func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
-	s, err := session.OpenQuietly(ctx, o.Locations, app.LoadSecrets)
+	s, err := session.Open(ctx, o.Locations, app.LoadSecrets, session.Quiet)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	store, now := s.CountersAt(o.At)
-	lookup := newLookup(s.Rules, s.Table(), now)
-	x := explainer{s.Rules, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
+	store, now := s.Counters(), s.Now()
+	if !o.At.IsZero() {
+		store, _ = s.Recorded()
+		now = o.At
+	}
+	x := newExplainer(newLookup(s.Rules, s.Table(), now), store)
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {
 		report.Counters = s.StoreName()
@@ -105,32 +103,33 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 
 // explainer explains requests by rules, overrides and counters.
 type explainer struct {
-	set      *rules.Set
-	lookup   *overrideLookup
-	resolver *engine.Resolver
-	store    *peekStore
+	*overrideLookup
+	store *peekStore
 }
 
-func (x *explainer) explain(ctx context.Context, req *request.Request) (*ExplainReport, error) {
-	asked := *req // the engine reads the client's address itself
-	report := x.request(req)
-	plan := x.resolver.Plan(ctx, req)
-	var err error
+func newExplainer(lookup *overrideLookup, store session.Store) *explainer {
+	return &explainer{lookup, &peekStore{store, map[string]limit.Verdict{}}}
+}
+
+func (x *explainer) explain(ctx context.Context, req *request.Request) (report *ExplainReport, err error) {
+	original := *req // the engine resolves the client's address itself
+	report = x.request(req)
+	plan := x.Plan(ctx, req)
 	if report.Plan, err = x.plan(req, &plan); err != nil {
 		return nil, err
 	}
-	why, decided := x.set.WhyAmbiguous(req)
-	if !decided {
-		why, decided = x.set.WhyBanned(req)
-	}
-	if !decided {
-		why, decided = x.set.WhySkipped(req)
+	var why string
+	var decided bool
+	for _, ask := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
+		if why, decided = ask(req); decided {
+			break
+		}
 	}
 	if !decided {
 		report.Remark, why = why, ""
 	}
 	if !decided && !plan.Denied {
-		for _, r := range x.set.Rules {
+		for _, r := range x.Set.Rules {
 			one, err := x.rule(ctx, r, req, plan.Name)
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", r.Name, err)
@@ -138,21 +137,24 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (*Explain
 			report.Rules = append(report.Rules, one)
 		}
 	}
-	d, err := x.decide(ctx, &asked)
-	if err != nil {
-		return nil, err
+	d, err := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
+		Recorder: &replay.Failures{}, // x has reported the failures already
+	}).Decide(ctx, x.Now, &original)
+	if err == nil {
+		report.conclude(d, x.Set, plan.Denied, why)
 	}
-	report.conclude(d, x.set, plan.Denied, why)
-	return report, nil
+	return report, err
 }
 
-// request says who asks, and reads the client's address as the rules say.
+// request describes the request, with the client's address as the rules define
+// it.
 func (x *explainer) request(req *request.Request) *ExplainReport {
 	report := &ExplainReport{
-		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.lookup.now.UTC(), Rules: []RuleVerdict{},
+		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller().String(), At: x.Now.UTC(), Rules: []RuleVerdict{},
 	}
 	peer := req.IP
-	if x.set.Locate(req); req.IP.IsValid() {
+	if x.Set.Locate(req); req.IP.IsValid() {
 		report.Client = req.IP.String()
 	}
 	if peer != req.IP {
@@ -163,24 +165,24 @@ func (x *explainer) request(req *request.Request) *ExplainReport {
 
 // plan describes the caller's plan; nil if the rules have none.
 func (x *explainer) plan(req *request.Request, plan *engine.Plan) (report *PlanReport, err error) {
-	why := x.set.WhyPlan(req)
+	why := x.Set.WhyPlan(req)
 	if why == "" && plan.Key == "" {
 		return nil, nil
 	}
 	report = &PlanReport{
-		Name: plan.Name, Why: why, Key: plan.Key, Stale: plan.Stale, Override: x.lookup.report(rules.PlanOverrides, plan.Key, plan.Override),
+		Name: plan.Name, Why: why, Key: plan.Key, Stale: plan.Stale, Override: x.report(rules.PlanOverrides, plan.Key, plan.Override),
 	}
 	report.Error, err = unreadable(plan.Err)
 	return report, err
 }
 
-// rule says what a rule makes of the request.
+// rule reports what a rule decides about the request.
 func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Request, plan string) (report RuleVerdict, err error) {
 	report = RuleVerdict{Rule: r.Name, Mode: r.Mode.String()}
 	if report.Why, report.Covers = r.Why(req); !report.Covers {
 		return report, nil
 	}
-	res := x.resolver.Resolve(ctx, r, req, plan)
+	res := x.Resolve(ctx, r, req, plan)
 	if report.Error, err = unreadable(res.Err); err != nil {
 		return report, err
 	}
@@ -188,8 +190,8 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 		report.OnError = r.OnError.String()
 	}
 	report.Key, report.OverrideKey, report.Stale = res.Key, res.OverrideKey, res.Terms.Stale
-	report.Override = x.lookup.report(r.Name, res.OverrideKey, res.Override)
-	if _, ok := x.set.Document().Plans[plan][r.Name]; ok {
+	report.Override = x.report(r.Name, res.OverrideKey, res.Override)
+	if _, ok := x.Set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan
 	}
 	if report.Verdict = bypassNames[res.Bypass()]; report.Verdict != "" {
@@ -207,32 +209,30 @@ func unreadable(err error) (report string, other error) {
 	return "", err
 }
 
-// peek asks the rule's counter what the request would get.
+// peek reads from the rule's counter what the request would get.
 func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *RuleVerdict) error {
 	var v limit.Verdict
 	report.Counter = res.Charge.Key
-	if err := x.store.Charge(ctx, x.lookup.now, &res.Charge, &v); err != nil {
+	if err := x.store.Charge(ctx, x.Now, &res.Charge, &v); err != nil {
 		return err
 	}
 	report.Verdict = "denied"
 	if v.Allowed {
 		report.Verdict = "allowed"
 	}
-	for i := range res.Terms.Limits {
-		candidate, _ := res.Terms.Candidate(i)
-		usage := reportUsage(&res.Terms.Limits[i], res.Charge.Costs[i], &v.Limits[i])
-		report.Limits = append(report.Limits, LimitEvaluation{usage, candidate})
+	report.Limits = reportUsages(res, &v)
+	for i := range report.Limits {
+		report.Limits[i].CandidateCapacity, _ = res.Terms.Candidate(i)
 	}
 	return nil
 }
 
 // conclude adds the decision. why is the reason of a ban or a skip.
 func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies bool, why string) {
-	r.Outcome = OutcomeReport{Allowed: d.Allowed, Reason: d.Reason.String(), Delay: d.Delay.Seconds()}
+	r.Outcome = OutcomeReport{Allowed: d.Allowed, Reason: d.Reason.String(), Why: why, Delay: d.Delay.Seconds()}
 	o := &r.Outcome
 	switch {
 	case why != "":
-		o.Why = why
 	case d.Reason == engine.Banned:
 		o.Why = r.refusal(planDenies)
 	case d.Reason == engine.Unmatched:
@@ -248,7 +248,7 @@ func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies 
 	}
 }
 
-// refusal says which override denies the request.
+// refusal names the override that denies the request.
 func (r *ExplainReport) refusal(planDenies bool) string {
 	if planDenies {
 		return fmt.Sprintf("the override of the plan for %s denies it%s", r.Plan.Key, Because(r.Plan.Override.Why))
@@ -259,4 +259,42 @@ func (r *ExplainReport) refusal(planDenies bool) string {
 		}
 	}
 	return ""
+}
+
+// peekStore is a store that charges nothing. Equal charges get equal verdicts.
+type peekStore struct {
+	session.Store
+	found map[string]limit.Verdict
+}
+
+// Charge returns what the charge would get.
+func (p *peekStore) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	charge := fmt.Sprint(c.Costs) + c.Key
+	found, ok := p.found[charge]
+	if !ok {
+		if err := p.Peek(ctx, now, c, &found); err != nil {
+			return err
+		}
+		p.found[charge] = found
+	}
+	*v = found
+	return nil
+}
+
+// ChargeAll returns what each charge would get.
+func (p *peekStore) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	for i, c := range cs {
+		if err := p.Charge(ctx, now, c, vs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Denies proves nothing beforehand.
+func (*peekStore) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+
+// Settle has nothing to correct.
+func (*peekStore) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
+	return nil
 }

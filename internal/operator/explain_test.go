@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
@@ -19,8 +18,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// TestExplainAgreesWithTheEngine has the words of explain, for requests and counters of all kinds, say what the engine then
-// does.
+// TestExplainAgreesWithTheEngine: for random requests and counters, the report
+// matches what the engine then decides.
 func TestExplainAgreesWithTheEngine(t *testing.T) {
 	document, err := os.ReadFile("../cli/testdata/business.yaml")
 	if err != nil {
@@ -39,33 +38,31 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		asked := drawRequest(t)
-		report := explained(t, set, store, asked, now)
-		d, err := decide.Decide(context.Background(), now, &asked)
+		req := drawRequest(t)
+		report := explained(t, set, store, req, now)
+		d, err := decide.Decide(context.Background(), now, &req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := report.Outcome; got.Allowed != d.Allowed || got.Reason != d.Reason.String() || (got.Why == "") != (d.Reason == engine.Limited) {
 			t.Errorf("explained as %+v, and decided %+v", got, d)
 		}
-		if report.Client != asked.IP.String() { // which the engine has read
-			t.Errorf("the client is %v; explained as %s", asked.IP, report.Client)
+		if report.Client != req.IP.String() { // which the engine has resolved
+			t.Errorf("the client is %v; explained as %s", req.IP, report.Client)
 		}
 		wantVerdicts(t, report, d)
 	})
 }
 
-func explained(t *rapid.T, set *rules.Set, store session.Peeker, req request.Request, now time.Time) *ExplainReport {
-	lookup := newLookup(set, nil, now)
-	x := explainer{set, lookup, lookup.resolver(), &peekStore{Peeker: store, found: map[string]limit.Verdict{}}}
-	report, err := x.explain(context.Background(), &req)
+func explained(t *rapid.T, set *rules.Set, store session.Store, req request.Request, now time.Time) *ExplainReport {
+	report, err := newExplainer(newLookup(set, nil, now), store).explain(context.Background(), &req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
 }
 
-// wantVerdicts compares what was said of each rule with what it did.
+// wantVerdicts compares the report on each rule with its verdict.
 func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 	for _, v := range append(d.Verdicts, d.Shadows...) {
 		var found *RuleVerdict
@@ -75,7 +72,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 			}
 		}
 		if found == nil || !found.Covers || found.Key != v.Key {
-			t.Errorf("rule %s counted it by %s; explained as %+v", v.Rule.Name, v.Key, found)
+			t.Errorf("rule %s counted it by key %s; explained as %+v", v.Rule.Name, v.Key, found)
 			continue
 		}
 		if d.Reason == engine.Limited && (found.Verdict == "allowed") != v.Allowed {
@@ -90,7 +87,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 		}
 		for i, l := range found.Limits {
 			candidate, _ := v.Terms.Candidate(i)
-			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.Candidate != candidate {
+			if l.Capacity != v.Terms.Limits[i].Capacity || l.Cost != v.Terms.Costs[i] || l.CandidateCapacity != candidate {
 				t.Errorf("rule %s: limit %+v, cost %d; explained as %+v", v.Rule.Name, v.Terms.Limits[i], v.Terms.Costs[i], l)
 			}
 			if !v.Allowed && l.Remaining != v.Limits[i].Remaining {
@@ -99,7 +96,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 		}
 	}
 	if !d.Allowed && d.Reason == engine.Limited && report.Outcome.By == "" {
-		t.Errorf("denied, and nobody is named: %+v", report.Outcome)
+		t.Errorf("denied, but the report names no limit: %+v", report.Outcome)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -31,7 +32,7 @@ type GrantedReport struct {
 
 // Grant checks a grant against the rules and the key's override, and gives it.
 func (t *OverrideTarget) Grant(ctx context.Context, g ruletable.Grant) (*GrantedReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
 	o, report, err := newLookup(t.set, t.table, g.When).overlay(ctx, t.Rule, t.Key)
 	if err != nil {
@@ -48,7 +49,7 @@ func (t *OverrideTarget) Grant(ctx context.Context, g ruletable.Grant) (*Granted
 	return granted, t.table.Grant(ctx, t.Rule, t.Key, g)
 }
 
-// raise says what a grant changes beside an override; nil for none.
+// raise reports what a grant changes on top of an override; nil for none.
 func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedReport, error) {
 	rule, err := ruleNamed(t.set, t.Rule)
 	if err != nil {
@@ -70,7 +71,7 @@ func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedRe
 	one := rules.Grant{Limit: report.Limit, Add: g.Add, Until: g.Until}
 	check := rules.Override{Limits: raised.Limits, Costs: raised.Costs, Grants: []rules.Grant{one}}
 	if err := t.set.CheckOverride(t.Rule, t.Key, &check); err != nil {
-		return nil, withPrefix("", err)
+		return nil, err
 	}
 	raised.Grants = append(slices.Clip(raised.Grants), one)
 	if report.To = terms("", &raised).Limits[i].Capacity; report.To == report.From {

@@ -11,34 +11,30 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// overrideLookup reads the overrides that operators have set by command, each
-// key once, by a consistent read. It is an engine.OverrideSource for commands
-// that show the table as it is; limiters use a cache instead.
+// overrideLookup resolves by the rules and by the overrides that operators have
+// set by command. It reads each override once, by a consistent read, to show the
+// table as it is; limiters use a cache instead.
 type overrideLookup struct {
-	set   *rules.Set
+	engine.Resolver
 	table *ruletable.Table // nil if the rules are in a file: then there are none
-	now   time.Time
 	found map[[2]string]storedOverride
 }
 
 // storedOverride is what the table has for one key; the zero value for nothing.
 type storedOverride struct {
-	item   *ruletable.Override
+	ruletable.Override
 	parsed *rules.Override
 	err    error // ErrUnreadable: the item cannot be read
 }
 
 func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideLookup {
-	return &overrideLookup{set: set, table: table, now: now, found: map[[2]string]storedOverride{}}
-}
-
-// resolver returns the engine's resolver over these overrides.
-func (l *overrideLookup) resolver() *engine.Resolver {
-	return &engine.Resolver{Set: l.set, Overrides: l, Now: l.now}
+	l := &overrideLookup{table: table, found: map[[2]string]storedOverride{}}
+	l.Resolver = engine.Resolver{Set: set, Overrides: l, Now: now}
+	return l
 }
 
 // stored returns what the table has for a key. If that cannot be read, the
-// error is ErrUnreadable and the item is returned all the same.
+// error is ErrUnreadable, and the item has what could be read.
 func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOverride, error) {
 	at := [2]string{rule, key}
 	if found, ok := l.found[at]; ok || l.table == nil {
@@ -48,8 +44,9 @@ func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOv
 	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 		return storedOverride{}, err
 	}
-	found := storedOverride{item: item, err: err}
+	found := storedOverride{err: err}
 	if item != nil {
+		found.Override = *item
 		if found.parsed, err = parseStored(item); err != nil {
 			found.err = fmt.Errorf("%w: %w", ruletable.ErrUnreadable, err)
 		}
@@ -74,16 +71,10 @@ func (l *overrideLookup) report(rule, key string, o *rules.Override) *OverrideRe
 	if found.err != nil {
 		found = storedOverride{}
 	}
-	report := &OverrideReport{From: fromRules}
-	if o == found.parsed {
-		report.From = fromTable
-		report.addNote(&found.item.Note)
+	if o != found.parsed {
+		return reportOverride(o, nil, found.Grants, l.Now)
 	}
-	report.addTerms(o, l.now)
-	if found.item != nil {
-		report.addGrants(found.item.Grants, l.now)
-	}
-	return report
+	return reportOverride(o, &found.Note, found.Grants, l.Now)
 }
 
 // overlay returns the override that decides about a key, the table's or the
@@ -93,7 +84,7 @@ func (l *overrideLookup) overlay(ctx context.Context, rule, key string) (*rules.
 	if err != nil {
 		return nil, nil, err
 	}
-	o := l.set.Overlay(rule, key, found.parsed, l.now)
+	o := l.Set.Overlay(rule, key, found.parsed, l.Now)
 	return o, l.report(rule, key, o), nil
 }
 

@@ -4,20 +4,12 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
-)
-
-const (
-	lookTime = session.LookTime
-	// publishTime bounds a change of a table: a document may be large and a line
-	// slow.
-	publishTime = 30 * time.Second
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Listener receives messages and progress while a command runs.
@@ -27,10 +19,9 @@ type Listener interface {
 	Progress() Progress
 }
 
-// Progress shows how much of a long task is done. A size or total of 0 is not
-// known.
+// Progress shows how much of a long task is done. A total of 0 is not known.
 type Progress interface {
-	Log(requests, read, size int64, at time.Time)
+	Log(at replay.Progress)
 	Count(done, total int, things string)
 	Clear()
 }
@@ -51,6 +42,9 @@ func ruleNames(set *rules.Set) []string {
 	return names
 }
 
+// oneLine joins the lines of an error, which is part of a longer message.
+func oneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+
 // checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
 func checkOverrideRule(set *rules.Set, name string) error {
 	if name == rules.PlanOverrides {
@@ -58,26 +52,4 @@ func checkOverrideRule(set *rules.Set, name string) error {
 	}
 	_, err := ruleNamed(set, name)
 	return err
-}
-
-// Errors are several things that are wrong, each to be printed on a line.
-type Errors []error
-
-func (e Errors) Error() string { return errors.Join(e...).Error() }
-
-// withPrefix puts a prefix before an error, or before each of several that were
-// joined.
-func withPrefix(prefix string, err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	switch {
-	case err == nil:
-		return nil
-	case !ok:
-		return fmt.Errorf("%s%w", prefix, err)
-	}
-	var several Errors
-	for _, e := range joined.Unwrap() {
-		several = append(several, fmt.Errorf("%s%w", prefix, e))
-	}
-	return several
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/plain"
@@ -20,12 +21,8 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-const (
-	// ErrorsShown is how many errors of a file are reported.
-	ErrorsShown = 20
-	// documentsKept is how many parsed documents are kept.
-	documentsKept = 1000
-)
+// ErrorsShown is how many errors of a file are reported.
+const ErrorsShown = 20
 
 // ImportReport says how many overrides were checked and written.
 type ImportReport struct {
@@ -99,9 +96,8 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 	} else {
 		entries = plain.Import(o.File, file, rule.Name, rule.Limits)
 	}
-	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}, parsed: map[string]*rules.Override{}}
+	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}}
 	progress := listener.Progress()
-	defer progress.Clear()
 	for entry, err := range entries {
 		check.entry(entry, err)
 		progress.Count(check.read, 0, "checked")
@@ -115,82 +111,65 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 
 // importCheck checks entries as they are read.
 type importCheck struct {
-	set    *rules.Set
-	rule   string
-	keys   map[string]bool            // of earlier entries
-	parsed map[string]*rules.Override // by their documents
+	set  *rules.Set
+	rule string
+	keys map[string]bool // of earlier entries
 
 	valid       []ruletable.Override
-	errors      Errors // the first of them
+	errors      []error // the first of them
 	read, wrong int
 }
 
 func (c *importCheck) entry(o imports.Override, err error) {
 	c.read++
-	var checked ruletable.Override
+	checked := ruletable.Override{Rule: c.rule}
 	if err == nil {
-		checked, err = c.check(o)
-	}
-	if err == nil {
-		c.valid = append(c.valid, checked)
-		return
+		if err = c.check(o, &checked); err == nil {
+			c.valid = append(c.valid, checked)
+			return
+		}
+		at := fmt.Sprintf("entry %s, key %s: ", text.Thousands(c.read), text.Printable(o.Key))
+		err = errors.New(at + strings.ReplaceAll(err.Error(), "\n", "\n"+at))
 	}
 	if c.wrong++; c.wrong <= ErrorsShown {
 		c.errors = append(c.errors, err)
 	}
 }
 
-func (c *importCheck) check(o imports.Override) (checked ruletable.Override, err error) {
-	at := fmt.Sprintf("entry %s, key %s: ", text.Thousands(c.read), text.Printable(o.Key))
-	checked = ruletable.Override{Rule: c.rule}
+// check fills in what the table is to store. The error has a line for each
+// problem.
+func (c *importCheck) check(o imports.Override, checked *ruletable.Override) (err error) {
 	if checked.Key, err = c.set.OverrideKey(c.rule, o.Key); err != nil {
-		return checked, fmt.Errorf("%s%w", at, err)
+		return err
 	}
 	if c.keys[checked.Key] {
-		return checked, fmt.Errorf("%sthe key is there twice: remove one of them", at)
+		return errors.New("the key is there twice: remove one of them")
 	}
 	c.keys[checked.Key] = true
-	parsed, err := c.parse(at, o.Document)
+	parsed, err := parseOverride(o.Document)
 	if err != nil {
-		return checked, err
+		return err
 	}
-	if err := withPrefix(at, c.set.CheckOverride(c.rule, checked.Key, parsed)); err != nil {
-		return checked, err
+	if err := c.set.CheckOverride(c.rule, checked.Key, parsed); err != nil {
+		return err
 	}
 	checked.Document, err = overrideJSON(o.Document)
-	return checked, err
+	return err
 }
 
-// parse is parseOverride, once for each of the first documents that differ:
-// most files say the same of many keys.
-func (c *importCheck) parse(at, document string) (*rules.Override, error) {
-	if o, ok := c.parsed[document]; ok {
-		return o, nil
-	}
-	o, err := parseOverride(at, document)
-	if err == nil && len(c.parsed) < documentsKept {
-		c.parsed[document] = o
-	}
-	return o, err
-}
-
-// parseOverride reads a document without a file: its errors have a prefix in the
-// place of file, line and column.
-func parseOverride(prefix, document string) (*rules.Override, error) {
+// parseOverride reads a document that is in no file: its errors, a line each,
+// name neither file nor position.
+func parseOverride(document string) (*rules.Override, error) {
 	o, err := rulefile.ParseOverride("", []byte(document))
 	var invalid yamlfile.Errors
 	if !errors.As(err, &invalid) {
 		return o, err
 	}
-	var several Errors
-	for _, e := range invalid {
-		path := e.Path
-		if path != "" {
-			path += ": "
-		}
-		several = append(several, errors.New(text.Printable(prefix+path+e.Reason)))
+	lines := make([]string, len(invalid))
+	for i, e := range invalid {
+		lines[i] = text.Printable(strings.TrimPrefix(e.Path+": "+e.Reason, ": "))
 	}
-	return nil, several
+	return nil, errors.New(strings.Join(lines, "\n"))
 }
 
 func (c *importCheck) failure(path string) error {
@@ -200,7 +179,7 @@ func (c *importCheck) failure(path string) error {
 	if more := c.wrong - len(c.errors); more > 0 {
 		c.errors = append(c.errors, fmt.Errorf("%s: and %s more", path, text.Thousands(more)))
 	}
-	return append(c.errors, fmt.Errorf("%s: nothing was imported", path))
+	return errors.Join(append(c.errors, fmt.Errorf("%s: nothing was imported", path))...)
 }
 
 // overrideJSON returns the JSON of an override that is written as YAML.

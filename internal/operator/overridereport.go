@@ -25,22 +25,22 @@ type OverrideReport struct {
 	Plan      string           `json:"plan,omitempty"`
 	Capacity  map[string]int64 `json:"capacity,omitempty"` // by the limit's name, "" for a rule's only limit
 	Limits    []LimitForm      `json:"limits,omitempty"`
-	Until     *time.Time       `json:"until,omitempty"`
+	Until     time.Time        `json:"until,omitzero"`
 	Why       string           `json:"why,omitempty"`
 	Who       string           `json:"who,omitempty"`
-	When      *time.Time       `json:"when,omitempty"`
+	When      time.Time        `json:"when,omitzero"`
 	Grants    []GrantReport    `json:"grants,omitempty"`
 }
 
 // GrantReport describes a grant.
 type GrantReport struct {
-	Limit string     `json:"limit"` // empty for a rule's only limit
-	Add   int64      `json:"add"`
-	Until time.Time  `json:"until"`
-	Left  float64    `json:"left_s"` // 0 if it has ended
-	Why   string     `json:"why,omitempty"`
-	Who   string     `json:"who,omitempty"`
-	When  *time.Time `json:"when,omitempty"`
+	Limit string    `json:"limit"` // empty for a rule's only limit
+	Add   int64     `json:"add"`
+	Until time.Time `json:"until"`
+	Left  float64   `json:"left_s"` // 0 if it has ended
+	Why   string    `json:"why,omitempty"`
+	Who   string    `json:"who,omitempty"`
+	When  time.Time `json:"when,omitzero"`
 }
 
 const (
@@ -51,35 +51,25 @@ const (
 // InRules reports whether the override is written in the document.
 func (r *OverrideReport) InRules() bool { return r.From == fromRules }
 
-func (r *OverrideReport) addNote(n *ruletable.Note) {
-	r.Who, r.When, r.Why = n.Who, some(n.When), n.Why
-}
-
-// addTerms takes in what the override says. Its own reason comes before that of
-// its author, who may have set many at once.
-func (r *OverrideReport) addTerms(o *rules.Override, now time.Time) {
-	r.InForce = o.InForce(now)
-	r.Deny, r.Unlimited, r.Plan, r.Capacity = o.Deny, o.Unlimited, o.Plan, o.Capacity
-	r.Until, r.Why = some(o.Until), cmp.Or(o.Why, r.Why)
+// reportOverride describes an override with its grants. note is that of an
+// override in the table; nil for one in the document. The override's own reason
+// comes before that of its author, who may have set many at once.
+func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.Grant, now time.Time) *OverrideReport {
+	r := &OverrideReport{
+		From: fromRules, InForce: o.InForce(now), Deny: o.Deny, Unlimited: o.Unlimited, Plan: o.Plan, Capacity: o.Capacity, Until: o.Until, Why: o.Why,
+	}
+	if note != nil {
+		r.From, r.Who, r.When, r.Why = fromTable, note.Who, note.When, cmp.Or(o.Why, note.Why)
+	}
 	for i := range o.Limits {
 		r.Limits = append(r.Limits, formOf(&o.Limits[i]))
 	}
-}
-
-func (r *OverrideReport) addGrants(grants []ruletable.Grant, now time.Time) {
 	for _, g := range grants {
 		r.Grants = append(r.Grants, GrantReport{
-			Limit: g.Limit, Add: g.Add, Until: g.Until, Left: max(0, g.Until.Sub(now).Seconds()), Why: g.Why, Who: g.Who, When: some(g.When),
+			Limit: g.Limit, Add: g.Add, Until: g.Until, Left: max(0, g.Until.Sub(now).Seconds()), Why: g.Why, Who: g.Who, When: g.When,
 		})
 	}
-}
-
-// some returns a pointer to a time, nil for none.
-func some(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+	return r
 }
 
 // Summary says in a few words what the override says; empty for grants alone.
@@ -94,7 +84,8 @@ func (r *OverrideReport) Summary() string {
 	case r.Limits != nil:
 		var limits []string
 		for i := range r.Limits {
-			limits = append(limits, r.Limits[i].brief())
+			l := &r.Limits[i]
+			limits = append(limits, strings.TrimSpace(fmt.Sprintf("%s %s per %s", l.Name, text.Thousands(l.Capacity), l.WindowText())))
 		}
 		return "limits " + strings.Join(limits, ", ")
 	}
@@ -124,17 +115,15 @@ func Because(why string) string {
 // ListedOverride is one override of a list. An import takes its key and its
 // document.
 type ListedOverride struct {
-	Key      string        `json:"key"`
-	Document string        `json:"document,omitempty"`
-	Ended    bool          `json:"ended,omitempty"`  // neither the document nor a grant is in force any more
-	Unused   string        `json:"unused,omitempty"` // why no request looks the key up
-	Error    string        `json:"error,omitempty"`  // the document cannot be read
-	Grants   []GrantReport `json:"grants,omitempty"`
-	Who      string        `json:"who"`
-	When     time.Time     `json:"when"`
-	Why      string        `json:"why"`
+	Key            string        `json:"key"`
+	Document       string        `json:"document,omitempty"`
+	Ended          bool          `json:"ended,omitempty"`  // neither the document nor a grant is in force any more
+	Unused         string        `json:"unused,omitempty"` // why no request looks the key up
+	Error          string        `json:"error,omitempty"`  // the document cannot be read
+	Grants         []GrantReport `json:"grants,omitempty"`
+	ruletable.Note               // of its author
 
-	Override *OverrideReport `json:"-"`
+	Override *OverrideReport `json:"-"` // nil if the document cannot be read
 }
 
 // ListOptions select the overrides to list.
@@ -154,7 +143,7 @@ type overrideList struct {
 }
 
 // ListOverrides passes the overrides of a rule to show, in the order of their
-// keys, each as soon as it is read. The listener hears what the list leaves out.
+// keys, each as soon as it is read. It notes what the list leaves out.
 func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show func(*ListedOverride) error) error {
 	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
@@ -181,21 +170,18 @@ func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show 
 }
 
 func (l *overrideList) report(o *ruletable.Override, now time.Time) *ListedOverride {
-	report := &ListedOverride{Key: o.Key, Document: o.Document, Who: o.Who, When: o.When, Why: o.Why, Unused: Unused(l.set, l.Rule, o.Key)}
+	report := &ListedOverride{Key: o.Key, Document: o.Document, Note: o.Note, Unused: Unused(l.set, l.Rule, o.Key)}
 	if report.Unused != "" {
 		l.unused++
 		l.reason = cmp.Or(l.reason, report.Unused)
 	}
-	report.Override = &OverrideReport{From: fromTable}
-	report.Override.addNote(&o.Note)
 	parsed, err := parseStored(o)
 	if err != nil {
 		report.Error = err.Error()
-	} else {
-		report.Override.addTerms(parsed, now)
-		report.Override.addGrants(o.Grants, now)
-		report.Grants, report.Ended = report.Override.Grants, report.Override.ended()
+		return report
 	}
+	report.Override = reportOverride(parsed, &o.Note, o.Grants, now)
+	report.Grants, report.Ended = report.Override.Grants, report.Override.ended()
 	return report
 }
 

@@ -35,25 +35,23 @@ type OverrideOptions struct {
 	AsListed bool   // Key is one of the table, exactly
 }
 
-// openTarget opens the table, and checks that the rule exists.
 func openTarget(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
 	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
 		return nil, err
 	}
-	return &OverrideTarget{table: table.Table, set: set, Rule: o.Rule}, nil
+	return &OverrideTarget{table: table, set: set, Rule: o.Rule}, nil
 }
 
 // FindKey returns the target for a key that the rule's requests look up.
 func FindKey(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
 	t, err := openTarget(ctx, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = checkOverrideRule(t.set, t.Rule)
 	}
-	if err := checkOverrideRule(t.set, t.Rule); err != nil {
-		return nil, err
+	if err == nil {
+		t.Key, err = t.set.OverrideKey(t.Rule, o.Key)
 	}
-	t.Key, err = t.set.OverrideKey(t.Rule, o.Key)
 	return t, err
 }
 
@@ -64,7 +62,7 @@ func FindStored(ctx context.Context, o *OverrideOptions, listener Listener) (*Ov
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
 	if o.AsListed {
 		err = t.findListed(ctx, o.Key)
@@ -112,28 +110,23 @@ func (t *OverrideTarget) find(ctx context.Context, typed string) error {
 		return mismatch // requests look up a hash of it, which is not known here
 	}
 	asTyped, err := t.has(ctx, typed)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if mismatch != nil {
-		if !asTyped {
-			return t.addHint(ctx, mismatch)
-		}
-		t.use(typed)
+	case !asTyped && mismatch != nil:
+		return t.addHint(ctx, mismatch)
+	case !asTyped:
+		t.Key = wanted
 		return nil
 	}
-	asLookedUp, err := t.has(ctx, wanted)
-	if err != nil {
-		return err
+	t.use(typed)
+	if mismatch == nil {
+		var asLookedUp bool
+		if asLookedUp, err = t.has(ctx, wanted); asLookedUp || t.set.Override(t.Rule, wanted) != nil {
+			t.Key, t.unused, t.other = wanted, "", typed
+		}
 	}
-	switch t.Key = wanted; {
-	case !asTyped:
-	case asLookedUp || t.set.Override(t.Rule, wanted) != nil:
-		t.other = typed
-	default:
-		t.use(typed)
-	}
-	return nil
+	return err
 }
 
 // has reports whether the table has an override of the key, readable or not.
@@ -156,7 +149,7 @@ func (t *OverrideTarget) addHint(ctx context.Context, mismatch error) error {
 	if _, err, ok := next(); !ok || err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
 		return mismatch
 	}
-	return Errors{mismatch, fmt.Errorf("the table has overrides of %s: write the key as `slidegate overrides list %s` prints it", t.Rule, t.Rule)}
+	return errors.Join(mismatch, fmt.Errorf("the table has overrides of %s: write the key as `slidegate overrides list %s` prints it", t.Rule, t.Rule))
 }
 
 // Unused returns why no request looks up a key of the table; empty if requests
@@ -168,25 +161,16 @@ func Unused(set *rules.Set, rule, key string) string {
 	return ""
 }
 
-// KeySnapshot is the override of a key at one moment.
-type KeySnapshot struct {
-	Override *OverrideReport // nil for none, and for one that cannot be read
-	Document string          // as stored; empty for none
-	revision int64
-}
-
-// snapshot reads the override of the key.
-func (t *OverrideTarget) snapshot(ctx context.Context, now time.Time) (s KeySnapshot, err error) {
+// read returns what the table has for the key, and a report on the override that
+// decides: nil for none, and for one that cannot be read.
+func (t *OverrideTarget) read(ctx context.Context, now time.Time) (ruletable.Override, *OverrideReport, error) {
 	lookup := newLookup(t.set, t.table, now)
 	found, err := lookup.stored(ctx, t.Rule, t.Key)
-	if found.item != nil {
-		s.Document, s.revision = found.item.Document, found.item.Revision
-	}
 	if err != nil {
-		return s, err
+		return found.Override, nil, err
 	}
-	_, s.Override, err = lookup.overlay(ctx, t.Rule, t.Key)
-	return s, err
+	_, report, err := lookup.overlay(ctx, t.Rule, t.Key)
+	return found.Override, report, err
 }
 
 // KeyReport shows the override of one key.
@@ -210,58 +194,55 @@ type KeyChangeReport struct {
 
 // Get shows the override of the key. It fails if there is none.
 func (t *OverrideTarget) Get(ctx context.Context) (*KeyReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	s, err := t.snapshot(ctx, time.Now())
-	if err != nil {
-		return nil, err
+	stored, report, err := t.read(ctx, time.Now())
+	if err == nil && report == nil {
+		err = fmt.Errorf("%s: %w", t.name(), ruletable.ErrNoOverride)
 	}
-	if s.Override == nil {
-		return nil, fmt.Errorf("%s: %w", t.name(), ruletable.ErrNoOverride)
-	}
-	return &KeyReport{t.Rule, t.Key, s.Override, s.Document, t.unused}, nil
+	return &KeyReport{t.Rule, t.Key, report, stored.Document, t.unused}, err
 }
 
 // Set sets the override of the key to a document, which it checks against the
 // rules in force. Grants stay.
 func (t *OverrideTarget) Set(ctx context.Context, document string, note ruletable.Note) (*KeyChangeReport, error) {
-	o, err := parseOverride("", document)
+	o, err := parseOverride(document)
 	if err != nil {
 		return nil, err
 	}
-	if err := withPrefix("", t.set.CheckOverride(t.Rule, t.Key, o)); err != nil {
+	if err := t.set.CheckOverride(t.Rule, t.Key, o); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
-	defer cancel()
-	before, err := t.snapshot(ctx, note.When)
-	if err != nil {
-		return nil, err
-	}
-	next := ruletable.Override{Rule: t.Rule, Key: t.Key, Document: document, Note: note, Revision: before.revision}
-	if err := t.table.SetOverride(ctx, next); err != nil {
-		return nil, err
-	}
-	return t.changed(ctx, before, note.When)
+	return t.change(ctx, note.When, func(ctx context.Context, revision int64, err error) error {
+		if err != nil {
+			return err
+		}
+		return t.table.SetOverride(ctx, ruletable.Override{Rule: t.Rule, Key: t.Key, Document: document, Note: note, Revision: revision})
+	})
 }
 
 // Delete deletes the override of the key and its grants. One that cannot be read
 // can be deleted too.
 func (t *OverrideTarget) Delete(ctx context.Context, note ruletable.Note) (*KeyChangeReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
-	defer cancel()
-	before, err := t.snapshot(ctx, note.When)
-	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
-		return nil, err
-	}
-	if err := t.table.DeleteOverride(ctx, t.Rule, t.Key, note); err != nil {
-		return nil, err
-	}
-	return t.changed(ctx, before, note.When)
+	return t.change(ctx, note.When, func(ctx context.Context, _ int64, err error) error {
+		if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+			return err
+		}
+		return t.table.DeleteOverride(ctx, t.Rule, t.Key, note)
+	})
 }
 
-// changed reads the override again after a change.
-func (t *OverrideTarget) changed(ctx context.Context, before KeySnapshot, now time.Time) (*KeyChangeReport, error) {
-	after, err := t.snapshot(ctx, now)
-	return &KeyChangeReport{t.Rule, t.Key, before.Override, after.Override, before.Document}, err
+// change makes a change of the override and reports it. The change gets the
+// revision of the override, 0 for none, or the error of reading it.
+func (t *OverrideTarget) change(
+	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error,
+) (*KeyChangeReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	defer cancel()
+	stored, before, err := t.read(ctx, now)
+	if err := apply(ctx, stored.Revision, err); err != nil {
+		return nil, err
+	}
+	_, after, err := t.read(ctx, now)
+	return &KeyChangeReport{t.Rule, t.Key, before, after, stored.Document}, err
 }

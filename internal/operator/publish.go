@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
@@ -23,6 +24,8 @@ type ChangeReport struct {
 	Baseline string `json:"-"` // the old rules, for people
 	Name     string `json:"-"` // the new rules, for people
 	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are
+
+	old *rules.Set // nil if they are not valid
 }
 
 // PublishReport is a change of the version in force.
@@ -38,55 +41,46 @@ type Traffic struct {
 	Listener Listener
 }
 
-// baseline is what new rules are compared with.
-type baseline struct {
-	name    string     // for people
-	version int64      // of a table; 0 for none
-	set     *rules.Set // nil for a version that is not valid
-	invalid error      // why it is not
-}
-
-// report says what next changes about the baseline. table is nil if the rules
-// are in files.
-func (b *baseline) report(ctx context.Context, table *session.Table, next *rules.Set, traffic *Traffic) (r ChangeReport, err error) {
-	r = ChangeReport{From: b.version, Changes: []ruledoc.Change{}, Baseline: b.name, Invalid: b.invalid}
-	if b.set != nil {
-		r.Changes = append(r.Changes, ruledoc.Diff(b.set.Document(), next.Document())...)
+// compare adds what next changes about the old rules. table is nil if those are
+// in a file.
+func (r *ChangeReport) compare(ctx context.Context, table *ruletable.Table, next *rules.Set, traffic *Traffic) (err error) {
+	r.Changes = []ruledoc.Change{}
+	if r.old != nil {
+		r.Changes = append(r.Changes, ruledoc.Diff(r.old.Document(), next.Document())...)
 	}
 	if table != nil {
 		names := changedRules(r.Changes)
-		if b.set == nil { // what has changed is not known
+		if r.old == nil { // what has changed is not known
 			names = append(ruleNames(next), rules.PlanOverrides)
 		}
-		if r.StaleOverrides, err = findStale(ctx, table.Table, b.set, next, names); err != nil {
-			return r, err
+		if r.StaleOverrides, err = findStale(ctx, table, r.old, next, names); err != nil {
+			return err
 		}
 	}
 	if len(traffic.Logs) > 0 {
-		if b.set == nil {
-			return r, fmt.Errorf("--against: there is nothing to compare with: %w", b.invalid)
+		if r.old == nil {
+			return fmt.Errorf("--against: there is nothing to compare with: %w", r.Invalid)
 		}
-		r.Against, err = compare(ctx, traffic.Logs, b.set, next, table, traffic.Listener)
+		r.Against, err = compare(ctx, traffic.Logs, r.old, next, table, traffic.Listener)
 	}
-	return r, err
+	return err
 }
 
-// baselineOf returns the version in force. A table without a version, or with one
-// that is not valid, is no error: a better version must be able to replace it.
-func baselineOf(ctx context.Context, t *session.Table) (*baseline, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
-	defer cancel()
-	set, version, err := t.InForce(ctx)
-	b := &baseline{name: fmt.Sprintf("version %d", version), version: version, set: set}
+// changesOf returns a report without changes yet, of the version in force. A
+// table without a version, or with one that is not valid, is no error: a better
+// version must be able to replace it.
+func changesOf(ctx context.Context, table *ruletable.Table) (r ChangeReport, err error) {
+	r.old, r.From, err = session.InForce(ctx, table)
+	r.Baseline = fmt.Sprintf("version %d", r.From)
 	var invalid *ruletable.Problems
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
-		b.name = "a table without rules"
-		b.set, err = rulefile.Parse("", []byte("rules: []"))
+		r.Baseline = "a table without rules"
+		r.old, err = rulefile.Parse("", []byte("rules: []"))
 	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion), errors.Is(err, ruletable.ErrNoDocument):
-		b.set, b.invalid, err = nil, err, nil
+		r.old, r.Invalid, err = nil, err, nil
 	}
-	return b, err
+	return r, err
 }
 
 // Diff says what a rules file changes about another file, or about the version
@@ -97,91 +91,88 @@ func Diff(ctx context.Context, file string, where session.Locations, traffic *Tr
 		return nil, err
 	}
 	WarnAll(traffic.Listener, warnings(next))
-	var table *session.Table
-	old := &baseline{name: where.RulesFile}
+	var table *ruletable.Table
+	report := ChangeReport{Baseline: where.RulesFile}
 	if where.RulesTable == "" {
-		old.set, _, err = session.ReadRules(where.RulesFile)
+		report.old, _, err = session.ReadRules(where.RulesFile)
 	} else if table, err = session.OpenTable(ctx, where.RulesTable); err == nil {
-		old, err = baselineOf(ctx, table)
+		report, err = changesOf(ctx, table)
 	}
 	if err != nil {
 		return nil, err
 	}
-	report, err := old.report(ctx, table, next, traffic)
-	if err == nil {
-		err = old.invalid
+	if err := report.compare(ctx, table, next, traffic); err != nil {
+		return nil, err
 	}
-	return &report, err
+	return &report, report.Invalid
 }
 
 // Publication is a version that is about to be put in force, and what it
 // changes.
 type Publication struct {
-	Report PublishReport
-	table  *session.Table
-	from   int64             // the version in force that Report compares with
-	to     int64             // a version to put in force again; 0 for a new one
-	next   ruletable.Version // to publish, unless to says otherwise
+	Report  PublishReport
+	publish func(ctx context.Context, note ruletable.Note) (version int64, err error)
 }
 
 // PrepareApply prepares to publish a rules file.
 func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic) (*Publication, error) {
-	set, document, err := session.ReadRules(file)
+	next, document, err := session.ReadRules(file)
 	if err != nil {
 		return nil, err
 	}
-	WarnAll(traffic.Listener, set.Warnings)
-	if err := checkSecret(file, set, "write the check of their secret, or "); err != nil {
+	WarnAll(traffic.Listener, next.Warnings)
+	if err := checkSecret(file, next, "write the check of their secret, or "); err != nil {
 		return nil, err
 	}
 	table, err := session.OpenTable(ctx, tableName)
 	if err != nil {
 		return nil, err
 	}
-	old, err := baselineOf(ctx, table)
+	changes, err := changesOf(ctx, table)
 	if err != nil {
 		return nil, err
 	}
-	p := &Publication{Report: PublishReport{Table: tableName}, table: table, from: old.version, next: ruletable.Version{Text: document, Document: set.Document()}}
-	p.Report.ChangeReport, err = old.report(ctx, table, set, traffic)
-	return p, err
+	p := &Publication{Report: PublishReport{Table: tableName, ChangeReport: changes}}
+	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
+		return table.Publish(ctx, ruletable.Version{Text: document, Document: next.Document(), Note: note}, changes.From)
+	}
+	return p, p.Report.compare(ctx, table, next, traffic)
 }
 
 // PrepareRollback prepares to put an earlier version in force again. A version
 // that is not valid here is refused: limiters would refuse it too.
-func PrepareRollback(ctx context.Context, table *session.Table, to int64, traffic *Traffic) (*Publication, error) {
-	reading, cancel := context.WithTimeout(ctx, publishTime)
-	defer cancel()
-	next, err := table.ReadVersion(reading, to)
+func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *Traffic) (*Publication, error) {
+	table, err := session.OpenTable(ctx, tableName)
 	if err != nil {
 		return nil, err
 	}
-	old, err := baselineOf(ctx, table)
+	next, err := session.ReadVersion(ctx, table, to)
 	if err != nil {
 		return nil, err
 	}
-	if old.version == to {
-		return nil, fmt.Errorf("table %s: version %d: %w", table.Name, to, ruletable.ErrInForce)
-	}
-	if err := checkSecret(table.VersionName(to), next, ""); err != nil {
+	changes, err := changesOf(ctx, table)
+	if err != nil {
 		return nil, err
 	}
-	p := &Publication{table: table, from: old.version, to: to}
-	p.Report.ChangeReport, err = old.report(ctx, table, next, traffic)
-	return p, err
+	if changes.From == to {
+		return nil, fmt.Errorf("table %s: version %d: %w", tableName, to, ruletable.ErrInForce)
+	}
+	if err := checkSecret(fmt.Sprintf("%s%s version %d", session.DynamoScheme, tableName, to), next, ""); err != nil {
+		return nil, err
+	}
+	p := &Publication{Report: PublishReport{ChangeReport: changes}}
+	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
+		return to, table.Rollback(ctx, changes.From, to, note)
+	}
+	return p, p.Report.compare(ctx, table, next, traffic)
 }
 
 // Publish puts the version in force, if the one that it was compared with still
 // is.
 func (p *Publication) Publish(ctx context.Context, note ruletable.Note) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
 	defer cancel()
-	if p.to != 0 {
-		p.Report.Version = p.to
-		return p.table.Rollback(ctx, p.from, p.to, note)
-	}
-	p.next.Note = note
-	p.Report.Version, err = p.table.Publish(ctx, p.next, p.from)
+	p.Report.Version, err = p.publish(ctx, note)
 	return err
 }
 
@@ -193,4 +184,41 @@ func checkSecret(name string, set *rules.Set, remedy string) error {
 			name, err, remedy)
 	}
 	return nil
+}
+
+// DocumentReport is a published version with its rules.
+type DocumentReport struct {
+	ruletable.Version
+	Document string `json:"document"`
+}
+
+// First returns the first items of a sequence; a limit of 0 is none.
+func First[T any](items iter.Seq2[T, error], limit int) ([]T, error) {
+	first := []T{}
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		if first = append(first, item); len(first) == limit {
+			break
+		}
+	}
+	return first, nil
+}
+
+// Document returns a published version; 0 is the one in force.
+func Document(ctx context.Context, t *ruletable.Table, version int64) (*DocumentReport, error) {
+	current, err := t.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if version == 0 {
+		version = current
+	}
+	v, err := t.Get(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	v.InForce = v.Number == current
+	return &DocumentReport{*v, string(v.Text)}, nil
 }

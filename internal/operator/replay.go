@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -22,9 +21,6 @@ const (
 	// replayDeadline bounds the store's part of a decision. It is generous: no
 	// client waits for the answer.
 	replayDeadline = 3 * time.Second
-	// replayKeys bounds the keys in memory at once: about 1 GB with one limit of a
-	// few slots in use.
-	replayKeys = 4_000_000
 	// replayOverrides bounds the keys whose overrides are kept in memory: about
 	// 200 MB if most have none.
 	replayOverrides = 1_000_000
@@ -32,23 +28,15 @@ const (
 
 // OpenReplay opens a session for Replay.
 func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
-	s, err := session.OpenQuietly(ctx, where, func(string, *rules.Set) error { return nil })
-	if err != nil {
-		return nil, err
+	prepare := func(_ string, set *rules.Set) error {
+		WarnAll(listener, set.Warnings)
+		return loadSecrets(set, where.Remote(), listener)
 	}
-	if err = s.CheckAtomic(); err == nil {
-		WarnAll(listener, s.Rules.Warnings)
-		err = loadSecrets(s.Rules, s.Remote(), listener)
+	s, err := session.OpenToCharge(ctx, where, prepare, session.Quiet)
+	if err == nil && where.RulesTable != "" {
+		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
 	}
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	if where.RulesTable != "" {
-		source := recordedOverrides(s.Table(), listener)
-		s.Overrides = replay.Overrides{Source: source, At: time.Now()}
-	}
-	return s, nil
+	return s, err
 }
 
 // recordedOverrides returns the overrides set by command for recorded traffic,
@@ -92,20 +80,15 @@ type ReplayOptions struct {
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
 func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
-	var store engine.Store = memory.New(replayKeys)
-	var calls func() (reads, writes int64)
-	if !s.InMemory() {
-		store, calls = s.Recorded()
-	}
+	store, calls := s.Recorded()
 	var failures replay.Failures
 	progress := listener.Progress()
-	defer progress.Clear()
 	result, err := replay.Run(ctx, o.Logs, replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
 			Deadline: replayDeadline,
 		}),
-		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: showing(progress), Warn: warning(listener),
+		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: progress.Log, Warn: func(text string) { listener.Warn("%s", text) },
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -116,28 +99,13 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	if errors.Is(err, context.Canceled) {
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
-	return result, replayError(result.Requests, result.Degraded, err, inOneLine(failures.First()))
+	return result, replayError(result.Requests, result.Degraded, err, failures.First())
 }
-
-func showing(p Progress) func(replay.Progress) {
-	return func(at replay.Progress) { p.Log(at.Requests, at.Read, at.Size, at.At) }
-}
-
-func warning(listener Listener) func(string) { return func(text string) { listener.Warn("%s", text) } }
 
 func noteSkipped(x *replay.Extent, listener Listener) {
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
 	}
-}
-
-// inOneLine joins the lines of an error. The problems of an invalid override
-// would otherwise be printed as errors of their own.
-func inOneLine(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
 // replayError says why a replay is no success: decisions by on_error are not
@@ -147,13 +115,13 @@ func replayError(requests, degraded int64, err, store error) error {
 	case errors.Is(err, replay.ErrUnreadable):
 		return fmt.Errorf("%w: does --format say what the logs hold?", err)
 	case err != nil && store != nil:
-		return fmt.Errorf("%w; the store failed first with: %w", err, store)
+		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
 	case err != nil:
 		return err
 	case degraded > 0:
-		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %w", degraded, requests, store)
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests, oneLine(store))
 	case store != nil:
-		return fmt.Errorf("the store failed; first: %w", store)
+		return fmt.Errorf("the store failed; first: %s", oneLine(store))
 	}
 	return nil
 }
@@ -162,30 +130,29 @@ func replayError(requests, degraded int64, err, store error) error {
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *session.Table, listener Listener) (*replay.Comparison, error) {
+func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *ruletable.Table, listener Listener) (*replay.Comparison, error) {
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}
 	var failures replay.Failures
 	options := engine.Options{Local: memory.New(0), Recorder: &failures, Today: time.Now()}
 	if table != nil {
-		options.Overrides = recordedOverrides(table.Table, listener) // shared: each key is looked up once
+		options.Overrides = recordedOverrides(table, listener) // shared: each key is looked up once
 	}
 	under := func(set *rules.Set) *engine.Engine {
 		o := options
-		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(replayKeys/2)
+		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(session.RecordedKeys/2)
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	defer progress.Clear()
-	result, err := replay.Compare(ctx, logs, under(current), under(next), showing(progress), warning(listener))
+	result, err := replay.Compare(ctx, logs, under(current), under(next), progress.Log, func(text string) { listener.Warn("%s", text) })
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted")
 	}
 	if first := failures.First(); first != nil {
-		return nil, fmt.Errorf("--against: the requests cannot be compared: %w", inOneLine(first))
+		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
 	}
 	result.Rules, result.Keys = append([]replay.RuleChange{}, result.Rules...), append([]replay.KeyChange{}, result.Keys...)
 	return result, replayError(result.Requests, 0, err, nil)

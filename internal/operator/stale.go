@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/text"
 )
 
 const (
@@ -61,30 +59,23 @@ func findStale(ctx context.Context, table *ruletable.Table, old, next *rules.Set
 				found.Unread = append(found.Unread, name)
 				break
 			}
-			if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+			one := StaleOverride{Rule: name}
+			switch {
+			case err == nil:
+				one.Key, err = stored.Key, fits(old, next, stored)
+			case !errors.Is(err, ruletable.ErrUnreadable):
 				return nil, err
 			}
 			if err == nil {
-				err = fits(old, next, stored)
+				continue
 			}
-			found.add(name, stored, err)
+			if found.Count++; found.Count <= StaleShown {
+				one.Reason = oneLine(err)
+				found.Overrides = append(found.Overrides, one)
+			}
 		}
 	}
 	return found, nil
-}
-
-// add adds an override that does not fit, or that cannot be read.
-func (r *StaleReport) add(rule string, stored *ruletable.Override, err error) {
-	if err == nil {
-		return
-	}
-	one := StaleOverride{Rule: rule, Reason: text.Printable(strings.ReplaceAll(err.Error(), "\n", "; "))}
-	if stored != nil {
-		one.Key = stored.Key
-	}
-	if r.Count++; r.Count <= StaleShown {
-		r.Overrides = append(r.Overrides, one)
-	}
 }
 
 func fits(old, next *rules.Set, stored *ruletable.Override) error {
@@ -93,9 +84,7 @@ func fits(old, next *rules.Set, stored *ruletable.Override) error {
 		return err
 	}
 	if next.Rehashed(old, stored.Rule, stored.Key) {
-		return errRehashed
+		return errors.New("its key is a hash, and found only if these rules have made it: by their secret, of a key of their form")
 	}
 	return next.CheckOverride(stored.Rule, stored.Key, o)
 }
-
-var errRehashed = errors.New("its key is a hash, and found only if these rules have made it: by their secret, of a key of their form")

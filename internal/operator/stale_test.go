@@ -14,7 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// Of a rule with very many overrides, only the first are looked at, and the others are not passed over in silence.
+// TestOverridesAreReadWithinABound: of a rule with very many overrides only the
+// first are checked, and the report names the rule.
 func TestOverridesAreReadWithinABound(t *testing.T) {
 	client := dynamotest.Connect(t)
 	table := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -18,7 +19,7 @@ import (
 type RuleReport struct {
 	Name         string                `json:"name"`
 	Key          string                `json:"key"`
-	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs hold hashes of the keys
+	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs have hashes in place of keys
 	Mode         string                `json:"mode"`             // enforce, shadow or off
 	OnError      string                `json:"on_error"`
 	Atomic       bool                  `json:"atomic"`
@@ -30,7 +31,7 @@ type RuleReport struct {
 	RefundOn     []string              `json:"refund_on,omitempty"`
 }
 
-// PlanLimits are what a plan makes of a rule: unlimited, or its capacities by
+// PlanLimits are the limits of a rule under a plan: none, or its capacities by
 // the limits' names, "" for an only limit.
 type PlanLimits struct {
 	Unlimited bool             `json:"unlimited,omitempty"`
@@ -71,6 +72,8 @@ type UsageReport struct {
 	Remaining  int64   `json:"remaining"`
 	Reset      float64 `json:"reset_s"`       // until the counter is empty again
 	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+	// CandidateCapacity is the candidate in units; only Explain sets it.
+	CandidateCapacity int64 `json:"candidate_capacity,omitempty"`
 }
 
 func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
@@ -78,9 +81,14 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	report := RuleReport{
 		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
 		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
+		Plans: map[string]PlanLimits{},
 	}
 	for i := range r.Limits {
-		one := reportLimit(&r.Limits[i], &r.Costs[i])
+		cost := &r.Costs[i]
+		one := LimitReport{LimitForm: formOf(&r.Limits[i]), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
+		if source, least, most, ok := cost.Stated(); ok {
+			one.CostFrom, one.CostMin, one.Cost = source, least, most
+		}
 		if r.Candidates != nil {
 			one.Candidate = r.Candidates[i].String()
 		}
@@ -91,26 +99,25 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	}
 	for plan, limits := range set.Document().Plans {
 		if of, ok := limits[r.Name]; ok {
-			if report.Plans == nil {
-				report.Plans = map[string]PlanLimits{}
-			}
 			report.Plans[plan] = PlanLimits{of.Unlimited, of.Capacity}
 		}
 	}
 	return report
 }
 
-func reportLimit(l *limit.Limit, cost *rules.Cost) LimitReport {
-	report := LimitReport{LimitForm: formOf(l), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
-	if source, least, most, ok := cost.Stated(); ok {
-		report.CostFrom, report.CostMin, report.Cost = source, least, most
+// reportUsages describes the limits of a resolution, as its counter has them.
+func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageReport) {
+	for i := range res.Charge.Limits {
+		reports = append(reports, reportUsage(&res.Charge.Limits[i], res.Charge.Costs[i], &v.Limits[i]))
 	}
-	return report
+	return reports
 }
 
 func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
-	fixed := rules.Fixed(cost)
-	return UsageReport{reportLimit(l, &fixed), l.MaxCost() - r.Remaining, r.Remaining, r.Reset.Seconds(), retrySeconds(r.RetryAfter)}
+	return UsageReport{
+		LimitReport: LimitReport{LimitForm: formOf(l), Cost: cost}, Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
+		Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
+	}
 }
 
 func retrySeconds(d time.Duration) float64 {
@@ -130,15 +137,6 @@ func formOf(l *limit.Limit) LimitForm {
 		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
 	}
 	return f
-}
-
-// brief is the limit in a few words: "requests 10 per 1m".
-func (f *LimitForm) brief() string {
-	words := fmt.Sprintf("%s per %s", text.Thousands(f.Capacity), f.WindowText())
-	if f.Name != "" {
-		words = f.Name + " " + words
-	}
-	return words
 }
 
 // WindowText is the window as rules files have it: 1m, or
@@ -172,7 +170,7 @@ func (f *LimitForm) Detail() string {
 // Seconds returns the duration of so many seconds, to the nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// ValidateReport says what a rules file means, or what is wrong with it.
+// ValidateReport describes the rules of a file, or everything wrong with it.
 type ValidateReport struct {
 	Valid     bool            `json:"valid"`
 	Errors    yamlfile.Errors `json:"errors"`
@@ -184,7 +182,7 @@ type ValidateReport struct {
 	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
 	Rules            []RuleReport `json:"rules"`
 
-	PlanSource string `json:"-"` // where a caller's plan is stated; empty for nowhere
+	PlanSource string `json:"-"` // the source of a caller's plan; empty for none
 }
 
 // Validate reads a rules file. It fails only if the file cannot be read.

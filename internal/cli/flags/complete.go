@@ -87,7 +87,7 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 		if f.RulesFile != "" {
 			set, _, _ = session.ReadRules(f.RulesFile)
 		} else if table := f.glance(p); table != nil {
-			set, _, _ = table.InForce(p)
+			set, _, _ = session.InForce(p, table)
 		}
 		if set != nil {
 			slices.Values(words(set))(yield)
@@ -96,7 +96,7 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 }
 
 // fromTable offers words from the rules table.
-func (f *Locations) fromTable(words func(p prompt, table *session.Table, yield func(string) bool)) Completer {
+func (f *Locations) fromTable(words func(p prompt, table *ruletable.Table, yield func(string) bool)) Completer {
 	return completer(func(p prompt, yield func(string) bool) {
 		if table := f.glance(p); table != nil {
 			words(p, table, yield)
@@ -105,11 +105,11 @@ func (f *Locations) fromTable(words func(p prompt, table *session.Table, yield f
 }
 
 // glance returns the rules table; nil if the rules are in a file.
-func (f *Locations) glance(p prompt) *session.Table {
+func (f *Locations) glance(p prompt) *ruletable.Table {
 	if f.RulesTable == "" {
 		return nil
 	}
-	table, _ := session.GlanceAtTable(p, f.RulesTable)
+	table, _ := session.OpenTable(p, f.RulesTable)
 	return table
 }
 
@@ -140,7 +140,7 @@ func (f *Locations) PlanNames() Completer { return f.fromRules((*rules.Set).Plan
 
 // Versions offers the newest versions of the table, and why they were published.
 func (f *Locations) Versions() Completer {
-	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
+	return f.fromTable(func(p prompt, table *ruletable.Table, yield func(string) bool) {
 		for v, err := range table.Versions(p) {
 			if err != nil || !yield(cobra.CompletionWithDesc(fmt.Sprint(v.Number), text.Printable(v.Why))) {
 				return
@@ -152,7 +152,7 @@ func (f *Locations) Versions() Completer {
 // OverrideKeys offers keys that begin with the typed text and have an override of
 // the rule that the first argument names.
 func (f *Locations) OverrideKeys() Completer {
-	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
+	return f.fromTable(func(p prompt, table *ruletable.Table, yield func(string) bool) {
 		rule, _, _ := strings.Cut(p.args[0], ".")
 		yieldKeys(table.Overrides(p, rule, p.typed), yield)
 	})
@@ -162,8 +162,8 @@ func (f *Locations) OverrideKeys() Completer {
 // it offers keys with overrides, of the named rule or of all, where a rule's
 // overrides are looked up by its own keys.
 func (f *Locations) CounterKeys(rule func(args []string) string) Completer {
-	return f.fromTable(func(p prompt, table *session.Table, yield func(string) bool) {
-		set, _, err := table.InForce(p)
+	return f.fromTable(func(p prompt, table *ruletable.Table, yield func(string) bool) {
+		set, _, err := session.InForce(p, table)
 		if err != nil {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -31,13 +32,13 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 
 // Log shows how many requests of a log are done, at what moment of the log, and
 // how many of its bytes are read. A size of 0 is not known.
-func (p *Progress) Log(requests, read, size int64, at time.Time) {
+func (p *Progress) Log(at replay.Progress) {
 	p.paint(func() string {
 		done := ""
-		if size > 0 {
-			done = fmt.Sprintf("%3d%%  ", 100*read/size)
+		if at.Size > 0 {
+			done = fmt.Sprintf("%3d%%  ", 100*at.Read/at.Size)
 		}
-		return fmt.Sprintf("%s%s requests  %s", done, text.Thousands(requests), at.UTC().Format("2006-01-02 15:04:05"))
+		return fmt.Sprintf("%s%s requests  %s", done, text.Thousands(at.Requests), at.At.UTC().Format("2006-01-02 15:04:05"))
 	})
 }
 

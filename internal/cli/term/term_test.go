@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/replay"
 )
 
 func TestDurations(t *testing.T) {
@@ -89,12 +91,12 @@ func TestProgress(t *testing.T) {
 	p.Clear() // nothing to clear yet
 	at := time.Date(2015, 5, 17, 10, 5, 3, 0, time.FixedZone("", 3600))
 	for i := range 5 {
-		p.Log(int64(1000*i), int64(i), 4, at)
+		p.Log(replay.Progress{Requests: int64(1000 * i), Read: int64(i), Size: 4, At: at})
 		now = now.Add(progressEvery / 2)
 	}
-	p.Log(9000, 0, 0, at) // the size of a stream is not known
+	p.Log(replay.Progress{Requests: 9000, At: at}) // the size of a stream is not known
 	now = now.Add(progressEvery)
-	p.Log(9001, 0, 0, at)
+	p.Log(replay.Progress{Requests: 9001, At: at})
 	p.Clear()
 	p.Clear()
 	const line, when = "\r\x1b[K", "2015-05-17 09:05:03"
@@ -104,7 +106,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
 	quiet := NewProgress(&b, time.Now)
-	quiet.Log(0, 0, 0, time.Time{})
+	quiet.Log(replay.Progress{})
 	quiet.Clear()
 	if b.String() != want {
 		t.Error("progress is shown without a terminal")

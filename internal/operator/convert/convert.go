@@ -4,6 +4,7 @@ package convert
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,17 +46,17 @@ func Envoy(sources envoy.Sources, paths []string) (*Report, error) {
 
 // UsagePlans makes rules and overrides of plan of usage plans.
 func UsagePlans(path string, plans []PlanFile) (*Report, error) {
-	var keys []usageplans.Keys
+	paths := []string{path}
 	for _, p := range plans {
-		files, err := readFiles(p.File)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, usageplans.Keys{Plan: p.Plan, File: files[0]})
+		paths = append(paths, p.File)
 	}
-	files, err := readFiles(path)
+	files, err := readFiles(paths...)
 	if err != nil {
 		return nil, err
+	}
+	keys := make([]usageplans.Keys, len(plans))
+	for i, p := range plans {
+		keys[i] = usageplans.Keys{Plan: p.Plan, File: files[i+1]}
 	}
 	return report(usageplans.Import(files[0], keys...))
 }
@@ -73,15 +74,15 @@ func report(document *imports.Document, err error) (*Report, error) {
 
 // OverrideLines returns the overrides as overrides import reads them.
 func (r *Report) OverrideLines() ([]byte, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
 	e.SetEscapeHTML(false)
 	for _, o := range r.Overrides {
 		if err := e.Encode(o); err != nil {
 			return nil, err
 		}
 	}
-	return []byte(text.String()), nil
+	return lines.Bytes(), nil
 }
 
 // maxImport bounds a file to import, in bytes.
@@ -116,9 +117,8 @@ func Lines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, er
 	return func(yield func(imports.Override, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxLine)
-		number := 0
-		for lines.Scan() {
-			number++
+		number := 1
+		for ; lines.Scan(); number++ {
 			if strings.TrimSpace(lines.Text()) == "" {
 				continue
 			}
@@ -135,7 +135,7 @@ func Lines(path string, r io.Reader, grants *int) iter.Seq2[imports.Override, er
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(imports.Override{}, fmt.Errorf("%s:%d: %w", path, number+1, err))
+			yield(imports.Override{}, fmt.Errorf("%s:%d: %w", path, number, err))
 		}
 	}
 }

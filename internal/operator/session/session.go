@@ -25,8 +25,12 @@ const (
 	// startTime bounds what a command asks of DynamoDB or Redis before its work
 	// begins: a wrong address or a missing table must show within seconds.
 	startTime = 4 * time.Second
-	// LookTime bounds what a command reads once the tables have answered.
-	LookTime = 15 * time.Second
+	// CallTime bounds what a command reads or changes once the tables have
+	// answered: a document may be large and a line slow.
+	CallTime = 30 * time.Second
+	// RecordedKeys bounds the keys of recorded requests in memory at once: about
+	// 1 GB with one limit of a few slots in use.
+	RecordedKeys = 4_000_000
 )
 
 // DynamoScheme begins the address of a table: dynamodb://TABLE.
@@ -44,6 +48,9 @@ type Locations struct {
 // InMemory reports whether the counters are in this process.
 func (l *Locations) InMemory() bool { return l.CountersTable == "" && l.Redis == nil }
 
+// Remote reports whether rules or counters are outside this machine's files.
+func (l *Locations) Remote() bool { return l.RulesTable != "" || !l.InMemory() }
+
 // StoreName says where the counters are, without a password.
 func (l *Locations) StoreName() string {
 	switch {
@@ -54,6 +61,9 @@ func (l *Locations) StoreName() string {
 	}
 	return "memory"
 }
+
+// Quiet is the log of commands that report errors themselves.
+var Quiet = slog.New(slog.DiscardHandler)
 
 // Session is a command's access to valid rules and to counters that answer.
 type Session struct {
@@ -67,48 +77,65 @@ type Session struct {
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
-func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
+func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
 	s := &Session{Locations: where}
 	if where.RulesFile != "" {
-		set, _, err := readRules(where.RulesFile, prepare)
-		if err != nil {
+		if s.Rules, _, err = readRules(where.RulesFile, prepare); err != nil {
 			return nil, err
 		}
-		s.Rules, s.Source = set, engine.Fixed{Set: set}
+		s.Source = engine.Fixed{Set: s.Rules}
 	}
-	var err error
 	if where.Redis != nil {
 		if s.redis, err = connectRedis(ctx, where.Redis); err != nil {
 			return nil, err
 		}
 	}
-	if where.RulesTable == "" && where.CountersTable == "" {
-		return s, nil
-	}
-	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) error {
-		if where.RulesTable != "" {
-			table := app.NewTable(client, where.RulesTable, withWarnings(prepare), nil, log)
-			set, err := table.Rules.Rules(ctx, client.Clock.Now())
-			if err != nil {
-				return err
-			}
-			s.Rules, s.Source, s.Overrides = set, table.Rules, table.Overrides
+	if where.RulesTable != "" || where.CountersTable != "" {
+		if err := s.openTables(ctx, prepare, log); err != nil {
+			s.Close()
+			return nil, err
 		}
-		if where.CountersTable == "" {
-			return nil
-		}
-		return probeCounters(ctx, client, where.CountersTable)
-	})
-	if err != nil {
-		s.Close()
-		return nil, err
 	}
 	return s, nil
 }
 
-// OpenQuietly opens a session for a command that shows what limiters see.
-func OpenQuietly(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return Open(ctx, where, prepare, slog.New(slog.DiscardHandler))
+// OpenToCharge opens a session for a command that decides requests. It refuses
+// several atomic rules on a Redis Cluster: every request that two of them cover
+// would fail. If the rules in a table become so later, the store refuses the
+// requests.
+func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
+	s, err := Open(ctx, where, prepare, log)
+	if err != nil {
+		return nil, err
+	}
+	var atomic []string
+	for _, r := range s.Rules.Rules {
+		if r.Atomic {
+			atomic = append(atomic, r.Name)
+		}
+	}
+	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
+		return s, nil
+	}
+	s.Close()
+	return nil, fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
+		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
+}
+
+func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
+	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
+		if s.RulesTable != "" {
+			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, withWarnings(prepare), nil, log)
+			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
+				return err
+			}
+		}
+		if s.CountersTable == "" {
+			return nil
+		}
+		return probeCounters(ctx, client, s.CountersTable)
+	})
+	return err
 }
 
 // Close closes the connection to Redis, if there is one.
@@ -126,10 +153,7 @@ func (s *Session) Table() *ruletable.Table {
 	return ruletable.New(s.client, s.RulesTable)
 }
 
-// Remote reports whether rules or counters are outside this machine's files.
-func (s *Session) Remote() bool { return s.client != nil || s.redis != nil }
-
-// connectRedis returns a connection once Redis has answered, within startTime.
+// connectRedis returns a connection to a Redis that answers within startTime.
 func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -144,39 +168,18 @@ func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connectio
 	return connection, nil
 }
 
-// connect returns a client once DynamoDB has answered the first questions,
-// within startTime.
-func connect(ctx context.Context, ask func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
+// connect returns a client of a DynamoDB that passes a probe within startTime.
+func connect(ctx context.Context, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	client, err := dynamo.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	return client, ask(ctx, client)
+	return client, probe(ctx, client)
 }
 
-// CheckAtomic refuses atomic rules whose counters are on different nodes: every
-// request that several of them cover would fail. If the rules in a table become
-// so later, the store refuses the requests.
-func (s *Session) CheckAtomic() error {
-	if s.redis == nil || !s.redis.Clustered() {
-		return nil
-	}
-	var atomic []string
-	for _, r := range s.Rules.Rules {
-		if r.Atomic {
-			atomic = append(atomic, r.Name)
-		}
-	}
-	if len(atomic) < 2 {
-		return nil
-	}
-	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
-		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
-}
-
-// withWarnings also adds warnings to rules, which come from a table without any.
+// withWarnings adds warnings to rules of a table, which stores none.
 func withWarnings(prepare app.Prepare) app.Prepare {
 	return func(name string, set *rules.Set) error {
 		for _, p := range lint.Check(set.Document(), set) {
@@ -209,54 +212,42 @@ func readRules(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
 	return set, document, err
 }
 
-// Peeker says what a charge would get.
-type Peeker interface {
-	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-}
-
-// SharedStore is a store whose counters other processes share.
-type SharedStore interface {
+// Store is a store whose counters commands can look at and reset.
+type Store interface {
 	engine.Store
-	Peeker
+	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
 	Reset(ctx context.Context, key string) error
 }
 
-// Shared returns the shared store and the clock to ask it by. The session must
-// not have its counters in memory.
-func (s *Session) Shared() (store SharedStore, now func() time.Time) {
-	if s.redis != nil {
-		return redis.New(s.redis, redis.Options{}), time.Now // Redis decides by its own clock
+// Now returns the time by DynamoDB's clock, or this machine's without DynamoDB.
+func (s *Session) Now() time.Time {
+	if s.client == nil {
+		return time.Now()
 	}
-	now = s.client.Clock.Now
-	return app.NewDynamoStore(s.client, s.CountersTable, now), now
+	return s.client.Clock.Now()
 }
 
-// CountersAt returns the counters to look at, empty ones without a shared
-// store, and the moment to look at them: at, or now by the store's clock.
-func (s *Session) CountersAt(at time.Time) (store Peeker, now time.Time) {
-	clock := time.Now
-	if s.client != nil {
-		clock = s.client.Clock.Now
-	}
-	if now = at; at.IsZero() {
-		now = clock()
-	}
+// Counters returns the store for requests of this moment; a new one for counters
+// in memory.
+func (s *Session) Counters() Store {
 	switch {
+	case s.redis != nil:
+		return redis.New(s.redis, redis.Options{}) // decides by its own clock
 	case s.InMemory():
-		return memory.New(0), now
-	case at.IsZero():
-		shared, _ := s.Shared()
-		return shared, now
+		return memory.New(0)
 	}
-	store, _ = s.Recorded()
-	return store, now
+	return app.NewDynamoStore(s.client, s.CountersTable, s.client.Clock.Now)
 }
 
-// Recorded returns the store for requests with times of their own. The table
-// still expires items by real time. calls is nil unless DynamoDB counts them.
-func (s *Session) Recorded() (store SharedStore, calls func() (reads, writes int64)) {
-	if s.redis != nil {
+// Recorded returns the store for requests with times of their own; a new one
+// for counters in memory. The table still expires items by real time. calls is
+// nil unless DynamoDB counts them.
+func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
+	switch {
+	case s.redis != nil:
 		return redis.New(s.redis, redis.Options{CallerClock: true}), nil
+	case s.InMemory():
+		return memory.New(RecordedKeys), nil
 	}
 	counters := dynamo.New(s.client, s.CountersTable, dynamo.Options{Wall: time.Now})
 	return counters, counters.Calls
@@ -268,7 +259,7 @@ func probeCounters(ctx context.Context, client *dynamo.Client, table string) err
 }
 
 // probe reads a counter that does not exist.
-func probe(ctx context.Context, store Peeker) error {
+func probe(ctx context.Context, store Store) error {
 	var v limit.Verdict
 	anything := limit.Limit{Capacity: 1, Window: time.Second, Granularity: time.Second}
 	return store.Peek(ctx, time.Now(), &limit.Charge{Key: "|probe|", Limits: []limit.Limit{anything}, Costs: []int64{1}}, &v)

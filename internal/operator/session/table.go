@@ -4,72 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// Table is a rules table that has answered.
-type Table struct {
-	*ruletable.Table
-	Name string
-}
-
-// OpenTable returns a rules table once it has answered.
-func OpenTable(ctx context.Context, name string) (*Table, error) {
+// OpenTable returns a rules table that answers.
+func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
 	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
-	if err != nil {
-		return nil, err
-	}
-	return &Table{ruletable.New(client, name), name}, nil
-}
-
-// GlanceAtTable returns a rules table that may not exist or answer, for
-// completion at a prompt.
-func GlanceAtTable(ctx context.Context, name string) (*Table, error) {
-	client, err := dynamo.Connect(ctx, time.Now)
-	if err != nil {
-		return nil, err
-	}
-	return &Table{ruletable.New(client, name), name}, nil
+	return ruletable.New(client, name), err
 }
 
 // OpenRules returns a rules table and the rules in force.
-func OpenRules(ctx context.Context, name string) (*Table, *rules.Set, error) {
+func OpenRules(ctx context.Context, name string) (*ruletable.Table, *rules.Set, error) {
 	table, err := OpenTable(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, LookTime)
-	defer cancel()
-	set, _, err := table.InForce(ctx)
+	set, _, err := InForce(ctx, table)
 	return table, set, err
 }
 
 // InForce returns the rules in force and the number of their version.
-func (t *Table) InForce(ctx context.Context) (*rules.Set, int64, error) {
-	version, err := t.Current(ctx)
+func InForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	version, err := table.Current(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	set, err := t.ReadVersion(ctx, version)
+	set, err := ReadVersion(ctx, table, version)
 	return set, version, err
 }
 
 // ReadVersion returns the rules of a published version.
-func (t *Table) ReadVersion(ctx context.Context, version int64) (*rules.Set, error) {
-	set, err := t.Rules(ctx, version)
+func ReadVersion(ctx context.Context, table *ruletable.Table, version int64) (*rules.Set, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	set, err := table.Rules(ctx, version)
 	if err != nil {
 		return nil, err
 	}
 	return set, LoadHashSecret("", set)
-}
-
-// VersionName is how errors name a version.
-func (t *Table) VersionName(version int64) string {
-	return fmt.Sprintf("%s%s version %d", DynamoScheme, t.Name, version)
 }
 
 // probeRules reads the number of the version in force. It fails unless the
@@ -98,13 +76,11 @@ type newTable struct {
 // CreateTables creates the tables of counters and of rules that do not exist
 // yet. An empty name asks for no table.
 func CreateTables(ctx context.Context, counters, rules string) ([]TableReport, error) {
-	var tables []newTable
-	if counters != "" {
-		tables = append(tables, newTable{dynamo.CountersTable(counters), "counters", probeCounters})
+	tables := []newTable{
+		{dynamo.CountersTable(counters), "counters", probeCounters},
+		{ruletable.Description(rules), "rules", probeRules},
 	}
-	if rules != "" {
-		tables = append(tables, newTable{ruletable.Description(rules), "rules", probeRules})
-	}
+	tables = slices.DeleteFunc(tables, func(t newTable) bool { return t.Name == "" })
 	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return checkTables(ctx, client, tables) })
 	if err != nil {
 		return nil, err
