@@ -128,7 +128,8 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// The request under way is decided to its end: half a decision would be neither counted nor undone.
+// The request under way is decided to its end: half a decision would be neither
+// counted nor undone.
 func TestInterruptionLeavesADecisionAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	decide := contextDecider(func(ctx context.Context) error {

@@ -16,7 +16,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// spoken is what operators have said, by rule and key, and when each was asked for.
+// spoken is what operators have said, by rule and key, and when each was asked
+// for.
 type spoken struct {
 	overrides map[string]*rules.Override
 	asked     map[string][]time.Time
@@ -36,7 +37,8 @@ func (s *spoken) Override(_ context.Context, now time.Time, rule, key string) (*
 
 func capacityOf(n int64) map[string]int64 { return map[string]int64{"": n} }
 
-// What holds of an override follows the log's clock; when it is looked up does not.
+// What holds of an override follows the log's clock; when it is looked up does
+// not.
 func TestOverridesFollowTheLogsClock(t *testing.T) {
 	at := time.Unix(2_000_000_000, 0)
 	source := &spoken{overrides: map[string]*rules.Override{

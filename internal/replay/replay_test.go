@@ -29,7 +29,8 @@ func (f deciderFunc) Decide(_ context.Context, now time.Time, req *request.Reque
 	return f(now, req)
 }
 
-// allowAll allows every request and notes what it was asked: the second and the path.
+// allowAll allows every request and notes what it was asked: the second and the
+// path.
 func allowAll(seen *[]string) deciderFunc {
 	return func(now time.Time, req *request.Request) (*engine.Decision, error) {
 		*seen = append(*seen, fmt.Sprint(now.Unix(), " ", req.Path))
@@ -82,7 +83,8 @@ rules:
     limits: [{capacity: 1, window: 1h}]
 `
 
-// Each line: seconds of the log, path → allowed, remaining and retry-after as the decisions say.
+// Each line: seconds of the log, path → allowed, remaining and retry-after as
+// the decisions say.
 func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	e, set := newEngine(t, twoRules, memory.New(0), &Failures{})
 	log := requests(
@@ -117,7 +119,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	if diff := cmp.Diff(&Report{
 		Extent:  Extent{Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8)},
 		Allowed: 3, Denied: 4,
-		Rules: []RuleTotal{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
+		Rules: RuleTotals{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
 		TopDenied: []KeyTotal{
 			{"per-ip", "ip:203.0.113.9", 3}, {"login", "everybody", 1},
 		},
@@ -137,8 +139,8 @@ func TestDenialThatNeverEnds(t *testing.T) {
 	}
 }
 
-// A leaky bucket's turns are counted and not waited for: the next line is judged at its own time, and a line's decision
-// looks as any other.
+// A leaky bucket's turns are counted and not waited for: the next line is
+// judged at its own time, and a line's decision looks as any other.
 func TestDelayed(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 3600s, queue: 3}]}]", memory.New(0), &Failures{})
 	var out strings.Builder

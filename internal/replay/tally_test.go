@@ -11,7 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// trials is a document with everything that keeps a request from being plainly allowed or denied.
+// trials is a document with everything that keeps a request from being plainly
+// allowed or denied.
 const trials = `
 deny: [{path: /admin}]
 skip: [{path: /health}]
@@ -44,7 +45,8 @@ overrides:
 func TestTrials(t *testing.T) {
 	e, set := newEngine(t, trials, memory.New(0), &Failures{})
 	log := strings.Join([]string{
-		// The second is judged by api (2 in a minute, 3 on trial) and on trial by strict (1 in a minute).
+		// The second is judged by api (2 in a minute, 3 on trial) and on trial
+		// by strict (1 in a minute).
 		`{"time":10,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
 		`{"time":11,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
 		`{"time":12,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // denied: strict is not asked
@@ -75,11 +77,11 @@ func TestTrials(t *testing.T) {
 	want := &Report{
 		Extent:  Extent{Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0)},
 		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
-		Rules: []RuleTotal{
+		Rules: RuleTotals{
 			{Rule: "api", Allowed: 5, Denied: 3},
 			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2},
 		},
-		Candidates: []CandidateTotal{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
+		Candidates: CandidateTotals{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
 		TopDenied:  []KeyTotal{{"api", "user:ann", 2}, {"api", "user:gone", 1}},
 	}
 	if diff := cmp.Diff(want, report); diff != "" {
@@ -101,8 +103,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// A lower capacity on trial counts what it would have denied. Of a limit that others of its rule have denied, it says
-// nothing.
+// A lower capacity on trial counts what it would have denied. Of a limit that
+// others of its rule have denied, it says nothing.
 func TestLowerCandidates(t *testing.T) {
 	e, set := newEngine(t, `
 rules:

@@ -17,8 +17,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// traffic is a stream of requests that anybody with the same seed gets again: each key asks at random moments (a Poisson
-// process) at a rate of its own.
+// traffic is a stream of requests that anybody with the same seed gets again:
+// each key asks at random moments (a Poisson process) at a rate of its own.
 type traffic struct {
 	seed uint64
 	keys int
@@ -50,8 +50,9 @@ func (tr traffic) jsonl() string {
 
 const perUser = "rules: [{name: per-user, key: 'user:{header.x-user}', limits: [{capacity: 100, window: 60s}]}]"
 
-// fleet hands each request to one of several processes at random, as API Gateway does: each has a store, and views, of its
-// own over one table. It checks that a denial which the process could prove by itself made no call.
+// fleet hands each request to one of several processes at random, as API
+// Gateway does: each has a store, and views, of its own over one table. It
+// checks that a denial which the process could prove by itself made no call.
 type fleet struct {
 	t        testing.TB
 	random   *rand.Rand
@@ -84,7 +85,8 @@ func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request)
 	return d, err
 }
 
-// proves reports whether a process has seen enough to deny the request on its own.
+// proves reports whether a process has seen enough to deny the request on its
+// own.
 func (f *fleet) proves(i int, now time.Time, req *request.Request) bool {
 	rule := f.set.Rules[0]
 	terms := rule.Terms(req, "", nil, now)
@@ -101,7 +103,8 @@ func (f *fleet) calls() (reads, writes int64) {
 	return reads, writes
 }
 
-// What DynamoDB is asked, by how much traffic asks for. The limit is 100 in 60 s.
+// What DynamoDB is asked, by how much traffic asks for. The limit is 100 in 60
+// s.
 func TestCallsPerDecision(t *testing.T) {
 	for _, tc := range []struct {
 		name              string
