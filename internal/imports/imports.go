@@ -19,11 +19,11 @@ type File struct {
 	Content []byte
 }
 
-// Document is the result of an import.
-type Document struct {
+// Result is the result of an import.
+type Result struct {
 	// YAML is a rules document. A comment at each rule names its source.
 	YAML []byte
-	// Overrides belong to the rules, but may be more than a document holds:
+	// Overrides belong to the rules, but may be more than a document can hold:
 	// they are for the overrides table.
 	Overrides []Override
 	// Lost is in the order of the source.
@@ -43,3 +43,14 @@ func OverrideJSON(o ruledoc.Override) string {
 	text, _ := json.Marshal(o)
 	return string(text)
 }
+
+// Lost is something that an import does not carry over, or carries over with
+// another meaning.
+type Lost struct {
+	Place Place  `json:"place"` // in the source, such as "limits.yaml:12:5"
+	What  string `json:"what"`
+	Why   string `json:"why"` // and what to do about it
+}
+
+// String returns one line, "place: what: why".
+func (l Lost) String() string { return l.Place.Name + ": " + l.What + ": " + l.Why }

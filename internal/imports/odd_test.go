@@ -115,7 +115,7 @@ func TestOddWordsInUsagePlans(t *testing.T) {
 }
 
 // checkLines checks that each loss is one line that cannot steer a terminal.
-func checkLines(t testing.TB, d *imports.Document) {
+func checkLines(t testing.TB, d *imports.Result) {
 	t.Helper()
 	for _, l := range d.Lost {
 		if strings.ContainsAny(l.String(), "\n\x1b") {

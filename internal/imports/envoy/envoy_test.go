@@ -202,7 +202,7 @@ func TestEnvoyMapping(t *testing.T) {
 
 // checkParts checks that a document has parts: each is YAML of a field and its
 // value, or of an entry of a list. An entry with a name may have other fields.
-func checkParts(t testing.TB, d *imports.Document, parts ...string) {
+func checkParts(t testing.TB, d *imports.Result, parts ...string) {
 	t.Helper()
 	document := decodeAny(t, string(d.YAML))
 	for _, text := range parts {
@@ -259,7 +259,7 @@ func includes(m, fields map[string]any) bool {
 	return true
 }
 
-func checkLost(t *testing.T, d *imports.Document, want []string) {
+func checkLost(t *testing.T, d *imports.Result, want []string) {
 	t.Helper()
 	if len(d.Lost) != len(want) {
 		t.Errorf("got %d lost, want %d: %s", len(d.Lost), len(want), d.Lost)
@@ -269,8 +269,8 @@ func checkLost(t *testing.T, d *imports.Document, want []string) {
 		if !strings.Contains(l.String(), want[i]) {
 			t.Errorf("lost: %s\nwant: %s", l, want[i])
 		}
-		if !strings.HasPrefix(l.Place, "f.yaml:") {
-			t.Errorf("the place of %s is %s", l.What, l.Place)
+		if !strings.HasPrefix(l.Place.Name, "f.yaml:") {
+			t.Errorf("the place of %s is %s", l.What, l.Place.Name)
 		}
 	}
 }

@@ -2,27 +2,15 @@ package envoy
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
 // wildcardMatches reports whether a pattern matches a value, as wildcardMatch
 // of src/config/config_impl.go does: a star matches any text.
 func wildcardMatches(pattern, value string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	rest, ok := strings.CutPrefix(value, parts[0])
-	if !ok {
-		return false
-	}
-	if rest, ok = strings.CutSuffix(rest, parts[last]); !ok {
-		return false
-	}
-	for _, p := range parts[1:max(1, last)] {
-		if _, rest, ok = strings.Cut(rest, p); !ok {
-			return false
-		}
-	}
-	return true
+	text := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+	return regexp.MustCompile("(?s)^" + text + "$").MatchString(value)
 }
 
 // mayOverlap reports whether two patterns may match the same value. It compares

@@ -27,8 +27,8 @@ type shape struct {
 // sharedLimit becomes a rule.
 type sharedLimit struct {
 	shape
-	capacity int64 // the least of all plans
-	name     string
+	capacities map[*plan]int64
+	name       string
 }
 
 func (im *importer) importPlan(p *plan) {
@@ -39,7 +39,7 @@ func (im *importer) importPlan(p *plan) {
 		im.addQuota(p)
 	}
 	for _, s := range p.Stages {
-		im.Record(s.place, fmt.Sprintf("plan %s: API %s, stage %s", p, imports.Show(s.API), imports.Show(s.Stage)),
+		im.lose(s.place, p, fmt.Sprintf("API %s, stage %s", imports.Show(s.API), imports.Show(s.Stage)),
 			"a document is for one API, and no rule can be for the stages of a plan: here the plan is for all that the API serves")
 		for _, path := range slices.Sorted(maps.Keys(s.Methods)) {
 			if t := s.Methods[path]; t != nil {
@@ -53,12 +53,12 @@ func (im *importer) importPlan(p *plan) {
 func (im *importer) addThrottle(p *plan, t *throttle, s shape) {
 	capacity, whyNot := t.fill(&s)
 	if whyNot != "" {
-		im.Record(t.place, fmt.Sprintf("plan %s: %s", p, s.kind), whyNot)
-		p.lostKinds = append(p.lostKinds, s.kind)
+		im.lose(t.place, p, s.kind, whyNot)
+		p.lostKinds[s.kind] = true
 		return
 	}
 	if t.Burst == 0 {
-		im.Record(t.place, fmt.Sprintf("plan %s: the burst of %s", p, s.kind), "the file states none, or 0: here it is what "+s.window+" allows")
+		im.lose(t.place, p, "the burst of "+s.kind, "the file states none, or 0: here it is what "+s.window+" allows")
 	}
 	s.base = s.kind
 	im.addLimit(p, s, capacity)
@@ -67,7 +67,7 @@ func (im *importer) addThrottle(p *plan, t *throttle, s shape) {
 // fill makes a shape a token bucket: the shortest window of whole seconds in
 // which the rate allows a whole number of requests, and that number.
 func (t *throttle) fill(s *shape) (capacity int64, whyNot string) {
-	if t.rate == nil {
+	if t.rate.Sign() == 0 {
 		return 0, "the file states no rate, or 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides"
 	}
 	seconds, units := t.rate.Denom(), t.rate.Num()
@@ -88,19 +88,20 @@ func (t *throttle) fill(s *shape) (capacity int64, whyNot string) {
 }
 
 func (im *importer) addQuota(p *plan) {
-	q, what := p.Quota, fmt.Sprintf("plan %s: quota", p)
+	q := p.Quota
 	if q.Limit == 0 {
-		im.Record(q.place, what, "its limit is 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides")
-		p.lostKinds = append(p.lostKinds, "quota")
+		im.lose(q.place, p, "quota", "its limit is 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides")
+		p.lostKinds["quota"] = true
 		return
 	}
 	if q.Offset > 0 {
-		im.Record(q.place, what+": offset", "it lowers the limit of the first period alone: grants raise a limit for a time, and nothing lowers it")
+		im.lose(q.place, p, "quota: offset", "it lowers the limit of the first period alone: grants raise a limit for a time, and nothing lowers it")
 	}
 	if q.Period == "WEEK" {
-		im.Record(q.place, what+": the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
+		im.lose(q.place, p, "quota: the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
 	}
-	im.addLimit(p, shape{kind: "quota", base: "quota-" + q.window, algorithm: "fixed_window", window: q.window}, q.Limit)
+	window := periods[q.Period]
+	im.addLimit(p, shape{kind: "quota", base: "quota-" + window, algorithm: "fixed_window", window: window}, q.Limit)
 }
 
 // methodPath matches the name of a method's throttle, such as "/pets/GET".
@@ -121,7 +122,7 @@ func (im *importer) addMethod(p *plan, path string, t *throttle) {
 			return
 		}
 	}
-	im.Record(t.place, fmt.Sprintf("plan %s: the throttle of %s", p, imports.Show(path)), whyNot)
+	im.lose(t.place, p, "the throttle of "+imports.Show(path), whyNot)
 }
 
 // requests selects the requests that a limit covers.
@@ -140,16 +141,15 @@ func (s *shape) requests() *ruledoc.Selector {
 func (im *importer) addLimit(p *plan, s shape, capacity int64) {
 	l := im.byShape[s]
 	if l == nil {
-		l = &sharedLimit{shape: s, capacity: capacity}
+		l = &sharedLimit{shape: s, capacities: map[*plan]int64{}}
 		im.byShape[s] = l
 		im.limits = append(im.limits, l)
 	}
-	if other, twice := p.capacities[s]; twice {
-		im.Record(p.place, fmt.Sprintf("plan %s: %s", p, s.base), "two stages have one each: here they are one, of the smaller rate")
+	if other, twice := l.capacities[p]; twice {
+		im.lose(p.place, p, s.base, "two stages have one each: here they are one, of the smaller rate")
 		capacity = min(capacity, other)
 	}
-	l.capacity = min(l.capacity, capacity)
-	p.capacities[s] = capacity
+	l.capacities[p] = capacity
 }
 
 // maxPlans bounds the plans, and the rules. An AWS account has fewer.
@@ -157,7 +157,7 @@ const maxPlans = 1000
 
 // addRules makes the rules.
 func (im *importer) addRules(file string) error {
-	im.draft.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
+	im.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
 	if len(im.plans) > maxPlans || len(im.limits) > maxPlans {
 		return fmt.Errorf("%d plans with %d different limits are more than a document can hold (%d): split the file",
 			len(im.plans), len(im.limits), maxPlans)
@@ -172,9 +172,10 @@ func (im *importer) addRules(file string) error {
 			words = append(words, l.qualifier())
 		}
 		l.name = names.Take(words...)
-		im.draft.AddRule(imports.Place{}, ruledoc.Rule{
+		least := slices.Min(slices.Collect(maps.Values(l.capacities)))
+		im.AddRule(imports.Place{}, ruledoc.Rule{
 			Name: l.name, When: l.requests(), Key: planKey,
-			Limits: []ruledoc.Limit{{Algorithm: l.algorithm, Capacity: l.capacity, Window: l.window, Burst: l.burst}},
+			Limits: []ruledoc.Limit{{Algorithm: l.algorithm, Capacity: least, Window: l.window, Burst: l.burst}},
 		}, l.base+": without a plan, the least that any plan has")
 	}
 	if len(im.limits) > 0 {
@@ -189,20 +190,4 @@ func (s *shape) qualifier() string {
 		return "per-" + s.window
 	}
 	return fmt.Sprintf("burst-%d-per-%s", s.burst, s.window)
-}
-
-// planCapacities returns what a plan makes of each rule. A rule of a kind that
-// the import lost for this plan stays as it is.
-func (im *importer) planCapacities(p *plan) ruledoc.Plan {
-	made := ruledoc.Plan{}
-	for _, l := range im.limits {
-		capacity, ok := p.capacities[l.shape]
-		switch {
-		case ok:
-			made[l.name] = ruledoc.PlanCapacity{Capacity: ruledoc.Capacities{"": capacity}}
-		case !slices.Contains(p.lostKinds, l.kind):
-			made[l.name] = ruledoc.PlanCapacity{Unlimited: true}
-		}
-	}
-	return made
 }
