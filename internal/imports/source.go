@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/yamlfile"
@@ -57,6 +58,17 @@ func (s *Source) Place(path string) Place {
 // Fail records an error at the value at a path.
 func (s *Source) Fail(path, format string, args ...any) {
 	s.problems = append(s.problems, ruledoc.Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// RecordUnused records the fields of a decoded struct that are set and have a
+// tag "lost", which says why the import does not use them. owner names the struct.
+func (s *Source) RecordUnused(path, owner string, decoded any) {
+	v := reflect.ValueOf(decoded)
+	for _, f := range ruledoc.Fields(v.Type()) {
+		if why := f.Tag.Get("lost"); why != "" && !v.FieldByIndex(f.Index).IsZero() {
+			s.Record(s.Place(path+"."+f.Name), owner+": "+f.Name, why)
+		}
+	}
 }
 
 // Err returns all errors in the files as yamlfile.Errors, or nil.

@@ -22,11 +22,11 @@ type descriptor struct {
 	Limit           *rateLimit   `json:"rate_limit"`
 	Children        []descriptor `json:"descriptors"`
 	ShadowMode      bool         `json:"shadow_mode"`
-	QuotaMode       bool         `json:"quota_mode"`
+	QuotaMode       bool         `json:"quota_mode" lost:"the rule is in shadow mode, and the proxy does not learn that the quota is used up"`
 	SharedThreshold bool         `json:"share_threshold"` // all values that match share a counter
-	DetailedMetric  bool         `json:"detailed_metric"`
-	ValueToMetric   bool         `json:"value_to_metric"`
-	Metadata        any          `json:"metadata"`
+	DetailedMetric  bool         `json:"detailed_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
+	ValueToMetric   bool         `json:"value_to_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
+	Metadata        any          `json:"metadata" lost:"is for the proxy, and nothing here reads it"`
 
 	place imports.Place
 }
@@ -82,20 +82,7 @@ func (d *descriptor) check(s *imports.Source, path string) {
 		d.Limit.check(s, path+".rate_limit")
 	}
 	d.ShadowMode = d.ShadowMode || d.QuotaMode
-	const metrics = "changes only the names of metrics: every decision here names its rule and key"
-	for _, f := range []struct {
-		name, why string
-		isSet     bool
-	}{
-		{"quota_mode", "the rule is in shadow mode, and the proxy does not learn that the quota is used up", d.QuotaMode},
-		{"detailed_metric", metrics, d.DetailedMetric},
-		{"value_to_metric", metrics, d.ValueToMetric},
-		{"metadata", "is for the proxy, and nothing here reads it", d.Metadata != nil},
-	} {
-		if f.isSet {
-			s.Record(d.place, d.String()+": "+f.name, f.why)
-		}
-	}
+	s.RecordUnused(path, d.String(), *d)
 }
 
 // units are those of src/utils/utilities.go: windows are multiples of these

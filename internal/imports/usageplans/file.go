@@ -21,12 +21,12 @@ type page[T any] struct {
 type plan struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
-	Description any        `json:"description"`
+	Description any        `json:"description" lost:"is for people"`
 	Stages      []apiStage `json:"apiStages"`
 	Throttle    *throttle  `json:"throttle"`
 	Quota       *quota     `json:"quota"`
-	ProductCode any        `json:"productCode"`
-	Tags        any        `json:"tags"`
+	ProductCode any        `json:"productCode" lost:"AWS Marketplace bills by it, and nothing here does"`
+	Tags        any        `json:"tags" lost:"are for people, and for AWS"`
 
 	place     imports.Place
 	nameHere  string          // its name in the document; empty if nothing is left of it
@@ -74,7 +74,7 @@ func (im *importer) read(f imports.File) error {
 		ids := map[string]bool{}
 		for i := range im.plans {
 			p, path := &im.plans[i], fmt.Sprintf("items[%d]", i)
-			im.checkPlan(s, path, p)
+			p.check(s, path)
 			if ids[p.ID] {
 				s.Fail(path, "plan %s is there twice: remove one of them", p)
 			}
@@ -98,8 +98,8 @@ func items[T any](s *imports.Source, p *page[T]) []T {
 	return *p.Items
 }
 
-// checkPlan checks a plan, and fills in its places and rates.
-func (im *importer) checkPlan(s *imports.Source, path string, p *plan) {
+// check checks a plan, and fills in its places and rates.
+func (p *plan) check(s *imports.Source, path string) {
 	p.place, p.lostKinds = s.Place(path), map[string]bool{}
 	if p.ID == "" {
 		s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plans` prints, as JSON")
@@ -118,18 +118,7 @@ func (im *importer) checkPlan(s *imports.Source, path string, p *plan) {
 			stage.Methods[method].check(s, path+".throttle."+method)
 		}
 	}
-	for _, f := range []struct {
-		name, why string
-		value     any
-	}{
-		{"description", "is for people", p.Description},
-		{"productCode", "AWS Marketplace bills by it, and nothing here does", p.ProductCode},
-		{"tags", "are for people, and for AWS", p.Tags},
-	} {
-		if f.value != nil {
-			im.lose(s.Place(path+"."+f.name), p, f.name, f.why)
-		}
-	}
+	s.RecordUnused(path, "plan "+p.String(), *p)
 }
 
 // periods are the calendar's windows, in UTC.
