@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -115,24 +116,16 @@ func cutQuoted(text string) (value, rest string, closed bool) {
 	return unescape(text), "", false
 }
 
+var escape = regexp.MustCompile(`\\(x[0-9a-fA-F]{2}|["\\nrtbvfa])`)
+
 // unescape undoes what servers do to a logged field: \" and \\, \xHH, and the
 // letters of C. Any other backslash stands for itself.
 func unescape(s string) string {
-	before, rest, escaped := strings.Cut(s, `\`)
-	if !escaped {
+	if !strings.Contains(s, `\`) {
 		return s
 	}
-	var b strings.Builder
-	for ; escaped; before, rest, escaped = strings.Cut(rest, `\`) {
-		b.WriteString(before)
-		c, _, after, err := strconv.UnquoteChar(`\`+rest, '"')
-		if err != nil || strings.IndexByte(`"\xnrtbvfa`, rest[0]) < 0 {
-			b.WriteByte('\\')
-			continue
-		}
-		b.WriteByte(byte(c)) // each of these stands for one byte
-		rest = after
-	}
-	b.WriteString(before)
-	return b.String()
+	return escape.ReplaceAllStringFunc(s, func(escaped string) string {
+		character, _ := strconv.Unquote(`"` + escaped + `"`) // one byte
+		return character
+	})
 }

@@ -77,7 +77,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	if f, ok := ParseFormat("xml"); ok {
-		t.Errorf("xml is taken for %s", f)
+		t.Errorf("xml is format %s", f)
 	}
 }
 
@@ -106,7 +106,7 @@ func FuzzCSV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, line string) {
 		parse := CSV.parser(func(string) {})
 		if e, err := parse(header); e != nil {
-			t.Fatalf("the header line was taken for a request: %+v, %v", found(e), err)
+			t.Fatalf("the header line became a request: %+v, %v", found(e), err)
 		}
 		checkParser(t, parse, line)
 	})
