@@ -30,9 +30,6 @@ type LineError struct {
 // Error returns "log:line: reason".
 func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Log, e.Line, e.Err) }
 
-// Unwrap returns the reason.
-func (e *LineError) Unwrap() error { return e.Err }
-
 // absent is how logs write a value that a request did not have.
 const absent = "-"
 

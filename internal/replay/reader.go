@@ -43,7 +43,7 @@ func (l *Log) entries(ctx context.Context, read *int64, warn func(string)) iter.
 		defer file.Close()
 		source := interruptible(ctx, file)
 		defer source.Close()
-		lines, err := newLineReader(&counted{source, read})
+		lines, err := newLineReader(io.TeeReader(source, (*byteCount)(read)))
 		if err != nil {
 			yield(nil, fmt.Errorf("%s: %w", l.Name, err))
 			return
@@ -116,16 +116,12 @@ func (r *lineReader) next() (string, error) {
 	}
 }
 
-// counted counts the bytes that are read.
-type counted struct {
-	io.Reader
-	n *int64
-}
+// byteCount counts the bytes that are written.
+type byteCount int64
 
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	*c.n += int64(n)
-	return n, err
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
 }
 
 // interruptible returns a reader of r that fails when the context ends, also

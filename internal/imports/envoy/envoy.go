@@ -65,24 +65,22 @@ type domain struct {
 // read reads all files and collects what is wrong in any of them. Several files
 // may add to one domain, as with the service's MERGE_DOMAIN_CONFIG.
 func (im *importer) read(files []imports.File) (domains []*domain, err error) {
-	byName := map[string]*domain{}
 	for _, f := range files {
 		var content file
 		source := im.Read(f, &content)
 		if source == nil {
 			continue
 		}
-		d := byName[content.Domain]
-		if d == nil {
-			d = &domain{name: content.Domain, ids: map[string]bool{}}
-			byName[d.name] = d
-			domains = append(domains, d)
+		i := slices.IndexFunc(domains, func(d *domain) bool { return d.name == content.Domain })
+		if i < 0 {
+			i = len(domains)
+			domains = append(domains, &domain{name: content.Domain, ids: map[string]bool{}})
 		}
 		if content.Domain == "" {
 			source.Fail("domain", "is missing: this is not a descriptor file of envoyproxy/ratelimit")
 		}
-		checkList(source, "", content.Descriptors, d.ids)
-		d.descriptors = append(d.descriptors, content.Descriptors...)
+		checkList(source, "", content.Descriptors, domains[i].ids)
+		domains[i].descriptors = append(domains[i].descriptors, content.Descriptors...)
 	}
 	return domains, im.Err()
 }

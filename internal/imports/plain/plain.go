@@ -33,7 +33,9 @@ import (
 // none, read the file twice, the first time only for errors.
 func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Seq2[imports.Override, error] {
 	return func(yield func(imports.Override, error) bool) {
-		p := newReader(file, r)
+		p := &reader{file: file, lineOf: map[[16]byte]int{}}
+		p.json = json.NewDecoder(io.TeeReader(r, &p.lines))
+		p.json.UseNumber()
 		if len(limits) != 1 {
 			yield(imports.Override{}, p.problem(fmt.Sprintf("rule %s has %d limits, and this form has one: write overrides in the form of the rules", rule, len(limits))))
 			return
@@ -58,18 +60,11 @@ func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Se
 // reader is the state of one import.
 type reader struct {
 	file   string
-	lines  *lineReader
+	lines  lines
 	json   *json.Decoder
 	path   string           // of the value that it reads
 	lineOf map[[16]byte]int // by the hash of a key
 	err    error            // the text is not JSON, or cannot be read
-}
-
-func newReader(file string, r io.Reader) *reader {
-	p := &reader{file: file, lines: &lineReader{reader: r}, lineOf: map[[16]byte]int{}}
-	p.json = json.NewDecoder(p.lines)
-	p.json.UseNumber()
-	return p
 }
 
 // problem returns an error at the last token that was read, nil for no reason.

@@ -226,8 +226,8 @@ func TestPlainStops(t *testing.T) {
 func TestLines(t *testing.T) {
 	text := "a\nbb\n\nccc\r\nd"
 	for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.HalfReader(strings.NewReader(text))} {
-		l := &lineReader{reader: r}
-		if _, err := io.Copy(io.Discard, l); err != nil {
+		var l lines
+		if _, err := io.Copy(&l, r); err != nil {
 			t.Fatal(err)
 		}
 		for offset := 1; offset <= len(text); offset++ {
