@@ -275,7 +275,7 @@ func checkLost(t *testing.T, d *imports.Result, want []string) {
 	}
 }
 
-// Descriptors below each other could multiply what unless says without end.
+// Nested descriptors could multiply the values of unless without end.
 func TestTooManyExceptions(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("domain: d\ndescriptors:\n")
@@ -314,7 +314,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// A long value in many rules is too much, however short the source is.
+// A long value in many rules is too large a document, however short the source.
 func TestMultipliedValues(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "domain: d\ndescriptors:\n  - key: a\n    value: %s\n    descriptors:\n", strings.Repeat("x", 1_000_000))

@@ -121,8 +121,9 @@ func (n *node) moreSpecific() (first []*node) {
 	case !n.isWild():
 		return nil
 	}
+	matching := wildcard(n.Value)
 	for _, e := range f.exact {
-		if wildcardMatches(n.Value, e.Value) {
+		if matching.MatchString(e.Value) {
 			first = append(first, e)
 		}
 	}

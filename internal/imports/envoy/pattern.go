@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// wildcardMatches reports whether a pattern matches a value, as wildcardMatch
-// of src/config/config_impl.go does: a star matches any text.
-func wildcardMatches(pattern, value string) bool {
-	text := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
-	return regexp.MustCompile("(?s)^" + text + "$").MatchString(value)
+// wildcard returns an expression for the values that a pattern matches, as
+// wildcardMatch of src/config/config_impl.go does: a star matches any text.
+func wildcard(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
 // mayOverlap reports whether two patterns may match the same value. It compares

@@ -144,7 +144,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The keys of a plan of which nothing is left have the limits of all keys.
+// The keys of a plan without a limit that could be imported have the limits of
+// keys without a plan.
 func TestPlanOfNothing(t *testing.T) {
 	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 0}}, {"id": "q", "throttle": {"rateLimit": 7, "burstLimit": 9}}]}`)}
 	key := func(id string) imports.File {
@@ -214,7 +215,7 @@ func TestPlansDoAsTheGateway(t *testing.T) {
 	}
 }
 
-// usagePlanText is a plan as JSON has it, and what it comes to.
+// usagePlanText is a plan as JSON, and its limits in full.
 type usagePlanText struct {
 	ID       string             `json:"id"`
 	Name     string             `json:"name"`
