@@ -19,7 +19,7 @@ import (
 //
 // The error is of type yamlfile.Errors for what is wrong in a file.
 func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
-	im := &importer{byShape: map[shape]*sharedLimit{}}
+	im := &importer{byID: map[string]*sharedLimit{}}
 	if err := im.read(plans); err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ const planKey = "apikey:{apikey}"
 // importer is the state of one import.
 type importer struct {
 	imports.Builder
-	plans   []plan
-	limits  []*sharedLimit
-	byShape map[shape]*sharedLimit // of limits
+	plans  []plan
+	limits []*sharedLimit
+	byID   map[string]*sharedLimit // limits, by all but their capacities
 }
 
 // planName matches the names that plans of a document may have.

@@ -100,11 +100,10 @@ func TestBucket(t *testing.T) {
 		if err := im.read(imports.File{Name: "f.json", Content: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
-		var s shape
-		capacity, whyNot := im.plans[0].Throttle.fill(&s)
-		got := fmt.Sprintf("{algorithm: %s, capacity: %d, window: %s", s.algorithm, capacity, s.window)
-		if s.burst > 0 {
-			got += fmt.Sprintf(", burst: %d", s.burst)
+		l, whyNot := im.plans[0].Throttle.bucket()
+		got := fmt.Sprintf("{algorithm: %s, capacity: %d, window: %s", l.Algorithm, l.Capacity, l.Window)
+		if l.Burst > 0 {
+			got += fmt.Sprintf(", burst: %d", l.Burst)
 		}
 		if got += "}"; whyNot == "" && got != tt.want || whyNot != "" && !strings.HasPrefix(whyNot, tt.want) {
 			t.Errorf("%s and %s: got %s, %q, want %s", tt.rate, tt.burst, got, whyNot, tt.want)
