@@ -1,5 +1,6 @@
-// Package imports holds what the imports from other rate limiters share: each
-// turns another limiter's configuration into a rules document or overrides.
+// Package imports has the parts that all imports from other rate limiters use:
+// each turns another limiter's configuration into a rules document or
+// overrides.
 //
 // An import drops nothing silently. What a rules document cannot express, or
 // expresses with another meaning, becomes a Lost entry with its place in the
@@ -23,7 +24,7 @@ type File struct {
 type Result struct {
 	// YAML is a rules document. A comment at each rule names its source.
 	YAML []byte
-	// Overrides belong to the rules, but may be more than a document can hold:
+	// Overrides belong to the rules, but may be too many for a document:
 	// they are for the overrides table.
 	Overrides []Override
 	// Lost is in the order of the source.

@@ -61,7 +61,8 @@ func (s *Source) Fail(path, format string, args ...any) {
 }
 
 // RecordUnused records the fields of a decoded struct that are set and have a
-// tag "lost", which says why the import does not use them. owner names the struct.
+// tag "lost", which says why the import does not use them. owner names the
+// struct.
 func (s *Source) RecordUnused(path, owner string, decoded any) {
 	v := reflect.ValueOf(decoded)
 	for _, f := range ruledoc.Fields(v.Type()) {

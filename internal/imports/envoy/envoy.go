@@ -55,7 +55,7 @@ type importer struct {
 	exempt  int     // how many values all unless fields have
 }
 
-// domain holds the descriptors of all files with the same domain.
+// domain has the descriptors of all files with the same domain.
 type domain struct {
 	name        string
 	descriptors []descriptor

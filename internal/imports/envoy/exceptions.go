@@ -10,7 +10,7 @@ import (
 )
 
 // addDeny makes an entry of deny of a limit of no requests. It reports false if
-// deny cannot say which requests the limit is for.
+// deny cannot select the requests that the limit is for.
 func (im *importer) addDeny(last *node) bool {
 	requests := criteria{}
 	for _, n := range last.path() {
@@ -58,7 +58,7 @@ func (n *node) canOverride() bool {
 const longestValue = 4096
 
 // addOverride makes an exception for one value of the key that a more general
-// rule counts by, or says why it cannot.
+// rule counts by, or returns why it cannot.
 func (im *importer) addOverride(n *node) (whyNot string) {
 	value := n.sourceValue
 	if n.source == "ip" {

@@ -10,7 +10,7 @@ import (
 )
 
 // Sources map the keys of descriptors to sources of requests. Descriptor files
-// do not hold this: the rate limit actions in the proxy's configuration do.
+// do not have this: the rate limit actions in the proxy's configuration do.
 //
 // A nil map knows only keys whose names are conventional:
 // remote_address and masked_remote_address are the client's address; path and
@@ -101,7 +101,7 @@ func conventional(key string) (source string, ok bool) {
 	return source, ok
 }
 
-// whyUnknown says why a key has no source and how to map it.
+// whyUnknown returns why a key has no source and how to map it.
 func whyUnknown(key string) string {
 	switch strings.ToLower(key) {
 	case "generic_key", "header_match", "query_match", "remote_address_match":
