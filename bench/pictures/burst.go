@@ -59,17 +59,3 @@ func burst(l *limit.Limit) (passed []time.Duration) {
 	slices.Sort(passed)
 	return passed
 }
-
-// trailing returns, for each time in passed, the requests that passed in the
-// window that ends then.
-func trailing(passed []time.Duration) []int {
-	counts := make([]int, len(passed))
-	first := 0
-	for i, t := range passed {
-		for passed[first] <= t-window {
-			first++
-		}
-		counts[i] = i - first + 1
-	}
-	return counts
-}

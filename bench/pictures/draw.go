@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"slices"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -26,19 +25,19 @@ var (
 // picture shows the passed requests of each second, the sum over the last
 // minute, and the capacity.
 func picture(l *limit.Limit, passed []time.Duration) (*plot.Plot, error) {
-	counts := trailing(passed)
+	trailing := trailing(passed)
 	p := plot.New()
 	p.BackgroundColor = white
-	p.Title.Text = fmt.Sprintf("%s, 100 a minute: at most %d in any minute", l.Algorithm, slices.Max(counts))
+	p.Title.Text = fmt.Sprintf("%s, 100 a minute: at most %d in any minute", l.Algorithm, peak(trailing))
 	p.X.Label.Text, p.Y.Label.Text = "seconds", "requests passed on"
-	p.X.Tick.Marker = everyTwenty{}
+	p.X.Tick.Marker = plot.TickerFunc(everyTwenty)
 
 	bars, err := plotter.NewHistogram(perSecond(passed), int(end/time.Second))
 	if err != nil {
 		return nil, err
 	}
 	bars.FillColor, bars.LineStyle.Width = sky, 0
-	line, err := plotter.NewLine(held(passed))
+	line, err := plotter.NewLine(trailing)
 	if err != nil {
 		return nil, err
 	}
@@ -68,32 +67,35 @@ func perSecond(passed []time.Duration) plotter.XYer {
 	return seconds
 }
 
-// held returns the number of requests in the last minute at each time it
-// changes, and at the end. It changes when a request comes and a minute later.
-func held(passed []time.Duration) plotter.XYs {
+// trailing returns the number of requests that passed in the window before each
+// time at which it changes, and at the end. It changes when a request passes and
+// a window later.
+func trailing(passed []time.Duration) plotter.XYs {
 	var points plotter.XYs
-	come, gone := 0, 0
-	for come < len(passed) || gone < len(passed) {
-		t := passed[gone] + window
-		if come < len(passed) && passed[come] < t {
-			t = passed[come]
-			come++
+	entered, left := 0, 0
+	for entered < len(passed) || left < len(passed) {
+		t := passed[left] + window
+		if entered < len(passed) && passed[entered] < t {
+			t = passed[entered]
+			entered++
 		} else {
-			gone++
+			left++
 		}
 		if t >= end {
 			break
 		}
-		points = append(points, plotter.XY{X: t.Seconds(), Y: float64(come - gone)})
+		points = append(points, plotter.XY{X: t.Seconds(), Y: float64(entered - left)})
 	}
 	last := points[len(points)-1]
 	return append(points, plotter.XY{X: end.Seconds(), Y: last.Y})
 }
 
-type everyTwenty struct{}
+func peak(points plotter.XYs) int {
+	_, _, _, highest := plotter.XYRange(points)
+	return int(highest)
+}
 
-// Ticks marks every twenty seconds.
-func (everyTwenty) Ticks(from, to float64) (ticks []plot.Tick) {
+func everyTwenty(from, to float64) (ticks []plot.Tick) {
 	for s := from; s <= to; s += 20 {
 		ticks = append(ticks, plot.Tick{Value: s, Label: fmt.Sprint(int(s))})
 	}

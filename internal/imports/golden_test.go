@@ -94,7 +94,7 @@ func read(t testing.TB, name string) imports.File {
 
 // checkGolden checks a document, and compares it with
 // testdata/name.golden.yaml: its text, then overrides and losses as comments.
-func checkGolden(t *testing.T, name string, d *imports.Document) {
+func checkGolden(t *testing.T, name string, d *imports.Result) {
 	t.Helper()
 	checkRules(t, d)
 	checkNoSecrets(t, d)
@@ -121,7 +121,7 @@ func checkGolden(t *testing.T, name string, d *imports.Document) {
 }
 
 // checkRules checks that a document is valid, and that its overrides fit it.
-func checkRules(t testing.TB, d *imports.Document) {
+func checkRules(t testing.TB, d *imports.Result) {
 	t.Helper()
 	set, err := rulefile.Parse("imported", d.YAML)
 	if err != nil {
@@ -143,7 +143,7 @@ func checkRules(t testing.TB, d *imports.Document) {
 }
 
 // checkNoSecrets checks that a document repeats no API key of the test files.
-func checkNoSecrets(t testing.TB, d *imports.Document) {
+func checkNoSecrets(t testing.TB, d *imports.Result) {
 	t.Helper()
 	all := string(d.YAML)
 	for _, o := range d.Overrides {

@@ -1,5 +1,6 @@
-// Package imports holds what the imports from other rate limiters share: each
-// turns another limiter's configuration into a rules document or overrides.
+// Package imports has the parts that all imports from other rate limiters use:
+// each turns another limiter's configuration into a rules document or
+// overrides.
 //
 // An import drops nothing silently. What a rules document cannot express, or
 // expresses with another meaning, becomes a Lost entry with its place in the
@@ -19,11 +20,11 @@ type File struct {
 	Content []byte
 }
 
-// Document is the result of an import.
-type Document struct {
+// Result is the result of an import.
+type Result struct {
 	// YAML is a rules document. A comment at each rule names its source.
 	YAML []byte
-	// Overrides belong to the rules, but may be more than a document holds:
+	// Overrides belong to the rules, but may be too many for a document:
 	// they are for the overrides table.
 	Overrides []Override
 	// Lost is in the order of the source.
@@ -43,3 +44,14 @@ func OverrideJSON(o ruledoc.Override) string {
 	text, _ := json.Marshal(o)
 	return string(text)
 }
+
+// Lost is something that an import does not carry over, or carries over with
+// another meaning.
+type Lost struct {
+	Place Place  `json:"place"` // in the source, such as "limits.yaml:12:5"
+	What  string `json:"what"`
+	Why   string `json:"why"` // and what to do about it
+}
+
+// String returns one line, "place: what: why".
+func (l Lost) String() string { return l.Place.Name + ": " + l.What + ": " + l.Why }

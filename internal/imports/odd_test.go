@@ -35,7 +35,7 @@ func quote(text string) string {
 	return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) // YAML may read "<<" as a merge key
 }
 
-// A file of any texts becomes a valid document.
+// A descriptor file with any texts becomes a valid document.
 func TestOddWordsInDescriptors(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	keys := []string{"remote_address", "path", "method", "x-a", "a", "b", "c", "d", "e"}
@@ -61,23 +61,23 @@ func TestOddWordsInDescriptors(t *testing.T) {
 		}
 		return "[" + strings.Join(entries, ", ") + "]"
 	}
-	taken := 0
+	valid := 0
 	for range 1000 {
 		text := "{domain: " + quote(oddText(r)) + ", descriptors: " + list(0) + "}"
 		d, err := envoy.Import(sources, imports.File{Name: "f.yaml", Content: []byte(text)})
 		if err != nil {
 			continue // the same descriptor twice
 		}
-		taken++
+		valid++
 		checkRules(t, d)
 		checkLines(t, d)
 	}
-	if taken < 500 {
-		t.Errorf("only %d files were taken", taken)
+	if valid < 500 {
+		t.Errorf("only %d files were valid", valid)
 	}
 }
 
-// Files of any texts become a valid document.
+// Usage plans with any texts become a valid document.
 func TestOddWordsInUsagePlans(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	throttle := func() map[string]any {
@@ -115,7 +115,7 @@ func TestOddWordsInUsagePlans(t *testing.T) {
 }
 
 // checkLines checks that each loss is one line that cannot steer a terminal.
-func checkLines(t testing.TB, d *imports.Document) {
+func checkLines(t testing.TB, d *imports.Result) {
 	t.Helper()
 	for _, l := range d.Lost {
 		if strings.ContainsAny(l.String(), "\n\x1b") {

@@ -154,7 +154,7 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 	if first := failures.First(); first != nil {
 		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
 	}
-	result.Rules, result.Keys = append([]replay.RuleChange{}, result.Rules...), append([]replay.KeyChange{}, result.Keys...)
+	result.Rules, result.Keys = append([]replay.Change{}, result.Rules...), append([]replay.Change{}, result.Keys...)
 	return result, replayError(result.Requests, 0, err, nil)
 }
 

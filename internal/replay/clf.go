@@ -3,21 +3,13 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// clf reads the Common Log Format and the combined one, as "Log Files" in Apache's documentation and NGINX's
-// ngx_http_log_module define them:
-//
-//	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
-//
-// It ignores what follows the user agent, and accepts a line that is cut off
-// inside the referer or the user agent. It accepts a request without a protocol
-// (HTTP/0.9). A line whose request is "-", or lacks a method or a target, counts
-// as no request: a gateway would not have asked the limiter either.
-type clf struct{}
+	"github.com/slidegate/slidegate/internal/request"
+)
 
 const clfTime = "02/Jan/2006:15:04:05 -0700"
 
@@ -29,56 +21,66 @@ var (
 	errQuote     = errors.New("a quoted field is never closed")
 )
 
-func (clf) parse(line string) (*Entry, error) {
-	var f fields
-	client, rest, ok := strings.Cut(line, " ")
-	if !ok {
+// parseCLF reads a line in the Common Log Format or the combined one, as "Log
+// Files" in Apache's documentation and NGINX's ngx_http_log_module define them:
+//
+//	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
+//
+// It ignores what follows the user agent, and accepts a line that is cut off
+// inside the referer or the user agent. It accepts a request without a protocol
+// (HTTP/0.9). A line whose request is "-", or lacks a method or a target, is an
+// error: a gateway would not have asked the limiter either.
+func parseCLF(line string) (*Entry, error) {
+	var r record
+	var ok bool
+	if r.IP, line, ok = strings.Cut(line, " "); !ok {
 		return nil, errNoClient
 	}
-	f.ip = client
-	who, rest, ok := strings.Cut(rest, `] "`)
-	opened := strings.LastIndexByte(who, '[') // a user's name may hold one, a time does not
+	user, line, ok := strings.Cut(line, `] "`)
+	opened := strings.LastIndexByte(user, '[') // a user's name may contain one, a time does not
 	if !ok || opened < 0 {
 		return nil, errNoStamp
 	}
-	stamp := who[opened+1:]
-	t, err := time.Parse(clfTime, stamp)
-	if err != nil {
-		return nil, fmt.Errorf("time %s is not like %s", shown(stamp), clfTime)
+	stamp := user[opened+1:]
+	var err error
+	if r.time, err = time.Parse(clfTime, stamp); err != nil {
+		return nil, fmt.Errorf("time %s is not like %s", quote(stamp), clfTime)
 	}
-	if f.time, err = moment(t); err != nil {
+	if err := checkTime(r.time); err != nil {
 		return nil, err
 	}
-	request, rest, err := quoted(rest)
-	if err != nil {
+	requestLine, line, closed := cutQuoted(line)
+	if !closed {
+		return nil, errQuote
+	}
+	if err := r.setRequestLine(requestLine); err != nil {
 		return nil, err
 	}
-	if f.method, f.target, err = requestLine(request); err != nil {
+	if err := r.setOutcome(line); err != nil {
 		return nil, err
 	}
-	if err := f.outcome(rest); err != nil {
-		return nil, err
-	}
-	return f.entry()
+	return r.entry()
 }
 
-// requestLine takes "GET /path HTTP/1.1" apart. A target may hold spaces: NGINX logs it as it came.
-func requestLine(text string) (method, target string, err error) {
+// setRequestLine reads "GET /path HTTP/1.1". A target may contain spaces: NGINX
+// logs it as it came.
+func (r *record) setRequestLine(text string) error {
 	if text == absent || text == "" {
-		return "", "", errNoRequest
+		return errNoRequest
 	}
-	method, target, _ = strings.Cut(text, " ")
-	if i := strings.LastIndex(target, " HTTP/"); i >= 0 {
-		target = target[:i]
+	r.Method, r.Target, _ = strings.Cut(text, " ")
+	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
+		r.Target = r.Target[:i]
 	}
-	if target == "" || !isToken(method) {
-		return "", "", fmt.Errorf("%s is no HTTP request", shown(text))
+	if r.Target == "" || !request.IsToken(r.Method) {
+		return fmt.Errorf("%s is no HTTP request", quote(text))
 	}
-	return method, target, nil
+	return nil
 }
 
-// outcome reads what follows the request: status, size and, in the combined format, two headers.
-func (f *fields) outcome(rest string) error {
+// setOutcome reads what follows the request: status, size and, in the combined
+// format, two headers.
+func (r *record) setOutcome(rest string) error {
 	status, rest, ok := strings.Cut(strings.TrimPrefix(rest, " "), " ")
 	size, rest, _ := strings.Cut(rest, " ")
 	if !ok || len(status) != 3 || !isDecimal(status) || size != absent && !isDecimal(size) {
@@ -89,48 +91,41 @@ func (f *fields) outcome(rest string) error {
 		if !ok {
 			break
 		}
-		value, after, err := quoted(field)
-		if err != nil {
-			value, after = unescape(field), "" // the line was cut off here: the request it tells of was made all the same
-		}
+		value, after, _ := cutQuoted(field) // the line may be cut off here
 		if value != absent {
-			f.addHeader(name, value)
+			r.addHeader(name, value)
 		}
 		rest = strings.TrimPrefix(after, " ")
 	}
 	return nil
 }
 
-// quoted reads a field from behind its opening quote to its closing one.
-func quoted(s string) (value, rest string, err error) {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
+func isDecimal(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// cutQuoted cuts text behind an opening quote at the closing one, and unescapes
+// what is before it. Without a closing quote, that is all of the text.
+func cutQuoted(text string) (value, rest string, closed bool) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
 		case '\\':
 			i++
 		case '"':
-			return unescape(s[:i]), s[i+1:], nil
+			return unescape(text[:i]), text[i+1:], true
 		}
 	}
-	return "", "", errQuote
+	return unescape(text), "", false
 }
 
-// unescape undoes what servers do to a logged field: \" and \\, \xHH, and the letters of C. Any other backslash is one.
+var escape = regexp.MustCompile(`\\(x[0-9a-fA-F]{2}|["\\nrtbvfa])`)
+
+// unescape undoes what servers do to a logged field: \" and \\, \xHH, and the
+// letters of C. Any other backslash stands for itself.
 func unescape(s string) string {
-	before, rest, escaped := strings.Cut(s, `\`)
-	if !escaped {
+	if !strings.Contains(s, `\`) {
 		return s
 	}
-	var b strings.Builder
-	for ; escaped; before, rest, escaped = strings.Cut(rest, `\`) {
-		b.WriteString(before)
-		c, _, after, err := strconv.UnquoteChar(`\`+rest, '"')
-		if err != nil || strings.IndexByte(`"\xnrtbvfa`, rest[0]) < 0 {
-			b.WriteByte('\\')
-			continue
-		}
-		b.WriteByte(byte(c)) // each of these stands for one byte
-		rest = after
-	}
-	b.WriteString(before)
-	return b.String()
+	return escape.ReplaceAllStringFunc(s, func(escaped string) string {
+		character, _ := strconv.Unquote(`"` + escaped + `"`) // one byte
+		return character
+	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// on returns a moment of the day that most lines here speak of.
+// on returns a time of the day that most test lines are from.
 func on(hour, minute, second int) time.Time {
 	return time.Date(2015, time.May, 17, hour, minute, second, 0, time.UTC)
 }

@@ -44,30 +44,30 @@ func TestCompare(t *testing.T) {
 	}{
 		{"the same", two, two, Comparison{}},
 		{"tighter", three, two, Comparison{
-			ToDenied: 2, Rules: []RuleChange{{"per-ip", 2, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 2, 0}},
+			ToDenied: 2, Rules: []Change{{"per-ip", "", 2, 0}}, Keys: []Change{{"per-ip", "ip:203.0.113.9", 2, 0}},
 		}},
 		{"looser", two, three, Comparison{
-			ToAllowed: 2, Rules: []RuleChange{{"per-ip", 0, 2}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 0, 2}},
+			ToAllowed: 2, Rules: []Change{{"per-ip", "", 0, 2}}, Keys: []Change{{"per-ip", "ip:203.0.113.9", 0, 2}},
 		}},
 		{"first rules", open, two, Comparison{
-			ToDenied: 3, Rules: []RuleChange{{"per-ip", 3, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 3, 0}},
+			ToDenied: 3, Rules: []Change{{"per-ip", "", 3, 0}}, Keys: []Change{{"per-ip", "ip:203.0.113.9", 3, 0}},
 		}},
-		{"no more rules", two, open, Comparison{
-			ToAllowed: 3, Rules: []RuleChange{{"per-ip", 0, 3}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 0, 3}},
+		{"no rules any more", two, open, Comparison{
+			ToAllowed: 3, Rules: []Change{{"per-ip", "", 0, 3}}, Keys: []Change{{"per-ip", "ip:203.0.113.9", 0, 3}},
 		}},
-		{"on trial alone", open, "rules: [{name: r, key: all, mode: shadow, limits: [{capacity: 1, window: 1h}]}]", Comparison{}},
-		{"deny", open, "deny: [{path: /b}]\nrules: []", Comparison{ToDenied: 1, Rules: []RuleChange{{"deny", 1, 0}}}},
-		{"no deny", "deny: [{path: /b}]\nrules: []", open, Comparison{ToAllowed: 1, Rules: []RuleChange{{"deny", 0, 1}}}},
-		{"unmatched", open, "unmatched: deny\nskip: [{path: /a}]\nrules: []", Comparison{ToDenied: 1, Rules: []RuleChange{{"unmatched", 1, 0}}}},
+		{"a shadow rule alone", open, "rules: [{name: r, key: all, mode: shadow, limits: [{capacity: 1, window: 1h}]}]", Comparison{}},
+		{"deny", open, "deny: [{path: /b}]\nrules: []", Comparison{ToDenied: 1, Rules: []Change{{"deny", "", 1, 0}}}},
+		{"no deny", "deny: [{path: /b}]\nrules: []", open, Comparison{ToAllowed: 1, Rules: []Change{{"deny", "", 0, 1}}}},
+		{"unmatched", open, "unmatched: deny\nskip: [{path: /a}]\nrules: []", Comparison{ToDenied: 1, Rules: []Change{{"unmatched", "", 1, 0}}}},
 		{"an override", three, three + "\noverrides: {per-ip: {'ip:203.0.113.9': {deny: true}}}", Comparison{
-			ToDenied: 6, Rules: []RuleChange{{"per-ip", 6, 0}}, Keys: []KeyChange{{"per-ip", "ip:203.0.113.9", 6, 0}},
+			ToDenied: 6, Rules: []Change{{"per-ip", "", 6, 0}}, Keys: []Change{{"per-ip", "ip:203.0.113.9", 6, 0}},
 		}},
 		{
-			// At 2 s and 13 s the one denies, from 11 s to 13 s the other.
-			"one way and the other", two, "rules: [{name: late, key: all, limits: [{algorithm: fixed_window, capacity: 4, window: 60s}]}]",
+			// The current rules deny at 2 s and 13 s, the next from 11 s to 13 s.
+			"both ways", two, "rules: [{name: late, key: all, limits: [{algorithm: fixed_window, capacity: 4, window: 60s}]}]",
 			Comparison{
-				ToDenied: 2, ToAllowed: 2, Rules: []RuleChange{{"late", 2, 0}, {"per-ip", 0, 2}},
-				Keys: []KeyChange{{"late", "all", 2, 0}, {"per-ip", "ip:203.0.113.9", 0, 2}},
+				ToDenied: 2, ToAllowed: 2, Rules: []Change{{"late", "", 2, 0}, {"per-ip", "", 0, 2}},
+				Keys: []Change{{"late", "all", 2, 0}, {"per-ip", "ip:203.0.113.9", 0, 2}},
 			},
 		},
 	} {
@@ -85,14 +85,15 @@ func TestCompareAmbiguousPaths(t *testing.T) {
 	const byPath = "skip: [{path: /b}]\nrules: []"
 	c := compare(t, "rules: []", byPath, requests("0 /a", "1 /a//b", "2 /b;x"))
 	want := &Comparison{
-		Extent: Extent{Requests: 3, First: time.Unix(0, 0), Last: time.Unix(2, 0)}, ToDenied: 2, Rules: []RuleChange{{"ambiguous_paths", 2, 0}},
+		Extent: Extent{Requests: 3, First: time.Unix(0, 0), Last: time.Unix(2, 0)}, ToDenied: 2, Rules: []Change{{"ambiguous_paths", "", 2, 0}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Both sides see the request as it was sent, though each puts the client's address where its own document says.
+// Each engine gets the request as it was sent, though an engine replaces the
+// client's address as its rules say.
 func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	const one = "rules: [{name: r, key: 'ip:{ip}', limits: [{algorithm: fixed_window, capacity: 1, window: 1h}]}]"
 	line := func(second int, client string) string {
@@ -101,7 +102,7 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	c := compare(t, "client_ip: {trusted_hops: 1}\n"+one, one, line(1, "192.0.2.1")+line(2, "192.0.2.2")+line(3, "192.0.2.1"))
 	want := &Comparison{
 		Extent: Extent{Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0)}, ToDenied: 1,
-		Rules: []RuleChange{{"r", 1, 0}}, Keys: []KeyChange{{"r", "ip:203.0.113.9", 1, 0}},
+		Rules: []Change{{"r", "", 1, 0}}, Keys: []Change{{"r", "ip:203.0.113.9", 1, 0}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -109,7 +110,7 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 }
 
 func TestMostChanged(t *testing.T) {
-	c := comparing{changes: map[ruleKey]*KeyChange{}}
+	c := comparing{changes: map[ruleKey]*Change{}}
 	deny := func(rule, key string) *engine.Decision {
 		return &engine.Decision{Verdicts: []engine.Verdict{{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key}}}}
 	}
@@ -132,7 +133,7 @@ func TestMostChanged(t *testing.T) {
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]RuleChange{{"b", 42, 0}, {"a", 0, 5}}, got.Rules); diff != "" {
+	if diff := cmp.Diff([]Change{{"b", "", 42, 0}, {"a", "", 0, 5}}, got.Rules); diff != "" {
 		t.Error(diff)
 	}
 	if got.Requests != 49 {
@@ -154,7 +155,7 @@ func TestCompareReadsALogOnce(t *testing.T) {
 	}
 	want := []string{"1 /a", "2 /b"}
 	if opened != 1 || !cmp.Equal(a, want) || !cmp.Equal(b, want) || last.Requests != 2 {
-		t.Errorf("opened %d times, asked %q and %q, told of %d requests", opened, a, b, last.Requests)
+		t.Errorf("opened %d times, decided %q and %q, reported %d requests", opened, a, b, last.Requests)
 	}
 	if c.Skipped != 1 || c.FirstSkipped == nil || c.FirstSkipped.Line != 2 {
 		t.Errorf("%d lines skipped, the first %v", c.Skipped, c.FirstSkipped)
@@ -167,7 +168,7 @@ func TestCompareThatFails(t *testing.T) {
 	degraded := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		return &engine.Decision{Allowed: true, Degraded: true}, nil
 	})
-	onTrial := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
+	shadow := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
 		return &engine.Decision{Allowed: true, Shadows: []engine.Verdict{{}, {Degraded: true}}}, nil
 	})
 	allows := allowAll(new([]string))
@@ -184,7 +185,7 @@ func TestCompareThatFails(t *testing.T) {
 		{"the next engine", t.Context(), requests("1 /"), allows, fails, broken},
 		{"the current store", t.Context(), requests("1 /", "2 /"), degraded, fails, ErrDegraded}, // before the next is asked
 		{"the next store", t.Context(), requests("1 /", "2 /"), allows, degraded, ErrDegraded},
-		{"a rule on trial", t.Context(), requests("1 /", "2 /"), allows, onTrial, ErrDegraded},
+		{"a shadow rule", t.Context(), requests("1 /", "2 /"), allows, shadow, ErrDegraded},
 		{"nothing readable", t.Context(), "x\ny\n", allows, allows, ErrUnreadable},
 		{"interrupted", ended, requests("1 /"), allows, allows, context.Canceled},
 	} {

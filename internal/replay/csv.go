@@ -7,34 +7,38 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
-// csvLog reads comma-separated values after a header line that names the columns: time, method, path, ip, route, apikey,
-// and header.NAME and jwt.NAME as often as need be, in any order. They mean what they do in jsonl; time alone is required,
-// and an empty value is a missing one. NAME is the exact name of a claim, whose value is text. A record is one line: no
-// value holds a line break.
+// csvLog reads comma-separated values after a header line that names the
+// columns: time, method, path, ip, route, apikey, header.NAME and jwt.NAME, in
+// any order. They mean the same as in JSON Lines. Only time is required, and an
+// empty value is a missing one. NAME is the exact name of a claim, whose value
+// is text. A record is one line: no value contains a line break.
 type csvLog struct {
 	warn    func(string)
 	columns []column // nil before the header line
-	bad     error    // why the header line was refused; then no line of the log means anything
+	bad     error    // why the header line was refused; no other line can be read then
 	line    *bufio.Reader
 }
 
-// column puts a value in its place. It is nil for a column that is not used.
-type column func(f *fields, value string) error
+// column sets a field to a value.
+type column func(r *record, value string) error
 
 func newCSV(warn func(string)) *csvLog {
 	return &csvLog{warn: warn, line: bufio.NewReader(strings.NewReader(""))}
 }
 
+// parse returns nil for the header line.
 func (c *csvLog) parse(line string) (*Entry, error) {
 	if c.bad != nil {
 		return nil, c.bad
 	}
-	values, err := c.values(line)
+	values, err := c.split(line)
 	if c.columns == nil {
 		if err == nil {
-			c.columns, err = c.header(values)
+			err = c.setColumns(values)
 		}
 		c.bad = err
 		return nil, err
@@ -42,82 +46,84 @@ func (c *csvLog) parse(line string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.record(values)
-}
-
-func (c *csvLog) record(values []string) (*Entry, error) {
 	if len(values) != len(c.columns) {
 		return nil, fmt.Errorf("%d values under %d columns", len(values), len(c.columns))
 	}
-	var f fields
+	var r record
 	for i, value := range values {
-		if put := c.columns[i]; put != nil {
-			if err := put(&f, value); err != nil {
-				return nil, err
-			}
+		if err := c.columns[i](&r, value); err != nil {
+			return nil, err
 		}
 	}
-	return f.entry()
+	return r.entry()
 }
 
-// values takes a line apart. csv.NewReader makes no buffer of its own over a bufio.Reader.
-func (c *csvLog) values(line string) ([]string, error) {
+// split returns the values of a line. It reuses the bufio.Reader: otherwise
+// csv.NewReader would allocate one for each line.
+func (c *csvLog) split(line string) ([]string, error) {
 	c.line.Reset(strings.NewReader(line))
-	r := csv.NewReader(c.line)
-	values, err := r.Read()
+	values, err := csv.NewReader(c.line).Read()
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+		err = parse.Err
+	}
 	if err != nil {
-		var parse *csv.ParseError
-		if errors.As(err, &parse) {
-			err = parse.Err
-		}
 		return nil, fmt.Errorf("line is no CSV: %w", err)
 	}
 	return values, nil
 }
 
-func (c *csvLog) header(names []string) ([]column, error) {
-	columns := make([]column, len(names))
+func (c *csvLog) setColumns(names []string) error {
 	var unused []string
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if slices.Contains(names[:i], name) && !strings.HasPrefix(name, "header.") {
-			return nil, fmt.Errorf("header line names %s twice", shown(name))
-		}
-		var known bool
-		if columns[i], known = columnOf(name); !known {
-			unused = append(unused, name)
+			return fmt.Errorf("header line names %s twice", quote(name))
 		}
 		names[i] = name
+		set := columnOf(name)
+		if set == nil {
+			unused = append(unused, name)
+			set = func(*record, string) error { return nil }
+		}
+		c.columns = append(c.columns, set)
 	}
 	if !slices.Contains(names, "time") {
-		return nil, errors.New("header line names no column time")
+		return errors.New("header line names no column time")
 	}
 	if len(unused) > 0 {
 		c.warn("columns not used: " + strings.Join(unused, ", "))
 	}
-	return columns, nil
+	return nil
 }
 
-func columnOf(name string) (put column, known bool) {
-	text := map[string]func(*fields) *string{
-		"method": func(f *fields) *string { return &f.method },
-		"path":   func(f *fields) *string { return &f.target },
-		"ip":     func(f *fields) *string { return &f.ip },
-		"route":  func(f *fields) *string { return &f.route },
-		"apikey": func(f *fields) *string { return &f.apiKey },
+var columns = map[string]column{
+	"time":   func(r *record, v string) (err error) { r.time, err = parseTime(v); return err },
+	"method": func(r *record, v string) error { r.Method = v; return nil },
+	"path":   func(r *record, v string) error { r.Target = v; return nil },
+	"ip":     func(r *record, v string) error { r.IP = v; return nil },
+	"route":  func(r *record, v string) error { r.Route = v; return nil },
+	"apikey": func(r *record, v string) error { r.APIKey = v; return nil },
+}
+
+// columnOf returns nil for an unknown column.
+func columnOf(name string) column {
+	if header, ok := strings.CutPrefix(name, "header."); ok && request.IsToken(header) {
+		return func(r *record, v string) error { r.addHeader(header, v); return nil }
 	}
-	if field := text[name]; field != nil {
-		return func(f *fields, v string) error { *field(f) = v; return nil }, true
-	}
-	if name == "time" {
-		return func(f *fields, v string) (err error) { f.time, err = parseTime(v); return err }, true
-	}
-	if header, ok := strings.CutPrefix(name, "header."); ok && isToken(header) {
-		return func(f *fields, v string) error { f.addHeader(header, v); return nil }, true
-	}
-	// A claim that begins with a slash points into other claims, which CSV lacks.
+	// A name that begins with a slash would select a claim inside another one.
 	if claim, ok := strings.CutPrefix(name, "jwt."); ok && claim != "" && claim[0] != '/' {
-		return func(f *fields, v string) error { f.addClaim(claim, v); return nil }, true
+		return func(r *record, v string) error { r.addClaim(claim, v); return nil }
 	}
-	return nil, false
+	return columns[name]
+}
+
+// addClaim adds a claim of the request's token unless it is empty.
+func (r *record) addClaim(name, value string) {
+	if value == "" {
+		return
+	}
+	if r.Claims == nil {
+		r.Claims = claims{}
+	}
+	r.Claims[name] = value
 }

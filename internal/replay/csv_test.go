@@ -28,7 +28,7 @@ func TestCSV(t *testing.T) {
 		{name: "claims by their exact names", header: "time,jwt.https://example.com/plan,jwt.a.b,jwt.", line: `1431857103,pro,,x`, want: wanted{
 			at: at, method: "GET", path: "/", claims: map[string]any{"https://example.com/plan": "pro"},
 		}},
-		{name: "columns that mean nothing", header: "time,status", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "unknown columns", header: "time,status", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
 
 		{name: "no time", header: "time,path", line: `,/`, err: `no time`},
 		{name: "too few values", header: "time,path", line: `1431857103`, err: `1 values under 2 columns`},
@@ -42,7 +42,7 @@ func TestCSV(t *testing.T) {
 	})
 }
 
-func TestCSVTellsWhatItDoesNotUse(t *testing.T) {
+func TestCSVWarnsOfUnusedColumns(t *testing.T) {
 	var warned []string
 	p := newCSV(func(text string) { warned = append(warned, text) })
 	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey"); err != nil {

@@ -1,79 +1,45 @@
 package replay
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"strconv"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// decisionWriter writes a line for each request and rule that covers and limits it, of a denied request the denying rule's
-// alone: Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in nanoseconds (0 where allowed, -1 for never), with
-// tabs between them. The line of a rule on trial follows those of the others and is its own verdict. Rules and keys are
-// printable ASCII.
-type decisionWriter struct {
-	out  *bufio.Writer // nil to write nothing
-	line []byte
-}
-
-func newDecisionWriter(w io.Writer) decisionWriter {
-	if w == nil {
-		return decisionWriter{}
-	}
-	return decisionWriter{out: bufio.NewWriterSize(w, 64<<10)}
-}
-
-func (w *decisionWriter) write(e *Entry, d *engine.Decision) error {
-	if w.out == nil {
+// write writes a line for each rule that covers and limits a request, of a
+// denied request for the denying rule alone: Unix nanoseconds, rule, key, 1 or
+// 0, remaining, and retry-after in nanoseconds (0 if allowed, -1 for never),
+// with tabs between them. The lines of shadow rules follow those of the others
+// and have their own verdicts. Rules and keys are printable ASCII.
+func (r *run) write(e *Entry, d *engine.Decision) error {
+	if r.decisions == nil {
 		return nil
 	}
-	w.line = w.line[:0]
+	r.line = r.line[:0]
 	for i := range d.Verdicts {
-		w.line = appendDecision(w.line, e, &d.Verdicts[i])
+		r.line = appendDecision(r.line, e, &d.Verdicts[i])
 	}
 	for i := range d.Shadows {
-		w.line = appendDecision(w.line, e, &d.Shadows[i])
+		r.line = appendDecision(r.line, e, &d.Shadows[i])
 	}
-	_, err := w.out.Write(w.line)
-	return unwritten(err)
+	_, err := r.decisions.Write(r.line)
+	return writeError(err)
 }
 
 func appendDecision(b []byte, e *Entry, v *engine.Verdict) []byte {
-	b = strconv.AppendInt(b, e.Time.UnixNano(), 10)
-	b = append(append(b, '\t'), v.Rule.Name...)
-	b = append(append(b, '\t'), v.Key...)
+	retryAfter, allowed := v.RetryAfter, "0"
+	if v.Terms.Denied { // by an override, for good
+		retryAfter = limit.Never
+	}
 	if v.Allowed {
-		b = append(b, "\t1\t"...)
-	} else {
-		b = append(b, "\t0\t"...)
+		allowed = "1"
 	}
-	b = strconv.AppendInt(b, v.Remaining, 10)
-	b = strconv.AppendInt(append(b, '\t'), int64(retryAfter(v)), 10)
+	b = strconv.AppendInt(b, e.Time.UnixNano(), 10)
+	for _, field := range []string{v.Rule.Name, v.Key, allowed} {
+		b = append(append(b, '\t'), field...)
+	}
+	b = strconv.AppendInt(append(b, '\t'), v.Remaining, 10)
+	b = strconv.AppendInt(append(b, '\t'), int64(retryAfter), 10)
 	return append(b, '\n')
-}
-
-// retryAfter returns when to retry: never, if an override denies the key.
-func retryAfter(v *engine.Verdict) time.Duration {
-	if v.Terms.Denied {
-		return limit.Never
-	}
-	return v.RetryAfter
-}
-
-func (w *decisionWriter) flush() error {
-	if w.out == nil {
-		return nil
-	}
-	return unwritten(w.out.Flush())
-}
-
-func unwritten(err error) error {
-	if err != nil {
-		return fmt.Errorf("writing decisions: %w", err)
-	}
-	return nil
 }

@@ -5,56 +5,40 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
-
-// jsonl reads an object on each line. Its fields:
-//
-//	time     RFC 3339, or Unix seconds as a number or a string; fractions are kept to the nanosecond. Required.
-//	method   GET where it is missing
-//	path     as sent, with the query string if there was one; / where it is missing
-//	ip       the client's address; unknown where it is missing, empty or "-"
-//	headers  an object of strings, or of lists of strings
-//	route    the gateway's template, such as "/users/{id}"
-//	apikey   the id of a verified API key, never the key itself
-//	jwt      the claims of a verified token, an object; also an empty one makes its caller known
-//
-// Other fields are passed over.
-type jsonl struct{}
 
 var (
 	errHeaders = errors.New("headers are strings or lists of strings, by name")
 	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
 
+// jsonLine is a line of JSON Lines, an object with the fields of record and
+// these. It may have other fields, which are ignored.
 type jsonLine struct {
+	record
+	// Time is RFC 3339, or Unix seconds as a number or a string, with any
+	// fraction down to the nanosecond. It is required.
 	Time    json.RawMessage       `json:"time"`
-	Method  string                `json:"method"`
-	Path    string                `json:"path"`
-	IP      string                `json:"ip"`
-	Route   string                `json:"route"`
 	Headers map[string]jsonValues `json:"headers"`
-	APIKey  string                `json:"apikey"`
-	JWT     jsonClaims            `json:"jwt"`
 }
 
-func (jsonl) parse(line string) (*Entry, error) {
+func parseJSONL(line string) (_ *Entry, err error) {
 	var j jsonLine
 	if err := json.Unmarshal([]byte(line), &j); err != nil {
-		return nil, plainly(err)
+		return nil, plainError(err)
 	}
-	f := fields{method: j.Method, target: j.Path, ip: j.IP, route: j.Route, apiKey: j.APIKey, claims: j.JWT}
-	var err error
-	if f.time, err = jsonTime(j.Time); err != nil {
+	if j.time, err = jsonTime(j.Time); err != nil {
 		return nil, err
 	}
 	if len(j.Headers) > 0 {
-		f.headers = make(map[string][]string, len(j.Headers))
+		j.headers = make(map[string][]string, len(j.Headers))
 		for name, values := range j.Headers {
-			f.headers[name] = values
+			j.headers[name] = values
 		}
 	}
-	return f.entry()
+	return j.entry()
 }
 
 // jsonTime keeps a number's digits: a float would lose nanoseconds.
@@ -66,12 +50,12 @@ func jsonTime(raw json.RawMessage) (time.Time, error) {
 		}
 	}
 	if text == "null" {
-		return time.Time{}, errNoTime
+		text = ""
 	}
 	return parseTime(text)
 }
 
-// jsonValues is a header's values: one string or a list of them.
+// jsonValues are a header's values: one string or a list of them.
 type jsonValues []string
 
 // UnmarshalJSON reads either form; null is no value.
@@ -89,11 +73,12 @@ func (v *jsonValues) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// jsonClaims are claims whose numbers keep their digits, as those of a token that a gateway has verified do.
-type jsonClaims map[string]any
+// claims are those of a token. Their numbers keep their digits, like those of a
+// token that a gateway has verified.
+type claims map[string]any
 
-// UnmarshalJSON reads an object; null is no token.
-func (c *jsonClaims) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON reads an object, also an empty one; null is no token.
+func (c *claims) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if d.Decode((*map[string]any)(c)) != nil {
@@ -102,16 +87,15 @@ func (c *jsonClaims) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plainly says what is wrong with a line without speaking of Go's types.
-func plainly(err error) error {
-	var kind *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &kind) && kind.Field == "":
-		return errors.New("line is no JSON object")
-	case errors.As(err, &kind):
-		return fmt.Errorf("field %s is of the wrong type: %s", kind.Field, kind.Value)
-	case errors.As(err, &syntax):
+// plainError explains a line that does not fit, without the names of Go types.
+func plainError(err error) error {
+	switch e := err.(type) {
+	case *json.UnmarshalTypeError:
+		if e.Field == "" {
+			return errors.New("line is no JSON object")
+		}
+		return fmt.Errorf("field %s is of the wrong type: %s", strings.TrimPrefix(e.Field, "record."), e.Value)
+	case *json.SyntaxError:
 		return fmt.Errorf("line is no JSON: %w", err)
 	}
 	return err

@@ -8,68 +8,61 @@ import (
 	"strings"
 )
 
-// Format is how a log spells requests.
-type Format uint8
+// Format is the format of a log, by its name on the command line.
+type Format string
 
 // The formats of a log.
 const (
-	CLF   Format = iota // Apache's and NGINX's common and combined log formats
-	JSONL               // a JSON object on each line
-	CSV                 // a header line and comma-separated values
+	CLF   Format = "clf"   // Apache's and NGINX's common and combined log formats
+	JSONL Format = "jsonl" // a JSON object on each line
+	CSV   Format = "csv"   // a header line and comma-separated values
 )
 
-var formats = []string{CLF: "clf", JSONL: "jsonl", CSV: "csv"}
-
-// String returns the format's name on the command line.
-func (f Format) String() string {
-	if int(f) < len(formats) {
-		return formats[f]
-	}
-	return "unknown"
-}
+var formats = []Format{CLF, JSONL, CSV}
 
 // ParseFormat returns the format of this name; ok is false if there is none.
 func ParseFormat(name string) (f Format, ok bool) {
-	i := slices.Index(formats, name)
-	return Format(max(i, 0)), i >= 0
+	return Format(name), slices.Contains(formats, Format(name))
 }
 
-// FormatOf guesses a file's format by its suffix, the one before .gz where it has that; CLF where the suffix says nothing.
+// FormatOf returns the format that a file's suffix names, before .gz if it has
+// that. For other suffixes it returns CLF.
 func FormatOf(path string) Format {
 	path = strings.TrimSuffix(strings.ToLower(path), ".gz")
-	for f, name := range formats {
-		if strings.HasSuffix(path, "."+name) {
-			return Format(f)
+	for _, f := range formats {
+		if strings.HasSuffix(path, "."+string(f)) {
+			return f
 		}
 	}
 	return CLF
 }
 
-// parser reads the lines of one log. It returns nil for a line that holds no request, such as a header.
-type parser interface {
-	parse(line string) (*Entry, error)
-}
+// parser parses the lines of one log. It returns nil for a line that has no
+// request, such as a header.
+type parser func(line string) (*Entry, error)
 
-// parser returns a parser for a log that is about to be read; warn gets what the log says and a replay does not use.
+// parser returns a parser for one log. warn gets what the log has and a replay
+// does not use.
 func (f Format) parser(warn func(string)) parser {
 	switch f {
 	case JSONL:
-		return jsonl{}
+		return parseJSONL
 	case CSV:
-		return newCSV(warn)
+		return newCSV(warn).parse
 	}
-	return clf{}
+	return parseCLF
 }
 
 // Log is recorded traffic: lines of text, gzipped or not.
 type Log struct {
-	Name   string // what messages call it
+	Name   string // for messages
 	Format Format
-	Size   int64 // bytes as stored, for the progress; 0 where it is not known
+	Size   int64 // bytes as stored, for the progress; 0 if unknown
 	Open   func() (io.ReadCloser, error)
 }
 
-// File returns the log in a file, which must exist; it is opened when its turn comes.
+// File returns the log in a file. It fails if there is no such file, but does
+// not open it yet.
 func File(path string, format Format) (Log, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,7 +79,7 @@ func Stream(name string, r io.Reader, format Format) Log {
 	return Log{Name: name, Format: format, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
 }
 
-// totalSize returns the size of all logs, 0 if one is not known.
+// totalSize returns the size of all logs, or 0 if one is unknown.
 func totalSize(logs []Log) (size int64) {
 	for i := range logs {
 		if logs[i].Size == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// never is a store that denies for good.
+// never is a store that denies everything and forever.
 type never struct{ engine.Store }
 
 func (never) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
@@ -23,7 +23,7 @@ func (never) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Ve
 
 var errDown = errors.New("the table is on fire")
 
-// down is a store that fails wherever a pattern has an x.
+// down is a store that fails for each x of a repeated pattern, and else allows.
 type down struct {
 	engine.Store
 	pattern string
@@ -88,7 +88,7 @@ func TestEngineWithoutRules(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many bytes.
+// fullDisk fails after room bytes.
 type fullDisk struct{ room int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -128,7 +128,8 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// The request under way is decided to its end: half a decision would be neither counted nor undone.
+// The end of the context does not break off a decision: the request might stay
+// charged and not be counted in the report.
 func TestInterruptionLeavesADecisionAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	decide := contextDecider(func(ctx context.Context) error {
@@ -147,7 +148,7 @@ func (f contextDecider) Decide(ctx context.Context, _ time.Time, _ *request.Requ
 	return &engine.Decision{Allowed: true}, f(ctx)
 }
 
-// Somebody who types a log, or tail -f, does not keep the program from ending.
+// The end of the context ends a read that waits for a terminal or for tail -f.
 func TestInterruptionOfAWaitingRead(t *testing.T) {
 	in, out := io.Pipe()
 	defer out.Close()

@@ -16,13 +16,14 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// spoken is what operators have said, by rule and key, and when each was asked for.
-type spoken struct {
+// fakeSource has overrides by rule and key, and records the times at which it is
+// asked for each.
+type fakeSource struct {
 	overrides map[string]*rules.Override
 	asked     map[string][]time.Time
 }
 
-func (s *spoken) Override(_ context.Context, now time.Time, rule, key string) (*rules.Override, error) {
+func (s *fakeSource) Override(_ context.Context, now time.Time, rule, key string) (*rules.Override, error) {
 	name := rule + " " + key
 	if s.asked == nil {
 		s.asked = map[string][]time.Time{}
@@ -36,10 +37,10 @@ func (s *spoken) Override(_ context.Context, now time.Time, rule, key string) (*
 
 func capacityOf(n int64) map[string]int64 { return map[string]int64{"": n} }
 
-// What holds of an override follows the log's clock; when it is looked up does not.
+// Overrides and grants end by the log's clock, but are looked up at one time.
 func TestOverridesFollowTheLogsClock(t *testing.T) {
 	at := time.Unix(2_000_000_000, 0)
-	source := &spoken{overrides: map[string]*rules.Override{
+	source := &fakeSource{overrides: map[string]*rules.Override{
 		"api raised": {Capacity: capacityOf(2)},
 		"api ends":   {Capacity: capacityOf(2), Until: time.Unix(130, 0)},
 		"api granted": {Grants: []rules.Grant{
@@ -88,20 +89,20 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for name, moments := range source.asked {
-		for _, moment := range moments {
-			if !moment.Equal(at) {
-				t.Errorf("%s was looked up at %v, want %v", name, moment, at)
+	for name, times := range source.asked {
+		for _, asked := range times {
+			if !asked.Equal(at) {
+				t.Errorf("%s was looked up at %v, want %v", name, asked, at)
 			}
 		}
 	}
 	if n := len(source.overrides["api granted"].Grants); n != 3 {
-		t.Errorf("the override that others read too has %d grants left", n)
+		t.Errorf("the shared override has %d grants left", n)
 	}
 }
 
 func TestOverridesThatFail(t *testing.T) {
-	o := Overrides{Source: &spoken{}, At: time.Unix(1, 0)}
+	o := Overrides{Source: &fakeSource{}, At: time.Unix(1, 0)}
 	if got, err := o.Override(t.Context(), time.Unix(2, 0), "api", "broken"); got != nil || !errors.Is(err, errDown) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 type parserCase struct {
@@ -41,9 +43,9 @@ func runParser(t *testing.T, f Format, cases []parserCase) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := f.parser(func(string) {})
 			if tc.header != "" {
-				_, _ = p.parse(tc.header) // a refused one is reported again for every line
+				_, _ = p(tc.header) // a refused one is reported again for every line
 			}
-			e, err := p.parse(tc.line)
+			e, err := p(tc.line)
 			if err != nil {
 				if err.Error() != tc.err {
 					t.Fatalf("error %q, want %q", err, tc.err)
@@ -70,12 +72,12 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	for _, f := range []Format{CLF, JSONL, CSV} {
-		if got, ok := ParseFormat(f.String()); !ok || got != f {
+		if got, ok := ParseFormat(string(f)); !ok || got != f {
 			t.Errorf("ParseFormat(%q) is %s, %v", f, got, ok)
 		}
 	}
 	if f, ok := ParseFormat("xml"); ok {
-		t.Errorf("xml is taken for %s", f)
+		t.Errorf("xml is format %s", f)
 	}
 }
 
@@ -85,7 +87,7 @@ func FuzzCLF(f *testing.F) {
 	f.Add(`- - - [17/May/2015:10:05:03 +0000] "-" 408 0`)
 	f.Add(`203.0.113.9 - - [] "\`)
 	f.Add(`203.0.113.9 - - [17/May/9999:10:05:03 +0000] "OPTIONS * HTTP/1.1" 200 0 "-" "\xf`)
-	f.Fuzz(func(t *testing.T, line string) { sound(t, clf{}, line) })
+	f.Fuzz(func(t *testing.T, line string) { checkParser(t, parseCLF, line) })
 }
 
 func FuzzJSONL(f *testing.F) {
@@ -93,7 +95,7 @@ func FuzzJSONL(f *testing.F) {
 	f.Add(`{"time":-1431857103.123456789,"jwt":{"sub":null,"n":1e400},"route":"$default","apikey":"k"}`)
 	f.Add(`{"time":1e999,"headers":null}`)
 	f.Add(`[[[[`)
-	f.Fuzz(func(t *testing.T, line string) { sound(t, jsonl{}, line) })
+	f.Fuzz(func(t *testing.T, line string) { checkParser(t, parseJSONL, line) })
 }
 
 func FuzzCSV(f *testing.F) {
@@ -102,17 +104,17 @@ func FuzzCSV(f *testing.F) {
 	f.Add("time,time", "")
 	f.Add("header.,time", `",`)
 	f.Fuzz(func(t *testing.T, header, line string) {
-		p := newCSV(func(string) {})
-		if e, err := p.parse(header); e != nil {
-			t.Fatalf("the header line was taken for a request: %+v, %v", found(e), err)
+		parse := CSV.parser(func(string) {})
+		if e, err := parse(header); e != nil {
+			t.Fatalf("the header line became a request: %+v, %v", found(e), err)
 		}
-		sound(t, p, line)
+		checkParser(t, parse, line)
 	})
 }
 
-// sound parses a line and checks what must hold of whatever comes out.
-func sound(t *testing.T, p parser, line string) {
-	e, err := p.parse(line)
+// checkParser checks that a line becomes an error or a valid entry.
+func checkParser(t *testing.T, parse parser, line string) {
+	e, err := parse(line)
 	if err != nil {
 		if e != nil || err.Error() == "" {
 			t.Fatalf("%q: both %+v and error %q", line, e, err)
@@ -122,7 +124,7 @@ func sound(t *testing.T, p parser, line string) {
 	if !time.Unix(0, e.Time.UnixNano()).Equal(e.Time) {
 		t.Errorf("%q: time %v does not fit Unix nanoseconds", line, e.Time)
 	}
-	if r := e.Request; !isToken(r.Method) || r.Path == "" {
+	if r := e.Request; !request.IsToken(r.Method) || r.Path == "" {
 		t.Errorf("%q: method %q, path %q", line, r.Method, r.Path)
 	}
 }

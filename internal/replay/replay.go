@@ -1,17 +1,19 @@
 // Package replay sends recorded traffic through the engine, one request after
-// another in the order of the files. The time of each line is the clock, so a day
-// of traffic takes seconds and is decided as it would have been on that day.
+// another in the order of the files. The time of each line is the clock, so a
+// day of traffic takes seconds and is decided as it would have been on that
+// day.
 //
-// A replay counts the delays of leaky buckets and does not wait for them: a delay
-// comes after the moment at which the line was logged.
+// A replay counts the delays of leaky buckets and does not wait for them: a
+// delay comes after the time at which the line was logged.
 package replay
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -20,17 +22,19 @@ import (
 )
 
 // maxDegraded is how many decisions in a row may lack the store before a replay
-// gives up: otherwise an outage would cost a deadline for every line of the log.
+// gives up: otherwise an outage would cost a deadline for every line of the
+// log.
 const maxDegraded = 10
 
 var (
-	// ErrUnreadable is returned for logs that have lines, but none that could be read.
+	// ErrUnreadable is returned for logs that have lines, but none that could
+	// be read.
 	ErrUnreadable = errors.New("no line could be read")
 	// ErrOutage is returned when the store has failed too many times running.
 	ErrOutage = errors.New("gave up: the store failed 10 times running")
 )
 
-// Decider decides a request at a moment, as engine.Engine does.
+// Decider decides a request at a time, as engine.Engine does.
 type Decider interface {
 	Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error)
 }
@@ -39,68 +43,124 @@ type Decider interface {
 type Options struct {
 	Engine Decider
 	Rules  []*rules.Rule // to report on, in this order, also those that no request meets
-	// Speed paces the replay: so many seconds of the log's clock pass in one second. 0 stands for as fast as it goes.
+	// Speed paces the replay: how many seconds of the log's clock pass in one
+	// second. 0 is as fast as possible.
 	Speed     float64
-	Clock     Clock
 	Decisions io.Writer      // gets a line for each request and rule; nil for none
 	Progress  func(Progress) // is called after every request; nil for none
-	Warn      func(string)   // gets what a log says and a replay does not use; nil for none
+	Warn      func(string)   // gets what a log has and a replay does not use; nil for none
 }
 
 // Progress says how far a replay has come.
 type Progress struct {
 	Requests int64
 	Read     int64     // bytes of the logs, as stored
-	Size     int64     // of all logs, in bytes; 0 where it is not known
+	Size     int64     // of all logs, in bytes; 0 if unknown
 	At       time.Time // the log's clock
 }
 
-// Run replays logs one after another. Lines that cannot be read are counted and passed over.
+// Extent says what was read of logs.
+type Extent struct {
+	Requests     int64      `json:"requests"` // read and decided
+	Skipped      int64      `json:"skipped"`  // lines that could not be read
+	FirstSkipped *LineError `json:"-"`
+	First        time.Time  `json:"-"` // the earliest request
+	Last         time.Time  `json:"-"` // the latest
+}
+
+// Span is the time from the earliest request to the latest.
+func (x *Extent) Span() time.Duration { return x.Last.Sub(x.First) }
+
+func (x *Extent) count(at time.Time) {
+	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
+		x.First = at
+	}
+	if x.Requests == 1 || at.After(x.Last) {
+		x.Last = at
+	}
+}
+
+// Run replays logs one after another. It counts lines that it cannot read, and
+// goes on.
 //
-// The report is what was done so far, also with an error: the context's own if it ended, ErrOutage, ErrUnreadable, or a
-// failure to read a log or to write decisions. A request under way when the context ends is decided and counted first.
+// The report is what was done so far, also with an error: the context's own if
+// it ended, ErrOutage, ErrUnreadable, or a failure to read a log or to write
+// decisions. A request under way when the context ends is decided and counted
+// first.
 func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
-	r := newRun(o)
-	started := r.clock.Now()
-	err := newWalk(logs, &r.totals.Extent, o.Progress, o.Warn, r.entry).all(ctx, logs)
-	if unwritten := r.decisions.flush(); err == nil {
-		err = unwritten
+	started := time.Now()
+	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}}
+	if o.Decisions != nil {
+		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
+	}
+	err := decideAll(ctx, logs, &r.totals.Extent, o.Progress, o.Warn, r.decide)
+	if r.decisions != nil {
+		err = cmp.Or(err, writeError(r.decisions.Flush()))
 	}
 	report := r.report()
-	report.Elapsed = r.clock.Now().Sub(started).Seconds()
+	report.Elapsed = time.Since(started).Seconds()
 	return report, err
+}
+
+// decideAll has decide take each request of logs, and ends with its first
+// error. It records lines that cannot be read in extent; decide counts requests
+// there. progress and warn may be nil.
+func decideAll(ctx context.Context, logs []Log, extent *Extent, progress func(Progress), warn func(string),
+	decide func(context.Context, *Entry) error) error {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	if warn == nil {
+		warn = func(string) {}
+	}
+	at := Progress{Size: totalSize(logs)}
+	for e, err := range entries(ctx, logs, &at.Read, warn) {
+		if unreadable, ok := errors.AsType[*LineError](err); ok {
+			extent.Skipped++
+			extent.FirstSkipped = cmp.Or(extent.FirstSkipped, unreadable)
+			continue
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = decide(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+		at.Requests++
+		at.At = e.Time
+		progress(at)
+	}
+	if extent.Requests == 0 && extent.Skipped > 0 {
+		return ErrUnreadable
+	}
+	return nil
 }
 
 // run is a replay under way.
 type run struct {
 	tally
-	opts      Options
-	clock     Clock
+	engine    Decider
 	pace      pacer
-	decisions decisionWriter
-	degraded  int // decisions running that the store had no part in
+	decisions *bufio.Writer // nil to write nothing
+	line      []byte        // of decisions
+	degraded  int           // decisions in a row without the store
 }
 
-func newRun(o Options) *run {
-	r := &run{opts: o, clock: o.Clock, tally: newTally(o.Rules), decisions: newDecisionWriter(o.Decisions)}
-	if r.clock == nil {
-		r.clock = RealClock{}
-	}
-	r.pace = pacer{speed: o.Speed, clock: r.clock}
-	return r
-}
-
-// entry decides a request when its moment has come. Once begun, a decision is not broken off.
-func (r *run) entry(ctx context.Context, e *Entry) error {
+// decide decides a request when its time has come. It finishes a decision also
+// if the context ends.
+func (r *run) decide(ctx context.Context, e *Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
-	d, err := r.opts.Engine.Decide(context.WithoutCancel(ctx), e.Time, e.Request)
+	d, err := r.engine.Decide(context.WithoutCancel(ctx), e.Time, e.Request)
 	if err != nil {
 		return err
 	}
 	r.count(e, d)
-	if err := r.decisions.write(e, d); err != nil {
+	if err := r.write(e, d); err != nil {
 		return err
 	}
 	if !d.Degraded {
@@ -113,31 +173,9 @@ func (r *run) entry(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// Failures keeps the first failure of a store, as an engine.Recorder: a replay in which on_error had to decide is no
-// answer to what the rules would have done. It is safe for concurrent use.
-type Failures struct {
-	mu    sync.Mutex
-	first error
-}
-
-// StoreFailed keeps the first failure.
-func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.first == nil {
-		f.first = fmt.Errorf("rule %s, key %s: %s: %w", rule, key, action, err)
+func writeError(err error) error {
+	if err != nil {
+		return fmt.Errorf("writing decisions: %w", err)
 	}
-}
-
-// StaleOverride does nothing: rules diff and validate report stale overrides.
-func (f *Failures) StaleOverride(context.Context, time.Time, string, string) {}
-
-// Decided does nothing: the report holds the decisions.
-func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
-
-// First returns the first failure, nil if there was none.
-func (f *Failures) First() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.first
+	return nil
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// deciderFunc decides as a test likes.
+// deciderFunc decides by a function.
 type deciderFunc func(now time.Time, req *request.Request) (*engine.Decision, error)
 
 func (f deciderFunc) Decide(_ context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	return f(now, req)
 }
 
-// allowAll allows every request and notes what it was asked: the second and the path.
+// allowAll allows every request and records its second and path.
 func allowAll(seen *[]string) deciderFunc {
 	return func(now time.Time, req *request.Request) (*engine.Decision, error) {
 		*seen = append(*seen, fmt.Sprint(now.Unix(), " ", req.Path))
@@ -46,7 +46,7 @@ func newEngine(t testing.TB, document string, store engine.Store, recorder engin
 	return engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: recorder}), set
 }
 
-// requests spells a jsonl log: "second path" for each line.
+// requests returns a log of JSON Lines, from lines of "second path".
 func requests(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -82,7 +82,7 @@ rules:
     limits: [{capacity: 1, window: 1h}]
 `
 
-// Each line: seconds of the log, path → allowed, remaining and retry-after as the decisions say.
+// Rules are applied at the times of the log, also if these go back.
 func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	e, set := newEngine(t, twoRules, memory.New(0), &Failures{})
 	log := requests(
@@ -117,7 +117,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	if diff := cmp.Diff(&Report{
 		Extent:  Extent{Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8)},
 		Allowed: 3, Denied: 4,
-		Rules: []RuleTotal{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
+		Rules: RuleTotals{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
 		TopDenied: []KeyTotal{
 			{"per-ip", "ip:203.0.113.9", 3}, {"login", "everybody", 1},
 		},
@@ -137,8 +137,8 @@ func TestDenialThatNeverEnds(t *testing.T) {
 	}
 }
 
-// A leaky bucket's turns are counted and not waited for: the next line is judged at its own time, and a line's decision
-// looks as any other.
+// A replay counts the delays of a leaky bucket and does not wait: it decides the
+// next line at that line's own time.
 func TestDelayed(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 3600s, queue: 3}]}]", memory.New(0), &Failures{})
 	var out strings.Builder
@@ -155,7 +155,7 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// What a log may look like, and what is read of it.
+// Run reads all these logs, and skips the lines that it cannot read.
 func TestLogs(t *testing.T) {
 	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"
 	for _, tc := range []struct {

@@ -41,7 +41,7 @@ type RuleTotal struct {
 }
 
 // RuleTotals are the totals of several rules. Their JSON is an object by rule.
-type RuleTotals []RuleTotal
+type RuleTotals []*RuleTotal
 
 // MarshalJSON leaves out what only shadow rules have.
 func (all RuleTotals) MarshalJSON() ([]byte, error) {
@@ -74,11 +74,11 @@ type CandidateTotal struct {
 
 // CandidateTotals are the totals of several limits. Their JSON is an object by
 // limit.
-type CandidateTotals []CandidateTotal
+type CandidateTotals []*CandidateTotal
 
 // MarshalJSON implements json.Marshaler.
 func (all CandidateTotals) MarshalJSON() ([]byte, error) {
-	byLimit := map[string]CandidateTotal{}
+	byLimit := map[string]*CandidateTotal{}
 	for _, c := range all {
 		byLimit[c.Limit] = c
 	}
@@ -92,11 +92,11 @@ type KeyTotal struct {
 	Denied int64  `json:"denied"`
 }
 
-// tally adds up decisions. It holds a number for every key that was ever denied.
+// tally adds up decisions. It has a number for every key that was ever denied.
 type tally struct {
 	totals     Report
-	index      map[string]int // of a rule in totals.Rules
-	candidates map[string]int // of a limit in totals.Candidates
+	rules      map[string]*RuleTotal      // of totals.Rules
+	candidates map[string]*CandidateTotal // of totals.Candidates
 	denied     map[ruleKey]int64
 }
 
@@ -105,7 +105,7 @@ type ruleKey struct{ rule, key string }
 // newTally returns a tally with a row for each rule that is not off, before any
 // request matches it.
 func newTally(all []*rules.Rule) tally {
-	t := tally{index: map[string]int{}, candidates: map[string]int{}, denied: map[ruleKey]int64{}}
+	t := tally{rules: map[string]*RuleTotal{}, candidates: map[string]*CandidateTotal{}, denied: map[ruleKey]int64{}}
 	for _, r := range all {
 		if r.Mode == rules.Off {
 			continue
@@ -122,23 +122,23 @@ func newTally(all []*rules.Rule) tally {
 }
 
 func (t *tally) rule(r *rules.Rule) *RuleTotal {
-	i, ok := t.index[r.Name]
-	if !ok {
-		i = len(t.totals.Rules)
-		t.index[r.Name] = i
-		t.totals.Rules = append(t.totals.Rules, RuleTotal{Rule: r.Name, Mode: r.Mode})
+	total := t.rules[r.Name]
+	if total == nil {
+		total = &RuleTotal{Rule: r.Name, Mode: r.Mode}
+		t.rules[r.Name] = total
+		t.totals.Rules = append(t.totals.Rules, total)
 	}
-	return &t.totals.Rules[i]
+	return total
 }
 
 func (t *tally) candidate(limit string) *CandidateTotal {
-	i, ok := t.candidates[limit]
-	if !ok {
-		i = len(t.totals.Candidates)
-		t.candidates[limit] = i
-		t.totals.Candidates = append(t.totals.Candidates, CandidateTotal{Limit: limit})
+	total := t.candidates[limit]
+	if total == nil {
+		total = &CandidateTotal{Limit: limit}
+		t.candidates[limit] = total
+		t.totals.Candidates = append(t.totals.Candidates, total)
 	}
-	return &t.totals.Candidates[i]
+	return total
 }
 
 func (t *tally) count(e *Entry, d *engine.Decision) {
@@ -175,7 +175,7 @@ func (t *tally) verdict(v *engine.Verdict) {
 		total.Denied++
 		t.denied[ruleKey{v.Rule.Name, v.Key}]++
 	}
-	if v.Terms.Denied { // no counter was asked
+	if v.Terms.Denied { // by an override, whatever the counters are
 		return
 	}
 	for i := range v.Terms.Limits {

@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// trials is a document with everything that keeps a request from being plainly allowed or denied.
-const trials = `
+// variety has shadow rules, candidates, exemptions, bans and overrides.
+const variety = `
 deny: [{path: /admin}]
 skip: [{path: /health}]
 plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
@@ -41,17 +41,18 @@ overrides:
   strict: {"key:bad": {deny: true}, "key:good": {unlimited: true}}
 `
 
-func TestTrials(t *testing.T) {
-	e, set := newEngine(t, trials, memory.New(0), &Failures{})
+func TestReportOfVariety(t *testing.T) {
+	e, set := newEngine(t, variety, memory.New(0), &Failures{})
 	log := strings.Join([]string{
-		// The second is judged by api (2 in a minute, 3 on trial) and on trial by strict (1 in a minute).
+		// api allows 2 in a minute, with a candidate of 3; the shadow rule strict
+		// allows 1 in a minute.
 		`{"time":10,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
 		`{"time":11,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
-		`{"time":12,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // denied: strict is not asked
-		`{"time":13,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // the trial's state is that of the limit: it would allow this one too
+		`{"time":12,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // denied by api alone
+		`{"time":13,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // the candidate reads the limit's counter, so it would allow this too
 
-		`{"time":14,"path":"/api","jwt":{"sub":"big"},"apikey":"good"}`, // an override's capacity has no trial by units, and strict is lifted
-		`{"time":15,"path":"/api","jwt":{"sub":"eve"},"apikey":"bad"}`,  // shut out on trial
+		`{"time":14,"path":"/api","jwt":{"sub":"big"},"apikey":"good"}`, // a candidate in units does not apply to an override, and strict is lifted
+		`{"time":15,"path":"/api","jwt":{"sub":"eve"},"apikey":"bad"}`,  // a shadow rule would deny it
 
 		`{"time":16,"path":"/health"}`,
 		`{"time":17,"path":"/api","jwt":{"sub":"free"},"apikey":"good"}`,
@@ -64,7 +65,7 @@ func TestTrials(t *testing.T) {
 		`{"time":64,"path":"/api","jwt":{"sub":"banned"}}`,
 
 		`{"time":65,"path":"/elsewhere"}`, // no rule covers it
-		`{"time":66,"path":"/x/../api"}`,  // whatever covers it
+		`{"time":66,"path":"/x/../api"}`,  // ambiguous
 	}, "\n")
 	var out strings.Builder
 	report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: e, Rules: set.Rules, Decisions: &out})
@@ -75,11 +76,11 @@ func TestTrials(t *testing.T) {
 	want := &Report{
 		Extent:  Extent{Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0)},
 		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
-		Rules: []RuleTotal{
+		Rules: RuleTotals{
 			{Rule: "api", Allowed: 5, Denied: 3},
 			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2},
 		},
-		Candidates: []CandidateTotal{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
+		Candidates: CandidateTotals{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
 		TopDenied:  []KeyTotal{{"api", "user:ann", 2}, {"api", "user:gone", 1}},
 	}
 	if diff := cmp.Diff(want, report); diff != "" {
@@ -101,8 +102,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// A lower capacity on trial counts what it would have denied. Of a limit that others of its rule have denied, it says
-// nothing.
+// A lower candidate counts what it would have denied, but not a request that
+// another limit of the rule denied.
 func TestLowerCandidates(t *testing.T) {
 	e, set := newEngine(t, `
 rules:

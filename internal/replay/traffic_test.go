@@ -17,8 +17,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// traffic is a stream of requests that anybody with the same seed gets again: each key asks at random moments (a Poisson
-// process) at a rate of its own.
+// traffic is a stream of requests, the same for the same seed. Those of each key
+// are a Poisson process.
 type traffic struct {
 	seed uint64
 	keys int
@@ -50,8 +50,9 @@ func (tr traffic) jsonl() string {
 
 const perUser = "rules: [{name: per-user, key: 'user:{header.x-user}', limits: [{capacity: 100, window: 60s}]}]"
 
-// fleet hands each request to one of several processes at random, as API Gateway does: each has a store, and views, of its
-// own over one table. It checks that a denial which the process could prove by itself made no call.
+// fleet hands each request to one of several processes at random, as API Gateway
+// does. Each has a store with its own snapshots of one table. fleet checks that a
+// process makes no call for a denial that it can prove from its snapshots.
 type fleet struct {
 	t        testing.TB
 	random   *rand.Rand
@@ -79,12 +80,12 @@ func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request)
 	readsBefore, writesBefore := f.stores[i].Calls()
 	d, err := f.engines[i].Decide(ctx, now, req)
 	if reads, writes := f.stores[i].Calls(); proven && (d.Allowed || reads != readsBefore || writes != writesBefore) {
-		f.t.Errorf("%v: a proven denial came out as %v after %d reads and %d writes", now, d.Allowed, reads-readsBefore, writes-writesBefore)
+		f.t.Errorf("%v: a provable denial: allowed %v after %d reads and %d writes", now, d.Allowed, reads-readsBefore, writes-writesBefore)
 	}
 	return d, err
 }
 
-// proves reports whether a process has seen enough to deny the request on its own.
+// proves reports whether a process can deny the request without a call.
 func (f *fleet) proves(i int, now time.Time, req *request.Request) bool {
 	rule := f.set.Rules[0]
 	terms := rule.Terms(req, "", nil, now)
@@ -101,7 +102,8 @@ func (f *fleet) calls() (reads, writes int64) {
 	return reads, writes
 }
 
-// What DynamoDB is asked, by how much traffic asks for. The limit is 100 in 60 s.
+// The calls of DynamoDB per decision stay within bounds for a limit of 100 in 60
+// seconds.
 func TestCallsPerDecision(t *testing.T) {
 	for _, tc := range []struct {
 		name              string

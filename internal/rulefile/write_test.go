@@ -178,6 +178,21 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"gold": "gold", "/v1/**": "/v1/**", "a.b_c-d": "a.b_c-d", "": `""`, "7": `"7"`, "1e3": `"1e3"`, "-": `"-"`, "*": `"*"`,
+		"true": `"true"`, "No": `"No"`, "y": `"y"`, "null": `"null"`, "~": `"~"`, "a b": `"a b"`, "a:b": `"a:b"`, "{ip}": `"{ip}"`,
+		"a#b": `"a#b"`, `a"\`: `"a\"\\"`, "\n": `"\n"`, "é": `"é"`, "<<": `"\u003c\u003c"`,
+	} {
+		if got := quote(text); got != want {
+			t.Errorf("quote(%q) = %s, want %s", text, got, want)
+		}
+	}
+	if got := oneLine("a\nb\x00c\xff"); got != "a?b?c?" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestLayout(t *testing.T) {
 	long := ruledoc.Limit{Name: "a-name-of-thirty-one-characters", Algorithm: "sliding_window_counter", Capacity: 4294967295, Window: "1m30s"}
 	d := &ruledoc.Document{

@@ -2,13 +2,12 @@
 package envoy
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Import turns descriptor files of envoyproxy/ratelimit into one rules
@@ -23,14 +22,13 @@ import (
 //
 // The error is of type yamlfile.Errors for what is wrong in a file; the service
 // would refuse such a file too.
-func Import(sources Sources, files ...imports.File) (*imports.Document, error) {
-	sources.used = map[string]bool{}
-	im := &importer{sources: sources, names: imports.Names{}}
+func Import(sources Sources, files ...imports.File) (*imports.Result, error) {
+	im := &importer{sources: sources, used: map[string]bool{}, names: imports.Names{}}
 	domains, err := im.read(files)
 	if err != nil {
 		return nil, err
 	}
-	im.writeHead(domains)
+	im.addHead(domains)
 	for _, d := range domains {
 		if len(domains) > 1 {
 			im.domain = d.name
@@ -38,113 +36,104 @@ func Import(sources Sources, files ...imports.File) (*imports.Document, error) {
 		im.importList(nil, d.descriptors)
 	}
 	im.applyReplaces()
-	for _, key := range im.sources.unused() {
-		im.Record(imports.Place{Name: "sources"}, imports.Show(key), "no descriptor has this key")
+	for _, key := range slices.Sorted(maps.Keys(sources)) {
+		if !im.used[key] {
+			im.Record(imports.Place{Name: "sources"}, imports.Show(key), "no descriptor has this key")
+		}
 	}
-	text, err := im.draft.Write()
-	if err != nil {
-		return nil, err
-	}
-	return &imports.Document{YAML: text, Lost: im.Sorted()}, nil
+	return im.Result()
 }
 
 // importer is the state of one import.
 type importer struct {
+	imports.Builder
 	sources Sources
-	domain  string // prefixes names of rules if there are several domains
-	draft   imports.Draft
+	used    map[string]bool // keys of sources
+	domain  string          // prefixes names of rules if there are several domains
 	names   imports.Names
 	limited []*node // the nodes with a limit, also an unlimited one
 	exempt  int     // how many values all unless fields have
-	imports.Losses
 }
 
-// domain holds the descriptors of all files with the same domain.
+// domain has the descriptors of all files with the same domain.
 type domain struct {
 	name        string
 	descriptors []descriptor
-	seen        map[string]bool
+	ids         map[string]bool
 }
 
 // read reads all files and collects what is wrong in any of them. Several files
 // may add to one domain, as with the service's MERGE_DOMAIN_CONFIG.
 func (im *importer) read(files []imports.File) (domains []*domain, err error) {
-	var wrong yamlfile.Errors
-	byName := map[string]*domain{}
-	for i, f := range files {
+	for _, f := range files {
 		var content file
-		source, err := imports.Read(f, i, &content)
-		if err == nil {
-			d := byName[content.Domain]
-			if d == nil {
-				d = &domain{name: content.Domain, seen: map[string]bool{}}
-				byName[d.name] = d
-				domains = append(domains, d)
-			}
-			reader := fileReader{source, &im.Losses}
-			reader.checkFile(&content, d.seen)
-			d.descriptors = append(d.descriptors, content.Descriptors...)
-			err = source.Err()
+		source := im.Read(f, &content)
+		if source == nil {
+			continue
 		}
-		var some yamlfile.Errors
-		errors.As(err, &some)
-		wrong = append(wrong, some...)
+		i := slices.IndexFunc(domains, func(d *domain) bool { return d.name == content.Domain })
+		if i < 0 {
+			i = len(domains)
+			domains = append(domains, &domain{name: content.Domain, ids: map[string]bool{}})
+		}
+		if content.Domain == "" {
+			source.Fail("domain", "is missing: this is not a descriptor file of envoyproxy/ratelimit")
+		}
+		checkList(source, "", content.Descriptors, domains[i].ids)
+		domains[i].descriptors = append(domains[i].descriptors, content.Descriptors...)
 	}
-	if len(wrong) > 0 {
-		return nil, wrong
-	}
-	return domains, nil
+	return domains, im.Err()
 }
 
-func (im *importer) writeHead(domains []*domain) {
+func (im *importer) addHead(domains []*domain) {
 	quoted := make([]string, len(domains))
 	for i, d := range domains {
 		quoted[i] = fmt.Sprintf("%q", imports.Short(d.name))
 	}
 	all := strings.Join(quoted, ", ")
-	im.draft.Comment("", "Imported from descriptors of envoyproxy/ratelimit, domain "+all+".")
+	im.Comment("", "Imported from descriptors of envoyproxy/ratelimit, domain "+all+".")
 	if len(domains) > 1 {
 		im.Record(imports.Place{Name: "domains"}, all,
 			"the proxy asks for one domain, and all rules of a document apply: import the domains of different APIs separately")
 	}
 }
 
-// importList imports the list of descriptors below a path. Exceptions need the
+// importList imports descriptors and those below them. Exceptions need the
 // rules that they are exceptions from, so the more general nodes come first.
-func (im *importer) importList(path []*node, descriptors []descriptor) {
-	nodes := im.resolve(path, descriptors)
+func (im *importer) importList(parent *node, descriptors []descriptor) {
+	nodes := im.resolve(parent, descriptors)
+	var general, wild, exact []*node
 	for _, n := range nodes {
-		if n.siblings.general == n {
-			im.importGeneral(extend(path, n))
+		switch {
+		case n.isGeneral():
+			general = append(general, n)
+		case n.isWild():
+			wild = append(wild, n)
+		default:
+			exact = append(exact, n)
 		}
 	}
-	for _, n := range slices.Backward(nodes) { // the first wildcard is the most specific
-		if slices.Contains(n.siblings.wild, n) {
-			im.importSpecific(extend(path, n))
-		}
+	slices.Reverse(wild) // the first wildcard is the most specific
+	for _, n := range slices.Concat(general, wild, exact) {
+		im.importNode(n)
 	}
 	for _, n := range nodes {
-		if !n.isGeneral() && !n.isWild() {
-			im.importSpecific(extend(path, n))
-		}
-	}
-	for _, n := range nodes {
-		im.addUnless(extend(path, n))
-		im.importList(extend(path, n), n.Children)
+		im.addUnless(n)
+		im.importList(n, n.Children)
 	}
 }
 
 // resolve makes nodes of descriptors. It leaves out those whose key is unknown,
 // and those that the service never takes.
-func (im *importer) resolve(path []*node, descriptors []descriptor) []*node {
+func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 	var nodes []*node
 	byKey := map[string]*siblings{}
 	for i := range descriptors {
 		d := &descriptors[i]
-		n := &node{descriptor: d}
+		n := &node{descriptor: d, parent: parent}
 		var ok bool
-		if n.meaning, ok = im.sources.find(d); !ok {
-			im.Record(d.place, describe(extend(path, n)), whyUnknown(d.Key))
+		if n.meaning, ok = im.find(d); !ok {
+			im.Record(d.place, n.String(), whyUnknown(d.Key))
 			continue
 		}
 		n.resolve()
@@ -153,7 +142,7 @@ func (im *importer) resolve(path []*node, descriptors []descriptor) []*node {
 		}
 		nodes = append(nodes, n)
 		if other := byKey[d.Key].join(n); other != nil {
-			im.Record(other.place, describe(extend(path, other)), "another descriptor beside it takes every value first")
+			im.Record(other.place, other.String(), "another descriptor beside it takes every value first")
 			nodes = slices.DeleteFunc(nodes, func(n *node) bool { return n == other })
 		}
 		if d.Limit != nil {
@@ -163,14 +152,31 @@ func (im *importer) resolve(path []*node, descriptors []descriptor) []*node {
 	return nodes
 }
 
-// extend returns a path that is longer by one node, and leaves path as it is.
-func extend(path []*node, n *node) []*node { return append(slices.Clone(path), n) }
+const nothingToLift = "nothing limits these requests here, so there is nothing to lift"
 
-// describe returns a path for messages, such as "tenant=acme > user".
-func describe(path []*node) string {
-	words := make([]string, len(path))
-	for i, n := range path {
-		words[i] = n.descriptor.String()
+// importNode makes an entry of deny, an override or a rule of a node, or
+// records why it cannot.
+func (im *importer) importNode(n *node) {
+	if n.isLimited() && n.Limit.Requests == 0 && !n.isGeneral() && im.addDeny(n) {
+		n.excepted = true
+		return
 	}
-	return strings.Join(words, " > ")
+	if n.canOverride() {
+		n.excepted = true
+		if whyNot := im.addOverride(n); whyNot != "" {
+			im.Record(n.place, n.String(), whyNot)
+		}
+		return
+	}
+	isException := n.isException()
+	switch {
+	case n.isLimited():
+		im.addRule(n)
+		n.excepted = n.rule == nil
+	case isException && n.whyNot != "":
+		im.Record(n.place, n.String()+": unlimited", n.whyNot)
+		n.excepted = true
+	case !isException && (n.isGeneral() || !n.hasGeneralSibling()) && n.liftsLimits():
+		im.Record(n.place, n.String()+": unlimited", nothingToLift)
+	}
 }

@@ -202,7 +202,7 @@ func TestEnvoyMapping(t *testing.T) {
 
 // checkParts checks that a document has parts: each is YAML of a field and its
 // value, or of an entry of a list. An entry with a name may have other fields.
-func checkParts(t testing.TB, d *imports.Document, parts ...string) {
+func checkParts(t testing.TB, d *imports.Result, parts ...string) {
 	t.Helper()
 	document := decodeAny(t, string(d.YAML))
 	for _, text := range parts {
@@ -259,7 +259,7 @@ func includes(m, fields map[string]any) bool {
 	return true
 }
 
-func checkLost(t *testing.T, d *imports.Document, want []string) {
+func checkLost(t *testing.T, d *imports.Result, want []string) {
 	t.Helper()
 	if len(d.Lost) != len(want) {
 		t.Errorf("got %d lost, want %d: %s", len(d.Lost), len(want), d.Lost)
@@ -269,13 +269,13 @@ func checkLost(t *testing.T, d *imports.Document, want []string) {
 		if !strings.Contains(l.String(), want[i]) {
 			t.Errorf("lost: %s\nwant: %s", l, want[i])
 		}
-		if !strings.HasPrefix(l.Place, "f.yaml:") {
-			t.Errorf("the place of %s is %s", l.What, l.Place)
+		if !strings.HasPrefix(l.Place.Name, "f.yaml:") {
+			t.Errorf("the place of %s is %s", l.What, l.Place.Name)
 		}
 	}
 }
 
-// Descriptors below each other could multiply what unless says without end.
+// Nested descriptors could multiply the values of unless without end.
 func TestTooManyExceptions(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("domain: d\ndescriptors:\n")
@@ -314,7 +314,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// A long value in many rules is too much, however short the source is.
+// A long value in many rules is too large a document, however short the source.
 func TestMultipliedValues(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "domain: d\ndescriptors:\n  - key: a\n    value: %s\n    descriptors:\n", strings.Repeat("x", 1_000_000))

@@ -9,62 +9,19 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-const nothingToLift = "nothing limits these requests here, so there is nothing to lift"
-
-// importGeneral imports a node for all values of a key.
-func (im *importer) importGeneral(path []*node) {
-	switch n := path[len(path)-1]; {
-	case n.isLimited():
-		im.addRule(path)
-	case n.liftsLimits():
-		im.Record(n.place, describe(path)+": unlimited", nothingToLift)
-	}
-}
-
-// importSpecific imports a node for some values of a key.
-func (im *importer) importSpecific(path []*node) {
-	n := path[len(path)-1]
-	if n.isLimited() && n.Limit.Requests == 0 && im.addDeny(path) {
-		n.excepted = true
-		return
-	}
-	if n.canOverride(path) {
-		n.excepted = true
-		if whyNot := im.addOverride(n); whyNot != "" {
-			im.Record(n.place, describe(path), whyNot)
-		}
-		return
-	}
-	isException := n.isException()
-	switch {
-	case n.isLimited():
-		im.addRule(path)
-		n.excepted = n.rule == nil
-	case isException && n.whyNot != "":
-		im.Record(n.place, describe(path)+": unlimited", n.whyNot)
-		n.excepted = true
-	case !isException && !n.hasGeneralSibling() && n.liftsLimits():
-		im.Record(n.place, describe(path)+": unlimited", nothingToLift)
-	}
-}
-
 // addDeny makes an entry of deny of a limit of no requests. It reports false if
-// deny cannot say which requests the limit is for.
-func (im *importer) addDeny(path []*node) bool {
-	last := path[len(path)-1]
-	if last.ShadowMode {
-		return false
-	}
+// deny cannot select the requests that the limit is for.
+func (im *importer) addDeny(last *node) bool {
 	requests := criteria{}
-	for _, n := range path {
+	for _, n := range last.path() {
 		if len(n.moreSpecific()) > 0 || !n.narrowDeny(requests) {
 			return false
 		}
 	}
-	if len(requests) == 0 {
+	if last.ShadowMode || len(requests) == 0 {
 		return false
 	}
-	im.draft.AddDeny(*requests.selector(), last.place.Name+": "+describe(path))
+	im.AddDeny(requests.selector(), last.place.Name+": "+last.String())
 	im.RecordOnce(last.place, "requests_per_unit: 0", "it is in deny: the answer says that the client is blocked, and names no limit")
 	return true
 }
@@ -82,7 +39,7 @@ func (n *node) narrowDeny(requests criteria) bool {
 
 // canOverride reports whether an exception for the node is of the kind that
 // overrides are for: one value of the key that a more general rule counts by.
-func (n *node) canOverride(path []*node) bool {
+func (n *node) canOverride() bool {
 	general := n.siblings.general
 	if general == nil || general.rule == nil || n.isWild() || n.source != general.source {
 		return false
@@ -90,7 +47,7 @@ func (n *node) canOverride(path []*node) bool {
 	if slices.Contains([]string{"path", "route", "method", everyRequest}, n.source) {
 		return false
 	}
-	if slices.ContainsFunc(path[:len(path)-1], (*node).isCounted) {
+	if slices.ContainsFunc(n.parent.path(), (*node).isCounted) {
 		return false // the key has other parts too
 	}
 	return !n.isLimited() || n.ShadowMode == general.ShadowMode
@@ -101,7 +58,7 @@ func (n *node) canOverride(path []*node) bool {
 const longestValue = 4096
 
 // addOverride makes an exception for one value of the key that a more general
-// rule counts by, or says why it cannot.
+// rule counts by, or returns why it cannot.
 func (im *importer) addOverride(n *node) (whyNot string) {
 	value := n.sourceValue
 	if n.source == "ip" {
@@ -131,7 +88,7 @@ func (im *importer) addOverride(n *node) (whyNot string) {
 	default:
 		o.Limits = []ruledoc.Limit{n.Limit.limit()}
 	}
-	if !im.draft.AddOverride(rule, n.keyPrefix()+imports.KeyValue(value), o, n.place.Name) {
+	if !im.AddOverride(rule, n.keyPrefix()+imports.KeyValue(value), o, n.place.Name) {
 		return "another descriptor stands for the same value, and the first one applies"
 	}
 	return ""
@@ -141,15 +98,14 @@ func (im *importer) addOverride(n *node) (whyNot string) {
 // each other could multiply them.
 const maxExempt = 100_000
 
-// addUnless excepts requests from the rule at the end of a path: those for
-// which the service takes a more specific descriptor at any node of the path.
-func (im *importer) addUnless(path []*node) {
-	last := path[len(path)-1]
+// addUnless excepts requests from the rule of a node: those for which the
+// service takes a more specific descriptor at any node of its path.
+func (im *importer) addUnless(last *node) {
 	if last.rule == nil {
 		return
 	}
 	unless := criteria{}
-	for _, n := range path {
+	for _, n := range last.path() {
 		var missing []string
 		for _, other := range n.moreSpecific() {
 			if n == last && other.excepted {

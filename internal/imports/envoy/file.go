@@ -22,11 +22,11 @@ type descriptor struct {
 	Limit           *rateLimit   `json:"rate_limit"`
 	Children        []descriptor `json:"descriptors"`
 	ShadowMode      bool         `json:"shadow_mode"`
-	QuotaMode       bool         `json:"quota_mode"`
+	QuotaMode       bool         `json:"quota_mode" lost:"the rule is in shadow mode, and the proxy does not learn that the quota is used up"`
 	SharedThreshold bool         `json:"share_threshold"` // all values that match share a counter
-	DetailedMetric  bool         `json:"detailed_metric"`
-	ValueToMetric   bool         `json:"value_to_metric"`
-	Metadata        any          `json:"metadata"`
+	DetailedMetric  bool         `json:"detailed_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
+	ValueToMetric   bool         `json:"value_to_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
+	Metadata        any          `json:"metadata" lost:"is for the proxy, and nothing here reads it"`
 
 	place imports.Place
 }
@@ -54,61 +54,35 @@ func (d *descriptor) String() string {
 	return imports.Show(d.Key) + "=" + imports.Show(d.Value)
 }
 
-// fileReader checks a file as the service does, and fills in the places and
-// windows.
-type fileReader struct {
-	*imports.Source
-	*imports.Losses
-}
-
-// checkFile checks a whole file. seen are the descriptors that other files of
-// the same domain have at the top.
-func (r *fileReader) checkFile(f *file, seen map[string]bool) {
-	if f.Domain == "" {
-		r.Fail("domain", "is missing: this is not a descriptor file of envoyproxy/ratelimit")
-	}
-	r.checkList("", f.Descriptors, seen)
-}
-
-func (r *fileReader) checkList(prefix string, list []descriptor, seen map[string]bool) {
+// checkList checks a list of descriptors as the service does, and fills in
+// places and windows. ids has the descriptors of earlier files for the same
+// list.
+func checkList(s *imports.Source, prefix string, list []descriptor, ids map[string]bool) {
 	for i := range list {
 		d, path := &list[i], fmt.Sprintf("%sdescriptors[%d]", prefix, i)
-		r.checkDescriptor(path, d)
-		if id := d.Key + "_" + d.Value; seen[id] {
-			r.Fail(path, "%s is there twice: remove one of them", d)
-		} else {
-			seen[id] = true
+		d.check(s, path)
+		id := d.Key + "_" + d.Value
+		if ids[id] {
+			s.Fail(path, "%s is there twice: remove one of them", d)
 		}
-		r.checkList(path+".", d.Children, map[string]bool{})
+		ids[id] = true
+		checkList(s, path+".", d.Children, map[string]bool{})
 	}
 }
 
-func (r *fileReader) checkDescriptor(path string, d *descriptor) {
-	d.place = r.Place(path)
+func (d *descriptor) check(s *imports.Source, path string) {
+	d.place = s.Place(path)
 	if d.Key == "" {
-		r.Fail(path+".key", "is missing")
+		s.Fail(path+".key", "is missing")
 	}
 	if d.SharedThreshold && !strings.Contains(d.Value, "*") {
-		r.Fail(path+".share_threshold", "needs a value that contains *")
+		s.Fail(path+".share_threshold", "needs a value that contains *")
 	}
 	if d.Limit != nil {
-		r.checkLimit(path+".rate_limit", d.Limit)
+		d.Limit.check(s, path+".rate_limit")
 	}
 	d.ShadowMode = d.ShadowMode || d.QuotaMode
-	const metrics = "changes only the names of metrics: every decision here names its rule and key"
-	for _, f := range []struct {
-		name, why string
-		isSet     bool
-	}{
-		{"quota_mode", "the rule is in shadow mode, and the proxy does not learn that the quota is used up", d.QuotaMode},
-		{"detailed_metric", metrics, d.DetailedMetric},
-		{"value_to_metric", metrics, d.ValueToMetric},
-		{"metadata", "is for the proxy, and nothing here reads it", d.Metadata != nil},
-	} {
-		if f.isSet {
-			r.Record(d.place, d.String()+": "+f.name, f.why)
-		}
-	}
+	s.RecordUnused(path, d.String(), *d)
 }
 
 // units are those of src/utils/utilities.go: windows are multiples of these
@@ -118,26 +92,26 @@ var units = map[string]time.Duration{
 	"month": 30 * 24 * time.Hour, "year": 365 * 24 * time.Hour,
 }
 
-func (r *fileReader) checkLimit(path string, l *rateLimit) {
+func (l *rateLimit) check(s *imports.Source, path string) {
 	unit, known := units[strings.ToLower(l.Unit)]
 	switch {
 	case l.Unlimited && known:
-		r.Fail(path+".unit", "contradicts unlimited: remove one of them")
+		s.Fail(path+".unit", "contradicts unlimited: remove one of them")
 	case !l.Unlimited && !known:
-		r.Fail(path, "unit %q is none of second, minute, hour, day, week, month and year", imports.Short(l.Unit))
+		s.Fail(path, "unit %q is none of second, minute, hour, day, week, month and year", imports.Short(l.Unit))
 	}
 	multiplier := time.Duration(1)
 	if l.Multiplier != nil {
 		multiplier = time.Duration(*l.Multiplier)
 	}
 	if most := ruledoc.MaxWindow / max(unit, time.Second); multiplier < 1 || multiplier > most {
-		r.Fail(path+".unit_multiplier", "must be a whole number from 1 to %d", most)
+		s.Fail(path+".unit_multiplier", "must be a whole number from 1 to %d", most)
 		return
 	}
 	l.window = ruledoc.FormatDuration(multiplier * unit)
 	for i, other := range l.Replaces {
 		if other.Name == "" || other.Name == l.Name {
-			r.Fail(fmt.Sprintf("%s.replaces[%d]", path, i), "must name another limit")
+			s.Fail(fmt.Sprintf("%s.replaces[%d]", path, i), "must name another limit")
 		}
 	}
 }

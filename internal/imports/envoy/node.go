@@ -13,6 +13,7 @@ import (
 type node struct {
 	*descriptor
 	meaning
+	parent   *node // nil at the top
 	siblings *siblings
 	// covers selects the node's requests; it is zero if the node is for all
 	// values, or if no selector can cover them. whyNot says why then.
@@ -24,18 +25,28 @@ type node struct {
 	excepted bool
 }
 
-// siblings are the nodes of one list that have the same key. For a request the
-// service takes the exact node of its value, else the first of wild that
-// matches, else general.
-type siblings struct {
-	exact, wild []*node
-	general     *node
+// path returns the nodes from the top down to n.
+func (n *node) path() []*node {
+	if n == nil {
+		return nil
+	}
+	return append(n.parent.path(), n)
 }
 
-func (n *node) isWild() bool { return strings.Contains(n.sourceValue, "*") }
+// String returns the path for messages, such as "tenant=acme > user".
+func (n *node) String() string {
+	var words []string
+	for _, on := range n.path() {
+		words = append(words, on.descriptor.String())
+	}
+	return strings.Join(words, " > ")
+}
 
 // isGeneral reports whether the node matches every value.
 func (n *node) isGeneral() bool { return strings.Trim(n.Value, "*") == "" }
+
+// isWild reports whether the node matches the values of a pattern.
+func (n *node) isWild() bool { return !n.isGeneral() && strings.Contains(n.sourceValue, "*") }
 
 // isCounted reports whether each value that matches has its own counter.
 func (n *node) isCounted() bool {
@@ -44,8 +55,8 @@ func (n *node) isCounted() bool {
 
 // isClientSupplied reports whether clients choose the value freely.
 func (n *node) isClientSupplied() bool {
-	kind, _, _ := strings.Cut(n.source, ".")
-	return kind == "header" || kind == "query" || kind == "path" && n.source != "path" || kind == "method"
+	kind, name, _ := strings.Cut(n.source, ".")
+	return kind == "header" || kind == "query" || kind == "path" && name != "" || kind == "method"
 }
 
 // isVerified reports whether the value comes from the caller's credentials.
@@ -61,21 +72,27 @@ func (n *node) liftsLimits() bool {
 	return !n.isLimited() && (n.Limit != nil || len(n.Children) == 0)
 }
 
+// siblings are the nodes of one list that have the same key. For a request the
+// service takes the exact node of its value, else the first of wild that
+// matches, else general.
+type siblings struct {
+	exact, wild []*node
+	general     *node
+}
+
 // join adds a node. If that makes two general nodes, it returns the one that
 // the service never takes: a wildcard comes before no value at all.
 func (f *siblings) join(n *node) (unreachable *node) {
 	n.siblings = f
 	switch {
-	case !n.isGeneral() && n.isWild():
+	case n.isWild():
 		f.wild = append(f.wild, n)
 	case !n.isGeneral():
 		f.exact = append(f.exact, n)
-	case f.general == nil:
-		f.general = n
-	case f.general.Value == "":
+	case f.general == nil || f.general.Value == "":
 		unreachable, f.general = f.general, n
 	default:
-		unreachable, n.siblings = n, nil
+		return n
 	}
 	return unreachable
 }
@@ -96,7 +113,7 @@ func (n *node) hasGeneralSibling() bool {
 
 // moreSpecific returns the siblings that the service takes before this node for
 // some of its values.
-func (n *node) moreSpecific() []*node {
+func (n *node) moreSpecific() (first []*node) {
 	f := n.siblings
 	switch {
 	case n.isGeneral():
@@ -104,9 +121,9 @@ func (n *node) moreSpecific() []*node {
 	case !n.isWild():
 		return nil
 	}
-	var first []*node
+	matching := wildcard(n.Value)
 	for _, e := range f.exact {
-		if wildcardMatches(n.Value, e.Value) {
+		if matching.MatchString(e.Value) {
 			first = append(first, e)
 		}
 	}
@@ -124,43 +141,40 @@ func (n *node) resolve() {
 	case n.source == everyRequest || n.isGeneral():
 		return
 	case n.source == "path" || n.source == "route":
-		var pattern string
-		if pattern, n.whyNot = pathPattern(n.sourceValue); n.whyNot == "" {
-			n.cover(criterion{n.source, pattern})
-		}
+		n.covers.field = n.source
+		n.covers.value, n.whyNot = pathPattern(n.sourceValue)
 	case n.isWild():
 		n.whyNot = "values are compared whole here: list the values one by one"
 	case n.source == "method":
-		n.cover(criterion{"methods", n.sourceValue})
+		n.covers = criterion{"methods", n.sourceValue}
 	case n.isVerified():
 		n.covers = criterion{n.source, n.sourceValue}
+		return
 	case n.isClientSupplied():
 		n.whyNot = "a client can send any value there, so no rule can be for one value: map the key to what a token or an API key says"
 	default:
 		n.whyNot = fmt.Sprintf("no rule can be for one value of %s alone: an override can, beside a limit for all values in the same mode", n.source)
 	}
-}
-
-// cover sets covers if rules accept the criterion.
-func (n *node) cover(c criterion) {
-	selector := criteria{c.field: {c.value}}.selector()
-	if n.whyNot = imports.Refused("all", selector); n.whyNot == "" {
-		n.covers = c
+	if n.whyNot == "" {
+		n.whyNot = imports.Refused("all", criteria{n.covers.field: {n.covers.value}}.selector())
+	}
+	if n.whyNot != "" {
+		n.covers = criterion{}
 	}
 }
 
 // network returns an address or a network as deny has it, and the address as
 // the keys of overrides have it: only single IPv4 addresses have a key.
 func (n *node) network() (cidr, key string, ok bool) {
-	if c, err := netip.ParsePrefix(n.sourceValue); err == nil && c == c.Masked() && !c.Addr().Is4In6() {
-		return c.String(), "", true
+	network, err := netip.ParsePrefix(n.sourceValue)
+	if addr, notAddr := netip.ParseAddr(n.sourceValue); notAddr == nil && addr.Zone() == "" {
+		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		if addr.Is4() {
+			key = addr.String()
+		}
 	}
-	addr, err := netip.ParseAddr(n.sourceValue)
-	if err != nil || addr.Zone() != "" || addr.Is4In6() {
+	if err != nil || network != network.Masked() || network.Addr().Is4In6() {
 		return "", "", false
 	}
-	if addr.Is4() {
-		key = addr.String()
-	}
-	return netip.PrefixFrom(addr, addr.BitLen()).String(), key, true
+	return network.String(), key, true
 }

@@ -2,31 +2,18 @@ package envoy
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
-// wildcardMatches reports whether a pattern matches a value, as wildcardMatch
-// of src/config/config_impl.go does: a star matches any text.
-func wildcardMatches(pattern, value string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	rest, ok := strings.CutPrefix(value, parts[0])
-	if !ok {
-		return false
-	}
-	if rest, ok = strings.CutSuffix(rest, parts[last]); !ok {
-		return false
-	}
-	for _, p := range parts[1:max(1, last)] {
-		if _, rest, ok = strings.Cut(rest, p); !ok {
-			return false
-		}
-	}
-	return true
+// wildcard returns an expression for the values that a pattern matches, as
+// wildcardMatch of src/config/config_impl.go does: a star matches any text.
+func wildcard(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
 // mayOverlap reports whether two patterns may match the same value. It compares
-// only the text before their first stars, so it may say true where none does.
+// only the text before their first stars, so it may be true where none does.
 func mayOverlap(a, b string) bool {
 	a, _, _ = strings.Cut(a, "*")
 	b, _, _ = strings.Cut(b, "*")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// world has the keys of random files, and their sources.
-var world = []struct {
+// requestKeys are the keys of random files, and their sources.
+var requestKeys = []struct {
 	key, source string
 	configured  []string // values in files
 	sent        []string // values in requests
@@ -20,7 +20,7 @@ var world = []struct {
 	{"path", "path", []string{"/x", "/x/y", "/x/*", "/z*", "/x/*/q"}, []string{"/x/y", "/x/y/q", "/x/a/b/q", "/z", "/zz/q", "/w"}},
 }
 
-// randomFile writes a descriptor file of what rules can say.
+// randomFile returns a descriptor file that rules can express.
 func randomFile(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("domain: d\ndescriptors:\n")
@@ -31,8 +31,8 @@ func randomFile(r *rand.Rand) string {
 func randomList(r *rand.Rand, b *strings.Builder, indent string, depth int, paths bool) {
 	seen := map[string]bool{}
 	for range 1 + r.IntN(5-depth) {
-		kind := r.IntN(len(world))
-		w := world[kind]
+		kind := r.IntN(len(requestKeys))
+		w := requestKeys[kind]
 		value := ""
 		if r.IntN(3) > 0 {
 			value = w.configured[r.IntN(len(w.configured))]

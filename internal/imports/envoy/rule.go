@@ -3,47 +3,47 @@ package envoy
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// addRule makes a rule of the limit at the end of a path.
-func (im *importer) addRule(path []*node) {
-	n := path[len(path)-1]
+// addRule makes a rule of a node's limit.
+func (im *importer) addRule(n *node) {
 	r := ruledoc.Rule{Limits: []ruledoc.Limit{n.Limit.limit()}}
 	if n.ShadowMode {
 		r.Mode = "shadow"
 	}
-	if whyNot := im.setRequests(&r, path); whyNot != "" {
-		im.Record(n.place, describe(path), whyNot)
+	if whyNot := im.setRequests(&r, n); whyNot != "" {
+		im.Record(n.place, n.String(), whyNot)
 		return
 	}
 	words := []string{im.domain}
 	if n.Limit.Name != "" {
 		words = append(words, n.Limit.Name)
 	} else {
-		for _, n := range path {
+		for _, n := range n.path() {
 			words = append(words, n.Key, n.Value)
 		}
 	}
 	r.Name = im.names.Take(words...)
-	n.rule = im.draft.AddRule(n.place, r, n.place.Name+": "+describe(path))
+	n.rule = im.AddRule(n.place, r, n.place.Name+": "+n.String())
 }
 
 func (l *rateLimit) limit() ruledoc.Limit {
 	return ruledoc.Limit{Algorithm: "fixed_window", Capacity: l.Requests, Window: l.window}
 }
 
-// setRequests sets which requests a rule covers and what it counts by, or says
-// why it cannot.
-func (im *importer) setRequests(r *ruledoc.Rule, path []*node) (whyNot string) {
+// setRequests sets which requests a rule covers and what it counts by, or
+// returns why it cannot.
+func (im *importer) setRequests(r *ruledoc.Rule, last *node) (whyNot string) {
 	if r.Limits[0].Capacity == 0 {
 		return "requests_per_unit is 0: a limit is at least 1, and deny takes addresses, methods and paths"
 	}
 	when := criteria{}
 	var parts []string
-	for _, n := range path {
+	for _, n := range last.path() {
 		if n.whyNot != "" {
 			return n.whyNot
 		}
@@ -77,15 +77,12 @@ func (n *node) keyPart() string {
 	return n.keyPrefix() + "{" + source + "}"
 }
 
+var notInKey = regexp.MustCompile(`[^a-zA-Z0-9_.-]`)
+
 // keyPrefix returns the descriptor's key with a colon, in the characters and
 // the length that a template allows.
 func (n *node) keyPrefix() string {
-	name := strings.Map(func(c rune) rune {
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_.-", c) {
-			return c
-		}
-		return '-'
-	}, n.Key)
+	name := notInKey.ReplaceAllString(n.Key, "-")
 	return name[:min(len(name), 32)] + ":"
 }
 

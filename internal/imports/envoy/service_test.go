@@ -39,7 +39,7 @@ func newService(t *testing.T, f imports.File) service {
 func (s service) lookup(entries []sent) (met *descriptor, counter string) {
 	list := s.descriptors
 	for _, e := range entries {
-		if met = take(list, e); met == nil {
+		if met = choose(list, e); met == nil {
 			return nil, ""
 		}
 		value := e.value
@@ -52,9 +52,9 @@ func (s service) lookup(entries []sent) (met *descriptor, counter string) {
 	return met, counter
 }
 
-// take returns the descriptor of a list that takes an entry: of the same value,
-// else the first wildcard, else the one without a value.
-func take(list []descriptor, e sent) *descriptor {
+// choose returns the descriptor of a list that matches an entry: of the same
+// value, else the first wildcard, else the one without a value.
+func choose(list []descriptor, e sent) *descriptor {
 	var wild, any *descriptor
 	for i := range list {
 		switch d := &list[i]; {
@@ -110,8 +110,8 @@ type applied struct {
 func TestRulesDoAsTheService(t *testing.T) {
 	const files, requests = 400, 30
 	r := rand.New(rand.NewPCG(1, 2))
-	pairs := make([]string, len(world))
-	for i, w := range world {
+	pairs := make([]string, len(requestKeys))
+	for i, w := range requestKeys {
 		pairs[i] = w.key + "=" + w.source
 	}
 	whole := 0
@@ -133,7 +133,7 @@ func TestRulesDoAsTheService(t *testing.T) {
 		s, same := newService(t, f), counters{map[string]string{}, map[string]string{}}
 		for range requests {
 			values := map[string]string{}
-			for _, w := range world {
+			for _, w := range requestKeys {
 				values[w.key] = w.sent[r.IntN(len(w.sent))]
 			}
 			want, theirs := byService(s, values)
@@ -151,7 +151,7 @@ func TestRulesDoAsTheService(t *testing.T) {
 	}
 }
 
-// isReal tells a loss that changes what limits a request from a remark.
+// isReal reports whether a loss changes which limits apply to requests.
 func isReal(l imports.Lost) bool {
 	for _, remark := range []string{"callers without", "IPv6 addresses", "a counter for each path", "the exact spelling of paths", "requests_per_unit: 0", "so there is nothing to lift", "no descriptor has this key"} {
 		if strings.Contains(l.What+l.Why, remark) {
@@ -161,8 +161,8 @@ func isReal(l imports.Lost) bool {
 	return true
 }
 
-// byService returns what the service takes, and the counter of each limit by
-// its text.
+// byService returns the limits that the service applies, and the counter of
+// each limit by its text.
 func byService(s service, values map[string]string) (a applied, counter map[string]string) {
 	counter = map[string]string{}
 	for _, chain := range chains(s.descriptors, nil) {
@@ -184,8 +184,8 @@ func byService(s service, values map[string]string) (a applied, counter map[stri
 	return a.sorted(), counter
 }
 
-// byRules returns what the rules take, and the counter of each limit by its
-// text.
+// byRules returns the limits that the rules apply, and the counter of each
+// limit by its text.
 func byRules(set *rules.Set, values map[string]string) (a applied, counter map[string]string) {
 	req := &request.Request{
 		Method: values["method"], Path: values["path"], IP: netip.MustParseAddr(values["remote_address"]),

@@ -3,25 +3,20 @@ package envoy
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
 )
 
 // Sources map the keys of descriptors to sources of requests. Descriptor files
-// do not hold this: the rate limit actions in the proxy's configuration do.
+// do not have this: the rate limit actions in the proxy's configuration do.
 //
-// The zero Sources know only keys whose names are conventional:
+// A nil map knows only keys whose names are conventional:
 // remote_address and masked_remote_address are the client's address; path and
 // :path the path; method, :method and http_method the method; and a key such
 // as x-user is the header of that name, unless it is x-api-key, a secret.
-type Sources struct {
-	mapped map[string]meaning
-	used   map[string]bool
-}
+type Sources map[string]meaning
 
 // meaning is what a descriptor's entry stands for in requests.
 type meaning struct {
@@ -39,7 +34,7 @@ const everyRequest = "any"
 //	generic_key:login=path:/v1/login   one value of a key: a source and its value
 //	source_cluster=any                 every request has it
 func ParseSources(pairs []string) (Sources, error) {
-	s := Sources{mapped: map[string]meaning{}}
+	s := Sources{}
 	var wrong []error
 	for _, pair := range pairs {
 		if problem := s.add(pair); problem != "" {
@@ -49,12 +44,12 @@ func ParseSources(pairs []string) (Sources, error) {
 	return s, errors.Join(wrong...)
 }
 
-func (s *Sources) add(pair string) (problem string) {
+func (s Sources) add(pair string) (problem string) {
 	left, right, ok := strings.Cut(pair, "=")
 	if !ok || left == "" || right == "" {
 		return "write KEY=SOURCE, such as user_id=jwt.sub, or KEY:VALUE=SOURCE:VALUE, such as generic_key:login=path:/v1/login"
 	}
-	if _, twice := s.mapped[left]; twice {
+	if _, twice := s[left]; twice {
 		return "is mapped twice"
 	}
 	var m meaning
@@ -70,18 +65,18 @@ func (s *Sources) add(pair string) (problem string) {
 			return problem
 		}
 	}
-	s.mapped[left] = m
+	s[left] = m
 	return ""
 }
 
 // find returns what a descriptor stands for; ok is false if its key is unknown.
-func (s *Sources) find(d *descriptor) (m meaning, ok bool) {
-	if m, ok = s.mapped[d.Key+":"+d.Value]; ok && d.Value != "" {
-		s.used[d.Key+":"+d.Value] = true
+func (im *importer) find(d *descriptor) (m meaning, ok bool) {
+	if m, ok = im.sources[d.Key+":"+d.Value]; ok && d.Value != "" {
+		im.used[d.Key+":"+d.Value] = true
 		return m, true
 	}
-	if m, ok = s.mapped[d.Key]; ok {
-		s.used[d.Key] = true
+	if m, ok = im.sources[d.Key]; ok {
+		im.used[d.Key] = true
 	} else if m.source, ok = conventional(d.Key); !ok {
 		return meaning{}, false
 	}
@@ -89,24 +84,24 @@ func (s *Sources) find(d *descriptor) (m meaning, ok bool) {
 	return m, true
 }
 
+var conventions = map[string]string{
+	"remote_address": "ip", "masked_remote_address": "ip", "path": "path", ":path": "path",
+	"method": "method", ":method": "method", "http_method": "method",
+}
+
 var customHeader = regexp.MustCompile(`^x-[a-z0-9-]+$`)
 
 // conventional returns the source of a key with a conventional name.
 func conventional(key string) (source string, ok bool) {
-	switch name := strings.ToLower(key); {
-	case slices.Contains([]string{"remote_address", "masked_remote_address"}, name):
-		return "ip", true
-	case slices.Contains([]string{"path", ":path"}, name):
-		return "path", true
-	case slices.Contains([]string{"method", ":method", "http_method"}, name):
-		return "method", true
-	case customHeader.MatchString(name) && name != "x-api-key":
+	name := strings.ToLower(key)
+	if customHeader.MatchString(name) && name != "x-api-key" {
 		return "header." + name, true
 	}
-	return "", false
+	source, ok = conventions[name]
+	return source, ok
 }
 
-// whyUnknown says why a key has no source and how to map it.
+// whyUnknown returns why a key has no source and how to map it.
 func whyUnknown(key string) string {
 	switch strings.ToLower(key) {
 	case "generic_key", "header_match", "query_match", "remote_address_match":
@@ -117,15 +112,4 @@ func whyUnknown(key string) string {
 		return fmt.Sprintf("a key itself has no place in a counter's name: map %s=apikey to count by its id", imports.Show(key))
 	}
 	return fmt.Sprintf("the file does not say what fills it: map it, such as %s=jwt.sub or %[1]s=header.x-user", imports.Show(key))
-}
-
-// unused returns the mapped keys that no descriptor has.
-func (s *Sources) unused() []string {
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(s.mapped)) {
-		if !s.used[key] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }

@@ -18,7 +18,7 @@ type entryLimit struct {
 	stated              map[string]bool // by the names of fields
 }
 
-// set sets the field with this name, or says what is wrong with it.
+// set sets the field with this name, or returns what is wrong with it.
 func (l *entryLimit) set(name string, value json.Token) (problem string) {
 	twice := l.stated[name]
 	l.stated[name] = true
@@ -57,7 +57,7 @@ func parseSeconds(n json.Number) (d time.Duration, problem string) {
 	return d, ""
 }
 
-// check says what is wrong with the limit as a whole.
+// check returns what is wrong with the limit as a whole.
 func (l *entryLimit) check() (problem string) {
 	for _, name := range []string{"time_window_sec", "capacity", "granularity_sec"} {
 		if !l.stated[name] {
@@ -65,7 +65,7 @@ func (l *entryLimit) check() (problem string) {
 		}
 	}
 	if l.granularity == 0 {
-		return "" // an error of the field says so
+		return "" // the field has an error of its own
 	}
 	switch slots := l.window / l.granularity; {
 	case l.window%l.granularity != 0:

@@ -2,6 +2,7 @@
 package plain
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -33,7 +34,9 @@ import (
 // none, read the file twice, the first time only for errors.
 func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Seq2[imports.Override, error] {
 	return func(yield func(imports.Override, error) bool) {
-		p := newReader(file, r)
+		p := &reader{file: file, lineOf: map[[16]byte]int{}}
+		p.json = json.NewDecoder(io.TeeReader(r, &p.lines))
+		p.json.UseNumber()
 		if len(limits) != 1 {
 			yield(imports.Override{}, p.problem(fmt.Sprintf("rule %s has %d limits, and this form has one: write overrides in the form of the rules", rule, len(limits))))
 			return
@@ -58,18 +61,11 @@ func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Se
 // reader is the state of one import.
 type reader struct {
 	file   string
-	lines  *lineReader
+	lines  lines
 	json   *json.Decoder
 	path   string           // of the value that it reads
 	lineOf map[[16]byte]int // by the hash of a key
 	err    error            // the text is not JSON, or cannot be read
-}
-
-func newReader(file string, r io.Reader) *reader {
-	p := &reader{file: file, lines: &lineReader{reader: r}, lineOf: map[[16]byte]int{}}
-	p.json = json.NewDecoder(p.lines)
-	p.json.UseNumber()
-	return p
 }
 
 // problem returns an error at the last token that was read, nil for no reason.
@@ -177,4 +173,27 @@ func (p *reader) finish(t json.Token, reason string) error {
 		}
 	}
 	return wrong
+}
+
+// lines turns offsets of a text into lines and columns. The text is written to
+// it; it keeps only the text after the last offset, so its size does not grow
+// with the file.
+type lines struct {
+	bytes.Buffer
+	offset int64 // of the first byte in the buffer
+	line   int   // line feeds before it
+	start  int64 // offset of the line's first byte
+}
+
+// locate returns the line and column, from 1, of the byte before an offset.
+// Offsets must not decrease from call to call.
+func (l *lines) locate(offset int64) (line, column int) {
+	for _, c := range l.Next(int(max(0, offset-1-l.offset))) {
+		l.offset++
+		if c == '\n' {
+			l.line++
+			l.start = l.offset
+		}
+	}
+	return l.line + 1, int(max(1, offset-l.start))
 }

@@ -86,7 +86,7 @@ func TestPlainErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       []string
-		taken      int // entries without an error
+		valid      int // entries without an error
 	}{
 		{"nothing", "", []string{"f.json:1:1: the file ends before the JSON does"}, 0},
 		{"no object", "[1]", []string{`f.json:1:1: must be an object of keys, such as {"user:1": {...}}`}, 0},
@@ -127,8 +127,8 @@ func TestPlainErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, errs := readPlain(strings.NewReader(tt.text), perSecond)
-			if len(errs) != len(tt.want) || len(all) != tt.taken {
-				t.Fatalf("got %d entries and the errors %q, want %d and %q", len(all), errs, tt.taken, tt.want)
+			if len(errs) != len(tt.want) || len(all) != tt.valid {
+				t.Fatalf("got %d entries and the errors %q, want %d and %q", len(all), errs, tt.valid, tt.want)
 			}
 			for i, err := range errs {
 				if !strings.Contains(err, tt.want[i]) {
@@ -226,8 +226,8 @@ func TestPlainStops(t *testing.T) {
 func TestLines(t *testing.T) {
 	text := "a\nbb\n\nccc\r\nd"
 	for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.HalfReader(strings.NewReader(text))} {
-		l := &lineReader{reader: r}
-		if _, err := io.Copy(io.Discard, l); err != nil {
+		var l lines
+		if _, err := io.Copy(&l, r); err != nil {
 			t.Fatal(err)
 		}
 		for offset := 1; offset <= len(text); offset++ {

@@ -21,18 +21,16 @@ type page[T any] struct {
 type plan struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
-	Description any        `json:"description"`
+	Description any        `json:"description" lost:"is for people"`
 	Stages      []apiStage `json:"apiStages"`
 	Throttle    *throttle  `json:"throttle"`
 	Quota       *quota     `json:"quota"`
-	ProductCode any        `json:"productCode"`
-	Tags        any        `json:"tags"`
+	ProductCode any        `json:"productCode" lost:"AWS Marketplace bills by it, and nothing here does"`
+	Tags        any        `json:"tags" lost:"are for people, and for AWS"`
 
-	place      imports.Place
-	nameHere   string          // its name in the document
-	capacities map[shape]int64 // of its limits
-	lostKinds  []string        // kinds of limits that could not be imported
-	isWritten  bool            // the document has it
+	place     imports.Place
+	nameHere  string          // its name in the document; empty if nothing is left of it
+	lostKinds map[string]bool // kinds of limits that could not be imported
 }
 
 // String returns the plan for messages, "name (id)".
@@ -49,7 +47,7 @@ type throttle struct {
 	Burst     int64  `json:"burstLimit" range:"0 2147483647"`
 
 	place imports.Place
-	rate  *big.Rat // nil if the file states none, or 0
+	rate  big.Rat // 0 if the file states none
 }
 
 type quota struct {
@@ -57,8 +55,7 @@ type quota struct {
 	Offset int64  `json:"offset" range:"0 2147483647"`
 	Period string `json:"period"`
 
-	place  imports.Place
-	window string // the period as rules documents have it
+	place imports.Place
 }
 
 type apiStage struct {
@@ -69,87 +66,80 @@ type apiStage struct {
 	place imports.Place
 }
 
-// fileReader checks a file, and fills in places, rates and windows.
-type fileReader struct {
-	*imports.Source
-	*imports.Losses
+// read reads the usage plans and checks them.
+func (im *importer) read(f imports.File) error {
+	var content page[plan]
+	if s := im.Read(f, &content); s != nil {
+		im.plans = items(s, &content)
+		ids := map[string]bool{}
+		for i := range im.plans {
+			p, path := &im.plans[i], fmt.Sprintf("items[%d]", i)
+			p.check(s, path)
+			if ids[p.ID] {
+				s.Fail(path, "plan %s is there twice: remove one of them", p)
+			}
+			ids[p.ID] = true
+		}
+	}
+	return im.Err()
 }
 
 // items returns the items of a page, and records if there are more pages.
-func items[T any](r *fileReader, p *page[T]) []T {
+func items[T any](s *imports.Source, p *page[T]) []T {
 	for path, token := range map[string]string{"position": p.Position, "NextToken": p.NextToken} {
 		if token != "" {
-			r.Record(r.Place(path), "the items after the last one", "this is one page of several: print them all, without --no-paginate and --max-items")
+			s.Record(s.Place(path), "the items after the last one", "this is one page of several: print them all, without --no-paginate and --max-items")
 		}
 	}
 	if p.Items == nil {
-		r.Fail("items", "is missing: give what the AWS CLI prints, as JSON")
+		s.Fail("items", "is missing: give what the AWS CLI prints, as JSON")
 		return nil
 	}
 	return *p.Items
 }
 
-func (r *fileReader) checkPlan(path string, p *plan) {
-	p.place, p.capacities = r.Place(path), map[shape]int64{}
+// check checks a plan, and fills in its places and rates.
+func (p *plan) check(s *imports.Source, path string) {
+	p.place, p.lostKinds = s.Place(path), map[string]bool{}
 	if p.ID == "" {
-		r.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plans` prints, as JSON")
+		s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plans` prints, as JSON")
 	}
-	r.checkThrottle(path+".throttle", p.Throttle)
-	r.checkQuota(path+".quota", p.Quota)
+	p.Throttle.check(s, path+".throttle")
+	if q := p.Quota; q != nil {
+		q.place = s.Place(path + ".quota")
+		if periods[q.Period] == "" {
+			s.Fail(path+".quota", "period %q is none of DAY, WEEK and MONTH", imports.Short(q.Period))
+		}
+	}
 	for i := range p.Stages {
-		s, path := &p.Stages[i], fmt.Sprintf("%s.apiStages[%d]", path, i)
-		s.place = r.Place(path)
-		for _, method := range slices.Sorted(maps.Keys(s.Methods)) {
-			r.checkThrottle(path+".throttle."+method, s.Methods[method])
+		stage, path := &p.Stages[i], fmt.Sprintf("%s.apiStages[%d]", path, i)
+		stage.place = s.Place(path)
+		for _, method := range slices.Sorted(maps.Keys(stage.Methods)) {
+			stage.Methods[method].check(s, path+".throttle."+method)
 		}
 	}
-	for _, f := range []struct {
-		name, why string
-		value     any
-	}{
-		{"description", "is for people", p.Description},
-		{"productCode", "AWS Marketplace bills by it, and nothing here does", p.ProductCode},
-		{"tags", "are for people, and for AWS", p.Tags},
-	} {
-		if f.value != nil {
-			r.Record(r.Place(path+"."+f.name), fmt.Sprintf("plan %s: %s", p, f.name), f.why)
-		}
-	}
+	s.RecordUnused(path, "plan "+p.String(), *p)
 }
+
+// periods are the calendar's windows, in UTC.
+var periods = map[string]string{"DAY": "1d", "WEEK": "1w", "MONTH": "1mo"}
 
 // highestRate is one request per nanosecond, the most that a bucket counts.
 const highestRate = 1e9
 
-func (r *fileReader) checkThrottle(path string, t *throttle) {
+func (t *throttle) check(s *imports.Source, path string) {
 	if t == nil {
 		return
 	}
-	t.place = r.Place(path)
+	t.place = s.Place(path)
 	if t.RateLimit == "" {
 		return
 	}
 	// JSON may write the number with an exponent, which may be too large for
 	// big.Rat: a float64 bounds it.
 	n, err := strconv.ParseFloat(t.RateLimit, 64)
-	rate, ok := new(big.Rat).SetString(strconv.FormatFloat(n, 'f', -1, 64))
+	_, ok := t.rate.SetString(strconv.FormatFloat(n, 'f', -1, 64))
 	if err != nil || !ok || n < 0 || n > highestRate {
-		r.Fail(path+".rateLimit", "must be a number from 0 to %.0f, and is %q", highestRate, imports.Short(t.RateLimit))
-		return
-	}
-	if rate.Sign() > 0 {
-		t.rate = rate
-	}
-}
-
-// periods are the calendar's windows, in UTC.
-var periods = map[string]string{"DAY": "1d", "WEEK": "1w", "MONTH": "1mo"}
-
-func (r *fileReader) checkQuota(path string, q *quota) {
-	if q == nil {
-		return
-	}
-	q.place = r.Place(path)
-	if q.window = periods[q.Period]; q.window == "" {
-		r.Fail(path, "period %q is none of DAY, WEEK and MONTH", imports.Short(q.Period))
+		s.Fail(path+".rateLimit", "must be a number from 0 to %.0f, and is %q", highestRate, imports.Short(t.RateLimit))
 	}
 }

@@ -28,7 +28,7 @@ type apiKey struct {
 func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 	plans := map[string]*plan{} // by the id of their keys
 	given := map[*plan]bool{}
-	for number, k := range keys {
+	for _, k := range keys {
 		i := slices.IndexFunc(im.plans, func(p plan) bool { return p.ID == k.Plan || p.Name == k.Plan && p.Name != "" })
 		if i < 0 {
 			return nil, fmt.Errorf("%s has the keys of plan %q, and no plan has this id or name", k.Name, k.Plan)
@@ -36,45 +36,38 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 		p := &im.plans[i]
 		given[p] = true
 		var content page[apiKey]
-		source, err := imports.Read(k.File, number+1, &content)
-		if err != nil {
-			return nil, err
+		s := im.Read(k.File, &content)
+		if s == nil {
+			continue
 		}
-		r := &fileReader{source, &im.Losses}
-		for i, key := range items(r, &content) {
-			if im.checkKey(r, fmt.Sprintf("items[%d]", i), &key, p, plans) {
+		for i, key := range items(s, &content) {
+			path := fmt.Sprintf("items[%d]", i)
+			if key.ID == "" {
+				s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plan-keys` prints, as JSON")
+				continue
+			}
+			what := fmt.Sprintf("key %s in plan %s", imports.Show(key.ID), p)
+			if other := plans[key.ID]; other != nil {
+				im.Record(s.Place(path), "API "+what, fmt.Sprintf("it has plan %s already, and can have one here", other))
+				continue
+			}
+			if key.Type != "" && key.Type != "API_KEY" {
+				im.Record(s.Place(path), what, fmt.Sprintf("its type is %s, and only API keys are known here", imports.Show(key.Type)))
+				continue
+			}
+			plans[key.ID] = p
+			if p.nameHere != "" {
 				all = append(all, key.override(p))
 			}
 		}
-		if err := r.Err(); err != nil {
-			return nil, err
-		}
 	}
 	for i := range im.plans {
-		if p := &im.plans[i]; p.isWritten && !given[p] {
-			im.Record(p.place, "plan "+p.String()+": its API keys", fmt.Sprintf("they are not in this file: give what "+
+		if p := &im.plans[i]; p.nameHere != "" && !given[p] {
+			im.lose(p.place, p, "its API keys", fmt.Sprintf("they are not in this file: give what "+
 				"`aws apigateway get-usage-plan-keys --usage-plan-id %s` prints, or set an override of the plan for each key", imports.Show(p.ID)))
 		}
 	}
-	return all, nil
-}
-
-// checkKey reports whether a key gets an override. plans holds the plan of each
-// key so far, by the keys' ids.
-func (im *importer) checkKey(r *fileReader, path string, k *apiKey, p *plan, plans map[string]*plan) bool {
-	switch other := plans[k.ID]; {
-	case k.ID == "":
-		r.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plan-keys` prints, as JSON")
-		return false
-	case other != nil:
-		im.Record(r.Place(path), fmt.Sprintf("API key %s in plan %s", imports.Show(k.ID), p), fmt.Sprintf("it has plan %s already, and can have one here", other))
-		return false
-	case k.Type != "" && k.Type != "API_KEY":
-		im.Record(r.Place(path), fmt.Sprintf("key %s in plan %s", imports.Show(k.ID), p), fmt.Sprintf("its type is %s, and only API keys are known here", imports.Show(k.Type)))
-		return false
-	}
-	plans[k.ID] = p
-	return p.isWritten
+	return all, im.Err()
 }
 
 func (k *apiKey) override(p *plan) imports.Override {

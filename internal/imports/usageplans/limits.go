@@ -14,32 +14,25 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// shape is all of a limit but its capacity. Plans whose limits have the same
-// shape share a rule.
-type shape struct {
-	kind              string // "throttle", "throttle GET /pets" or "quota"
-	base              string // the start of its rule's name
-	route, method     string // the requests that it covers; "" for all
-	algorithm, window string
-	burst             int64 // 0 if it follows the capacity
-}
-
-// sharedLimit becomes a rule.
+// sharedLimit becomes a rule. The limits of plans that differ only in capacity
+// share one.
 type sharedLimit struct {
-	shape
-	capacity int64 // the least of all plans
-	name     string
+	kind       string // "throttle", "throttle GET /pets" or "quota"
+	name       string // of the rule
+	when       ruledoc.Selector
+	limit      ruledoc.Limit // without the capacity
+	capacities map[*plan]int64
 }
 
 func (im *importer) importPlan(p *plan) {
 	if p.Throttle != nil {
-		im.addThrottle(p, p.Throttle, shape{kind: "throttle"})
+		im.addThrottle(p, p.Throttle, "throttle", anyRequest)
 	}
 	if p.Quota != nil {
 		im.addQuota(p)
 	}
 	for _, s := range p.Stages {
-		im.Record(s.place, fmt.Sprintf("plan %s: API %s, stage %s", p, imports.Show(s.API), imports.Show(s.Stage)),
+		im.lose(s.place, p, fmt.Sprintf("API %s, stage %s", imports.Show(s.API), imports.Show(s.Stage)),
 			"a document is for one API, and no rule can be for the stages of a plan: here the plan is for all that the API serves")
 		for _, path := range slices.Sorted(maps.Keys(s.Methods)) {
 			if t := s.Methods[path]; t != nil {
@@ -49,58 +42,61 @@ func (im *importer) importPlan(p *plan) {
 	}
 }
 
-// addThrottle gives a plan a token bucket; s has its kind and its requests.
-func (im *importer) addThrottle(p *plan, t *throttle, s shape) {
-	capacity, whyNot := t.fill(&s)
+// anyRequest covers all requests with a key.
+var anyRequest = ruledoc.Selector{Caller: ruledoc.Texts{"known"}}
+
+// addThrottle gives a plan a token bucket.
+func (im *importer) addThrottle(p *plan, t *throttle, kind string, when ruledoc.Selector) {
+	l, whyNot := t.bucket()
 	if whyNot != "" {
-		im.Record(t.place, fmt.Sprintf("plan %s: %s", p, s.kind), whyNot)
-		p.lostKinds = append(p.lostKinds, s.kind)
+		im.lose(t.place, p, kind, whyNot)
+		p.lostKinds[kind] = true
 		return
 	}
 	if t.Burst == 0 {
-		im.Record(t.place, fmt.Sprintf("plan %s: the burst of %s", p, s.kind), "the file states none, or 0: here it is what "+s.window+" allows")
+		im.lose(t.place, p, "the burst of "+kind, "the file states none, or 0: here it is what "+l.Window+" allows")
 	}
-	s.base = s.kind
-	im.addLimit(p, s, capacity)
+	im.addLimit(p, sharedLimit{kind: kind, name: kind, when: when, limit: l})
 }
 
-// fill makes a shape a token bucket: the shortest window of whole seconds in
-// which the rate allows a whole number of requests, and that number.
-func (t *throttle) fill(s *shape) (capacity int64, whyNot string) {
-	if t.rate == nil {
-		return 0, "the file states no rate, or 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides"
+// bucket returns a limit in the shortest window of whole seconds in which the
+// rate allows a whole number of requests.
+func (t *throttle) bucket() (l ruledoc.Limit, whyNot string) {
+	if t.rate.Sign() == 0 {
+		return l, "the file states no rate, or 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides"
 	}
 	seconds, units := t.rate.Denom(), t.rate.Num()
 	if seconds.Cmp(big.NewInt(int64(ruledoc.MaxWindow/time.Second))) > 0 || units.Cmp(big.NewInt(limit.MaxCapacity)) > 0 {
-		return 0, "the rate has too many digits: round it"
+		return l, "the rate has too many digits: round it"
 	}
-	capacity = units.Int64()
+	capacity := units.Int64()
 	window := time.Duration(seconds.Int64()) * time.Second
 	interval := (window + time.Duration(capacity) - 1) / time.Duration(capacity)
 	if max(capacity, t.Burst) > int64(limit.MaxDrain/interval) {
-		return 0, "the burst would take more than ten years to refill"
+		return l, "the burst would take more than ten years to refill"
 	}
-	s.algorithm, s.window = "token_bucket", ruledoc.FormatDuration(window)
+	l = ruledoc.Limit{Algorithm: "token_bucket", Capacity: capacity, Window: ruledoc.FormatDuration(window)}
 	if t.Burst != capacity {
-		s.burst = t.Burst
+		l.Burst = t.Burst
 	}
-	return capacity, ""
+	return l, ""
 }
 
 func (im *importer) addQuota(p *plan) {
-	q, what := p.Quota, fmt.Sprintf("plan %s: quota", p)
+	q := p.Quota
 	if q.Limit == 0 {
-		im.Record(q.place, what, "its limit is 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides")
-		p.lostKinds = append(p.lostKinds, "quota")
+		im.lose(q.place, p, "quota", "its limit is 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides")
+		p.lostKinds["quota"] = true
 		return
 	}
 	if q.Offset > 0 {
-		im.Record(q.place, what+": offset", "it lowers the limit of the first period alone: grants raise a limit for a time, and nothing lowers it")
+		im.lose(q.place, p, "quota: offset", "it lowers the limit of the first period alone: grants raise a limit for a time, and nothing lowers it")
 	}
 	if q.Period == "WEEK" {
-		im.Record(q.place, what+": the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
+		im.lose(q.place, p, "quota: the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
 	}
-	im.addLimit(p, shape{kind: "quota", base: "quota-" + q.window, algorithm: "fixed_window", window: q.window}, q.Limit)
+	l := ruledoc.Limit{Algorithm: "fixed_window", Capacity: q.Limit, Window: periods[q.Period]}
+	im.addLimit(p, sharedLimit{kind: "quota", name: "quota-" + l.Window, when: anyRequest, limit: l})
 }
 
 // methodPath matches the name of a method's throttle, such as "/pets/GET".
@@ -111,98 +107,70 @@ var methodPath = regexp.MustCompile(`^(/.*)/([A-Z]+)$`)
 func (im *importer) addMethod(p *plan, path string, t *throttle) {
 	whyNot := "is not the path of a resource and a method, such as /pets/GET"
 	if parts := methodPath.FindStringSubmatch(path); parts != nil {
-		s := shape{route: parts[1], method: parts[2]}
-		if before, greedy := strings.CutSuffix(s.route, "+}"); greedy {
-			s.route = before[:strings.LastIndexByte(before, '/')] + "/**"
+		route, method := parts[1], parts[2]
+		if before, greedy := strings.CutSuffix(route, "+}"); greedy {
+			route = before[:strings.LastIndexByte(before, '/')] + "/**"
 		}
-		if whyNot = imports.Refused("all", s.requests()); whyNot == "" {
-			s.kind = "throttle " + s.method + " " + imports.Show(s.route)
-			im.addThrottle(p, t, s)
+		when := ruledoc.Selector{Route: ruledoc.Texts{route}, Caller: anyRequest.Caller}
+		if method != "ANY" {
+			when.Methods = ruledoc.Texts{method}
+		}
+		if whyNot = imports.Refused("all", &when); whyNot == "" {
+			im.addThrottle(p, t, "throttle "+method+" "+imports.Show(route), when)
 			return
 		}
 	}
-	im.Record(t.place, fmt.Sprintf("plan %s: the throttle of %s", p, imports.Show(path)), whyNot)
+	im.lose(t.place, p, "the throttle of "+imports.Show(path), whyNot)
 }
 
-// requests selects the requests that a limit covers.
-func (s *shape) requests() *ruledoc.Selector {
-	selector := &ruledoc.Selector{Caller: ruledoc.Texts{"known"}}
-	if s.route != "" {
-		selector.Route = ruledoc.Texts{s.route}
+// addLimit gives a plan a limit, with its capacity.
+func (im *importer) addLimit(p *plan, l sharedLimit) {
+	capacity := l.limit.Capacity
+	l.limit.Capacity = 0
+	id := fmt.Sprint(l.name, l.when, l.limit)
+	shared := im.byID[id]
+	if shared == nil {
+		l.capacities = map[*plan]int64{}
+		shared = &l
+		im.byID[id] = shared
+		im.limits = append(im.limits, shared)
 	}
-	if s.method != "" && s.method != "ANY" {
-		selector.Methods = ruledoc.Texts{s.method}
-	}
-	return selector
-}
-
-// addLimit gives a plan a limit.
-func (im *importer) addLimit(p *plan, s shape, capacity int64) {
-	l := im.byShape[s]
-	if l == nil {
-		l = &sharedLimit{shape: s, capacity: capacity}
-		im.byShape[s] = l
-		im.limits = append(im.limits, l)
-	}
-	if other, twice := p.capacities[s]; twice {
-		im.Record(p.place, fmt.Sprintf("plan %s: %s", p, s.base), "two stages have one each: here they are one, of the smaller rate")
+	if other, twice := shared.capacities[p]; twice {
+		im.lose(p.place, p, l.name, "two stages have one each: here they are one, of the smaller rate")
 		capacity = min(capacity, other)
 	}
-	l.capacity = min(l.capacity, capacity)
-	p.capacities[s] = capacity
+	shared.capacities[p] = capacity
 }
 
 // maxPlans bounds the plans, and the rules. An AWS account has fewer.
 const maxPlans = 1000
 
-// addRules makes the rules.
+// addRules makes the rules. Rules whose names would be the same have the window
+// and the burst in theirs.
 func (im *importer) addRules(file string) error {
-	im.draft.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
+	im.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
 	if len(im.plans) > maxPlans || len(im.limits) > maxPlans {
 		return fmt.Errorf("%d plans with %d different limits are more than a document can hold (%d): split the file",
 			len(im.plans), len(im.limits), maxPlans)
 	}
-	names, sameBase := imports.Names{}, map[string]int{}
+	names, sameName := imports.Names{}, map[string]int{}
 	for _, l := range im.limits {
-		sameBase[l.base]++
+		sameName[l.name]++
 	}
 	for _, l := range im.limits {
-		words := []string{l.base}
-		if sameBase[l.base] > 1 {
-			words = append(words, l.qualifier())
+		words, comment := []string{l.name}, l.name+": without a plan, the least that any plan has"
+		if sameName[l.name] > 1 && l.limit.Burst > 0 {
+			words = append(words, fmt.Sprintf("burst-%d", l.limit.Burst))
+		}
+		if sameName[l.name] > 1 {
+			words = append(words, "per-"+l.limit.Window)
 		}
 		l.name = names.Take(words...)
-		im.draft.AddRule(imports.Place{}, ruledoc.Rule{
-			Name: l.name, When: l.requests(), Key: planKey,
-			Limits: []ruledoc.Limit{{Algorithm: l.algorithm, Capacity: l.capacity, Window: l.window, Burst: l.burst}},
-		}, l.base+": without a plan, the least that any plan has")
+		l.limit.Capacity = slices.Min(slices.Collect(maps.Values(l.capacities)))
+		im.AddRule(imports.Place{}, ruledoc.Rule{Name: l.name, When: &l.when, Key: planKey, Limits: []ruledoc.Limit{l.limit}}, comment)
 	}
 	if len(im.limits) > 0 {
 		im.Record(imports.Place{Name: file}, "API keys in no plan", "API Gateway refuses them if a method asks for a key: here they have the least that any plan has")
 	}
 	return nil
-}
-
-// qualifier tells the names of limits with the same base apart.
-func (s *shape) qualifier() string {
-	if s.burst == 0 {
-		return "per-" + s.window
-	}
-	return fmt.Sprintf("burst-%d-per-%s", s.burst, s.window)
-}
-
-// planCapacities returns what a plan makes of each rule. A rule of a kind that
-// the import lost for this plan stays as it is.
-func (im *importer) planCapacities(p *plan) ruledoc.Plan {
-	made := ruledoc.Plan{}
-	for _, l := range im.limits {
-		capacity, ok := p.capacities[l.shape]
-		switch {
-		case ok:
-			made[l.name] = ruledoc.PlanCapacity{Capacity: ruledoc.Capacities{"": capacity}}
-		case !slices.Contains(p.lostKinds, l.kind):
-			made[l.name] = ruledoc.PlanCapacity{Unlimited: true}
-		}
-	}
-	return made
 }

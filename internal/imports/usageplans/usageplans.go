@@ -18,30 +18,27 @@ import (
 // of keys. Import does not read the keys themselves, which are secrets.
 //
 // The error is of type yamlfile.Errors for what is wrong in a file.
-func Import(plans imports.File, keys ...Keys) (*imports.Document, error) {
-	im := &importer{byShape: map[shape]*sharedLimit{}}
+func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
+	im := &importer{byID: map[string]*sharedLimit{}}
 	if err := im.read(plans); err != nil {
 		return nil, err
 	}
-	im.namePlans()
 	for i := range im.plans {
 		im.importPlan(&im.plans[i])
 	}
 	if err := im.addRules(plans.Name); err != nil {
 		return nil, err
 	}
-	for i := range im.plans {
-		im.addPlan(&im.plans[i])
-	}
+	im.addPlans()
 	overrides, err := im.overrides(keys)
 	if err != nil {
 		return nil, err
 	}
-	text, err := im.draft.Write()
-	if err != nil {
-		return nil, err
+	result, err := im.Result()
+	if err == nil {
+		result.Overrides = overrides
 	}
-	return &imports.Document{YAML: text, Overrides: overrides, Lost: im.Sorted()}, nil
+	return result, err
 }
 
 // planKey is the key of all rules, and of the overrides of plans.
@@ -49,62 +46,58 @@ const planKey = "apikey:{apikey}"
 
 // importer is the state of one import.
 type importer struct {
-	plans   []plan
-	limits  []*sharedLimit
-	byShape map[shape]*sharedLimit // of limits
-	draft   imports.Draft
-	imports.Losses
-}
-
-func (im *importer) read(f imports.File) error {
-	var content page[plan]
-	source, err := imports.Read(f, 0, &content)
-	if err != nil {
-		return err
-	}
-	r := &fileReader{source, &im.Losses}
-	im.plans = items(r, &content)
-	ids := map[string]bool{}
-	for i := range im.plans {
-		p, path := &im.plans[i], fmt.Sprintf("items[%d]", i)
-		r.checkPlan(path, p)
-		if ids[p.ID] {
-			r.Fail(path, "plan %s is there twice: remove one of them", p)
-		}
-		ids[p.ID] = true
-	}
-	return r.Err()
+	imports.Builder
+	plans  []plan
+	limits []*sharedLimit
+	byID   map[string]*sharedLimit // limits, by all but their capacities
 }
 
 // planName matches the names that plans of a document may have.
 var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
 
-// namePlans gives each plan its name in the document: its own name if a plan
-// may have that and no other plan has it.
-func (im *importer) namePlans() {
+// addPlans adds each plan to the document, if anything is left of it. A plan
+// keeps its own name if a plan may have that and no other plan has it.
+func (im *importer) addPlans() {
 	taken, made := map[string]bool{}, imports.Names{}
 	for i := range im.plans {
 		p := &im.plans[i]
-		p.nameHere = p.Name
-		for !planName.MatchString(p.nameHere) || taken[p.nameHere] {
-			p.nameHere = made.Take(p.Name, p.ID)
+		name := p.Name
+		for !planName.MatchString(name) || taken[name] {
+			name = made.Take(p.Name, p.ID)
 		}
-		taken[p.nameHere] = true
+		taken[name] = true
+		capacities := im.planCapacities(p)
+		if len(capacities) == 0 {
+			im.Record(p.place, "plan "+p.String(), "nothing is left of it: its keys are limited like keys without a plan")
+			continue
+		}
+		p.nameHere = name
+		if im.Plans == nil {
+			im.Plans = map[string]ruledoc.Plan{}
+			im.Plan = &ruledoc.PlanSource{Overrides: planKey}
+		}
+		im.Plans[name] = capacities
+		im.Comment("plans."+name, p.place.Name+": "+p.String())
 	}
 }
 
-// addPlan adds a plan to the document, if anything is left of it.
-func (im *importer) addPlan(p *plan) {
-	capacities := im.planCapacities(p)
-	if len(capacities) == 0 {
-		im.Record(p.place, "plan "+p.String(), "nothing is left of it: its keys are limited like keys without a plan")
-		return
+// planCapacities returns a plan's capacity of each rule. A rule of a kind that
+// the import lost for this plan stays as it is.
+func (im *importer) planCapacities(p *plan) ruledoc.Plan {
+	capacities := ruledoc.Plan{}
+	for _, l := range im.limits {
+		capacity, ok := l.capacities[p]
+		switch {
+		case ok:
+			capacities[l.name] = ruledoc.PlanCapacity{Capacity: ruledoc.Capacities{"": capacity}}
+		case !p.lostKinds[l.kind]:
+			capacities[l.name] = ruledoc.PlanCapacity{Unlimited: true}
+		}
 	}
-	p.isWritten = true
-	if im.draft.Plans == nil {
-		im.draft.Plans = map[string]ruledoc.Plan{}
-		im.draft.Plan = &ruledoc.PlanSource{Overrides: planKey}
-	}
-	im.draft.Plans[p.nameHere] = capacities
-	im.draft.Comment("plans."+p.nameHere, p.place.Name+": "+p.String())
+	return capacities
+}
+
+// lose records a part of a plan that is lost.
+func (im *importer) lose(at imports.Place, p *plan, part, why string) {
+	im.Record(at, fmt.Sprintf("plan %s: %s", p, part), why)
 }

@@ -100,11 +100,10 @@ func TestBucket(t *testing.T) {
 		if err := im.read(imports.File{Name: "f.json", Content: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
-		var s shape
-		capacity, whyNot := im.plans[0].Throttle.fill(&s)
-		got := fmt.Sprintf("{algorithm: %s, capacity: %d, window: %s", s.algorithm, capacity, s.window)
-		if s.burst > 0 {
-			got += fmt.Sprintf(", burst: %d", s.burst)
+		l, whyNot := im.plans[0].Throttle.bucket()
+		got := fmt.Sprintf("{algorithm: %s, capacity: %d, window: %s", l.Algorithm, l.Capacity, l.Window)
+		if l.Burst > 0 {
+			got += fmt.Sprintf(", burst: %d", l.Burst)
 		}
 		if got += "}"; whyNot == "" && got != tt.want || whyNot != "" && !strings.HasPrefix(whyNot, tt.want) {
 			t.Errorf("%s and %s: got %s, %q, want %s", tt.rate, tt.burst, got, whyNot, tt.want)
@@ -144,7 +143,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The keys of a plan of which nothing is left have the limits of all keys.
+// The keys of a plan without a limit that could be imported have the limits of
+// keys without a plan.
 func TestPlanOfNothing(t *testing.T) {
 	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 0}}, {"id": "q", "throttle": {"rateLimit": 7, "burstLimit": 9}}]}`)}
 	key := func(id string) imports.File {
@@ -214,7 +214,7 @@ func TestPlansDoAsTheGateway(t *testing.T) {
 	}
 }
 
-// usagePlanText is a plan as JSON has it, and what it comes to.
+// usagePlanText is a plan as JSON, and its limits in full.
 type usagePlanText struct {
 	ID       string             `json:"id"`
 	Name     string             `json:"name"`

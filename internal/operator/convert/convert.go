@@ -61,7 +61,7 @@ func UsagePlans(path string, plans []PlanFile) (*Report, error) {
 	return report(usageplans.Import(files[0], keys...))
 }
 
-func report(document *imports.Document, err error) (*Report, error) {
+func report(document *imports.Result, err error) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -43,13 +43,12 @@ func (c criteria) selector() *ruledoc.Selector {
 	}
 	s := &ruledoc.Selector{Methods: c["methods"], Route: c["route"], Path: c["path"], CIDRs: c["cidrs"], Caller: c["caller"]}
 	for field, values := range c {
-		if slices.Contains([]string{"methods", "route", "path", "cidrs", "caller"}, field) {
-			continue
+		if !slices.Contains([]string{"methods", "route", "path", "cidrs", "caller"}, field) {
+			if s.Match == nil {
+				s.Match = map[string]ruledoc.Words{}
+			}
+			s.Match[field] = values
 		}
-		if s.Match == nil {
-			s.Match = map[string]ruledoc.Words{}
-		}
-		s.Match[field] = values
 	}
 	return s
 }
