@@ -178,15 +178,15 @@ func format(r limit.Result) string {
 	if r.Allowed {
 		s = "allowed"
 	}
-	s += fmt.Sprintf(", %d left, empty in %v", r.Remaining, r.Reset)
+	s += fmt.Sprintf(", %d left, reset in %v", r.Remaining, r.Reset)
 	switch {
 	case r.RetryAfter == limit.Never:
-		s += ", never to be allowed"
+		s += ", never allowed"
 	case r.RetryAfter != 0:
 		s += fmt.Sprintf(", retry after %v", r.RetryAfter)
 	}
 	if r.Delay != 0 {
-		s += fmt.Sprintf(", its turn in %v", r.Delay)
+		s += fmt.Sprintf(", delay %v", r.Delay)
 	}
 	return s
 }

@@ -97,9 +97,9 @@ type made struct {
 
 var starts = []time.Time{
 	epoch,
-	utc(1970, time.January, 2, 0),
-	utc(2024, time.March, 30, 22), // an hour before a short day in Berlin
-	utc(2018, time.November, 4, 2),
+	time.Unix(86400, 0),
+	time.Date(2024, time.March, 30, 22, 0, 0, 0, time.UTC),  // an hour before a short day in Berlin
+	time.Date(2018, time.November, 4, 2, 0, 0, 0, time.UTC), // an hour before São Paulo skips midnight
 }
 
 func newWalk(t *rapid.T, store Store) *walk {
