@@ -77,15 +77,14 @@ func (p *pair) must(err error) {
 	}
 }
 
+// decision is Store.Charge or Store.Peek.
+type decision func(Store, context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+
 // charge takes costs at a time after the pair's start, and fails unless both
 // stores agree.
 func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 	p.Helper()
-	a := &answer{charge: p.request(costs...)}
-	p.note("%v: charged %v", at, costs)
-	p.must(p.store.Charge(context.Background(), p.time(at), a.charge, &a.got))
-	_ = p.reference.Charge(context.Background(), p.time(at), a.charge, &a.want)
-	p.agree(a)
+	a := p.decide("charged", Store.Charge, at, costs)
 	p.receiptsAgree(a)
 	return a
 }
@@ -93,10 +92,15 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 // peek asks what a charge would get, and fails unless both stores agree.
 func (p *pair) peek(at time.Duration, costs ...int64) *answer {
 	p.Helper()
+	return p.decide("peeked at", Store.Peek, at, costs)
+}
+
+func (p *pair) decide(verb string, decide decision, at time.Duration, costs []int64) *answer {
+	p.Helper()
 	a := &answer{charge: p.request(costs...)}
-	p.note("%v: peeked at %v", at, costs)
-	p.must(p.store.Peek(context.Background(), p.time(at), a.charge, &a.got))
-	_ = p.reference.Peek(context.Background(), p.time(at), a.charge, &a.want)
+	p.note("%v: %s %v", at, verb, costs)
+	p.must(decide(p.store, context.Background(), p.time(at), a.charge, &a.got))
+	_ = decide(p.reference, context.Background(), p.time(at), a.charge, &a.want)
 	p.agree(a)
 	return a
 }
