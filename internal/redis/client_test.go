@@ -44,7 +44,12 @@ func saying(t *testing.T, reply string, callers *atomic.Int64) *Address {
 		l.Close()
 		<-ended
 	})
-	a, err := ParseAddress("redis://" + l.Addr().String())
+	return parse(t, "redis://"+l.Addr().String())
+}
+
+func parse(t testing.TB, address string) *Address {
+	t.Helper()
+	a, err := ParseAddress(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +105,8 @@ func TestOpen(t *testing.T) {
 
 // clients are those that Open makes, with a dialer of the test's.
 func clients(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) map[string]goredis.UniversalClient {
-	a, err := ParseAddress("redis://redis.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, many := a.options(), a.clusterOptions()
+	a := parse(t, "redis://redis.example")
+	one, many := a.options.Simple(), a.clusterOptions()
 	one.Dialer, many.Dialer = dialer, dialer
 	made := map[string]goredis.UniversalClient{"one server": goredis.NewClient(one), "a cluster": goredis.NewClusterClient(many)}
 	for _, client := range made {
@@ -119,7 +121,7 @@ func TestOneTry(t *testing.T) {
 	mute := saying(t, "", new(atomic.Int64))
 	for name, connect := range map[string]func() (net.Conn, error){
 		"nothing listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
-		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
+		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", mute.options.Addrs[0]) },
 	} {
 		var dialed atomic.Int64
 		for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
@@ -153,8 +155,8 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s: %v after %v", kind, err, time.Since(started))
 		}
 	}
-	a := &Address{host: "h", port: "1"}
-	one, many := goredis.NewClient(a.options()), goredis.NewClusterClient(a.clusterOptions())
+	a := parse(t, "redis://h:1")
+	one, many := goredis.NewClient(a.options.Simple()), goredis.NewClusterClient(a.clusterOptions())
 	defer one.Close()
 	defer many.Close()
 	o, c := one.Options(), many.Options() // with what go-redis takes where nothing is said
@@ -184,7 +186,7 @@ func refuse(c net.Conn, called func()) {
 // In a Cluster each call goes to the node that has its key, at once: to the
 // same one whatever the call, and not all keys to one.
 func TestRouting(t *testing.T) {
-	o := (&Address{host: "127.0.0.1", port: "1"}).clusterOptions()
+	o := parse(t, "redis://127.0.0.1:1").clusterOptions()
 	o.ClusterSlots = func(context.Context) ([]goredis.ClusterSlot, error) {
 		return []goredis.ClusterSlot{
 			{Start: 0, End: 8191, Nodes: []goredis.ClusterNode{{Addr: "low:1"}}},
@@ -225,11 +227,8 @@ func TestRouting(t *testing.T) {
 // address gives.
 func TestServerName(t *testing.T) {
 	for text, want := range map[string]string{"redis://h": "", "rediss://h": "h", "rediss://[::1]:1": "::1"} {
-		a, err := ParseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, config := range []*tls.Config{a.options().TLSConfig, a.clusterOptions().TLSConfig} {
+		a := parse(t, text)
+		for _, config := range []*tls.Config{a.options.Simple().TLSConfig, a.clusterOptions().TLSConfig} {
 			if (config != nil) != (want != "") || config != nil && config.ServerName != want {
 				t.Errorf("%s: %+v, want %q", text, config, want)
 			}

@@ -57,13 +57,13 @@ func TestLostAnswer(t *testing.T) {
 	for name, start := range map[string]func(testing.TB) (*redistest.Server, goredis.UniversalClient){
 		"one server": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
 			server := redistest.Start(t)
-			o := address(t, server).options()
+			o := parse(t, server.URL()).options.Simple()
 			o.Dialer = dialer
 			return server, goredis.NewClient(o)
 		},
 		"a cluster": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
 			server := redistest.StartCluster(t)
-			o := address(t, server).clusterOptions()
+			o := parse(t, server.URL()).clusterOptions()
 			o.Dialer = dialer
 			return server, goredis.NewClusterClient(o)
 		},
@@ -88,14 +88,6 @@ func TestLostAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func address(t testing.TB, server *redistest.Server) *Address {
-	a, err := ParseAddress(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // serverError is an error that a server sends.

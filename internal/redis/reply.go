@@ -80,9 +80,11 @@ func (a *answer) counter(limits []limit.Limit) (life string, states []limit.Stat
 	return texts[0], states, nil
 }
 
-// readState parses what is stored of one limit; an empty text is a limit never
+// readState parses the field of one limit: a bucket's moment, or ascending
+// "slot:units". The slots of a log are moments. An empty text is a limit never
 // charged.
 func readState(l *limit.Limit, text string) (s limit.State, err error) {
+	n := strings.Count(text, " ") + 1
 	switch {
 	case text == "":
 		return s, nil
@@ -90,30 +92,22 @@ func readState(l *limit.Limit, text string) (s limit.State, err error) {
 		full, err := readMoment(text)
 		s.Bucket = limit.NewBucket(full)
 		return s, err
-	}
-	slots, err := readSlots(l, text)
-	s.Slots = limit.NewSlots(slots)
-	return s, err
-}
-
-// readSlots parses ascending "slot:units". The slots of a log are times.
-func readSlots(l *limit.Limit, text string) ([]limit.Slot, error) {
-	n := strings.Count(text, " ") + 1
-	if n > mostRecords {
-		return nil, fmt.Errorf("it has %d slots", n)
+	case n > mostRecords:
+		return s, fmt.Errorf("it has %d slots", n)
 	}
 	slots := make([]limit.Slot, 0, n)
 	for record := range strings.SplitSeq(text, " ") {
 		slot, err := readSlot(l, record)
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		if last := len(slots) - 1; last >= 0 && slots[last].Number >= slot.Number {
-			return nil, fmt.Errorf("slot %q is not in order", record)
+			return s, fmt.Errorf("slot %q is not in order", record)
 		}
 		slots = append(slots, slot)
 	}
-	return slots, nil
+	s.Slots = limit.NewSlots(slots)
+	return s, nil
 }
 
 func readSlot(l *limit.Limit, record string) (slot limit.Slot, err error) {
