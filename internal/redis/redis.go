@@ -148,8 +148,8 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 }
 
 // errDisagree is returned if the script and package limit decide differently on
-// the same state. No state that the script has written leads to it.
-var errDisagree = errors.New("the script decided otherwise than its state says")
+// the same state. No state that the script wrote leads to it.
+var errDisagree = errors.New("the script's decision contradicts the state that it returned")
 
 // verified reports whether a counter can be what a charge has just left. It
 // must have a generation and, in each limit that was charged, the cost and no
