@@ -128,8 +128,8 @@ func TestSignIn(t *testing.T) {
 // SSL_CERT_FILE once, so all runs of TestTLS share it.
 var trusted = sync.OnceValues(redistest.NewAuthority)
 
-// TestTLS connects by rediss://, which trusts only the authorities of the system
-// or of SSL_CERT_FILE.
+// TestTLS connects by rediss://, which trusts only the authorities of the
+// system or of SSL_CERT_FILE.
 func TestTLS(t *testing.T) {
 	server := redistest.Start(t)
 	authority, err := trusted()
@@ -173,8 +173,8 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// TestOutage checks that a connection fails within seconds if nothing listens or
-// nothing answers.
+// TestOutage checks that a connection fails within seconds if nothing listens
+// or nothing answers.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -73,8 +73,8 @@ func respond(c net.Conn, reply string) error {
 	}
 }
 
-// TestOpen checks that a server which cannot keep counters is an error after one
-// connection, which is closed.
+// TestOpen checks that a server which cannot keep counters is an error after
+// one connection, which is closed.
 func TestOpen(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply string
@@ -115,8 +115,8 @@ func clients(t *testing.T, dialer func(context.Context, string, string) (net.Con
 	return made
 }
 
-// TestOneTry checks that a call is tried once, even if nothing has been sent yet,
-// because its caller waits.
+// TestOneTry checks that a call is tried once, even if nothing has been sent
+// yet, because its caller waits.
 func TestOneTry(t *testing.T) {
 	c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
 	mute := serve(t, "", new(atomic.Int64))
@@ -141,8 +141,8 @@ func TestOneTry(t *testing.T) {
 	}
 }
 
-// TestDeadlines checks that the caller's deadline ends a call that has begun, and
-// that a call without a deadline ends within five seconds.
+// TestDeadlines checks that the caller's deadline ends a call that has begun,
+// and that a call without a deadline ends within five seconds.
 func TestDeadlines(t *testing.T) {
 	for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -183,8 +183,9 @@ func refuse(c net.Conn, called func()) {
 	}
 }
 
-// TestRouting checks that each call in a Cluster goes directly to the node of its
-// key: every call on a key to the same node, and the keys to different nodes.
+// TestRouting checks that each call in a Cluster goes directly to the node of
+// its key: every call on a key to the same node, and the keys to different
+// nodes.
 func TestRouting(t *testing.T) {
 	o := parse(t, "redis://127.0.0.1:1").clusterOptions()
 	o.ClusterSlots = func(context.Context) ([]goredis.ClusterSlot, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// foreign lists fields that no script writes, of a counter with four limits: slots,
-// log, bucket and weighted.
+// foreign lists fields that no script writes, of a counter with four limits:
+// slots, log, bucket and weighted.
 var foreign = map[string][]any{
 	"no life":            {"a", "1:1"},
 	"an empty life":      {"life", "", "a", "1:1"},
@@ -67,8 +67,8 @@ func manySlots(n int) string {
 	return strings.Join(records, " ")
 }
 
-// TestForeign checks that every call on a counter which the script did not write
-// is an error and changes nothing, and that a reset repairs it.
+// TestForeign checks that every call on a counter which the script did not
+// write is an error and changes nothing, and that a reset repairs it.
 func TestForeign(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)

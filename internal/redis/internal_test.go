@@ -44,9 +44,9 @@ func (c *lossy) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestLostAnswer checks that a call is not sent again if its answer is lost: the
-// server may have charged or refunded. In a Cluster, go-redis would repeat it by
-// default.
+// TestLostAnswer checks that a call is not sent again if its answer is lost:
+// the server may have charged or refunded. In a Cluster, go-redis would repeat
+// it by default.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64

@@ -52,8 +52,8 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// TestReadNoState checks that a text is an error if the script does not format it
-// so, if it is out of order, or if its numbers are out of range.
+// TestReadNoState checks that a text is an error if the script does not format
+// it so, if it is out of order, or if its numbers are out of range.
 func TestReadNoState(t *testing.T) {
 	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
 	daily := limit.Limit{
@@ -209,8 +209,8 @@ func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
 	return nil
 }
 
-// FuzzReadState reads any text: it must be an error, or a state that never allows
-// more than the units in the text leave room for.
+// FuzzReadState reads any text: it must be an error, or a state that never
+// allows more than the units in the text leave room for.
 func FuzzReadState(f *testing.F) {
 	for _, text := range []string{
 		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",

@@ -158,8 +158,8 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// TestStored checks the fields that docs/redis.md shows. The next write drops the
-// slots that no longer count; nothing else does.
+// TestStored checks the fields that docs/redis.md shows. The next write drops
+// the slots that no longer count; nothing else does.
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
@@ -258,8 +258,8 @@ func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Durat
 	}
 }
 
-// TestKeys checks that no two counters share a key, and that no client can choose
-// the Cluster node of its counters.
+// TestKeys checks that no two counters share a key, and that no client can
+// choose the Cluster node of its counters.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -289,8 +289,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRefundForALateClock refunds units to a slot that has left the window by the
-// caller's clock. By a clock that is behind the slot still counts.
+// TestRefundForALateClock refunds units to a slot that has left the window by
+// the caller's clock. By a clock that is behind the slot still counts.
 func TestRefundForALateClock(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Sliding(3, 10*sec, sec)}

@@ -20,9 +20,9 @@ var numbered atomic.Int64
 func fresh() string { return fmt.Sprintf("rule|key:%d|00000000", numbered.Add(1)) }
 
 // TestLargeNumbers compares the script's arithmetic with package limit where
-// doubles would lose digits: capacities up to 2³² − 1, windows of microseconds to
-// years, in odd numbers of nanoseconds if the algorithm allows it, and times to
-// the nanosecond, from the year 1700 to 2240.
+// doubles would lose digits: capacities up to 2³² − 1, windows of microseconds
+// to years, in odd numbers of nanoseconds if the algorithm allows it, and times
+// to the nanosecond, from the year 1700 to 2240.
 func TestLargeNumbers(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	rapid.Check(t, func(t *rapid.T) {

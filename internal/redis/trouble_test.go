@@ -85,8 +85,8 @@ func TestNotEnoughReplicas(t *testing.T) {
 	wantTrouble(t, server, store, key, redis.ErrNotWritable)
 }
 
-// TestCluster makes every call on a Cluster of one server. Two keys to charge at
-// once are in different hash slots.
+// TestCluster makes every call on a Cluster of one server. Two keys to charge
+// at once are in different hash slots.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -144,8 +144,8 @@ func TestClusterDown(t *testing.T) {
 	}
 }
 
-// TestContexts checks that the caller's deadline ends a call, and that a canceled
-// call is no outage.
+// TestContexts checks that the caller's deadline ends a call, and that a
+// canceled call is no outage.
 func TestContexts(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)

@@ -33,7 +33,8 @@ const (
 	toReset     kind = "reset"
 )
 
-// verdicts answer a call: one for each charge, none for a settlement or a reset.
+// verdicts answer a call: one for each charge, none for a settlement or a
+// reset.
 type verdicts []*limit.Verdict
 
 // do makes the call on a store: the one under test, or the reference.
