@@ -131,7 +131,7 @@ func TestSlowCredentials(t *testing.T) {
 func TestNoSuchProfile(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
-	t.Setenv("AWS_PROFILE", "nobody")
+	t.Setenv("AWS_PROFILE", "unknown")
 	var missing config.SharedConfigProfileNotExistError
 	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.As(err, &missing) || !strings.HasPrefix(err.Error(), "AWS configuration: ") {
 		t.Errorf("error %v", err)

@@ -33,7 +33,7 @@ var codes = map[string]error{
 	"ThrottlingException":                    ErrThrottled,
 	"ThrottlingError":                        ErrThrottled, // as a reason of a canceled transaction, like the next
 	"ProvisionedThroughputExceeded":          ErrThrottled,
-	"ValidationError":                        ErrForeign, // the item holds what cannot be added to
+	"ValidationError":                        ErrForeign, // the item has a value that cannot be added to
 	"AccessDeniedException":                  ErrNotPermitted,
 	"UnrecognizedClientException":            ErrNotPermitted,
 	"IncompleteSignatureException":           ErrNotPermitted,

@@ -24,7 +24,7 @@ func TestTranslate(t *testing.T) {
 		"AccessDeniedException":                  dynamo.ErrNotPermitted,
 		"ExpiredTokenException":                  dynamo.ErrNotPermitted,
 	} {
-		cause := &smithy.GenericAPIError{Code: code, Message: "as AWS says it"}
+		cause := &smithy.GenericAPIError{Code: code, Message: "AWS's own message"}
 		got := dynamo.Translate(cause, "counters")
 		if !errors.Is(got, want) || !errors.Is(got, cause) || !strings.HasPrefix(got.Error(), "table counters: ") {
 			t.Errorf("%s: %v", code, got)

@@ -48,7 +48,7 @@ func TestSnapshotsKeepTheLatest(t *testing.T) {
 	before := charged(t, "generation", 4, 4)
 	for name, test := range map[string]struct {
 		then *protocol.Snapshot
-		kept bool // the snapshot that came then
+		kept bool // whether the later snapshot is kept
 	}{
 		"the same":                              {charged(t, "generation", 4, 4), true},
 		"more of one":                           {charged(t, "generation", 4, 5), true},

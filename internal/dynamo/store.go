@@ -150,7 +150,7 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
 }
 
-// Peek says what the charge would get now, by a consistent read. It charges
+// Peek fills in what the charge would get now, by a consistent read. It charges
 // nothing.
 func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
@@ -165,8 +165,8 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 
 // Settle corrects an earlier charge by deltas, one for each of its limits, once
 // the true cost is known: a negative delta refunds units, a positive one
-// charges more without asking. protocol.PlanSettlement says what can be
-// corrected.
+// charges more whatever the capacity. See protocol.PlanSettlement for the
+// corrections that are possible.
 //
 // A counter that was deleted since is left alone. A write whose outcome is
 // unknown is not sent again: refunding twice would let too much through.

@@ -54,9 +54,9 @@ func TestFarAhead(t *testing.T) {
 	store := redis.New(connect(t, server.URL()), redis.Options{})
 	hourly := storetest.Token(3600, time.Hour, 60)
 	for name, test := range map[string]struct {
-		limit limit.Limit
+		limit  limit.Limit
 		record func(now int64) string // by Unix seconds
-		ahead bool
+		ahead  bool
 	}{
 		"slots":             {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
 		"slots, the next":   {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},

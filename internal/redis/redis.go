@@ -20,7 +20,7 @@ import (
 )
 
 // prefix starts every key of this package. In a Cluster the empty braces make
-// the whole key decide which node holds it ("Hash tags" in the Redis Cluster
+// the whole key decide which node has it ("Hash tags" in the Redis Cluster
 // specification). Without them, braces in a client's part of the key would
 // decide, and a client could put all of its counters on one node.
 const prefix = "slidegate:{}"
@@ -86,10 +86,10 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
-// negative delta refunds what its slot still holds; a positive one charges more
-// without asking, so that later requests pay. A counter that was deleted since
-// is left alone. If the answer is lost, nothing is sent again: refunding twice
-// would let too much through.
+// negative delta refunds units that are still in the slot; a positive one
+// charges more whatever the capacity, so that later requests pay. A counter
+// that was deleted since is left alone. If the answer is lost, nothing is sent
+// again: refunding twice would let too much through.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err

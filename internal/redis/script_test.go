@@ -297,7 +297,7 @@ func TestRefundForALateClock(t *testing.T) {
 	c := request(fresh(), limits, 2)
 	first := charge(t, store, epoch, c)
 	charge(t, store, epoch.Add(sec), request(c.Key, limits, 1))
-	for range 2 { // the second time it holds nothing
+	for range 2 { // the second time the slot is empty
 		if err := store.Settle(t.Context(), epoch.Add(20*sec), c, &first.Receipt, []int64{-2}); err != nil {
 			t.Fatal(err)
 		}

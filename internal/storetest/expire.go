@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// expiring charges counters that have expired: those that the store has deleted
-// since, and those that are still there.
+// expiring charges expired counters, both before and after the store deletes
+// them.
 func expiring(t *testing.T, h Harness) {
 	store := h.Client(t)
 	t.Run("still there", func(t *testing.T) {
@@ -29,13 +29,13 @@ func expiring(t *testing.T, h Harness) {
 			p.charge(0, 1)
 			over := a.got.Reset
 			p.expire(h)
-			p.charge(over, l.MaxCost()) // by a client that remembers the counter
+			p.charge(over, l.MaxCost()) // by a client with a snapshot of the counter
 			p.charge(over, 1)
 			p.expire(h)
-			p.by(h.Client(t)).charge(3*over, 1) // by one that does not
+			p.by(h.Client(t)).charge(3*over, 1) // by one without
 			p.by(store).charge(3*over, 1)
 			if l.Correctable() {
-				p.settle(3*over, a, -1) // of a generation that is over
+				p.settle(3*over, a, -1) // of an earlier generation
 				p.settle(3*over, a, 1)
 			}
 			p.charge(3*over, l.MaxCost()-2)

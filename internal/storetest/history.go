@@ -142,7 +142,7 @@ func (r *recorder) small() []limit.Limit {
 }
 
 // draw draws a client's next call. If clients lag, nothing is refunded or
-// reset, because they may learn of it later.
+// reset, because the others may read it later.
 func (r *recorder) draw(keys [2]string, limits []limit.Limit, now time.Time, last *call) *call {
 	c := &call{kind: toCharge, now: now}
 	for _, key := range keys {

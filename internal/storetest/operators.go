@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// peeking checks that a peek changes nothing, and that local denials are right.
+// peeking checks that a peek changes nothing, and that local denials are
+// correct.
 func peeking(t *testing.T, h Harness) {
 	store := h.Client(t)
 	for _, l := range mixed() {
@@ -29,7 +30,7 @@ func peeking(t *testing.T, h Harness) {
 		p.charge(0, 4, 4, 4, 4, 4, 4, 4)
 		p.charge(0, 1, 1, 1, 1, 1, 1, 1)
 		if known := p.denies(0, 1, 1, 1, 1, 1, 1, 1); known == h.NoLocalDenials {
-			p.fail("the store has just denied it; asked without a call it says denied: %v", known)
+			p.fail("after a denial, Denies returned %v", known)
 		}
 	})
 	t.Run("the charge after a peek by another client", func(t *testing.T) {
@@ -62,9 +63,9 @@ func resetting(t *testing.T, h Harness) {
 			p.charge(10*sec, 1)
 			p.reset()
 			if p.denies(10*sec, 1) {
-				p.fail("the client that reset the key still denies it")
+				p.fail("the client that reset the key still denies a charge")
 			}
-			p.charge(3*sec, l.MaxCost()) // nor is there a newest charge any more
+			p.charge(3*sec, l.MaxCost()) // the new counter has no newest charge yet
 			p.charge(3*sec, 1)
 		})
 	}
@@ -73,7 +74,7 @@ func resetting(t *testing.T, h Harness) {
 		p.charge(0, 2)
 		p.charge(0, 1)
 		p.by(other).reset()
-		p.by(store).charge(h.Lag+1, 2) // by now it must have noticed
+		p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
 		p.by(other).charge(h.Lag+1, 1)
 	})
 	t.Run("other keys stay", func(t *testing.T) {
@@ -97,7 +98,7 @@ func naming(t *testing.T, h Harness) {
 		p := newPair(t, store, Fixed(2, time.Minute))
 		p.key = mark + suffix
 		p.note("the key is %q", p.key)
-		p.charge(0, 1) // a counter that two keys share is fuller than the reference's
+		p.charge(0, 1) // a counter shared by two keys has less left than the reference's
 		p.charge(0, 1)
 		p.charge(0, 1)
 	}

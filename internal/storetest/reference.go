@@ -100,8 +100,8 @@ func (s *Reference) Peek(_ context.Context, now time.Time, c *limit.Charge, v *l
 }
 
 // Settle corrects a charge in the generation that its receipt names. The
-// receipt of a charge of zero cost names none; what is charged more then goes
-// to any generation.
+// receipt of a charge of zero cost names none, and an extra charge then goes to
+// any generation.
 func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err

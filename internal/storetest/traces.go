@@ -34,7 +34,7 @@ func replay(t *testing.T, store Store, rule string, charges []string) {
 		words := strings.Fields(charge)
 		want := strings.Join(words[2:], " ")
 		if a := p.charge(must(time.ParseDuration(words[0])), readNumber(words[1])); format(a.got.Result) != want {
-			p.fail("the trace says: %s", want)
+			p.fail("want: %s", want)
 		}
 	}
 }
