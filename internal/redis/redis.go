@@ -97,7 +97,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 	if err := check(c); err != nil {
 		return err
 	}
-	a := newArguments(modeSettle, now, s.opts.CallerClock).correction(now, c, s.opts.NewGeneration(), r, deltas)
+	a := newArguments(modeSettle, now, s.opts.CallerClock).counter(now, c, s.opts.NewGeneration(), r, deltas)
 	_, err := runScript(ctx, s.client, []string{prefix + c.Key}, a)
 	return translate(err)
 }
@@ -119,7 +119,7 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 			return err
 		}
 		keys[i] = prefix + c.Key
-		a = a.charge(now, c, s.opts.NewGeneration())
+		a = a.counter(now, c, s.opts.NewGeneration(), &limit.Receipt{}, c.Costs)
 	}
 	reply, err := runScript(ctx, s.client, keys, a)
 	if err != nil {
@@ -138,7 +138,11 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 		if answer.charged && !verified(answer.now, generation, states, c) {
 			return errDisagree
 		}
-		verdict(answer, generation, states, c, vs[i])
+		if answer.charged && !c.ZeroCost() {
+			limit.AfterCharge(states, generation, c, answer.now, vs[i])
+		} else {
+			limit.Decide(states, c, answer.now, vs[i])
+		}
 		denied = denied || !vs[i].Allowed
 	}
 	if answer.charged == denied && mode == modeCharge || answer.charged && mode != modeCharge {
@@ -161,14 +165,4 @@ func verified(now time.Time, generation string, states []limit.State, c *limit.C
 		}
 	}
 	return true
-}
-
-// verdict fills in v from a state: what is left after the charge if it was
-// made, else what it would get.
-func verdict(answer *answer, generation string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
-	if answer.charged && !c.ZeroCost() {
-		limit.AfterCharge(states, generation, c, answer.now, v)
-		return
-	}
-	limit.Decide(states, c, answer.now, v)
 }
