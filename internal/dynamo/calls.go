@@ -29,15 +29,14 @@ func (s *Store) send(
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
-	failed, _ := errors.AsType[*types.ConditionalCheckFailedException](err)
-	conflict, _ := errors.AsType[*types.TransactionConflictException](err)
-	switch {
-	case failed != nil:
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		after, err = s.keep(c, failed.Item, now)
 		return after, conditionFailed, err
-	case conflict != nil:
+	}
+	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
 		return nil, transactionConflict, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
 	after, err = s.keep(c, out.Attributes, now)

@@ -75,9 +75,6 @@ type Store struct {
 
 // New returns a store over a table, which must exist.
 func New(api API, table string, opts Options) *Store {
-	if opts.Confirmed == nil {
-		opts.Confirmed = func() bool { return false }
-	}
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
 	}
@@ -228,7 +225,7 @@ func (s *Store) decide(
 // evaluate decides the charge on a snapshot alone; nil is a counter never
 // charged.
 func (s *Store) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	if s.opts.Confirmed() && snapshot.FarAhead(c, now) {
+	if s.opts.Confirmed != nil && s.opts.Confirmed() && snapshot.FarAhead(c, now) {
 		return ErrAhead
 	}
 	snapshot.Decide(c, now, v)

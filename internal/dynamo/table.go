@@ -33,8 +33,8 @@ func CountersTable(name string) Table {
 // a table that exists. It switches expiry on in either case.
 func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) {
 	_, err = c.CreateTable(ctx, t.input())
-	var exists *types.ResourceInUseException
-	if created = err == nil; err != nil && !errors.As(err, &exists) {
+	_, exists := errors.AsType[*types.ResourceInUseException](err)
+	if created = err == nil; !created && !exists {
 		return false, Translate(err, t.Name)
 	}
 	ready := dynamodb.NewTableExistsWaiter(c, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 100 * time.Millisecond })
