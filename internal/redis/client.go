@@ -87,10 +87,7 @@ func (a *Address) String() string {
 }
 
 // Connection is a client of a Redis or a Redis Cluster.
-type Connection struct {
-	goredis.UniversalClient
-	Address *Address
-}
+type Connection struct{ goredis.UniversalClient }
 
 // Open connects and signs in. It detects a Cluster, whose other nodes the
 // client then finds itself. The client never sends a charge twice. It trusts
@@ -100,7 +97,7 @@ func Open(ctx context.Context, a *Address) (*Connection, error) {
 	client := goredis.NewClient(a.options.Simple())
 	mode, err := modeOf(ctx, client)
 	if mode == "standalone" {
-		return &Connection{client, a}, nil
+		return &Connection{client}, nil
 	}
 	_ = client.Close()
 	switch {
@@ -109,7 +106,7 @@ func Open(ctx context.Context, a *Address) (*Connection, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%v: %w", a, err)
 	case mode == "cluster":
-		return &Connection{goredis.NewClusterClient(a.clusterOptions()), a}, nil
+		return &Connection{goredis.NewClusterClient(a.clusterOptions())}, nil
 	}
 	return nil, fmt.Errorf("%v: this is a Redis %s, which keeps no counters: name the server that it watches", a, mode)
 }
