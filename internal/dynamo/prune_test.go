@@ -38,7 +38,7 @@ func (w *world) chargeOther(name string, slot int64) {
 func TestPruning(t *testing.T) {
 	w := newWorld(t, 1000, 10)
 	w.chargeCold(8)
-	w.must(true, "B", 40, 1) // sees eight expired slots of a window of ten
+	w.must(true, "B", 40, 1) // its answer has eight expired slots of a window of ten
 	if w.slot(0) != 1 {
 		t.Fatal("slot 0 was removed too early")
 	}

@@ -92,7 +92,7 @@ func TestSafetyTerms(t *testing.T) {
 		}},
 		"refund: the total stays": {3, pt.LowerTotal, func(w *world) {
 			w.try("A", 0, 2)
-			w.try("B", 0, 0) // looks, and charges nothing
+			w.try("B", 0, 0) // zero cost: reads the item
 			w.settle("A", w.last["A"], 1, -2)
 			w.try("A", 2, 3)
 			w.try("B", 2, 1)

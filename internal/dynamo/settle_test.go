@@ -148,10 +148,10 @@ func TestExtraChargeOfZeroCost(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	nothing := limit.Receipt{}
 	nothing.Slots[0] = w.time(7).Unix()
-	w.correct("A", nothing, 2, 1, 1) // makes the item
+	w.correct("A", nothing, 2, 1, 1) // creates the item
 	w.must(true, "B", 5, 1)
-	w.correct("A", nothing, 3, 1, 2) // learns of slot 5 by failing once
-	w.correct("A", nothing, 4, 1, 1) // knows of it
+	w.correct("A", nothing, 3, 1, 2) // fails once, and reads slot 5 from the answer
+	w.correct("A", nothing, 4, 1, 1) // has slot 5 in its snapshot
 	w.correct("C", nothing, 6, 1, 1)
 	for slot, want := range map[int64]int64{2: 1, 3: 0, 4: 0, 5: 3, 6: 1, 7: 0} {
 		if got := w.slot(slot); got != want {

@@ -33,11 +33,11 @@ func TestCreate(t *testing.T) {
 type fakeTable struct {
 	answers map[string][]string
 	calls   []string          // the operations, in order
-	bodies  map[string]string // what each was calls with
+	bodies  map[string]string // the last body, by operation
 }
 
 func (c *fakeTable) Do(r *http.Request) (*http.Response, error) {
-	time.Sleep(time.Millisecond) // in the time of a bubble
+	time.Sleep(time.Millisecond) // by synctest's clock
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
 	c.calls, c.bodies[operation] = append(c.calls, operation), string(body)
@@ -96,7 +96,7 @@ func TestCreateCalls(t *testing.T) {
 			c := &fakeTable{answers: map[string][]string{"CreateTable": {test.create}, "DescribeTable": {active}, "DescribeTimeToLive": {test.ttl}}}
 			created, _, err := c.create(dynamo.CountersTable("counters"))
 			if calls := strings.Join(c.calls, " "); calls != test.calls || created != test.created {
-				t.Errorf("%s: created %v by %s", name, created, calls)
+				t.Errorf("%s: created %v, calls %s", name, created, calls)
 			}
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s: error %v, want %q", name, err, test.err)
@@ -138,8 +138,8 @@ func TestCreateBodies(t *testing.T) {
 			if got := []string{c.bodies["CreateTable"], c.bodies["UpdateTimeToLive"]}; !slices.Equal(got, want) {
 				t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
-			if _, calls := c.bodies["DescribeTimeToLive"]; calls != (table.TTL != "") {
-				t.Errorf("%s: calls %v", table.Name, calls)
+			if _, described := c.bodies["DescribeTimeToLive"]; described != (table.TTL != "") {
+				t.Errorf("%s: DescribeTimeToLive called: %v", table.Name, described)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 type busy struct {
 	dynamo.API
 	reasons []string // of the next transactions, each character a write's: N none, C conflict
-	updates int      // refused before one goes through
+	updates int      // number of updates to refuse
 	writes  int
 }
 

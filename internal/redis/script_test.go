@@ -41,8 +41,7 @@ func TestOneRoundTrip(t *testing.T) {
 	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 1 {
 		t.Errorf("the script was sent %d times, want once", got)
 	}
-	// A server counts what a script calls besides, but only what comes over the
-	// wire as read.
+	// The statistic counts reads from the network, not a script's own calls.
 	before := info(t, server, "stats", "total_reads_processed")
 	var v, w limit.Verdict
 	for range 5 { // 3 admissions and 2 denials
@@ -57,7 +56,7 @@ func TestOneRoundTrip(t *testing.T) {
 	if !v.Allowed || !w.Allowed {
 		t.Errorf("%+v, %+v", v.Result, w.Result)
 	}
-	if got := info(t, server, "stats", "total_reads_processed") - before - 1; got != 7 { // and that question itself
+	if got := info(t, server, "stats", "total_reads_processed") - before - 1; got != 7 { // without the INFO command itself
 		t.Errorf("7 decisions took %d round trips", got)
 	}
 }

@@ -3,7 +3,7 @@ package storetest
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the traces of calendars need zones also where the machine has none
+	_ "time/tzdata" // calendars need time zones, even if the machine has none
 
 	"github.com/slidegate/slidegate/internal/limit"
 )

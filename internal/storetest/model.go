@@ -19,7 +19,7 @@ type call struct {
 	kind    kind
 	now     time.Time
 	charges []*limit.Charge // one, unless all are charged at once
-	receipt limit.Receipt   // to settle; else that of a charge once it was made
+	receipt limit.Receipt   // of a settlement, or of a charge that was made
 	deltas  []int64
 }
 
