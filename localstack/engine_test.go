@@ -17,8 +17,8 @@ import (
 // serving is a Dynoxide that answers HTTP at the given address.
 const serving = `exec python3 -m http.server --bind "$2" "$4"`
 
-// TestEngine runs commands against engines of a few lines, installed where
-// Dynoxide would be.
+// TestEngine runs commands against engines of a few lines, installed in place
+// of Dynoxide.
 func TestEngine(t *testing.T) {
 	for _, test := range []struct {
 		name, engine, command string
@@ -54,8 +54,8 @@ func TestEngineUsage(t *testing.T) {
 	}
 }
 
-// TestRequireTools runs require.sh where there is nothing but the tools that a
-// case puts there.
+// TestRequireTools runs require.sh with a PATH that has only the tools of a
+// case.
 func TestRequireTools(t *testing.T) {
 	for _, test := range []struct {
 		tool, prints, stderr string // prints is what the tool says of its version; empty for no such tool
@@ -102,7 +102,7 @@ func TestEnginesArePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(pom.Dependencies) != 1 || len(pom.Plugins) != 1 || pom.Repositories != nil {
-		t.Errorf("the project asks for %+v, want DynamoDB Local and one plugin, and names no repository", pom)
+		t.Errorf("the project depends on %+v, want DynamoDB Local and one plugin, and no repository", pom)
 	}
 	crate := regexp.MustCompile(`(?m)^version=(\S+)`).FindSubmatch(read(t, "engines/dynoxide.sh"))
 	if crate == nil {
@@ -111,7 +111,7 @@ func TestEnginesArePinned(t *testing.T) {
 	documented := string(read(t, "../docs/engines.md"))
 	for _, version := range append(pom.Dependencies, string(crate[1])) {
 		if !exact.MatchString(version) || !strings.Contains(documented, version) {
-			t.Errorf("version %q is not exact, or not the one that docs/engines.md tells of", version)
+			t.Errorf("version %q is not exact, or not the one in docs/engines.md", version)
 		}
 	}
 }
@@ -134,7 +134,8 @@ func fakeEngine(t *testing.T, engine string) string {
 	return root
 }
 
-// nothingLeft fails the test if a started engine still runs or has left files.
+// nothingLeft fails the test if a started engine still runs, or if files are
+// left.
 func nothingLeft(t *testing.T, root string) {
 	t.Helper()
 	engines := filepath.Join(root, ".cache/engines")
@@ -148,7 +149,7 @@ func nothingLeft(t *testing.T, root string) {
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(engines, "run.*")); len(left) > 0 {
-		t.Errorf("it left %v", left)
+		t.Errorf("files left: %v", left)
 	}
 }
 
@@ -185,7 +186,7 @@ func run(t *testing.T, dir, program string, arguments ...string) result {
 func (r result) expect(t *testing.T, status int, stdout, stderr string) {
 	t.Helper()
 	if r.status != status || !regexp.MustCompile(stdout).MatchString(r.stdout) || !regexp.MustCompile(stderr).MatchString(r.stderr) {
-		t.Errorf("it ended with %d, want %d\nstdout: %s\nwant: %s\nstderr: %s\nwant: %s", r.status, status, r.stdout, stdout, r.stderr, stderr)
+		t.Errorf("exit status %d, want %d\nstdout: %s\nwant: %s\nstderr: %s\nwant: %s", r.status, status, r.stdout, stdout, r.stderr, stderr)
 	}
 }
 

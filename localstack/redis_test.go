@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRedisRequirements: the package of the tests' Redis has an exact version
-// and hashes, and no index.
+// TestRedisRequirements checks that the package of the tests' Redis has an
+// exact version and hashes, and no index.
 func TestRedisRequirements(t *testing.T) {
 	data, err := os.ReadFile("redis-requirements.txt")
 	if err != nil {

@@ -53,8 +53,8 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
-// TestEightLimits of each algorithm share a write: the names that it gives
-// their values never clash.
+// TestEightLimits charges eight limits of each algorithm in one write. The
+// placeholders of their attributes and values must differ.
 func TestEightLimits(t *testing.T) {
 	for algorithm := range limit.Algorithm(len(limit.Algorithms())) {
 		engine, table := newTable(t)
@@ -76,10 +76,10 @@ func TestEightLimits(t *testing.T) {
 			continue
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{-1, -1, -1, -1, -1, -1, -1, -1}); err != nil {
-			t.Errorf("%s, refunded: %v", algorithm, err)
+			t.Errorf("%s, refund: %v", algorithm, err)
 		}
 		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
-			t.Errorf("%s, charged more: %v", algorithm, err)
+			t.Errorf("%s, extra charge: %v", algorithm, err)
 		}
 		check("refunded and charged again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
 	}
@@ -87,11 +87,11 @@ func TestEightLimits(t *testing.T) {
 
 var agreementSeed = flag.Uint64("agreement.seed", 0, "draw the charges of TestAgreesWithMemory by this seed; 0 for a new one")
 
-// TestAgreesWithMemory charges at random and expects the memory store's every
-// answer: of one caller whose clock is late at times, and of four whose clocks
-// agree. (Of both at once it would be wrong to: a late caller with an old
-// snapshot may be denied by the window that its clock shows, when the store has
-// moved on to a later one.)
+// TestAgreesWithMemory charges at random and expects the results of the memory
+// store, for one caller whose clock is sometimes behind, and for four whose
+// clocks agree. It does not combine the two: a caller with a clock behind and
+// an old snapshot may be denied by an earlier window than the store's current
+// one.
 func TestAgreesWithMemory(t *testing.T) {
 	seed := cmp.Or(*agreementSeed, uint64(time.Now().UnixNano()))
 	t.Logf("-agreement.seed=%d", seed)

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,7 @@ type outcome uint8
 const (
 	written outcome = iota
 	conditionFailed
-	transactionConflict // refused because a transaction holds the item
+	transactionConflict // refused because a transaction is writing the item
 )
 
 // send makes one conditional write. It returns the item afterwards, written or
@@ -28,14 +29,14 @@ func (s *Store) send(
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
-	old, failed := isConditionFailed(err)
-	switch {
-	case failed:
-		after, err = s.keep(c, old, now)
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		after, err = s.keep(c, failed.Item, now)
 		return after, conditionFailed, err
-	case isTransactionConflict(err):
+	}
+	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
 		return nil, transactionConflict, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
 	after, err = s.keep(c, out.Attributes, now)

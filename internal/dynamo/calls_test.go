@@ -20,12 +20,12 @@ func (w *world) must(allowed bool, name string, slot, cost int64) {
 	}
 }
 
-// calls returns what a caller has sent since the last time it was asked.
+// calls returns how many calls a caller has sent since the last use of calls.
 func (w *world) calls(name string) (reads, writes int64) {
 	reads, writes = w.caller(name).Calls()
-	seen := w.counted[name]
+	before := w.counted[name]
 	w.counted[name] = [2]int64{reads, writes}
-	return reads - seen[0], writes - seen[1]
+	return reads - before[0], writes - before[1]
 }
 
 func (w *world) cost(name string, reads, writes int64) {
@@ -59,8 +59,8 @@ func TestOldSnapshotIsCheckedBeforeItDenies(t *testing.T) {
 	w.cost("A", 1, 1)
 }
 
-// TestOldSnapshotReadAgainProvesRoom: what the read has shown is the snapshot
-// of the write that follows, so one is enough.
+// TestOldSnapshotReadAgainProvesRoom plans the write from the snapshot that was
+// just read, so one write is enough.
 func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	w.must(true, "A", 0, 3)
@@ -90,25 +90,25 @@ func TestIdleKey(t *testing.T) {
 	w.calls("A")
 	w.must(true, "A", 100, 1)
 	w.cost("A", 0, 1) // its snapshot proves the room
-	w.must(true, "stranger", 200, 1)
-	w.cost("stranger", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
+	w.must(true, "C", 200, 1)
+	w.cost("C", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
 	w.must(true, "another", 200, 1)
 	w.cost("another", 0, 1) // the second attempt has computed the credit again
 }
 
-// TestCreditIsReckonedAnew by a caller whose snapshot still proves its room: a
-// stranger then needs one write.
-func TestCreditIsReckonedAnew(t *testing.T) {
+// TestCreditIsComputedAgain has a caller with a snapshot that proves its room
+// compute the credit again, so a caller without one needs one write.
+func TestCreditIsComputedAgain(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "A", 5, 1)
 	w.must(true, "A", 15, 1) // slot 5 is the oldest that counts, slot 0 no longer does
-	w.must(true, "stranger", 15, 3)
-	w.cost("stranger", 0, 1)
+	w.must(true, "C", 15, 3)
+	w.cost("C", 0, 1)
 }
 
-// TestLimitNewToASnapshot: a limit that the snapshot has not seen charged has
-// been since. Its credit is not drawn on: a second write knows the total.
+// TestLimitNewToASnapshot charges a limit after a snapshot that shows it never
+// charged. The credit does not serve then: a second write knows the total.
 func TestLimitNewToASnapshot(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	c := w.charge(1)
@@ -135,7 +135,7 @@ func TestLateCallerIsInTheNewestSlot(t *testing.T) {
 	w.must(true, "late", 1, 1)
 	w.cost("late", 0, 1)
 	if got := w.slot(5); got != 3 {
-		t.Errorf("slot 5 holds %d units, want all 3", got)
+		t.Errorf("slot 5 has %d units, want all 3", got)
 	}
 	w.must(false, "late", 15, 1)
 	w.must(true, "late", 16, 1)
@@ -162,8 +162,8 @@ func TestThreeAttempts(t *testing.T) {
 	w.cost("B", 0, 3)
 }
 
-// TestLastAnswerDecides takes the last unit away under a caller's third
-// attempt: the answer to it denies.
+// TestLastAnswerDecides takes the last unit just before a caller's third
+// attempt, whose answer then denies.
 func TestLastAnswerDecides(t *testing.T) {
 	w := newWorld(t, 4, 10)
 	w.must(true, "A", 0, 1)
@@ -176,7 +176,8 @@ func TestLastAnswerDecides(t *testing.T) {
 	w.cost("B", 0, 3)
 }
 
-// TestPeekShowsAReset, to the charges that follow too.
+// TestPeekShowsAReset checks that a peek replaces the snapshot of a deleted
+// counter, also for later charges.
 func TestPeekShowsAReset(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 3)
@@ -189,8 +190,8 @@ func TestPeekShowsAReset(t *testing.T) {
 	w.must(true, "A", 0, 1)
 }
 
-// TestDenies: a snapshot denies without a call for ten seconds, by a clock put
-// back too, and never says yes.
+// TestDenies checks that a snapshot denies without a call for ten seconds, also
+// by a clock that was set back, and that Denies never admits.
 func TestDenies(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	denies := func(slot, cost int64) bool {
@@ -223,6 +224,6 @@ func TestPeekChargesNothing(t *testing.T) {
 	}
 	w.cost("A", 2, 0)
 	if len(w.item()) != 0 {
-		t.Errorf("asking made an item: %v", w.item())
+		t.Errorf("the peek created an item: %v", w.item())
 	}
 }

@@ -52,7 +52,11 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 		return nil, ErrNoRegion
 	}
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
-		return nil, credentialError(bounded, err)
+		reason := ErrNoCredentials
+		if bounded.Err() != nil {
+			reason = ErrCredentialsTimeout
+		}
+		return nil, fmt.Errorf("%w (%w)", reason, err)
 	}
 	clock := NewClock(wall)
 	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
@@ -61,13 +65,6 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 		o.APIOptions = append(o.APIOptions, clock.listen)
 	})
 	return &Client{client, clock}, nil
-}
-
-func credentialError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w)", ErrCredentialsTimeout, err)
-	}
-	return fmt.Errorf("%w (%w)", ErrNoCredentials, err)
 }
 
 // plainBodies hides that a request's body implements io.WriterTo. The SDK

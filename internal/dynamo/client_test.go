@@ -21,8 +21,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestNothingIsSentTwice answers with the errors that the SDK would retry on
-// its own: a charge sent again could be counted twice.
+// TestNothingIsSentTwice answers with the errors that the SDK retries by
+// default. A charge sent again could be counted twice.
 func TestNothingIsSentTwice(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"a server error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusInternalServerError) },
@@ -48,8 +48,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreKept calls 65 times at once, twice: 64 connections wait for
-// the second round, and another one is made.
+// TestConnectionsAreKept makes 65 calls at once, twice. The second round reuses
+// 64 connections and opens one.
 func TestConnectionsAreKept(t *testing.T) {
 	const calls = 65
 	var made atomic.Int64
@@ -79,14 +79,14 @@ func TestConnectionsAreKept(t *testing.T) {
 			})
 		}
 		if round.Wait(); made.Load() != want {
-			t.Errorf("%d connections made so far, want %d", made.Load(), want)
+			t.Errorf("%d connections opened so far, want %d", made.Load(), want)
 		}
 	}
 }
 
-// TestDatesThatTellNothing has DynamoDB answer without a date, or with one that
-// is none: the clock stays as it is.
-func TestDatesThatTellNothing(t *testing.T) {
+// TestMissingDates answers without a date, or with a malformed one: the clock
+// stays as it is.
+func TestMissingDates(t *testing.T) {
 	for _, date := range [][]string{nil, {"soon"}, {""}} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Date"] = date
@@ -97,18 +97,18 @@ func TestDatesThatTellNothing(t *testing.T) {
 		store := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now})
 		for range 3 {
 			if err := store.Reset(context.Background(), "k"); err == nil {
-				t.Error("an answer of 400 is no error")
+				t.Error("status 400 is no error")
 			}
 		}
 		if now := client.Clock.Now(); client.Clock.Confirmed() || time.Since(now).Abs() > time.Minute {
-			t.Errorf("date %q: the clock says %v, confirmed %v", date, now, client.Clock.Confirmed())
+			t.Errorf("date %q: the clock is at %v, confirmed %v", date, now, client.Clock.Confirmed())
 		}
 		server.Close()
 	}
 }
 
-// TestSlowCredentials signs in by a program that takes too long: the error does
-// not say that there are none.
+// TestSlowCredentials signs in with a program that takes too long. The error is
+// not ErrNoCredentials.
 func TestSlowCredentials(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(config, []byte("[default]\nregion = us-east-1\ncredential_process = sleep 0.5\n"), 0o600); err != nil {
@@ -127,11 +127,11 @@ func TestSlowCredentials(t *testing.T) {
 	}
 }
 
-// TestNoSuchProfile asks for a profile that no file holds.
+// TestNoSuchProfile uses a profile that no file defines.
 func TestNoSuchProfile(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
-	t.Setenv("AWS_PROFILE", "nobody")
+	t.Setenv("AWS_PROFILE", "unknown")
 	var missing config.SharedConfigProfileNotExistError
 	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.As(err, &missing) || !strings.HasPrefix(err.Error(), "AWS configuration: ") {
 		t.Errorf("error %v", err)

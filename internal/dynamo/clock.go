@@ -50,19 +50,12 @@ func (c *Clock) Observe(sent, received, date time.Time) {
 	earliest := sent.Add(c.offset - time.Second)
 	latest := received.Add(c.offset + time.Second)
 	if latest.Before(date) || !earliest.Before(date.Add(time.Second)) {
-		c.miss(sent, received, date)
-		return
+		if c.misses++; c.misses < 2 {
+			c.confirmed = false
+			return
+		}
+		midpoint := sent.Add(received.Sub(sent) / 2)
+		c.offset = date.Add(500 * time.Millisecond).Sub(midpoint)
 	}
-	c.misses, c.confirmed = 0, true
-}
-
-func (c *Clock) miss(sent, received, date time.Time) {
-	c.misses++
-	c.confirmed = false
-	if c.misses < 2 {
-		return
-	}
-	midpoint := sent.Add(received.Sub(sent) / 2)
-	c.offset = date.Add(500 * time.Millisecond).Sub(midpoint)
 	c.misses, c.confirmed = 0, true
 }

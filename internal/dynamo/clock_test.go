@@ -11,9 +11,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestClock reads as a trace of answers: the local clock when each was sent and
-// received, the server's true time, and the offset after it. The server's Date
-// is its time without the fraction.
+// TestClock is a table of answers: the local time when each request was sent
+// and its answer received, the server's time, and the offset afterwards. The
+// Date is the server's time without the fraction.
 func TestClock(t *testing.T) {
 	epoch := time.Unix(1_700_000_000, 0)
 	type answer struct {
@@ -23,12 +23,12 @@ func TestClock(t *testing.T) {
 	}
 	ms := time.Millisecond
 	for name, trace := range map[string][]answer{
-		"a right clock is never touched": {
+		"a correct clock is never changed": {
 			{0, 5 * ms, 2 * ms, 0, true},
 			{990 * ms, 1010 * ms, 999 * ms, 0, true},
 			{1990 * ms, 2010 * ms, 2001 * ms, 0, true},
 		},
-		"a second off either way is within the precision of Date": {
+		"an error of a second is within the precision of Date": {
 			{5000 * ms, 5010 * ms, 4100 * ms, 0, true},
 			{5000 * ms, 5010 * ms, 5900 * ms, 0, true},
 		},
@@ -64,7 +64,7 @@ func TestClock(t *testing.T) {
 			{time.Second, 1020 * ms, 50 * time.Second, 0, false},
 			{2 * time.Second, 2020 * ms, 51 * time.Second, 49490 * ms, true},
 		},
-		"a process frozen while it waited learns nothing wrong": {
+		"a process frozen while it waited keeps its offset": {
 			{0, time.Hour, 30 * time.Minute, 0, true},
 			{time.Hour, 2 * time.Hour, time.Hour, 0, true},
 		},
@@ -86,16 +86,16 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockOnTheWall has no monotonic reading, which stands still while a
-// process is frozen: such a time prints with m=.
+// TestClockOnTheWall checks that the time has no monotonic reading, which would
+// print as m=. It stands still while a process is frozen.
 func TestClockOnTheWall(t *testing.T) {
 	if now := NewClock(time.Now).Now(); strings.Contains(now.String(), "m=") {
 		t.Errorf("got %v", now)
 	}
 }
 
-// TestFarAhead looks at counters that a wrong clock has charged: a failure of
-// the key, but only for a clock known right.
+// TestFarAhead reads counters that a clock far ahead has charged. They are an
+// error, but only if the reader's clock is confirmed.
 func TestFarAhead(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	seconds := limit.Limit{Capacity: 9, Window: 10 * time.Second, Granularity: time.Second}

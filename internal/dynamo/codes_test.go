@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestCodes pins what AWS's error codes mean here.
+// TestCodes lists the AWS error codes of each error.
 func TestCodes(t *testing.T) {
 	want := map[string]error{}
 	for err, names := range map[error][]string{
@@ -32,7 +32,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestReasons has a transaction cancelled for one reason among others.
+// TestReasons cancels a transaction for one reason among others.
 func TestReasons(t *testing.T) {
 	for code, want := range map[string]error{"ThrottlingError": ErrThrottled, "ValidationError": ErrForeign, "AccessDeniedException": ErrNotPermitted} {
 		failed := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{

@@ -13,9 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestConcurrent is the promise in one sentence: 150 requests at once on a
-// limit of 100, exactly 100 allowed, whether the eight clients share a process
-// or not.
+// TestConcurrent makes 150 requests at once on a limit of 100. Exactly 100 are
+// allowed, whether the eight clients share a process or not.
 func TestConcurrent(t *testing.T) {
 	perMinute := []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}}
 	engine, table := newTable(t)

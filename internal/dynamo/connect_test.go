@@ -14,8 +14,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// TestConnectBounds looks at what the client is made of: a connection has two
-// seconds, and bodies are plain.
+// TestConnectBounds checks the client's parts: two seconds for a connection,
+// and plain bodies.
 func TestConnectBounds(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, "test")
@@ -26,14 +26,14 @@ func TestConnectBounds(t *testing.T) {
 	}
 	plain, ok := client.Options().HTTPClient.(plainBodies)
 	if !ok {
-		t.Fatalf("requests go through a %T: their bodies may write themselves", client.Options().HTTPClient)
+		t.Fatalf("the client is a %T, which sends bodies with WriteTo", client.Options().HTTPClient)
 	}
 	if got := plain.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
-		t.Errorf("a connection has %v, want 2s", got)
+		t.Errorf("a connection may take %v, want 2s", got)
 	}
 }
 
-// recorder keeps the request that it is asked to send.
+// recorder records the request that it should send.
 type recorder struct{ got *http.Request }
 
 func (r *recorder) Do(request *http.Request) (*http.Response, error) {
@@ -41,8 +41,8 @@ func (r *recorder) Do(request *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// TestPlainBodies hides that a body can write itself, and nothing else of it:
-// no body stays none.
+// TestPlainBodies hides only the WriteTo of a body. A request without a body
+// stays so.
 func TestPlainBodies(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"no body": nil, "an empty one": http.NoBody} {
 		var sent recorder
@@ -56,12 +56,12 @@ func TestPlainBodies(t *testing.T) {
 	}
 	_, writes := sent.got.Body.(io.WriterTo)
 	if text, err := io.ReadAll(sent.got.Body); writes || string(text) != "text" || err != nil {
-		t.Errorf("the body reads %q, error %v, writes itself: %v", text, err, writes)
+		t.Errorf("the body is %q, error %v, has WriteTo: %v", text, err, writes)
 	}
 }
 
-// TestListen shows the clock what comes back from the wire: an answer with a
-// date, or no answer at all. Whatever it is goes on as it came.
+// TestListen reports answers with a date, without one, and failures to the
+// clock. The answer itself is passed on unchanged.
 func TestListen(t *testing.T) {
 	errWire := errors.New("from the wire")
 	dated := &smithyhttp.Response{Response: &http.Response{Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}}}
@@ -69,9 +69,9 @@ func TestListen(t *testing.T) {
 		answer    any
 		confirmed bool
 	}{
-		"a dated answer":     {dated, true},
-		"no answer":          {nil, false},
-		"an answer of sorts": {"hello", false},
+		"a dated answer": {dated, true},
+		"no answer":      {nil, false},
+		"no HTTP answer": {"hello", false},
 	} {
 		clock, stack := NewClock(time.Now), middleware.NewStack(name, smithyhttp.NewStackRequest)
 		if err := clock.listen(stack); err != nil {

@@ -31,9 +31,9 @@ var codes = map[string]error{
 	"ProvisionedThroughputExceededException": ErrThrottled,
 	"RequestLimitExceeded":                   ErrThrottled,
 	"ThrottlingException":                    ErrThrottled,
-	"ThrottlingError":                        ErrThrottled, // as a reason of a cancelled transaction, like the next
+	"ThrottlingError":                        ErrThrottled, // as a reason of a canceled transaction, like the next
 	"ProvisionedThroughputExceeded":          ErrThrottled,
-	"ValidationError":                        ErrForeign, // the item holds what cannot be added to
+	"ValidationError":                        ErrForeign, // the item has a value that cannot be added to
 	"AccessDeniedException":                  ErrNotPermitted,
 	"UnrecognizedClientException":            ErrNotPermitted,
 	"IncompleteSignatureException":           ErrNotPermitted,
@@ -49,53 +49,37 @@ func Translate(err error, table string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("table %s: %w", table, classify(err))
+	if known := classify(err); known != nil {
+		return fmt.Errorf("table %s: %w (%w)", table, known, err)
+	}
+	return fmt.Errorf("table %s: %w", table, err)
 }
 
+// classify returns this package's error for an error of the SDK, nil for none.
 func classify(err error) error {
-	var api smithy.APIError
-	var send *smithyhttp.RequestSendError
-	var network net.Error
-	for _, reason := range canceled(err) {
+	for _, reason := range cancellationReasons(err) {
 		if known := codes[aws.ToString(reason.Code)]; known != nil {
-			return fmt.Errorf("%w (%w)", known, err)
+			return known
 		}
 	}
+	api, _ := errors.AsType[smithy.APIError](err)
+	network, _ := errors.AsType[net.Error](err)
+	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
-	case errors.As(err, &api) && codes[api.ErrorCode()] != nil:
-		return fmt.Errorf("%w (%w)", codes[api.ErrorCode()], err)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return fmt.Errorf("%w (%w)", ErrTimeout, err)
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &send):
-		return fmt.Errorf("%w (%w)", ErrUnreachable, err)
+	case api != nil && codes[api.ErrorCode()] != nil:
+		return codes[api.ErrorCode()]
+	case errors.Is(err, context.DeadlineExceeded), network != nil && network.Timeout():
+		return ErrTimeout
+	case unsent && !errors.Is(err, context.Canceled):
+		return ErrUnreachable
 	}
-	return err
+	return nil
 }
 
-// isConditionFailed reports whether the condition of a write failed, and
-// returns the item as it was; nil if there was none.
-func isConditionFailed(err error) (old map[string]types.AttributeValue, refused bool) {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		return failed.Item, true
-	}
-	return nil, false
-}
-
-// isTransactionConflict reports whether a write was refused, and nothing done,
-// because a transaction holds the item.
-func isTransactionConflict(err error) bool {
-	var conflict *types.TransactionConflictException
-	return errors.As(err, &conflict)
-}
-
-// canceled returns why a transaction was cancelled, one reason for each of its
-// writes; nil for other errors.
-func canceled(err error) []types.CancellationReason {
-	var failed *types.TransactionCanceledException
-	if errors.As(err, &failed) {
+// cancellationReasons returns why a transaction was canceled, one reason for
+// each of its writes; nil for other errors.
+func cancellationReasons(err error) []types.CancellationReason {
+	if failed, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return failed.CancellationReasons
 	}
 	return nil

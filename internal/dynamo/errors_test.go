@@ -24,7 +24,7 @@ func TestTranslate(t *testing.T) {
 		"AccessDeniedException":                  dynamo.ErrNotPermitted,
 		"ExpiredTokenException":                  dynamo.ErrNotPermitted,
 	} {
-		cause := &smithy.GenericAPIError{Code: code, Message: "as AWS says it"}
+		cause := &smithy.GenericAPIError{Code: code, Message: "AWS's own message"}
 		got := dynamo.Translate(cause, "counters")
 		if !errors.Is(got, want) || !errors.Is(got, cause) || !strings.HasPrefix(got.Error(), "table counters: ") {
 			t.Errorf("%s: %v", code, got)
@@ -39,14 +39,14 @@ func TestTranslate(t *testing.T) {
 	}
 	gone := &smithyhttp.RequestSendError{Err: context.Canceled}
 	if got := dynamo.Translate(gone, "t"); !errors.Is(got, context.Canceled) || errors.Is(got, dynamo.ErrUnreachable) {
-		t.Errorf("a caller that went away: %v", got)
+		t.Errorf("a canceled call: %v", got)
 	}
 	unknown := &smithy.GenericAPIError{Code: "SomethingNewException"}
 	if got := dynamo.Translate(unknown, "t"); !errors.Is(got, unknown) || strings.Contains(got.Error(), "%!") {
-		t.Errorf("an error that AWS has not listed: %v", got)
+		t.Errorf("an unknown error: %v", got)
 	}
 	if dynamo.Translate(nil, "t") != nil {
-		t.Error("nil is no error")
+		t.Error("nil becomes an error")
 	}
 }
 
@@ -101,8 +101,8 @@ func TestConnectNeedsRegionAndCredentials(t *testing.T) {
 	}
 }
 
-// TestDateReachesTheClock makes a real call: the engine's answer confirms a
-// right clock.
+// TestDateReachesTheClock makes a real call, whose answer confirms a correct
+// clock.
 func TestDateReachesTheClock(t *testing.T) {
 	client := dynamotest.Connect(t)
 	store := dynamo.New(client, "no-such-table", dynamo.Options{Wall: time.Now})

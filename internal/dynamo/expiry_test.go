@@ -19,7 +19,7 @@ func TestTTL(t *testing.T) {
 	}
 	w.must(true, "A", 5, 1) // the wall still stands at the epoch: 11 s to the end of slot 15
 	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s, want 11 s and an hour from the wall", got)
+		t.Errorf("ttl is %d s, want 11 s and an hour from the wall clock", got)
 	}
 	w.must(true, "A", 2, 1) // charged in slot 5, whose window ends 14 s from slot 2
 	if got := ttl(); got != 14+3600 {
@@ -29,17 +29,17 @@ func TestTTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, h := ttl(), protocoltest.Units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
-		t.Errorf("ttl is %d s, newest slot %d: charging more must set both", got, h)
+		t.Errorf("ttl is %d s, newest slot %d: an extra charge must set both", got, h)
 	}
 	if err := w.settle("A", w.last["A"], 5, -1); err != nil {
 		t.Fatal(err)
 	}
 	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s, want 11 s and an hour as before: a refund leaves it", got)
+		t.Errorf("ttl is %d s, want 11 s and an hour as before: a refund does not change it", got)
 	}
 }
 
-func TestTTLCoversLimitsThatCostNothing(t *testing.T) {
+func TestTTLCoversLimitsOfZeroCost(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	c := w.charge(1)
 	c.Limits = append(c.Limits, limit.Limit{Name: "b", Capacity: 5, Window: time.Hour, Granularity: time.Minute})
@@ -60,7 +60,7 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 	w.must(true, "A", 6, 1)
 	for slot, want := range []int64{0, 0, 1, 1, 1, 0, 1} {
 		if got := w.slot(int64(slot)); got != want {
-			t.Errorf("slot %d holds %d units, want %d: the window is 2 … 6", slot, got, want)
+			t.Errorf("slot %d has %d units, want %d: the window is 2 … 6", slot, got, want)
 		}
 	}
 	if got := protocoltest.Units(w.item()["aC"]); got != 6 {
@@ -68,7 +68,7 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestOneExpiredSlot is removed too.
+// TestOneExpiredSlot checks that even a single expired slot is removed.
 func TestOneExpiredSlot(t *testing.T) {
 	w := newWorld(t, 1000, 4)
 	w.must(true, "A", 0, 1)
@@ -78,7 +78,7 @@ func TestOneExpiredSlot(t *testing.T) {
 	}
 }
 
-// removed returns how many slots a caller's last write has named to remove.
+// removed returns how many slots a caller's last write removes by name.
 func (w *world) removed(name string) int {
 	sent := w.wires[name].sent
 	_, removals, _ := strings.Cut(*sent[len(sent)-1].UpdateExpression, "REMOVE ")
@@ -86,7 +86,7 @@ func (w *world) removed(name string) int {
 }
 
 // TestRemovalsAreBounded lets the slots of two limits expire, then charges with
-// a snapshot: one write names 200 of them, and the next the rest.
+// a snapshot. One write removes 200 of them, and the next the rest.
 func TestRemovalsAreBounded(t *testing.T) {
 	w := newWorld(t, 100_000, 300)
 	both := w.charge(1)

@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// one is a limit of each algorithm: three units in four seconds.
+// one returns a limit of an algorithm: three units in four seconds.
 func one(algorithm limit.Algorithm) limit.Limit {
 	l := limit.Limit{Algorithm: algorithm, Capacity: 3, Window: 4 * time.Second}
 	switch algorithm {
@@ -29,12 +29,12 @@ func one(algorithm limit.Algorithm) limit.Limit {
 	return l
 }
 
-// planted are the attributes that a foreign item may have: the right names,
-// with anything in them.
+// planted lists the attributes that a foreign item may have: valid names, with
+// any value.
 var planted = []string{"e", "ttl", "aC", "aH", "aF", "aN", "aT", "aL", "as44wfc", "as44wf8", "a71183u", "a71183t", "a+1", "aNote"}
 
-// foreign makes an item of three bytes for each attribute: its name, its type,
-// its value.
+// foreign builds an item from three bytes for each attribute: its name, its
+// type and its value.
 func foreign(recipe []byte) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}}
 	numbers := []string{"0", "1", "-1", "3", "1000", "9223372036854775807", "-9223372036854775808", "1.5", "1e30",
@@ -53,9 +53,9 @@ func foreign(recipe []byte) map[string]types.AttributeValue {
 	return item
 }
 
-// FuzzForeignItem plants an item that something else has written or changed,
-// and charges it: each answer is an error or a decision, and no more is
-// admitted than a new counter would admit.
+// FuzzForeignItem charges an item that another program wrote or changed. Each
+// answer must be an error or a decision, and no more may be admitted than by a
+// new counter.
 func FuzzForeignItem(f *testing.F) {
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 1, 3, 2, 9, 4, 2, 4, 5, 2, 3, 8, 2, 1}) // a huge credit
 	f.Add(uint8(limit.SlidingWindow), []byte{0, 0, 1, 2, 2, 3})
@@ -100,14 +100,14 @@ func FuzzForeignItem(f *testing.F) {
 		}
 		for window, n := range admitted {
 			if n > most {
-				t.Fatalf("%s: %d units admitted in window %d of an item that was %v", l.Algorithm, n, window, foreign(recipe))
+				t.Fatalf("%s: %d units admitted in window %d of the item %v", l.Algorithm, n, window, foreign(recipe))
 			}
 		}
 	})
 }
 
-// refusedByEngine reports whether the engine itself refused to work on what the
-// attributes hold, as DynamoDB does for arithmetic on text.
+// refusedByEngine reports whether the engine itself refused the attributes'
+// values, as DynamoDB refuses arithmetic on text.
 func refusedByEngine(err error) bool {
 	var api interface{ ErrorCode() string }
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"

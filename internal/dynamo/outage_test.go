@@ -14,35 +14,35 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-var errAway = errors.New("the table is away")
+var errOutage = errors.New("the table fails")
 
-// away is a table whose reads or writes fail.
-type away struct {
+// outage is a table whose reads or writes fail.
+type outage struct {
 	dynamo.API
-	reads, writes, asked bool
+	failReads, failWrites, called bool
 }
 
-func (a *away) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	a.asked = true
-	if a.reads {
-		return nil, errAway
+func (a *outage) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	a.called = true
+	if a.failReads {
+		return nil, errOutage
 	}
 	return a.API.GetItem(ctx, in, opts...)
 }
 
-func (a *away) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if a.writes {
-		return nil, errAway
+func (a *outage) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if a.failWrites {
+		return nil, errOutage
 	}
 	return a.API.UpdateItem(ctx, in, opts...)
 }
 
-// TestWhileTheTableIsAway: a denial that is proven stands, whatever its age;
-// all else is an error.
-func TestWhileTheTableIsAway(t *testing.T) {
+// TestOutage checks that a denial which a snapshot of any age proves stands
+// while the table fails, and that every other call is an error.
+func TestOutage(t *testing.T) {
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	confirmed := false
-	a := &away{API: dynamomodel.New("counters", "k")}
+	a := &outage{API: dynamomodel.New("counters", "k")}
 	store := dynamo.New(a, "counters", dynamo.Options{
 		Wall: func() time.Time { return epoch }, Confirmed: func() bool { return confirmed },
 	})
@@ -53,66 +53,66 @@ func TestWhileTheTableIsAway(t *testing.T) {
 	if err := charge(30, 9); err != nil || !v.Allowed {
 		t.Fatalf("%+v, error %v", v, err)
 	}
-	a.reads, a.writes = true, true
-	if err := charge(31, 1); !errors.Is(err, errAway) {
-		t.Errorf("a charge that there may be room for: error %v", err)
+	a.failReads, a.failWrites = true, true
+	if err := charge(31, 1); !errors.Is(err, errOutage) {
+		t.Errorf("a charge that may have room: error %v", err)
 	}
-	if err := charge(31, 2); err != nil || v.Allowed || a.asked {
-		t.Errorf("a denial by a snapshot: %+v, error %v, asked %v", v, err, a.asked)
+	if err := charge(31, 2); err != nil || v.Allowed || a.called {
+		t.Errorf("a denial by a snapshot: %+v, error %v, called %v", v, err, a.called)
 	}
-	if err := charge(42, 2); err != nil || v.Allowed || !a.asked {
-		t.Errorf("a denial by an old snapshot: %+v, error %v, asked %v", v, err, a.asked)
+	if err := charge(42, 2); err != nil || v.Allowed || !a.called {
+		t.Errorf("a denial by an old snapshot: %+v, error %v, called %v", v, err, a.called)
 	}
-	if err := store.Peek(context.Background(), at(42), minute("a", 1), &v); !errors.Is(err, errAway) {
+	if err := store.Peek(context.Background(), at(42), minute("a", 1), &v); !errors.Is(err, errOutage) {
 		t.Errorf("a peek: error %v", err)
 	}
-	if err := charge(42, 0); !errors.Is(err, errAway) {
-		t.Errorf("a charge of nothing: error %v", err)
+	if err := charge(42, 0); !errors.Is(err, errOutage) {
+		t.Errorf("a charge of zero cost: error %v", err)
 	}
-	if err := store.Settle(context.Background(), at(42), minute("a", 9), &v.Receipt, []int64{1}); !errors.Is(err, errAway) {
+	if err := store.Settle(context.Background(), at(42), minute("a", 9), &v.Receipt, []int64{1}); !errors.Is(err, errOutage) {
 		t.Errorf("a settlement: error %v", err)
 	}
 	confirmed = true
 	if store.Denies(at(15), minute("a", 9), &v) {
-		t.Error("a counter far ahead is an error, not a denial")
+		t.Error("Denies denies by a counter far ahead, want a charge that fails")
 	}
-	a.writes, v.Allowed = false, true // the verdict is that of an earlier request
-	if err := charge(15, 1); !errors.Is(err, errAway) {
-		t.Errorf("a counter that seems far ahead and cannot be looked at: error %v", err)
+	a.failWrites, v.Allowed = false, true // the verdict is that of an earlier request
+	if err := charge(15, 1); !errors.Is(err, errOutage) {
+		t.Errorf("a snapshot far ahead of a counter that cannot be read: error %v", err)
 	}
-	a.reads = false
+	a.failReads = false
 	if err := charge(15, 1); !errors.Is(err, dynamo.ErrAhead) {
 		t.Errorf("a counter far ahead: error %v", err)
 	}
-	for name, others := range map[string]*limit.Charge{"a member": minute("b", 1), "a free member": minute("b", 0)} {
+	for name, others := range map[string]*limit.Charge{"another charge": minute("b", 1), "a charge of zero cost": minute("b", 0)} {
 		vs := []*limit.Verdict{{}, {}}
 		err := store.ChargeAll(context.Background(), at(15), []*limit.Charge{minute("a", 1), others}, vs)
 		if !errors.Is(err, dynamo.ErrAhead) {
-			t.Errorf("a counter far ahead beside %s: error %v", name, err)
+			t.Errorf("a counter far ahead in a group with %s: error %v", name, err)
 		}
 	}
 }
 
-// TestFreeMemberCannotBeAsked: without an answer for one, nothing is charged to
-// the others.
-func TestFreeMemberCannotBeAsked(t *testing.T) {
-	a := &away{API: dynamomodel.New("counters", "k"), reads: true}
+// TestZeroCostInGroupFails checks that nothing is charged in an atomic group if
+// the counter of a charge of zero cost cannot be read.
+func TestZeroCostInGroupFails(t *testing.T) {
+	a := &outage{API: dynamomodel.New("counters", "k"), failReads: true}
 	store := dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	vs := []*limit.Verdict{{}, {}}
 	err := store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs)
-	if _, writes := store.Calls(); !errors.Is(err, errAway) || writes != 0 {
+	if _, writes := store.Calls(); !errors.Is(err, errOutage) || writes != 0 {
 		t.Errorf("error %v after %d writes", err, writes)
 	}
 }
 
-// TestUnreadableCounter has every call say that something else has written the
-// counter, whether it was met by a read, a refused write or one that went
-// through.
+// TestUnreadableCounter checks that every call on a counter of another program
+// is ErrForeign, whether a read, a refused write or a successful one returns
+// it.
 func TestUnreadableCounter(t *testing.T) {
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 	for name, item := range map[string]map[string]types.AttributeValue{
-		"refused":      {"e": number("1"), "aH": number("99999999999")},
-		"gone through": {"e": number("1")},
+		"refused":    {"e": number("1"), "aH": number("99999999999")},
+		"successful": {"e": number("1")},
 	} {
 		table := dynamomodel.New("counters", "k")
 		item["k"] = &types.AttributeValueMemberS{Value: "a"}
@@ -134,7 +134,7 @@ func TestUnreadableCounter(t *testing.T) {
 	}
 }
 
-// TestGenerationsAreNamed by the options, where they say how.
+// TestGenerationsAreNamed uses Options.NewGeneration.
 func TestGenerationsAreNamed(t *testing.T) {
 	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{
 		Wall: func() time.Time { return epoch }, NewGeneration: func() string { return "a generation" },
@@ -145,8 +145,8 @@ func TestGenerationsAreNamed(t *testing.T) {
 	}
 }
 
-// TestCallsAreCounted counts what AWS charges for: each write of a transaction
-// twice, refused ones too.
+// TestCallsAreCounted counts the units that AWS charges for: each write of a
+// transaction counts twice, refused ones too.
 func TestCallsAreCounted(t *testing.T) {
 	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	ctx, v := context.Background(), limit.Verdict{}

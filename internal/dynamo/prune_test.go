@@ -15,18 +15,18 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// strangers charge a key at the slots from 0, one each, with no snapshots of
-// it: no charge could name the slots that expire.
-func (w *world) strangers(slots int64) {
+// chargeCold charges the key in as many slots from 0, each time by a caller
+// without a snapshot, which cannot name the expired slots.
+func (w *world) chargeCold(slots int64) {
 	w.t.Helper()
 	for slot := range slots {
 		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
 	}
 }
 
-// elsewhere has a caller charge another key, which sends the pruning that is
+// chargeOther has a caller charge another key, which sends the pruning that is
 // due.
-func (w *world) elsewhere(name string, slot int64) {
+func (w *world) chargeOther(name string, slot int64) {
 	w.t.Helper()
 	other := w.charge(1)
 	other.Key = "rule|user:2|00000000"
@@ -37,12 +37,12 @@ func (w *world) elsewhere(name string, slot int64) {
 
 func TestPruning(t *testing.T) {
 	w := newWorld(t, 1000, 10)
-	w.strangers(8)
-	w.must(true, "B", 40, 1) // sees eight expired slots of a window of ten
+	w.chargeCold(8)
+	w.must(true, "B", 40, 1) // its answer has eight expired slots of a window of ten
 	if w.slot(0) != 1 {
-		t.Fatal("slot 0 went too early")
+		t.Fatal("slot 0 was removed too early")
 	}
-	w.elsewhere("B", 40)
+	w.chargeOther("B", 40)
 	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || protocoltest.Units(w.item()["aC"]) != 9 {
 		t.Errorf("item after pruning: %v", w.item())
 	}
@@ -51,29 +51,29 @@ func TestPruning(t *testing.T) {
 	w.cost("B", 0, 1)
 }
 
-// TestPruningIsWorthIt: eight slots are worth a write, and more than half a
-// window of them.
+// TestPruningIsWorthIt checks the number of expired slots that are pruned: at
+// least eight, and more than half a window.
 func TestPruningIsWorthIt(t *testing.T) {
 	for _, test := range []struct {
 		k, expired int64
 		writes     int64
 	}{{4, 7, 1}, {4, 8, 2}, {20, 10, 1}, {20, 11, 2}, {21, 10, 1}, {21, 11, 2}} {
 		w := newWorld(t, 1000, test.k)
-		w.strangers(test.expired)
+		w.chargeCold(test.expired)
 		w.must(true, "B", 60, 1)
 		w.calls("B")
-		w.elsewhere("B", 60)
+		w.chargeOther("B", 60)
 		if _, writes := w.calls("B"); writes != test.writes {
 			t.Errorf("%d slots of a window of %d: %d writes, want %d", test.expired, test.k, writes, test.writes)
 		}
 	}
 }
 
-// TestPruningByTheNextCharge: a charge of the same key removes the slots
-// itself, and no other need.
+// TestPruningByTheNextCharge checks that a charge of the same key removes the
+// expired slots, so that no pruning is due.
 func TestPruningByTheNextCharge(t *testing.T) {
 	w := newWorld(t, 1000, 10)
-	w.strangers(8)
+	w.chargeCold(8)
 	w.must(true, "B", 40, 1)
 	w.calls("B")
 	w.must(true, "B", 41, 1)
@@ -81,11 +81,11 @@ func TestPruningByTheNextCharge(t *testing.T) {
 	if w.removed("B") != 8 {
 		t.Errorf("removed %d slots, want 8", w.removed("B"))
 	}
-	w.elsewhere("B", 41)
+	w.chargeOther("B", 41)
 	w.cost("B", 0, 1)
 }
 
-// meanwhile does something else in the middle of the next write.
+// meanwhile calls a function during the next write.
 type meanwhile struct {
 	dynamo.API
 	do func()
@@ -99,11 +99,11 @@ func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput
 	return m.API.UpdateItem(ctx, in, opts...)
 }
 
-// TestPruningStaysDue: a charge with a snapshot does not forget the pruning of
-// another key, noted while it was under way.
+// TestPruningStaysDue checks that a charge with a snapshot does not drop the
+// pruning of another key, noted during the charge.
 func TestPruningStaysDue(t *testing.T) {
 	w := newWorld(t, 1000, 10)
-	w.strangers(8)
+	w.chargeCold(8)
 	m := &meanwhile{API: w.engine}
 	store := dynamo.New(m, w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
 	charge := func(key string) {
@@ -117,7 +117,7 @@ func TestPruningStaysDue(t *testing.T) {
 	m.do = func() { charge(key) }
 	charge("other")
 	if w.slot(0) != 1 {
-		t.Fatal("slot 0 went too early")
+		t.Fatal("slot 0 was removed too early")
 	}
 	charge("other")
 	if w.slot(0) != 0 || w.slot(40) != 1 {
@@ -125,7 +125,7 @@ func TestPruningStaysDue(t *testing.T) {
 	}
 }
 
-// TestPruningIsBounded sees 110 expired slots of each of two limits.
+// TestPruningIsBounded prunes 110 expired slots of each of two limits.
 func TestPruningIsBounded(t *testing.T) {
 	w := newWorld(t, 1000, 120)
 	both := w.charge(1)
@@ -144,36 +144,36 @@ func TestPruningIsBounded(t *testing.T) {
 			t.Errorf("%d slots removed at once, want 200", n)
 		}
 	}
-	w.elsewhere("B", 1000)
+	w.chargeOther("B", 1000)
 	if n := len(w.item()); n != 3+2*(4+1)+20 {
-		t.Errorf("%d attributes left, want 20 slots that have expired", n)
+		t.Errorf("%d attributes left, want 20 expired slots", n)
 	}
 }
 
-// TestPruningTouchesNothingNew gives the key new charges between the sight of
-// the expired slots and their removal.
+// TestPruningTouchesNothingNew charges the key between the snapshot with the
+// expired slots and their removal.
 func TestPruningTouchesNothingNew(t *testing.T) {
 	w := newWorld(t, 1000, 10)
-	w.strangers(8)
+	w.chargeCold(8)
 	w.must(true, "B", 40, 1)
 	w.must(true, "C", 40, 1)
 	w.must(true, "C", 41, 1)
-	w.elsewhere("B", 40)
+	w.chargeOther("B", 40)
 	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || protocoltest.Units(w.item()["aC"]) != 11 {
 		t.Errorf("item after pruning: %v", w.item())
 	}
 }
 
 // TestPruningLeavesAnotherGeneration resets the key in between, and charges the
-// same old slots again by a clock put back.
+// same slots again by a clock that was set back.
 func TestPruningLeavesAnotherGeneration(t *testing.T) {
 	w := newWorld(t, 1000, 10)
-	w.strangers(8)
+	w.chargeCold(8)
 	w.must(true, "B", 40, 1)
 	w.reset()
 	w.must(true, "C", 0, 1)
-	w.elsewhere("B", 40)
+	w.chargeOther("B", 40)
 	if w.slot(0) != 1 {
-		t.Errorf("another generation's slot is gone: %v", w.item())
+		t.Errorf("another generation's slot was removed: %v", w.item())
 	}
 }

@@ -6,11 +6,11 @@ import (
 	pt "github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 )
 
-// TestSafetyTerms runs a trace for each term of the protocol twice: as it is,
-// where no window of two slots may hold more than the capacity, and with the
-// term broken on the way to the engine, where the same trace must exceed it.
-// The traces are the shortest counterexamples of an exhaustive search over
-// small systems.
+// TestSafetyTerms runs a trace for each term of the protocol twice. With the
+// protocol as it is, no window of two slots may exceed the capacity. With the
+// term broken on the way to the engine, the same trace must exceed it. The
+// traces are the shortest counterexamples that the exploration of small systems
+// finds.
 func TestSafetyTerms(t *testing.T) {
 	tests := map[string]struct {
 		capacity int64
@@ -92,7 +92,7 @@ func TestSafetyTerms(t *testing.T) {
 		}},
 		"refund: the total stays": {3, pt.LowerTotal, func(w *world) {
 			w.try("A", 0, 2)
-			w.try("B", 0, 0) // looks, and charges nothing
+			w.try("B", 0, 0) // zero cost: reads the item
 			w.settle("A", w.last["A"], 1, -2)
 			w.try("A", 2, 3)
 			w.try("B", 2, 1)
@@ -112,7 +112,7 @@ func TestSafetyTerms(t *testing.T) {
 			mutant := newWorld(t, test.capacity, 1)
 			mutant.mutate = test.broken
 			if test.trace(mutant); mutant.most() <= test.capacity {
-				t.Errorf("the trace does not catch the broken term: %d units in a window, capacity %d", mutant.most(), test.capacity)
+				t.Errorf("the trace does not detect the broken term: %d units in a window, capacity %d", mutant.most(), test.capacity)
 			}
 		})
 	}

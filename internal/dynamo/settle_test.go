@@ -8,7 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// correct settles without an error, by so many writes.
+// correct settles and wants this many writes and no error.
 func (w *world) correct(name string, of limit.Receipt, slot, delta, writes int64) {
 	w.t.Helper()
 	w.calls(name)
@@ -35,13 +35,13 @@ func TestRefundNeverBelowZero(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	w.must(true, "A", 0, 2)
 	w.must(true, "B", 0, 1)
-	for _, name := range []string{"A", "A", "stranger"} { // any caller may send the same receipt again
+	for _, name := range []string{"A", "A", "C"} { // any caller may send the same receipt again
 		if err := w.settle(name, w.last["A"], 0, -2); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.slot(0); got != 1 {
-		t.Errorf("slot 0 holds %d units, want B's one", got)
+		t.Errorf("slot 0 has %d units, want B's one", got)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestRefundTooLate(t *testing.T) {
 	w.must(true, "B", 1, 1)
 	receipt := w.last["A"]
 	w.must(true, "late", 3, 1)
-	if err := w.settle("stranger", receipt, 2, -2); err != nil { // by its clock the slot still counts
+	if err := w.settle("C", receipt, 2, -2); err != nil { // by its clock the slot still counts
 		t.Fatal(err)
 	}
 	if got := w.most(); got > 3 {
@@ -64,8 +64,8 @@ func TestRefundTooLate(t *testing.T) {
 	w.cost("A", 0, 0) // by its clock a refund changes nothing now
 }
 
-// TestRefundOnce loses the answer to a settlement: sent again, it could give
-// back another caller's units.
+// TestRefundOnce loses the answer to a settlement. Sent again, it could refund
+// another caller's units.
 func TestRefundOnce(t *testing.T) {
 	w := newWorld(t, 4, 10)
 	w.must(true, "A", 0, 2)
@@ -73,15 +73,15 @@ func TestRefundOnce(t *testing.T) {
 	w.calls("A")
 	w.wires["A"].lose = true
 	if err := w.settle("A", w.last["A"], 0, -2); err == nil {
-		t.Error("a lost answer is no success")
+		t.Error("a lost answer is no error")
 	}
 	w.cost("A", 0, 1)
 	if got := w.slot(0); got != 2 {
-		t.Errorf("slot 0 holds %d units, want B's 2", got)
+		t.Errorf("slot 0 has %d units, want B's 2", got)
 	}
 }
 
-func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
+func TestExtraChargeGoesToTheNewestSlot(t *testing.T) {
 	w := newWorld(t, 5, 2)
 	w.must(true, "A", 0, 1)
 	w.must(true, "B", 3, 2)
@@ -89,17 +89,17 @@ func TestChargeMoreGoesToTheNewestSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, h := w.slot(3), protocoltest.Units(w.item()["aH"]); got != 6 || h != w.time(3).Unix() {
-		t.Errorf("slot 3 holds %d units, newest slot %d; want 6, in slot 3", got, h-epoch.Unix())
+		t.Errorf("slot 3 has %d units, newest slot %d; want 6, in slot 3", got, h-epoch.Unix())
 	}
-	w.must(false, "stranger", 5, 1)
-	w.must(true, "stranger", 6, 1)
+	w.must(false, "C", 5, 1)
+	w.must(true, "C", 6, 1)
 }
 
-// TestRefundAll gives all units of a slot back, with a snapshot and without
-// one, up to the last moment at which they count.
+// TestRefundAll refunds all units of a slot, with a snapshot and without one,
+// up to the last slot of time in which they count.
 func TestRefundAll(t *testing.T) {
 	for _, test := range []struct{ slot, writes, left int64 }{{2, 1, 0}, {3, 0, 3}} {
-		for _, name := range []string{"A", "stranger"} {
+		for _, name := range []string{"A", "C"} {
 			w := newWorld(t, 3, 2)
 			w.must(true, "A", 0, 3)
 			w.correct(name, w.last["A"], test.slot, -3, test.writes)
@@ -110,21 +110,21 @@ func TestRefundAll(t *testing.T) {
 	}
 }
 
-// TestNothingToSettle: no correction is no call, and a charge that was never
-// made has nothing to refund.
+// TestNothingToSettle checks that a correction of 0 makes no call, and that a
+// charge that was not made has nothing to refund.
 func TestNothingToSettle(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.must(true, "A", 0, 3)
 	w.correct("A", w.last["A"], 0, 0, 0)
-	w.correct("stranger", w.last["A"], 0, 0, 0)
+	w.correct("C", w.last["A"], 0, 0, 0)
 	w.correct("A", limit.Receipt{Slots: w.last["A"].Slots}, 0, -1, 0)
 	if got := w.slot(0); got != 3 {
-		t.Errorf("slot 0 holds %d units, want 3", got)
+		t.Errorf("slot 0 has %d units, want 3", got)
 	}
 }
 
-// TestSettleAfterReset leaves the next generation of the counter alone, after
-// one write that finds it.
+// TestSettleAfterReset settles a charge of the generation before. One write
+// detects the new generation and changes nothing.
 func TestSettleAfterReset(t *testing.T) {
 	for _, delta := range []int64{-1, 1} {
 		w := newWorld(t, 9, 2)
@@ -132,49 +132,48 @@ func TestSettleAfterReset(t *testing.T) {
 		w.reset()
 		w.correct("A", w.last["A"], 0, delta, 1)
 		if len(w.item()) != 0 {
-			t.Errorf("%+d made an item: %v", delta, w.item())
+			t.Errorf("%+d created an item: %v", delta, w.item())
 		}
 		w.must(true, "B", 0, 4)
 		w.correct("A", w.last["A"], 0, delta, 1)
 		if got := w.slot(0); got != 4 {
-			t.Errorf("%+d: slot 0 holds %d units, want B's 4", delta, got)
+			t.Errorf("%+d: slot 0 has %d units, want B's 4", delta, got)
 		}
 	}
 }
 
-// TestChargeMoreOfNothing: what a charge of nothing turned out to cost is
-// charged now, to the counter that there is; its receipt names no slot that was
-// charged.
-func TestChargeMoreOfNothing(t *testing.T) {
+// TestExtraChargeOfZeroCost settles charges of zero cost upwards. The units are
+// charged now, to the current generation, because the receipt names none.
+func TestExtraChargeOfZeroCost(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	nothing := limit.Receipt{}
 	nothing.Slots[0] = w.time(7).Unix()
-	w.correct("A", nothing, 2, 1, 1) // makes the item
+	w.correct("A", nothing, 2, 1, 1) // creates the item
 	w.must(true, "B", 5, 1)
-	w.correct("A", nothing, 3, 1, 2) // learns of slot 5 by failing once
-	w.correct("A", nothing, 4, 1, 1) // knows of it
-	w.correct("stranger", nothing, 6, 1, 1)
+	w.correct("A", nothing, 3, 1, 2) // fails once, and reads slot 5 from the answer
+	w.correct("A", nothing, 4, 1, 1) // has slot 5 in its snapshot
+	w.correct("C", nothing, 6, 1, 1)
 	for slot, want := range map[int64]int64{2: 1, 3: 0, 4: 0, 5: 3, 6: 1, 7: 0} {
 		if got := w.slot(slot); got != want {
-			t.Errorf("slot %d holds %d units, want %d", slot, got, want)
+			t.Errorf("slot %d has %d units, want %d", slot, got, want)
 		}
 	}
 }
 
-// TestChargeMoreByALateClock: the receipt shows that the newest slot is no
-// earlier than its own.
-func TestChargeMoreByALateClock(t *testing.T) {
+// TestExtraChargeByALateClock checks that an extra charge goes to the receipt's
+// slot or a later one, because the newest slot cannot be earlier.
+func TestExtraChargeByALateClock(t *testing.T) {
 	w := newWorld(t, 9, 10)
 	w.must(true, "A", 5, 1)
 	w.correct("late", w.last["A"], 0, 2, 1)
 	if got := w.slot(5); got != 3 {
-		t.Errorf("slot 5 holds %d units, want 3", got)
+		t.Errorf("slot 5 has %d units, want 3", got)
 	}
 }
 
-// TestChargeMoreOfAnotherLimit: a limit that cost nothing was never charged in
-// this generation, and starts with its whole credit.
-func TestChargeMoreOfAnotherLimit(t *testing.T) {
+// TestExtraChargeOfAnotherLimit checks that a limit whose cost was 0, and which
+// was never charged in this generation, starts with its whole credit.
+func TestExtraChargeOfAnotherLimit(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	c := w.charge(1)
 	c.Limits = append(c.Limits, limit.Limit{Name: "b", Capacity: 5, Window: w.limit.Window, Granularity: w.limit.Granularity})

@@ -16,7 +16,7 @@ import (
 const DefaultMaxSnapshots = 10_000
 
 // snapshotCache keeps the latest snapshot of each counter that this process has
-// met, within a bound.
+// used, within a bound.
 type snapshotCache struct {
 	cache *otter.Cache[string, *protocol.Snapshot]
 }
@@ -38,7 +38,7 @@ func (sc *snapshotCache) get(c *limit.Charge) *protocol.Snapshot {
 	return snapshot
 }
 
-// put keeps a snapshot unless the cache holds a later one of the same
+// put keeps a snapshot unless the cache has a later one of the same
 // generation: answers may overtake each other.
 func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
 	sc.cache.Compute(key, func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, otter.ComputeOp) {

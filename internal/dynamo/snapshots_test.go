@@ -12,13 +12,12 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// windows are n sliding windows of two slots of a second.
+// windows returns n sliding windows of two slots of a second.
 func windows(n int) []limit.Limit {
 	return slices.Repeat([]limit.Limit{{Capacity: 5, Window: 2 * time.Second, Granularity: time.Second}}, n)
 }
 
-// snapshotOf reads the snapshot of an item with these numbers, which has
-// limits.
+// snapshotOf reads the snapshot of an item with these numbers and limits.
 func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers map[string]int64, readAt time.Time) *protocol.Snapshot {
 	t.Helper()
 	item := protocol.Item{"e": &types.AttributeValueMemberS{Value: generation}}
@@ -32,7 +31,7 @@ func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers m
 	return snapshot
 }
 
-// charged is the snapshot of windows with these totals, all in slot 70.
+// charged returns the snapshot of windows with these totals, all in slot 70.
 func charged(t *testing.T, generation string, totals ...int64) *protocol.Snapshot {
 	t.Helper()
 	numbers := map[string]int64{}
@@ -43,13 +42,13 @@ func charged(t *testing.T, generation string, totals ...int64) *protocol.Snapsho
 	return snapshotOf(t, generation, windows(len(totals)), numbers, time.Time{})
 }
 
-// TestSnapshotsKeepTheLatest has answers overtake each other. Of one generation
-// the cache keeps the latest state, of two the one that came last.
+// TestSnapshotsKeepTheLatest has answers overtake each other. The cache keeps
+// the latest state of one generation, and of two generations the last one put.
 func TestSnapshotsKeepTheLatest(t *testing.T) {
 	before := charged(t, "generation", 4, 4)
 	for name, test := range map[string]struct {
 		then *protocol.Snapshot
-		kept bool // the snapshot that came then
+		kept bool // whether the later snapshot is kept
 	}{
 		"the same":                              {charged(t, "generation", 4, 4), true},
 		"more of one":                           {charged(t, "generation", 4, 5), true},
@@ -68,8 +67,8 @@ func TestSnapshotsKeepTheLatest(t *testing.T) {
 	}
 }
 
-// TestSnapshotsFitTheCharge: a snapshot of another number of limits is of no
-// use.
+// TestSnapshotsFitTheCharge checks that a snapshot of another number of limits
+// is not used.
 func TestSnapshotsFitTheCharge(t *testing.T) {
 	cache := newSnapshotCache(0)
 	cache.put("k", snapshotOf(t, "generation", windows(2), nil, time.Time{}))
@@ -86,12 +85,12 @@ func TestSnapshotsFitTheCharge(t *testing.T) {
 func TestSnapshotsAreBounded(t *testing.T) {
 	for size, want := range map[int]uint64{-1: 10_000, 0: 10_000, 1: 1, 20_000: 20_000} {
 		if got := newSnapshotCache(size).cache.GetMaximum(); got != want {
-			t.Errorf("asked for %d snapshots: at most %d, want %d", size, got, want)
+			t.Errorf("size %d: at most %d snapshots, want %d", size, got, want)
 		}
 	}
 }
 
-// TestRandomGeneration: 96 bits, in six bits a character.
+// TestRandomGeneration wants 96 bits, at six bits a character.
 func TestRandomGeneration(t *testing.T) {
 	a, b := randomGeneration(), randomGeneration()
 	if len(a) != 16 || a == b {

@@ -75,9 +75,6 @@ type Store struct {
 
 // New returns a store over a table, which must exist.
 func New(api API, table string, opts Options) *Store {
-	if opts.Confirmed == nil {
-		opts.Confirmed = func() bool { return false }
-	}
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
 	}
@@ -150,7 +147,7 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
 }
 
-// Peek says what the charge would get now, by a consistent read. It charges
+// Peek fills in what the charge would get now, by a consistent read. It charges
 // nothing.
 func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
@@ -165,8 +162,8 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 
 // Settle corrects an earlier charge by deltas, one for each of its limits, once
 // the true cost is known: a negative delta refunds units, a positive one
-// charges more without asking. protocol.PlanSettlement says what can be
-// corrected.
+// charges more whatever the capacity. See protocol.PlanSettlement for the
+// corrections that are possible.
 //
 // A counter that was deleted since is left alone. A write whose outcome is
 // unknown is not sent again: refunding twice would let too much through.
@@ -228,7 +225,7 @@ func (s *Store) decide(
 // evaluate decides the charge on a snapshot alone; nil is a counter never
 // charged.
 func (s *Store) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	if s.opts.Confirmed() && snapshot.FarAhead(c, now) {
+	if s.opts.Confirmed != nil && s.opts.Confirmed() && snapshot.FarAhead(c, now) {
 		return ErrAhead
 	}
 	snapshot.Decide(c, now, v)

@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// TestConformance runs the suite of all stores on a real engine.
+// TestConformance runs the conformance suite on a real engine.
 func TestConformance(t *testing.T) {
 	if *onModel {
 		t.Skip("on the model it is TestConformanceOnModel")
@@ -25,16 +25,16 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestConformanceOnModel runs it on the model of DynamoDB, which needs no
-// server and has time for more of it.
+// TestConformanceOnModel runs the suite on the model of DynamoDB, which is fast
+// enough for more random sequences.
 func TestConformanceOnModel(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		return harness(dynamomodel.New("counters", "k"), "counters", 3)
 	})
 }
 
-// harness makes clients of one table, each with snapshots of its own, which
-// they deny by for ten seconds.
+// harness creates clients of one table. Each has its own snapshots, by which it
+// denies for ten seconds.
 func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 	return storetest.Harness{
 		Client: func(testing.TB) storetest.Store {

@@ -33,30 +33,26 @@ func CountersTable(name string) Table {
 // a table that exists. It switches expiry on in either case.
 func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) {
 	_, err = c.CreateTable(ctx, t.input())
-	var exists *types.ResourceInUseException
-	if created = err == nil; err != nil && !errors.As(err, &exists) {
+	_, exists := errors.AsType[*types.ResourceInUseException](err)
+	if created = err == nil; !created && !exists {
 		return false, Translate(err, t.Name)
 	}
 	ready := dynamodb.NewTableExistsWaiter(c, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 100 * time.Millisecond })
-	if err := ready.Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(t.Name)}, creationTimeout); err != nil {
+	if err := ready.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, creationTimeout); err != nil {
 		return created, Translate(err, t.Name)
 	}
 	return created, Translate(c.expire(ctx, t), t.Name)
 }
 
 func (t Table) input() *dynamodb.CreateTableInput {
-	in := &dynamodb.CreateTableInput{TableName: aws.String(t.Name), BillingMode: types.BillingModePayPerRequest}
-	keys := []struct {
-		name string
-		role types.KeyType
-	}{{t.Partition, types.KeyTypeHash}, {t.Sort, types.KeyTypeRange}}
-	for _, key := range keys {
-		if key.name == "" {
-			continue
-		}
-		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(key.name), KeyType: key.role})
+	in := &dynamodb.CreateTableInput{TableName: &t.Name, BillingMode: types.BillingModePayPerRequest}
+	in.KeySchema = []types.KeySchemaElement{{AttributeName: &t.Partition, KeyType: types.KeyTypeHash}}
+	if t.Sort != "" {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &t.Sort, KeyType: types.KeyTypeRange})
+	}
+	for _, key := range in.KeySchema {
 		in.AttributeDefinitions = append(in.AttributeDefinitions,
-			types.AttributeDefinition{AttributeName: aws.String(key.name), AttributeType: types.ScalarAttributeTypeS})
+			types.AttributeDefinition{AttributeName: key.AttributeName, AttributeType: types.ScalarAttributeTypeS})
 	}
 	return in
 }
@@ -66,7 +62,7 @@ func (c *Client) expire(ctx context.Context, t Table) error {
 	if t.TTL == "" {
 		return nil
 	}
-	now, err := c.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(t.Name)})
+	now, err := c.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
 	if err != nil {
 		return err
 	}
@@ -78,8 +74,8 @@ func (c *Client) expire(ctx context.Context, t Table) error {
 		return nil
 	}
 	_, err = c.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               aws.String(t.Name),
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(t.TTL), Enabled: aws.Bool(true)},
+		TableName:               &t.Name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
 	})
 	return err
 }

@@ -89,7 +89,7 @@ func (s *Store) transact(ctx context.Context, now time.Time, members []*member) 
 	}
 	s.writes.Add(2 * int64(len(members)))
 	_, err = s.api.TransactWriteItems(ctx, &in)
-	reasons := canceled(err)
+	reasons := cancellationReasons(err)
 	if len(reasons) != len(members) {
 		return err == nil, Translate(err, s.table)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// busy has another caller's transaction block of the next writes.
+// busy has another caller's transaction refuse some of the next writes.
 type busy struct {
 	dynamo.API
 	reasons []string // of the next transactions, each character a write's: N none, C conflict
-	updates int      // refused before one goes through
+	updates int      // number of updates to refuse
 	writes  int
 }
 
@@ -51,14 +51,14 @@ func blocked(b *busy) (*busy, *dynamo.Store) {
 	return b, dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 }
 
-// minute charges a key of ten a minute.
+// minute returns a charge on a limit of ten a minute.
 func minute(key string, cost int64) *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 10, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{cost}}
 }
 
-// TestTransactionInTheWay: a write that meets another's transaction has done
-// nothing, and is one of three attempts.
-func TestTransactionInTheWay(t *testing.T) {
+// TestTransactionConflict checks that a write which another caller's
+// transaction refuses changes nothing, and counts as one of three attempts.
+func TestTransactionConflict(t *testing.T) {
 	for name, test := range map[string]struct {
 		busy
 		writes int
@@ -67,7 +67,7 @@ func TestTransactionInTheWay(t *testing.T) {
 		"twice":                    {busy{updates: 2}, 3, nil},
 		"three times":              {busy{updates: 3}, 3, dynamo.ErrContended},
 		"a transaction, once":      {busy{reasons: []string{"NC"}}, 2, nil},
-		"three of its own":         {busy{reasons: []string{"CN", "CC", "NC"}}, 3, dynamo.ErrContended},
+		"three attempts":           {busy{reasons: []string{"CN", "CC", "NC"}}, 3, dynamo.ErrContended},
 		"a transaction, throttled": {busy{reasons: []string{"NT"}}, 1, dynamo.ErrThrottled},
 	} {
 		b, store := blocked(&test.busy)
@@ -83,9 +83,9 @@ func TestTransactionInTheWay(t *testing.T) {
 	}
 }
 
-// TestViewSurvivesATransaction: a write that learned nothing goes out again by
-// the snapshot that it had.
-func TestViewSurvivesATransaction(t *testing.T) {
+// TestSnapshotSurvivesATransaction checks that a refused write is planned again
+// from the same snapshot, because its answer shows no item.
+func TestSnapshotSurvivesATransaction(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
 	for i, second := range []int{0, 30, 120, 120} { // the credit is used up, and only the snapshot proves the room
@@ -97,32 +97,32 @@ func TestViewSurvivesATransaction(t *testing.T) {
 	}
 }
 
-// TestSettlementMeetsTransaction: what a request turned out to cost is charged
-// all the same, whichever caller settles.
+// TestSettlementMeetsTransaction checks that a settlement is written after a
+// transaction conflict, whichever caller settles.
 func TestSettlementMeetsTransaction(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
 	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil {
 		t.Fatal(err)
 	}
-	stranger := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	other := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	b.updates = 2
-	if err := stranger.Settle(context.Background(), epoch, minute("a", 1), &v.Receipt, []int64{9}); err != nil {
+	if err := other.Settle(context.Background(), epoch, minute("a", 1), &v.Receipt, []int64{9}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Peek(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Remaining != 0 {
 		t.Errorf("%d left after 1 and 9 of 10, error %v", v.Remaining, err)
 	}
 	b.updates = 3
-	if err := stranger.Settle(context.Background(), epoch, minute("a", 1), &limit.Receipt{}, []int64{1}); !errors.Is(err, dynamo.ErrContended) {
+	if err := other.Settle(context.Background(), epoch, minute("a", 1), &limit.Receipt{}, []int64{1}); !errors.Is(err, dynamo.ErrContended) {
 		t.Errorf("error %v, want ErrContended", err)
 	}
 }
 
-// TestViewOfTransactionAges gives units back behind the back of a process that
-// only makes transactions: it looks again before a snapshot of more than ten
-// seconds denies.
-func TestViewOfTransactionAges(t *testing.T) {
+// TestSnapshotOfTransactionAges refunds units by another process than the one
+// that makes the transactions, which reads the item again before a snapshot of
+// more than ten seconds denies.
+func TestSnapshotOfTransactionAges(t *testing.T) {
 	b, store := blocked(&busy{})
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	all := func(second int, cost int64) limit.Verdict {
@@ -144,21 +144,21 @@ func TestViewOfTransactionAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := all(18, 3); !v.Allowed {
-		t.Errorf("five were refunded, and still %+v", v)
+		t.Errorf("after a refund of five: %+v", v)
 	}
 }
 
-// TestFreeMemberIsAsked charges nothing to a counter that another caller has
-// used: what is left is what is left.
-func TestFreeMemberIsAsked(t *testing.T) {
+// TestZeroCostInGroupReads makes a charge of zero cost on a counter that
+// another caller has charged. Its verdict has the units that are left.
+func TestZeroCostInGroupReads(t *testing.T) {
 	b, store := blocked(&busy{})
 	var v limit.Verdict
 	if err := store.Charge(context.Background(), epoch, minute("a", 9), &v); err != nil {
 		t.Fatal(err)
 	}
-	stranger := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	other := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	vs := []*limit.Verdict{{}, {}}
-	if err := stranger.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs); err != nil || vs[0].Remaining != 1 {
+	if err := other.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs); err != nil || vs[0].Remaining != 1 {
 		t.Errorf("%d left of 10 after 9, error %v", vs[0].Remaining, err)
 	}
 }

@@ -28,9 +28,9 @@ const key = "rule|user:1|00000000"
 
 var errLost = errors.New("the answer is lost")
 
-// wire stands between a store and the engine: it may change a write on its way,
-// or lose its answer. It keeps the exact log, by what the engine took and not
-// by what the store makes of it.
+// wire is between a store and the engine: it may change a write, or lose its
+// answer. It keeps the exact log of what the engine accepted, whatever the
+// store concludes.
 type wire struct {
 	dynamo.API
 	mutation protocoltest.Mutation
@@ -58,9 +58,9 @@ func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 	return out, err
 }
 
-// onModel has the protocol's tests run without an engine: what they show then
-// is the protocol, not how DynamoDB's expressions are understood. Mutation runs
-// use it.
+// onModel runs the tests on the model of DynamoDB instead of an engine. They
+// then test the protocol, not the meaning of its expressions in DynamoDB.
+// Mutation runs use it.
 var onModel = flag.Bool("model", false, "run on the model of DynamoDB instead of a real engine")
 
 // newTable returns an engine and an empty table of counters in it.
@@ -73,8 +73,8 @@ func newTable(t *testing.T) (dynamo.API, string) {
 	return client, dynamotest.Counters(t, client)
 }
 
-// world is one counter in a real engine, several callers with snapshots and
-// clocks of their own, and an exact log.
+// world has one counter in a real engine, several callers with their own
+// snapshots and clocks, and an exact log.
 type world struct {
 	t       *testing.T
 	engine  dynamo.API
@@ -113,8 +113,8 @@ func (w *world) charge(cost int64) *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{w.limit}, Costs: []int64{cost}}
 }
 
-// try charges at a slot by a caller's clock and reports whether it was
-// admitted.
+// try charges with a caller's clock at a slot, and reports whether the charge
+// was admitted.
 func (w *world) try(name string, slot, cost int64) (bool, error) {
 	var v limit.Verdict
 	err := w.caller(name).Charge(context.Background(), w.time(slot), w.charge(cost), &v)
@@ -124,15 +124,15 @@ func (w *world) try(name string, slot, cost int64) (bool, error) {
 	return err == nil && v.Allowed, err
 }
 
-// lost charges, but the caller never hears of it.
+// lost charges, but the answer does not reach the caller.
 func (w *world) lost(name string, slot, cost int64) {
 	w.caller(name)
 	w.wires[name].lose = true
 	_, _ = w.try(name, slot, cost)
 }
 
-// settle corrects an admission and logs what the engine made of it. Units given
-// back in another generation of the counter were not the caller's to give.
+// settle corrects an admission and logs its effect in the engine. The log
+// ignores a correction of another generation, which must not take effect.
 func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	before := w.item()
 	err := w.caller(name).Settle(context.Background(), w.time(slot), w.charge(max(0, -delta)), &of, []int64{delta})
@@ -147,8 +147,7 @@ func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	return err
 }
 
-// reset deletes the counter, as an operator does: the log starts again with
-// it.
+// reset deletes the counter, as an operator does, and clears the log.
 func (w *world) reset() {
 	w.t.Helper()
 	if err := w.caller("operator").Reset(context.Background(), key); err != nil {
@@ -168,13 +167,12 @@ func (w *world) item() map[string]types.AttributeValue {
 	return out.Item
 }
 
-// slot returns the units that the item holds for a slot counted from the start
-// of the trace.
+// slot returns the item's units in a slot, counted from the start of the trace.
 func (w *world) slot(n int64) int64 {
 	return protocoltest.Units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
 }
 
-// most returns the most units that any window of k+1 slots holds.
+// most returns the most units in any window of k+1 slots.
 func (w *world) most() (most int64) {
 	for first := range w.charged {
 		var sum int64

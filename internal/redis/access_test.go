@@ -19,7 +19,7 @@ import (
 // rights are those that ErrNotPermitted names.
 const rights = "~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del"
 
-// everything uses all of a store that a user may need rights for.
+// everything makes every call of a store that needs rights.
 func everything(t testing.TB, store *redis.Store) error {
 	c, other := request(fresh(), all(), 1, 1, 1, 1, 1, 1), request(fresh(), all(), 1, 1, 1, 1, 1, 1)
 	var v, w limit.Verdict
@@ -32,7 +32,8 @@ func everything(t testing.TB, store *redis.Store) error {
 	)
 }
 
-// The rights that the error names are sufficient, and each is necessary.
+// TestRights checks that the rights in ErrNotPermitted are sufficient, and that
+// each is necessary.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(redis.ErrNotPermitted.Error(), rights) {
@@ -45,7 +46,7 @@ func TestRights(t *testing.T) {
 		t.Error(err)
 	}
 	if n := info(t, server, "stats", "total_error_replies") - before; n != 1 {
-		t.Errorf("the server refused %d calls, want one: a script that it had not seen", n)
+		t.Errorf("the server refused %d calls, want one: EVALSHA of the script that it did not have", n)
 	}
 	if err := everything(t, redis.New(connect(t, signedIn("elsewhere", "7")), redis.Options{})); err != nil {
 		t.Error(err)
@@ -70,7 +71,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// In a Cluster a user may besides have to find the nodes.
+// TestClusterRights adds the right to find the nodes of a Cluster.
 func TestClusterRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -92,8 +93,8 @@ func TestClusterRights(t *testing.T) {
 	}
 }
 
-// Users and passwords come from the address, escaped where they have to be. An
-// error never quotes them.
+// TestSignIn signs in with the address's user and password, which may be
+// escaped. An error never quotes them.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	const password = "p@ss:/w?r#d%"
@@ -102,7 +103,7 @@ func TestSignIn(t *testing.T) {
 		who string
 		ok  bool
 	}{
-		{"", false}, {"jo:wrong@", false}, {":wrong@", false}, {"nobody:p%40ss%3A%2Fw%3Fr%23d%25@", false},
+		{"", false}, {"jo:wrong@", false}, {":wrong@", false}, {"unknown:p%40ss%3A%2Fw%3Fr%23d%25@", false},
 		{"jo:p%40ss%3A%2Fw%3Fr%23d%25@", true}, {":p%40ss%3A%2Fw%3Fr%23d%25@", true}, {"default:p%40ss%3A%2Fw%3Fr%23d%25@", true},
 	} {
 		for _, db := range []string{"", "/3"} {
@@ -123,29 +124,30 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// trusted is an authority that this process trusts, from the first time that it
-// asks whom to trust.
+// trusted is the authority that this process trusts. crypto/x509 reads
+// SSL_CERT_FILE once, so all runs of TestTLS share it.
 var trusted = sync.OnceValues(redistest.NewAuthority)
 
-// rediss:// encrypts, and trusts only whom the system or SSL_CERT_FILE trusts.
+// TestTLS connects by rediss://, which trusts only the authorities of the
+// system or of SSL_CERT_FILE.
 func TestTLS(t *testing.T) {
 	server := redistest.Start(t)
-	known, err := trusted()
-	stranger, failed := redistest.NewAuthority()
+	authority, err := trusted()
+	unknown, failed := redistest.NewAuthority()
 	if err := errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(file, known.PEM, 0o600); err != nil {
+	if err := os.WriteFile(file, authority.PEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("SSL_CERT_FILE", file) // read once: no other test may use TLS before
-	encrypted := server.Encrypt(t, known)
+	t.Setenv("SSL_CERT_FILE", file) // no other test may use TLS before
+	encrypted := server.Encrypt(t, authority)
 	if err := everything(t, redis.New(connect(t, "rediss://"+encrypted), redis.Options{})); err != nil {
 		t.Error(err)
 	}
-	if _, err := dial(t, "rediss://"+server.Encrypt(t, stranger)); !errors.Is(err, redis.ErrTLS) || strings.Contains(err.Error(), "does it speak TLS?") {
-		t.Errorf("a certificate of a stranger: %v", err)
+	if _, err := dial(t, "rediss://"+server.Encrypt(t, unknown)); !errors.Is(err, redis.ErrTLS) || strings.Contains(err.Error(), "does it speak TLS?") {
+		t.Errorf("a certificate of an unknown authority: %v", err)
 	}
 	_, err = dial(t, "rediss://"+server.Address)
 	if !errors.Is(err, redis.ErrTimeout) || !strings.Contains(err.Error(), "does it speak TLS?") {
@@ -156,7 +158,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Databases of one server are separate.
+// TestDatabases checks that the databases of one server are separate.
 func TestDatabases(t *testing.T) {
 	server := redistest.Start(t)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)
@@ -167,11 +169,12 @@ func TestDatabases(t *testing.T) {
 		}
 	}
 	if _, err := dial(t, "redis://"+server.Address+"/16"); !errors.Is(err, redis.ErrDatabase) {
-		t.Errorf("a database that is not there: %v", err)
+		t.Errorf("a database that does not exist: %v", err)
 	}
 }
 
-// Where nothing listens, or nothing answers, that is said in time.
+// TestOutage checks that a connection fails within seconds if nothing listens
+// or nothing answers.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,54 +38,33 @@ func (a arguments) duration(d time.Duration) arguments {
 	return a.number(int64(d / time.Second)).number(int64(d % time.Second))
 }
 
-// charge adds a counter to charge.
-func (a arguments) charge(now time.Time, c *limit.Charge, generation string) arguments {
-	a = append(a, generation, "").number(int64(len(c.Limits)))
-	for i := range c.Limits {
-		l := &c.Limits[i]
-		cost := min(c.Costs[i], l.MaxCost()+1) // a larger cost is denied too, and might not fit a Lua number
-		a = a.limit(now, l, cost, 0)
-	}
-	return a
-}
-
-// correction adds a counter to correct, by units to charge or to refund for
-// each limit.
-func (a arguments) correction(now time.Time, c *limit.Charge, generation string, r *limit.Receipt, deltas []int64) arguments {
+// counter adds a counter, with the units to take from each limit. They are the
+// costs of a charge, whose receipt is empty, or the corrections of a receipt's
+// charge.
+func (a arguments) counter(now time.Time, c *limit.Charge, generation string, r *limit.Receipt, units []int64) arguments {
 	a = append(a, generation, r.Generation).number(int64(len(c.Limits)))
 	for i := range c.Limits {
-		a = a.limit(now, &c.Limits[i], deltas[i], r.Slots[i])
+		a = a.limit(now, &c.Limits[i], min(units[i], limit.MaxCapacity+1), r.Slots[i]) // a larger cost might not fit a Lua number
 	}
 	return a
 }
 
-// kindOf returns which part of the script counts the limit.
-func kindOf(l *limit.Limit) string {
+// limit adds a limit and the arguments of its kind. A correction refunds units
+// to the slot.
+func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) arguments {
+	ofKind := func(kind string) arguments { return append(a, kind).number(l.Capacity).number(units).number(slot) }
 	switch {
 	case l.Bucket():
-		return "bucket"
+		need := time.Duration(min(units, l.Burst+1)) * l.Interval() // a larger cost is denied too, and could overflow
+		return ofKind("bucket").duration(l.Drain()).duration(need)
 	case l.Algorithm == limit.SlidingWindowLog:
-		return "log"
-	case l.Algorithm == limit.SlidingWindowCounter:
-		return "weighted"
+		return ofKind("log").duration(l.Window)
 	case l.Calendar != nil:
-		return "calendar"
-	}
-	return "slots"
-}
-
-// limit adds a limit and what its kind needs besides. A correction refunds
-// units to the slot.
-func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) arguments {
-	kind := kindOf(l)
-	a = append(a, kind).number(l.Capacity).number(units).number(slot)
-	switch kind {
-	case "bucket":
-		return a.duration(l.Drain()).duration(time.Duration(units) * l.Interval())
-	case "log":
-		return a.duration(l.Window)
-	case "calendar":
-		return a.windows(now, l)
+		return ofKind("calendar").windows(now, l)
+	case l.Algorithm == limit.SlidingWindowCounter:
+		a = ofKind("weighted")
+	default:
+		a = ofKind("slots")
 	}
 	return a.number(l.Slots()).number(l.Granularity.Microseconds())
 }
@@ -110,10 +89,7 @@ func check(c *limit.Charge) error {
 	}
 	for i := range c.Limits {
 		l := &c.Limits[i]
-		if kind := kindOf(l); kind != "slots" && kind != "weighted" {
-			continue
-		}
-		if l.Granularity%time.Microsecond != 0 {
+		if l.Algorithm != limit.SlidingWindowLog && l.Granularity%time.Microsecond != 0 {
 			return fmt.Errorf("limit %q: slots of %v: redis counts in whole microseconds", l.Name, l.Granularity)
 		}
 	}

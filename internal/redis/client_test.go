@@ -17,10 +17,10 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// saying starts a server that says the same to everything, or hangs up where it
-// has nothing to say. It counts its callers, and wants each of them to hang up
-// within seconds.
-func saying(t *testing.T, reply string, callers *atomic.Int64) *Address {
+// serve starts a server that sends one reply to everything, or hangs up if the
+// reply is empty. It counts its callers, and fails the test unless each of them
+// hangs up within seconds.
+func serve(t *testing.T, reply string, callers *atomic.Int64) *Address {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func saying(t *testing.T, reply string, callers *atomic.Int64) *Address {
 				return
 			}
 			callers.Add(1)
-			if err := say(c, reply); !errors.Is(err, io.EOF) {
+			if err := respond(c, reply); !errors.Is(err, io.EOF) {
 				t.Errorf("after the answers: %v", err)
 			}
 		}
@@ -44,15 +44,20 @@ func saying(t *testing.T, reply string, callers *atomic.Int64) *Address {
 		l.Close()
 		<-ended
 	})
-	a, err := ParseAddress("redis://" + l.Addr().String())
+	return parse(t, "redis://"+l.Addr().String())
+}
+
+func parse(t testing.TB, address string) *Address {
+	t.Helper()
+	a, err := ParseAddress(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// say answers until the caller hangs up, which is the end of the file.
-func say(c net.Conn, reply string) error {
+// respond replies until the caller hangs up.
+func respond(c net.Conn, reply string) error {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	for buffer := make([]byte, 1024); ; {
@@ -68,24 +73,24 @@ func say(c net.Conn, reply string) error {
 	}
 }
 
-// A server that cannot count is reported as such, after one try, and
-// no connection to it is left open.
+// TestOpen checks that a server which cannot keep counters is an error after
+// one connection, which is closed.
 func TestOpen(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply string
 		want  error
-		says  string
+		text  string // of the error
 	}{
-		"a sentinel":           {"%1\r\n$4\r\nmode\r\n$8\r\nsentinel\r\n", nil, "this is a Redis sentinel, which keeps no counters"},
-		"an old server":        {"-ERR unknown command `HELLO`\r\n", ErrTooOld, "no Redis 6.2"},
-		"it does not say what": {"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n", ErrTooOld, "no Redis 6.2"},
-		"it hangs up":          {"", ErrUnreachable, "check the address"},
+		"a sentinel":    {"%1\r\n$4\r\nmode\r\n$8\r\nsentinel\r\n", nil, "this is a Redis sentinel, which keeps no counters"},
+		"an old server": {"-ERR unknown command `HELLO`\r\n", ErrTooOld, "no Redis 6.2"},
+		"no mode":       {"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n", ErrTooOld, "no Redis 6.2"},
+		"it hangs up":   {"", ErrUnreachable, "check the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var callers atomic.Int64
-			a := saying(t, test.reply, &callers)
+			a := serve(t, test.reply, &callers)
 			c, err := Open(t.Context(), a)
-			if c != nil || err == nil || !strings.HasPrefix(err.Error(), a.String()+": ") || !strings.Contains(err.Error(), test.says) {
+			if c != nil || err == nil || !strings.HasPrefix(err.Error(), a.String()+": ") || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%v, %v", c, err)
 			}
 			if test.want != nil && !errors.Is(err, test.want) {
@@ -98,13 +103,10 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// clients are those that Open makes, with a dialer of the test's.
+// clients returns the clients that Open creates, with a dialer of the test's.
 func clients(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) map[string]goredis.UniversalClient {
-	a, err := ParseAddress("redis://redis.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, many := a.options(), a.clusterOptions()
+	a := parse(t, "redis://redis.example")
+	one, many := a.options.Simple(), a.clusterOptions()
 	one.Dialer, many.Dialer = dialer, dialer
 	made := map[string]goredis.UniversalClient{"one server": goredis.NewClient(one), "a cluster": goredis.NewClusterClient(many)}
 	for _, client := range made {
@@ -113,13 +115,14 @@ func clients(t *testing.T, dialer func(context.Context, string, string) (net.Con
 	return made
 }
 
-// A call is tried once, also where nothing has been sent yet: its caller waits.
+// TestOneTry checks that a call is tried once, even if nothing has been sent
+// yet, because its caller waits.
 func TestOneTry(t *testing.T) {
 	c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
-	mute := saying(t, "", new(atomic.Int64))
+	mute := serve(t, "", new(atomic.Int64))
 	for name, connect := range map[string]func() (net.Conn, error){
 		"nothing listens": func() (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: errors.New("refused")} },
-		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", net.JoinHostPort(mute.host, mute.port)) },
+		"it hangs up":     func() (net.Conn, error) { return net.Dial("tcp", mute.options.Addrs[0]) },
 	} {
 		var dialed atomic.Int64
 		for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
@@ -138,8 +141,8 @@ func TestOneTry(t *testing.T) {
 	}
 }
 
-// The caller's deadline ends a call that has begun, and without one a call ends
-// within five seconds.
+// TestDeadlines checks that the caller's deadline ends a call that has begun,
+// and that a call without a deadline ends within five seconds.
 func TestDeadlines(t *testing.T) {
 	for kind, client := range clients(t, func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -153,11 +156,11 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s: %v after %v", kind, err, time.Since(started))
 		}
 	}
-	a := &Address{host: "h", port: "1"}
-	one, many := goredis.NewClient(a.options()), goredis.NewClusterClient(a.clusterOptions())
+	a := parse(t, "redis://h:1")
+	one, many := goredis.NewClient(a.options.Simple()), goredis.NewClusterClient(a.clusterOptions())
 	defer one.Close()
 	defer many.Close()
-	o, c := one.Options(), many.Options() // with what go-redis takes where nothing is said
+	o, c := one.Options(), many.Options() // with go-redis's defaults
 	if o.DialTimeout+max(o.ReadTimeout, o.WriteTimeout) > 5*time.Second || min(o.ReadTimeout, o.WriteTimeout) <= 0 {
 		t.Errorf("%v to dial, %v to write, %v to read", o.DialTimeout, o.WriteTimeout, o.ReadTimeout)
 	}
@@ -166,8 +169,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// refuse answers every command with an error, and reports those that are a
-// store's.
+// refuse answers every command with an error, and reports those on a counter.
 func refuse(c net.Conn, called func()) {
 	for buffer := make([]byte, 1<<16); ; {
 		n, err := c.Read(buffer)
@@ -181,10 +183,11 @@ func refuse(c net.Conn, called func()) {
 	}
 }
 
-// In a Cluster each call goes to the node that has its key, at once: to the
-// same one whatever the call, and not all keys to one.
+// TestRouting checks that each call in a Cluster goes directly to the node of
+// its key: every call on a key to the same node, and the keys to different
+// nodes.
 func TestRouting(t *testing.T) {
-	o := (&Address{host: "127.0.0.1", port: "1"}).clusterOptions()
+	o := parse(t, "redis://127.0.0.1:1").clusterOptions()
 	o.ClusterSlots = func(context.Context) ([]goredis.ClusterSlot, error) {
 		return []goredis.ClusterSlot{
 			{Start: 0, End: 8191, Nodes: []goredis.ClusterNode{{Addr: "low:1"}}},
@@ -203,7 +206,7 @@ func TestRouting(t *testing.T) {
 	store, keys := New(client, Options{}), map[string]int{}
 	for i := range 32 {
 		c := &limit.Charge{Key: fmt.Sprint("rule|", i, "|s"), Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
-		_ = store.Reset(t.Context(), c.Key) // to delete is no script
+		_ = store.Reset(t.Context(), c.Key) // a command, not the script
 		node := called.Swap("").(string)
 		keys[node]++
 		for _, call := range []func() error{
@@ -212,7 +215,7 @@ func TestRouting(t *testing.T) {
 		} {
 			_ = call()
 			if got := called.Swap(""); got != node {
-				t.Errorf("key %s: %s is called, and not %s", c.Key, got, node)
+				t.Errorf("key %s: called node %s, want %s", c.Key, got, node)
 			}
 		}
 	}
@@ -221,15 +224,12 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// A server, or whatever node of a Cluster, is trusted by the name that the
-// address gives.
+// TestServerName checks that certificates of a server, and of every node of a
+// Cluster, must have the address's name.
 func TestServerName(t *testing.T) {
 	for text, want := range map[string]string{"redis://h": "", "rediss://h": "h", "rediss://[::1]:1": "::1"} {
-		a, err := ParseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, config := range []*tls.Config{a.options().TLSConfig, a.clusterOptions().TLSConfig} {
+		a := parse(t, text)
+		for _, config := range []*tls.Config{a.options.Simple().TLSConfig, a.clusterOptions().TLSConfig} {
 			if (config != nil) != (want != "") || config != nil && config.ServerName != want {
 				t.Errorf("%s: %+v, want %q", text, config, want)
 			}

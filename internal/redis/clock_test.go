@@ -13,7 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// By the server's clock the caller's decides nothing, were it years away.
+// TestServerClock checks that the caller's clock has no effect, even if it is
+// years away, when the server's decides.
 func TestServerClock(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
@@ -45,18 +46,17 @@ func serverTime(t *testing.T, server *redistest.Server) time.Time {
 	return now
 }
 
-// A counter that is far ahead of the server's clock could not be charged before
-// that clock is there: an error for its key until a reset, and no charge. A
-// promoted replica's clock may be behind by as much as three seconds and a
-// slot.
+// TestFarAhead charges counters that are ahead of the server's clock. By more
+// than three seconds and a slot, as no promoted replica is, every call is an
+// error until a reset, and nothing is charged.
 func TestFarAhead(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
 	hourly := storetest.Token(3600, time.Hour, 60)
 	for name, test := range map[string]struct {
-		limit limit.Limit
-		spell func(now int64) string // by Unix seconds
-		ahead bool
+		limit  limit.Limit
+		record func(now int64) string // by Unix seconds
+		ahead  bool
 	}{
 		"slots":             {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+3, ":1") }, true},
 		"slots, the next":   {storetest.Sliding(9, time.Hour, time.Minute), func(now int64) string { return fmt.Sprint(now/60+1, ":1") }, false},
@@ -73,7 +73,7 @@ func TestFarAhead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := serverTime(t, server)
 			c := request(fresh(), []limit.Limit{test.limit}, 1)
-			if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", test.spell(now.Unix())).Err(); err != nil {
+			if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", test.record(now.Unix())).Err(); err != nil {
 				t.Fatal(err)
 			}
 			before := stored(t, server, c.Key)
@@ -91,10 +91,10 @@ func TestFarAhead(t *testing.T) {
 				return
 			}
 			if after := stored(t, server, c.Key); v.Allowed || after["a"] != before["a"] {
-				t.Errorf("%v has become %v, %+v", before, after, v.Result)
+				t.Errorf("was %v, is %v, %+v", before, after, v.Result)
 			}
 			if v := charge(t, open(t, server), now, request(c.Key, c.Limits, 0)); !v.Allowed {
-				t.Errorf("by a log's clock: %+v", v.Result)
+				t.Errorf("with the caller's clock: %+v", v.Result)
 			}
 			if err := store.Reset(t.Context(), c.Key); err != nil {
 				t.Fatal(err)
@@ -106,8 +106,8 @@ func TestFarAhead(t *testing.T) {
 	}
 }
 
-// The server finds its own window of a calendar, as long as the caller's clock
-// is less than a window away.
+// TestServerCalendar checks that the server finds its own window of a calendar
+// if the caller's clock is less than a window away.
 func TestServerCalendar(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
@@ -129,7 +129,7 @@ func TestServerCalendar(t *testing.T) {
 			}
 			most, least := l.Until(first+1, before), l.Until(last+1, after)
 			if first == last && (v.Reset > most || v.Reset < least) {
-				t.Errorf("unit %d, a clock %v away: empty in %v, want %v to %v", unit, off, v.Reset, least, most)
+				t.Errorf("unit %d, a clock %v away: reset in %v, want %v to %v", unit, off, v.Reset, least, most)
 			}
 		}
 		for _, off := range []time.Duration{100 * day, -100 * day} {

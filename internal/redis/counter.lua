@@ -1,24 +1,30 @@
--- Charges, corrects or looks at counters, each a hash in KEYS, in one step that nothing comes between.
+-- Charges, corrects or peeks at counters, each a hash in KEYS. Redis runs the
+-- whole script without another command in between.
 --
--- The hash holds life, a random mark of this life of the counter, and for each limit a field a to h:
---   slots      "slot:units slot:units …"                          ascending; the last is the newest slot ever charged
---   log        "seconds.nanoseconds:units …"                      the same, by the moment
---   bucket     "seconds.nanoseconds"                              when it is full again
--- It answers {1 if it has charged, seconds, nanoseconds of the time it went by, then of each key its life and fields}. What
--- is left and when to come again is worked out from these by internal/limit: here is only what decides and is written.
+-- A hash has the field life, a random mark of this generation of the counter,
+-- and for each limit a field a to h:
+--   slots   "slot:units slot:units …"      ascending; the last is the newest
+--                                          slot ever charged
+--   log     "seconds.nanoseconds:units …"  the same, with times as slots
+--   bucket  "seconds.nanoseconds"          when it is full again
+-- The reply is {1 if charged, seconds and nanoseconds of the time that decided,
+-- then each key's life and fields}. Go's internal/limit computes units left and
+-- retry-after from these. The script only decides and writes.
 --
--- A Lua number is exact up to 2^53, which Unix nanoseconds exceed. So a moment is a pair of seconds and nanoseconds, slots
--- are whole microseconds wide, and products go digit by digit. All is checked before anything is written.
+-- A Lua number is exact up to 2^53, which Unix nanoseconds exceed. So a time is
+-- a pair of seconds and nanoseconds, a slot is a whole number of microseconds
+-- wide, and products are computed digit by digit. All checks come before the
+-- first write.
 
 local floor, ceil, max, min, abs = math.floor, math.ceil, math.max, math.min, math.abs
 local format, gmatch, gsub, sub = string.format, string.gmatch, string.gsub, string.sub
 
-local MOST = 2 ^ 53 - 1   -- units that one slot may hold
-local ERA = 9223372035    -- seconds around 1970 that Unix nanoseconds reach
-local WINDOWS = 110000    -- more than there are days of a calendar in an era
-local RECORDS = 1001      -- slots or stamps of one limit
-local AHEAD = 3           -- seconds that a counter may be ahead of the server's clock, besides a slot
-local SLACK = 3600        -- seconds that a counter outlives its window, so that a late clock still finds it
+local MOST = 2 ^ 53 - 1   -- the most units in one slot
+local ERA = 9223372035    -- Unix nanoseconds in 64 bits cover so many seconds before and after 1970
+local WINDOWS = 110000    -- more than the days of a calendar in an era
+local RECORDS = 1001      -- the most slots or stamps of one limit
+local AHEAD = 3           -- seconds, besides one slot, by which a counter may be ahead of the server's clock
+local SLACK = 3600        -- seconds by which a counter outlives its window, for clocks that are behind
 
 local argument = 0
 local function word()
@@ -35,8 +41,9 @@ end
 
 local function after(s, n, s2, n2) return s > s2 or s == s2 and n > n2 end
 
--- product returns units times a time below 2^63 ns, exactly: four digits in base 10^9, the lowest first. The units go in
--- 18 bits at a time, so that no term exceeds 2^50.
+-- product returns units times a time below 2^63 ns, exactly: four digits in
+-- base 10^9, the lowest first. It multiplies by 18 bits of the units at a time,
+-- so that no term exceeds 2^50.
 local function product(units, seconds, nanos)
   local time = {nanos, seconds % 1e9, floor(seconds / 1e9), 0}
   local digits = {0, 0, 0, 0}
@@ -70,7 +77,8 @@ local now_us = now_s * 1e6 + floor(now_n / 1000)
 local SLOT = '()(%-?%d+)():(%d+)()'
 local STAMP = '()(%-?%d+)%.(%d%d%d%d%d%d%d%d%d):(%d+)()'
 
--- read takes a counter's records apart; false for what is none. Most of a decision's time goes here.
+-- read parses the records of a limit, and returns false if they are malformed.
+-- It takes most of a decision's time.
 local function read(l, text)
   local start, at, nanos, units, stamps = l.start, l.at, l.nanos, l.units, l.pattern == STAMP
   local n, due, last, last_nanos = 0, 1, -math.huge, 0
@@ -93,12 +101,13 @@ local function read_bucket(l, text)
   return true
 end
 
-local function spell(l, at, nanos, units)
+local function encode(l, at, nanos, units)
   if l.pattern == STAMP then return format('%.0f.%09.0f:%.0f', at, nanos, units) end
   return format('%.0f:%.0f', at, units)
 end
 
--- add puts units into the slot of now, and leaves out the slots that count no longer.
+-- add charges units to the current slot, and drops the slots that no longer
+-- count.
 local function add(l, units)
   local n, kept = l.n, sub(l.text, l.start[l.first] or #l.text + 1)
   if n > 0 and l.at[n] == l.now_at and l.nanos[n] == l.now_nanos then
@@ -107,22 +116,24 @@ local function add(l, units)
   elseif kept ~= '' then
     kept = kept .. ' '
   end
-  l.text, l.newest = kept .. spell(l, l.now_at, l.now_nanos, units), l.now_at
+  l.text, l.newest = kept .. encode(l, l.now_at, l.now_nanos, units), l.now_at
 end
 
--- give_back takes units out of a slot that is still there, as many as it holds. For this clock it may have left the window,
--- but for one that is late it has not.
-local function give_back(l, slot, units)
+-- refund takes up to so many units out of a slot that is still stored, even if
+-- the slot has left the window by this clock: for a clock that is behind it
+-- still counts.
+local function refund(l, slot, units)
   for i = 1, l.n do
     if l.at[i] == slot then
       local after_it = l.start[i + 1] and sub(l.text, l.start[i + 1] - 1) or ''
-      l.text = sub(l.text, 1, l.start[i] - 1) .. spell(l, slot, 0, l.units[i] - min(units, l.units[i])) .. after_it
+      l.text = sub(l.text, 1, l.start[i] - 1) .. encode(l, slot, 0, l.units[i] - min(units, l.units[i])) .. after_it
     end
   end
 end
 
--- place says where now is in a counter: in the clock's slot, or in the newest if the clock is behind it. What lies before
--- the moment given counts no longer.
+-- place sets the current slot, which is the newest one if the clock is behind
+-- it, and the first slot that still counts: the first at or after first_at and
+-- first_nanos.
 local function place(l, at, nanos, first_at, first_nanos)
   l.now_at, l.now_nanos, l.newest, l.first = at, nanos, l.at[l.n], 1
   while l.first <= l.n and (l.at[l.first] < first_at or l.at[l.first] == first_at and l.nanos[l.first] < first_nanos) do
@@ -136,7 +147,7 @@ local function fits(l)
   return l.cost <= l.capacity - used
 end
 
-local function slots() -- the clock's slot, and how to count by slots
+local function slots() -- the part that all limits with slots share; l.slot is the clock's slot
   local l = {pattern = SLOT, read = read, fits = fits, take = add}
   function l.place()
     local at = max(l.slot, l.at[l.n] or l.slot)
@@ -156,14 +167,15 @@ function kinds.slots()
   return l
 end
 
--- The caller sends the starts of four windows, the second of which holds its own now.
+-- The caller sends the starts of four windows; by the caller's clock, now is in
+-- the second.
 function kinds.calendar()
   local l, window, starts = slots(), number(), {number(), number(), number(), number()}
   l.k, l.furthest = 0, WINDOWS
   for i = 1, 3 do
     if starts[i] <= now_s and now_s < starts[i + 1] then l.slot = window + i - 2 end
   end
-  function l.ahead() return l.n > 0 and l.at[l.n] > l.slot + 1 end -- a whole window away
+  function l.ahead() return l.n > 0 and l.at[l.n] > l.slot + 1 end -- more than a whole window
   function l.ends()
     local i = max(1, l.newest - window + 3)
     local longest = 2 * (starts[4] - starts[3]) -- no window is twice as long as another
@@ -172,7 +184,8 @@ function kinds.calendar()
   return l
 end
 
--- The share of the older window is rounded up, and ⌈older · part / width⌉ ≤ room is older · part ≤ room · width.
+-- The share of the older window is rounded up: ⌈older · part / width⌉ ≤ room
+-- exactly if older · part ≤ room · width.
 function kinds.weighted()
   local l = kinds.slots()
   function l.fits()
@@ -180,7 +193,7 @@ function kinds.weighted()
     for i = l.first, l.n do units[l.at[i]] = l.units[i] end
     local older, room = units[l.now_at - 1] or 0, l.capacity - l.cost - (units[l.now_at] or 0)
     if room < 0 or older == 0 then return room >= 0 end
-    local part, rest = l.width, 0 -- a clock behind the newest slot is at its start
+    local part, rest = l.width, 0 -- a clock behind the newest slot counts as at its start
     if l.slot == l.now_at then part, rest = l.width - (now_us - l.slot * l.width), now_n % 1000 end
     local width = product(room, floor(l.width / 1e6), l.width % 1e6 * 1000)
     return not exceeds(product(older, carry(floor(part / 1e6), part % 1e6 * 1000 - rest)), width)
@@ -223,7 +236,8 @@ function kinds.bucket()
   return l
 end
 
--- open reads a counter by its limits' arguments; nil and the reason for one that is none of ours.
+-- open reads a counter and the arguments of its limits. It returns nil and an
+-- error's text for a counter that this script did not write.
 local function open(key)
   local fields, stored = {}, redis.call('HGETALL', key)
   for i = 1, #stored, 2 do fields[stored[i]] = stored[i + 1] end
@@ -260,19 +274,21 @@ local function charge(c)
   end
 end
 
--- correct settles a charge within the life that it charged. One that took nothing, and so has no life in its receipt, can
--- only be corrected upwards, in whatever life there is.
+-- correct settles a charge in the generation that it charged. A charge of zero
+-- cost has no generation in its receipt: it can only be corrected upwards, in
+-- any generation.
 local function correct(c)
   for _, l in ipairs(c.limits) do
     if l.cost > 0 and (c.receipt == '' or c.receipt == c.life) then
       l:take(l.cost)
     elseif l.cost < 0 and c.receipt ~= '' and c.receipt == c.life then
-      give_back(l, l.charged, -l.cost)
+      refund(l, l.charged, -l.cost)
     end
   end
 end
 
--- store writes what has changed. HSET goes first: where memory is short it fails, and then nothing has been written.
+-- store writes the changed fields. HSET comes first, because it fails if memory
+-- is short, and then nothing has been written.
 local function store(c)
   local changed, seconds = {}, 0
   for _, l in ipairs(c.limits) do

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -42,33 +43,23 @@ var (
 // error has its code in the middle of the text. The first match counts, so an
 // error that quotes another comes first.
 var codes = []struct {
-	text string
-	err  error
+	err   error
+	texts []string
 }{
-	{"FOREIGN", ErrForeign},
-	{"CLOCK", ErrClock},
-	{"AHEAD", ErrAhead},
-	{"WRONGTYPE", ErrForeign},
-	{"WRONGPASS", ErrSignIn},
-	{"NOAUTH", ErrSignIn},
-	{"invalid password", ErrSignIn},
-	{"AUTH <password> called without any password configured", ErrSignIn},
-	{"NOPERM", ErrNotPermitted},
-	{"user executing the script can't", ErrNotPermitted},
-	{"OOM", ErrFull},
-	{"READONLY", ErrReplica},
-	{"MISCONF", ErrNotWritable},
-	{"NOREPLICAS", ErrNotWritable},
-	{"CLUSTERDOWN", ErrClusterDown},
-	{"CROSSSLOT", ErrApart},
-	{"SELECT is not allowed in cluster mode", ErrDatabase},
-	{"DB index is out of range", ErrDatabase},
-	{"LOADING", ErrBusy},
-	{"MASTERDOWN", ErrBusy},
-	{"TRYAGAIN", ErrBusy},
-	{"BUSY", ErrBusy},
-	{"max number of clients", ErrBusy},
-	{"unknown command", ErrTooOld},
+	{ErrForeign, []string{"FOREIGN"}},
+	{ErrClock, []string{"CLOCK"}},
+	{ErrAhead, []string{"AHEAD"}},
+	{ErrForeign, []string{"WRONGTYPE"}},
+	{ErrSignIn, []string{"WRONGPASS", "NOAUTH", "invalid password", "AUTH <password> called without any password configured"}},
+	{ErrNotPermitted, []string{"NOPERM", "user executing the script can't"}},
+	{ErrFull, []string{"OOM"}},
+	{ErrReplica, []string{"READONLY"}},
+	{ErrNotWritable, []string{"MISCONF", "NOREPLICAS"}},
+	{ErrClusterDown, []string{"CLUSTERDOWN"}},
+	{ErrApart, []string{"CROSSSLOT"}},
+	{ErrDatabase, []string{"SELECT is not allowed in cluster mode", "DB index is out of range"}},
+	{ErrBusy, []string{"LOADING", "MASTERDOWN", "TRYAGAIN", "BUSY", "max number of clients"}},
+	{ErrTooOld, []string{"unknown command"}},
 }
 
 // translate returns this package's error for an error of the server or the
@@ -97,7 +88,7 @@ func translate(err error) error {
 
 func ofCode(text string) error {
 	for _, code := range codes {
-		if strings.Contains(text, code.text) {
+		if slices.ContainsFunc(code.texts, func(part string) bool { return strings.Contains(text, part) }) {
 			return code.err
 		}
 	}

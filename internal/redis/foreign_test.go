@@ -15,47 +15,47 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// foreign is what something else has written to a counter with four limits: of
-// slots, of a log, of a bucket and weighted.
+// foreign lists fields that no script writes, of a counter with four limits:
+// slots, log, bucket and weighted.
 var foreign = map[string][]any{
-	"no life":             {"a", "1:1"},
-	"an empty life":       {"life", "", "a", "1:1"},
-	"another field":       {"life", "x", "z", "1"},
-	"a fifth limit":       {"life", "x", "e", "1:1"},
-	"an empty limit":      {"life", "x", "a", ""},
-	"no slots":            {"life", "x", "a", "none"},
-	"half a slot":         {"life", "x", "a", "1:1 2"},
-	"no units":            {"life", "x", "a", "1:"},
-	"units below nothing": {"life", "x", "a", "1:-1"},
-	"parts of units":      {"life", "x", "a", "1:1.5"},
-	"too many units":      {"life", "x", "a", "1:9007199254740992"},
-	"far too many units":  {"life", "x", "a", "1:99999999999999999999999999"},
-	"hexadecimal":         {"life", "x", "a", "0x10:1"},
-	"infinity":            {"life", "x", "a", "1:inf"},
-	"a slot too far":      {"life", "x", "a", "9007199254740992:1"},
-	"a slot in 2300":      {"life", "x", "a", "10413792000:1"},
-	"a stamp at the end":  {"life", "x", "b", "9223372035.000000000:1"},
-	"no space":            {"life", "x", "a", "1:1-2:2"},
-	"a comma":             {"life", "x", "a", "1:1,2:2"},
-	"run together":        {"life", "x", "a", "1:12:2"},
-	"a space before":      {"life", "x", "a", " 1:1"},
-	"a space too many":    {"life", "x", "a", "-2:1-1:1 "},
-	"two spaces":          {"life", "x", "a", "1:1  2:1"},
-	"a space at the end":  {"life", "x", "a", "1:1 "},
-	"descending":          {"life", "x", "a", "2:1 1:1"},
-	"twice":               {"life", "x", "a", "1:1 1:1"},
-	"a moment as a slot":  {"life", "x", "a", "1.000000000:1"},
-	"a slot as a moment":  {"life", "x", "b", "1:1"},
-	"a short moment":      {"life", "x", "b", "1.00000000:1"},
-	"moments descending":  {"life", "x", "b", "1.000000001:1 1.000000000:1"},
-	"half a bucket":       {"life", "x", "c", "1"},
-	"a bucket of slots":   {"life", "x", "c", "1.000000000:1"},
-	"a bucket too far":    {"life", "x", "c", "99999999999999999.000000000"},
-	"weighted letters":    {"life", "x", "d", "a:b"},
-	"bytes":               {"life", "x", "d", "\x00\xff\r\n"},
-	"a bucket in 9999":    {"life", "x", "c", "253370764800.000000000"},
-	"a stamp in 9999":     {"life", "x", "b", "253370764800.000000000:1"},
-	"a thousand slots":    {"life", "x", "a", manySlots(1002)},
+	"no life":            {"a", "1:1"},
+	"an empty life":      {"life", "", "a", "1:1"},
+	"another field":      {"life", "x", "z", "1"},
+	"a fifth limit":      {"life", "x", "e", "1:1"},
+	"an empty limit":     {"life", "x", "a", ""},
+	"no slots":           {"life", "x", "a", "none"},
+	"half a slot":        {"life", "x", "a", "1:1 2"},
+	"no units":           {"life", "x", "a", "1:"},
+	"negative units":     {"life", "x", "a", "1:-1"},
+	"parts of units":     {"life", "x", "a", "1:1.5"},
+	"too many units":     {"life", "x", "a", "1:9007199254740992"},
+	"far too many units": {"life", "x", "a", "1:99999999999999999999999999"},
+	"hexadecimal":        {"life", "x", "a", "0x10:1"},
+	"infinity":           {"life", "x", "a", "1:inf"},
+	"a slot too far":     {"life", "x", "a", "9007199254740992:1"},
+	"a slot in 2300":     {"life", "x", "a", "10413792000:1"},
+	"a stamp at the end": {"life", "x", "b", "9223372035.000000000:1"},
+	"no space":           {"life", "x", "a", "1:1-2:2"},
+	"a comma":            {"life", "x", "a", "1:1,2:2"},
+	"run together":       {"life", "x", "a", "1:12:2"},
+	"a space before":     {"life", "x", "a", " 1:1"},
+	"a space too many":   {"life", "x", "a", "-2:1-1:1 "},
+	"two spaces":         {"life", "x", "a", "1:1  2:1"},
+	"a space at the end": {"life", "x", "a", "1:1 "},
+	"descending":         {"life", "x", "a", "2:1 1:1"},
+	"twice":              {"life", "x", "a", "1:1 1:1"},
+	"a moment as a slot": {"life", "x", "a", "1.000000000:1"},
+	"a slot as a moment": {"life", "x", "b", "1:1"},
+	"a short moment":     {"life", "x", "b", "1.00000000:1"},
+	"moments descending": {"life", "x", "b", "1.000000001:1 1.000000000:1"},
+	"half a bucket":      {"life", "x", "c", "1"},
+	"a bucket of slots":  {"life", "x", "c", "1.000000000:1"},
+	"a bucket too far":   {"life", "x", "c", "99999999999999999.000000000"},
+	"weighted letters":   {"life", "x", "d", "a:b"},
+	"bytes":              {"life", "x", "d", "\x00\xff\r\n"},
+	"a bucket in 9999":   {"life", "x", "c", "253370764800.000000000"},
+	"a stamp in 9999":    {"life", "x", "b", "253370764800.000000000:1"},
+	"a thousand slots":   {"life", "x", "a", manySlots(1002)},
 }
 
 // manySlots formats slots with one unit each.
@@ -67,8 +67,8 @@ func manySlots(n int) string {
 	return strings.Join(records, " ")
 }
 
-// A counter that is not as the script writes it is an error, whatever is asked,
-// and is left as it is. A reset mends it.
+// TestForeign checks that every call on a counter which the script did not
+// write is an error and changes nothing, and that a reset repairs it.
 func TestForeign(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)

@@ -19,15 +19,15 @@ import (
 	"github.com/slidegate/slidegate/internal/redistest"
 )
 
-// deaf is a connection whose answers to the script are lost: the server gets
-// the call, and then the line is dead.
-type deaf struct {
+// lossy is a connection that loses the answers to the script: the server gets
+// the call, and then the connection ends.
+type lossy struct {
 	net.Conn
 	calls *atomic.Int64
 	lost  atomic.Bool
 }
 
-func (c *deaf) Write(b []byte) (int, error) {
+func (c *lossy) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("evalsha")) {
 		c.calls.Add(1)
 		c.lost.Store(true)
@@ -35,7 +35,7 @@ func (c *deaf) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func (c *deaf) Read(b []byte) (int, error) {
+func (c *lossy) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.lost.Load() {
 		c.Conn.Close()
@@ -44,26 +44,26 @@ func (c *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A call whose answer is lost may have been made. It must not be made again, in
-// a Cluster either, where go-redis on its own would: that would charge twice,
-// or refund twice.
+// TestLostAnswer checks that a call is not sent again if its answer is lost:
+// the server may have charged or refunded. In a Cluster, go-redis would repeat
+// it by default.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	dialer := func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return &deaf{Conn: c, calls: &calls}, err
+		return &lossy{Conn: c, calls: &calls}, err
 	}
 	for name, start := range map[string]func(testing.TB) (*redistest.Server, goredis.UniversalClient){
 		"one server": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
 			server := redistest.Start(t)
-			o := address(t, server).options()
+			o := parse(t, server.URL()).options.Simple()
 			o.Dialer = dialer
 			return server, goredis.NewClient(o)
 		},
 		"a cluster": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
 			server := redistest.StartCluster(t)
-			o := address(t, server).clusterOptions()
+			o := parse(t, server.URL()).clusterOptions()
 			o.Dialer = dialer
 			return server, goredis.NewClusterClient(o)
 		},
@@ -84,18 +84,10 @@ func TestLostAnswer(t *testing.T) {
 			}
 			field, err := server.Client.HGet(t.Context(), prefix+c.Key, "a").Result()
 			if err != nil || !strings.HasSuffix(field, ":1") || calls.Load() != 1 {
-				t.Errorf("%d calls have made it %q, %v", calls.Load(), field, err)
+				t.Errorf("after %d calls the field is %q, %v", calls.Load(), field, err)
 			}
 		})
 	}
-}
-
-func address(t testing.TB, server *redistest.Server) *Address {
-	a, err := ParseAddress(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // serverError is an error that a server sends.
@@ -112,9 +104,8 @@ func (f failing) Process(_ context.Context, cmd goredis.Cmder) error {
 	return f.error
 }
 
-// What servers of different versions say, from a call or from within a script,
-// is translated to this package's errors, which say what to do; an unknown
-// error is passed on.
+// TestTranslate translates the errors of different servers, of a call or within
+// a script, to this package's errors. An unknown error stays wrapped.
 func TestTranslate(t *testing.T) {
 	for text, want := range map[string]error{
 		"WRONGTYPE Operation against a key holding the wrong kind of value script: 5f, on @user_script:160.":                                 ErrForeign,

@@ -20,7 +20,7 @@ import (
 )
 
 // prefix starts every key of this package. In a Cluster the empty braces make
-// the whole key decide which node holds it ("Hash tags" in the Redis Cluster
+// the whole key decide which node has it ("Hash tags" in the Redis Cluster
 // specification). Without them, braces in a client's part of the key would
 // decide, and a client could put all of its counters on one node.
 const prefix = "slidegate:{}"
@@ -86,10 +86,10 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
-// negative delta refunds what its slot still holds; a positive one charges more
-// without asking, so that later requests pay. A counter that was deleted since
-// is left alone. If the answer is lost, nothing is sent again: refunding twice
-// would let too much through.
+// negative delta refunds units that are still in the slot; a positive one
+// charges more whatever the capacity, so that later requests pay. A counter
+// that was deleted since is left alone. If the answer is lost, nothing is sent
+// again: refunding twice would let too much through.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 	if err := check(c); err != nil {
 		return err
 	}
-	a := newArguments(modeSettle, now, s.opts.CallerClock).correction(now, c, s.opts.NewGeneration(), r, deltas)
+	a := newArguments(modeSettle, now, s.opts.CallerClock).counter(now, c, s.opts.NewGeneration(), r, deltas)
 	_, err := runScript(ctx, s.client, []string{prefix + c.Key}, a)
 	return translate(err)
 }
@@ -119,7 +119,7 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 			return err
 		}
 		keys[i] = prefix + c.Key
-		a = a.charge(now, c, s.opts.NewGeneration())
+		a = a.counter(now, c, s.opts.NewGeneration(), &limit.Receipt{}, c.Costs)
 	}
 	reply, err := runScript(ctx, s.client, keys, a)
 	if err != nil {
@@ -138,7 +138,11 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 		if answer.charged && !verified(answer.now, generation, states, c) {
 			return errDisagree
 		}
-		verdict(answer, generation, states, c, vs[i])
+		if answer.charged && !c.ZeroCost() {
+			limit.AfterCharge(states, generation, c, answer.now, vs[i])
+		} else {
+			limit.Decide(states, c, answer.now, vs[i])
+		}
 		denied = denied || !vs[i].Allowed
 	}
 	if answer.charged == denied && mode == modeCharge || answer.charged && mode != modeCharge {
@@ -148,8 +152,8 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 }
 
 // errDisagree is returned if the script and package limit decide differently on
-// the same state. No state that the script has written leads to it.
-var errDisagree = errors.New("the script decided otherwise than its state says")
+// the same state. No state that the script wrote leads to it.
+var errDisagree = errors.New("the script's decision contradicts the state that it returned")
 
 // verified reports whether a counter can be what a charge has just left. It
 // must have a generation and, in each limit that was charged, the cost and no
@@ -161,14 +165,4 @@ func verified(now time.Time, generation string, states []limit.State, c *limit.C
 		}
 	}
 	return true
-}
-
-// verdict fills in v from a state: what is left after the charge if it was
-// made, else what it would get.
-func verdict(answer *answer, generation string, states []limit.State, c *limit.Charge, v *limit.Verdict) {
-	if answer.charged && !c.ZeroCost() {
-		limit.AfterCharge(states, generation, c, answer.now, v)
-		return
-	}
-	limit.Decide(states, c, answer.now, v)
 }

@@ -20,7 +20,7 @@ const (
 	prefix = "slidegate:{}"
 )
 
-// TestStore holds the store to what every store must answer.
+// TestStore runs the conformance suite of all stores.
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		server := redistest.Start(t)
@@ -64,7 +64,7 @@ func dial(t testing.TB, url string) (*redis.Connection, error) {
 	return c, err
 }
 
-// calendar makes a limit of two requests by a calendar.
+// calendar returns a limit of two requests in a calendar's window.
 func calendar(unit limit.Unit, location *time.Location) limit.Limit {
 	return storetest.Calendar(2, &limit.Calendar{Unit: unit, Location: location})
 }
@@ -82,7 +82,7 @@ func charge(t testing.TB, store *redis.Store, now time.Time, c *limit.Charge) *l
 	return &v
 }
 
-// stored returns what Redis holds of a counter.
+// stored returns a counter's fields as Redis stores them.
 func stored(t testing.TB, server *redistest.Server, key string) map[string]string {
 	t.Helper()
 	fields, err := server.Client.HGetAll(t.Context(), prefix+key).Result()

@@ -11,11 +11,10 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// mostUnits is the largest number of units that a slot may hold, as in
-// counter.lua.
+// mostUnits is the largest number of units in a slot, as in counter.lua.
 const mostUnits = 1<<53 - 1
 
-// era is how many seconds around 1970 Unix nanoseconds cover, as in
+// era is how many seconds before and after 1970 Unix nanoseconds cover, as in
 // counter.lua.
 const era = math.MaxInt64/int64(time.Second) - 1
 
@@ -26,12 +25,12 @@ const mostWindows = 110_000
 // together fit 63 bits.
 const mostRecords = limit.MaxLog + 1
 
-var errReply = errors.New("the script's answer makes no sense")
+var errReply = errors.New("the script's answer is malformed")
 
 // answer is what the script returns.
 type answer struct {
 	charged bool
-	now     time.Time // that it went by
+	now     time.Time // by which the script decided
 	rest    []any     // counters not read yet
 }
 
@@ -58,7 +57,7 @@ func readAnswer(reply []any) (*answer, error) {
 }
 
 // counter parses the next counter, which has these limits.
-func (a *answer) counter(limits []limit.Limit) (life string, states []limit.State, err error) {
+func (a *answer) counter(limits []limit.Limit) (generation string, states []limit.State, err error) {
 	if len(a.rest) < 1+len(limits) {
 		return "", nil, fmt.Errorf("%w: a counter is missing", errReply)
 	}
@@ -80,9 +79,11 @@ func (a *answer) counter(limits []limit.Limit) (life string, states []limit.Stat
 	return texts[0], states, nil
 }
 
-// readState parses what is stored of one limit; an empty text is a limit never
+// readState parses the field of one limit: a bucket's moment, or ascending
+// "slot:units". The slots of a log are moments. An empty text is a limit never
 // charged.
 func readState(l *limit.Limit, text string) (s limit.State, err error) {
+	n := strings.Count(text, " ") + 1
 	switch {
 	case text == "":
 		return s, nil
@@ -90,30 +91,22 @@ func readState(l *limit.Limit, text string) (s limit.State, err error) {
 		full, err := readMoment(text)
 		s.Bucket = limit.NewBucket(full)
 		return s, err
-	}
-	slots, err := readSlots(l, text)
-	s.Slots = limit.NewSlots(slots)
-	return s, err
-}
-
-// readSlots parses ascending "slot:units". The slots of a log are times.
-func readSlots(l *limit.Limit, text string) ([]limit.Slot, error) {
-	n := strings.Count(text, " ") + 1
-	if n > mostRecords {
-		return nil, fmt.Errorf("it has %d slots", n)
+	case n > mostRecords:
+		return s, fmt.Errorf("it has %d slots", n)
 	}
 	slots := make([]limit.Slot, 0, n)
 	for record := range strings.SplitSeq(text, " ") {
 		slot, err := readSlot(l, record)
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		if last := len(slots) - 1; last >= 0 && slots[last].Number >= slot.Number {
-			return nil, fmt.Errorf("slot %q is not in order", record)
+			return s, fmt.Errorf("slot %q is not in order", record)
 		}
 		slots = append(slots, slot)
 	}
-	return slots, nil
+	s.Slots = limit.NewSlots(slots)
+	return s, nil
 }
 
 func readSlot(l *limit.Limit, record string) (slot limit.Slot, err error) {
@@ -152,7 +145,7 @@ func readMoment(text string) (int64, error) {
 	nanos, failed := strconv.ParseUint(part, 10, 64)
 	moment, ok := nanoseconds(seconds, int64(nanos))
 	if err != nil || failed != nil || len(part) != 9 || !ok {
-		return 0, fmt.Errorf("%q is no moment between 1678 and 2262", text)
+		return 0, fmt.Errorf("%q is no time between 1678 and 2262", text)
 	}
 	return moment, nil
 }

@@ -48,12 +48,12 @@ func TestReadState(t *testing.T) {
 	if s, err := readState(&bucket, ""); err != nil {
 		t.Error(err)
 	} else if _, ok := s.Full(); ok {
-		t.Error("a bucket never charged is charged")
+		t.Error("an empty text is a charged bucket")
 	}
 }
 
-// What is no state is an error: a record that is not as the script formats it,
-// or out of order, or beyond what is counted.
+// TestReadNoState checks that a text is an error if the script does not format
+// it so, if it is out of order, or if its numbers are out of range.
 func TestReadNoState(t *testing.T) {
 	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
 	daily := limit.Limit{
@@ -102,7 +102,7 @@ func TestReadNoState(t *testing.T) {
 	}
 }
 
-// records formats so many slots of one unit each.
+// records formats n slots of one unit each.
 func records(n int) string {
 	var all []string
 	for i := range n {
@@ -111,13 +111,13 @@ func records(n int) string {
 	return strings.Join(all, " ")
 }
 
-// An answer that makes no sense, whatever it is, is an error that says why, and
+// TestReadAnswer checks that a malformed reply is an error with the reason, and
 // no admission.
 func TestReadAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply []any
 		want  error
-		says  string
+		text  string // of the error
 	}{
 		"nothing":                {nil, errReply, "0 parts"},
 		"two parts":              {[]any{int64(1), int64(2)}, errReply, "2 parts"},
@@ -129,7 +129,7 @@ func TestReadAnswer(t *testing.T) {
 		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
 		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
 		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},
-		"a life of another kind": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
+		"a life that is no text": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
 		"no state":               {[]any{int64(0), int64(0), int64(0), "life", "x", ""}, ErrForeign, "field a:"},
 		"no state of the second": {[]any{int64(0), int64(0), int64(0), "life", "1:1", "x"}, ErrForeign, "field b:"},
 		"denied, though free":    {[]any{int64(0), int64(0), int64(0), "life", "1:1", ""}, errDisagree, ""},
@@ -139,14 +139,14 @@ func TestReadAnswer(t *testing.T) {
 		hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Hour}
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly, hourly}, Costs: []int64{1, 0}}
 		var v limit.Verdict
-		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
 }
 
-// A counter that cannot be what a charge has left is no proof of an admission:
-// the answer says charged, and nothing is let through.
+// TestChargedIsProven checks that a reply which says charged admits nothing if
+// its counter cannot be what the charge has left.
 func TestChargedIsProven(t *testing.T) {
 	const now = int64(1_000_000) // seconds
 	window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
@@ -156,7 +156,8 @@ func TestChargedIsProven(t *testing.T) {
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 60, Window: time.Minute, Burst: 9} // a unit in a second
 	for name, test := range map[string]struct {
 		limit      limit.Limit
-		life, text string
+		generation string
+		text       string
 		proven     bool
 	}{
 		"a window":                   {window, "x", "1000000:2", true},
@@ -182,25 +183,25 @@ func TestChargedIsProven(t *testing.T) {
 		"no bucket":                  {bucket, "x", "", false},
 	} {
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{test.limit}, Costs: []int64{2}}
-		store := New(answering{[]any{int64(1), now, int64(0), test.life, test.text}}, Options{})
+		store := New(answering{[]any{int64(1), now, int64(0), test.generation, test.text}}, Options{})
 		var v limit.Verdict
 		err := store.Charge(t.Context(), time.Now(), c, &v)
 		if test.proven && (err != nil || !v.Allowed || v.Receipt.Generation != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
 			t.Errorf("%s: %+v, %v", name, v.Result, err)
 		}
 		if err := store.Peek(t.Context(), time.Now(), c, &v); err == nil {
-			t.Errorf("%s: a look that has charged", name)
+			t.Errorf("%s: a peek that charged", name)
 		}
 	}
 	free := &limit.Charge{Key: "rule|b|s", Limits: []limit.Limit{window}, Costs: []int64{0}}
 	store := New(answering{[]any{int64(1), now, int64(0), "x", "1000000:2", "", ""}}, Options{})
 	paid := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{window}, Costs: []int64{2}}
 	if err := store.ChargeAll(t.Context(), time.Now(), []*limit.Charge{paid, free}, []*limit.Verdict{{}, {}}); err != nil {
-		t.Errorf("beside one that takes nothing: %v", err)
+		t.Errorf("with a charge of zero cost: %v", err)
 	}
 }
 
-// answering is a client that gets one reply to everything.
+// answering is a client that gets the same reply to every command.
 type answering struct{ reply []any }
 
 func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
@@ -208,8 +209,8 @@ func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
 	return nil
 }
 
-// FuzzReadState reads what a server may hold: an error, or a state that never
-// allows more than there is room for by the units that the text names.
+// FuzzReadState reads any text: it must be an error, or a state that never
+// allows more than the units in the text leave room for.
 func FuzzReadState(f *testing.F) {
 	for _, text := range []string{
 		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",

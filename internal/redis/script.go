@@ -2,9 +2,7 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -12,10 +10,7 @@ import (
 //go:embed counter.lua
 var counterScript string
 
-var counterHash = func() string {
-	sum := sha1.Sum([]byte(counterScript))
-	return hex.EncodeToString(sum[:])
-}()
+var counterHash = goredis.NewScript(counterScript).Hash()
 
 // noScript is the error of a server that does not know the script, for example
 // after a restart. Such a server has changed nothing.

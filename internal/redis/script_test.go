@@ -29,8 +29,8 @@ func all() []limit.Limit {
 	return limits
 }
 
-// One round trip decides, whatever is asked and however many limits and keys
-// there are.
+// TestOneRoundTrip counts one round trip for each decision, however many limits
+// and keys it has.
 func TestOneRoundTrip(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -41,8 +41,7 @@ func TestOneRoundTrip(t *testing.T) {
 	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 1 {
 		t.Errorf("the script was sent %d times, want once", got)
 	}
-	// A server counts what a script calls besides, but only what comes over the
-	// wire as read.
+	// The statistic counts reads from the network, not a script's own calls.
 	before := info(t, server, "stats", "total_reads_processed")
 	var v, w limit.Verdict
 	for range 5 { // 3 admissions and 2 denials
@@ -57,13 +56,12 @@ func TestOneRoundTrip(t *testing.T) {
 	if !v.Allowed || !w.Allowed {
 		t.Errorf("%+v, %+v", v.Result, w.Result)
 	}
-	if got := info(t, server, "stats", "total_reads_processed") - before - 1; got != 7 { // and that question itself
+	if got := info(t, server, "stats", "total_reads_processed") - before - 1; got != 7 { // without the INFO command itself
 		t.Errorf("7 decisions took %d round trips", got)
 	}
 }
 
-// A server that has forgotten its scripts is sent the script again, and
-// decides.
+// TestScriptMissing sends the script again to a server that has lost it.
 func TestScriptMissing(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -81,17 +79,17 @@ func TestScriptMissing(t *testing.T) {
 	}
 }
 
-// What is denied, looked at or free changes nothing in the server: there is
-// nothing to replicate or to save.
+// TestDenialWritesNothing checks that denials, peeks and zero costs change
+// nothing that the server would replicate or save.
 func TestDenialWritesNothing(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
 	const changes = "rdb_changes_since_last_save"
 	c := request(fresh(), all(), 4, 4, 4, 4, 4, 4)
 	charge(t, store, epoch, c)
-	before, holds := info(t, server, "persistence", changes), stored(t, server, c.Key)
+	before, fields := info(t, server, "persistence", changes), stored(t, server, c.Key)
 	if before == 0 {
-		t.Fatal("an admission is no change either")
+		t.Fatal("an admission changes nothing either")
 	}
 	var v limit.Verdict
 	for i := range all() {
@@ -114,12 +112,13 @@ func TestDenialWritesNothing(t *testing.T) {
 	if got := info(t, server, "persistence", changes); got != before {
 		t.Errorf("%d changes, want none", got-before)
 	}
-	if diff := cmp.Diff(holds, stored(t, server, c.Key)); diff != "" {
+	if diff := cmp.Diff(fields, stored(t, server, c.Key)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Many clients at once get exactly as much as there is, by the server's clock.
+// TestConcurrency checks that many clients at once get exactly the capacity, by
+// the server's clock.
 func TestConcurrency(t *testing.T) {
 	server := redistest.Start(t)
 	const capacity, clients, each = 100, 8, 30
@@ -158,8 +157,8 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// The text of a counter is what docs/redis.md shows. Slots that count no longer
-// go with the next write, and with that alone.
+// TestStored checks the fields that docs/redis.md shows. The next write drops
+// the slots that no longer count; nothing else does.
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
@@ -201,9 +200,9 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// A counter stays until its last window has ended, and an hour more for clocks
-// that are late. Its life is measured by the clock that decides and spent on
-// the server's, so a replay of an old log does not find its counters gone.
+// TestTTL checks that a counter stays until its last window has ended, and an
+// hour more for clocks that are behind. The deciding clock gives the duration
+// and the server's clock counts it, so the counters of a replayed log stay.
 func TestTTL(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -216,7 +215,7 @@ func TestTTL(t *testing.T) {
 		want   time.Duration // besides the hour
 	}{
 		{"sliding window", []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, []time.Duration{300 * time.Millisecond}, []int64{1}, 61*sec - 300*time.Millisecond},
-		{"by a late clock", []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, []time.Duration{30 * sec, 0}, []int64{1}, 91 * sec},
+		{"by a clock that is behind", []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, []time.Duration{30 * sec, 0}, []int64{1}, 91 * sec},
 		{"weighted", []limit.Limit{storetest.Weighted(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 110 * sec},
 		{"log", []limit.Limit{storetest.Exact(9, time.Minute)}, []time.Duration{10 * sec}, []int64{1}, 61 * sec},
 		{"bucket", []limit.Limit{storetest.Token(1, time.Minute, 5)}, []time.Duration{0, 10 * sec}, []int64{1}, 111 * sec},
@@ -224,7 +223,7 @@ func TestTTL(t *testing.T) {
 		{"day, by a clock an hour behind", []limit.Limit{day}, []time.Duration{2 * time.Hour, time.Hour}, []int64{1}, 25 * time.Hour},
 		{"day, by a clock a week behind", []limit.Limit{day}, []time.Duration{7 * 24 * time.Hour, 0}, []int64{1}, (26 + 6*2*24) * time.Hour},
 		{"the latest of several", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 1}, 61 * sec},
-		{"what costs nothing too", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
+		{"the limit of zero cost not at all", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			key := fresh()
@@ -234,7 +233,7 @@ func TestTTL(t *testing.T) {
 			wantTTL(t, server, key, tc.want)
 		})
 	}
-	t.Run("nothing is charged to a long limit now", func(t *testing.T) {
+	t.Run("zero cost for a long limit charged before", func(t *testing.T) {
 		key, limits := fresh(), []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Hour, time.Minute)}
 		charge(t, store, epoch, request(key, limits, 0, 1))
 		charge(t, store, epoch.Add(time.Minute), request(key, limits, 1, 0))
@@ -258,8 +257,8 @@ func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Durat
 	}
 }
 
-// No two counters share a key, and no client chooses the node of a Cluster that
-// its own are on.
+// TestKeys checks that no two counters share a key, and that no client can
+// choose the Cluster node of its counters.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -285,19 +284,19 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%d keys for %d counters, %v", n, counters, err)
 	}
 	if len(slots) < counters*9/10 {
-		t.Errorf("%d counters lie in %d hash slots", counters, len(slots))
+		t.Errorf("%d counters are in %d hash slots", counters, len(slots))
 	}
 }
 
-// Units come back to a slot that has left the window for this clock, too: for a
-// late clock it has not.
-func TestGiveBackToALateClock(t *testing.T) {
+// TestRefundForALateClock refunds units to a slot that has left the window by
+// the caller's clock. By a clock that is behind the slot still counts.
+func TestRefundForALateClock(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Sliding(3, 10*sec, sec)}
 	c := request(fresh(), limits, 2)
 	first := charge(t, store, epoch, c)
 	charge(t, store, epoch.Add(sec), request(c.Key, limits, 1))
-	for range 2 { // the second time it holds nothing
+	for range 2 { // the second time the slot is empty
 		if err := store.Settle(t.Context(), epoch.Add(20*sec), c, &first.Receipt, []int64{-2}); err != nil {
 			t.Fatal(err)
 		}

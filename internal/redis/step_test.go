@@ -19,10 +19,10 @@ var numbered atomic.Int64
 
 func fresh() string { return fmt.Sprintf("rule|key:%d|00000000", numbered.Add(1)) }
 
-// TestLargeNumbers holds the script's arithmetic against the step where doubles
-// would give way: capacities up to 2³² − 1, windows of microseconds to years,
-// in odd numbers of nanoseconds where the algorithm allows it, and moments to
-// the nanosecond, from the year 1700 to 2240.
+// TestLargeNumbers compares the script's arithmetic with package limit where
+// doubles would lose digits: capacities up to 2³² − 1, windows of microseconds
+// to years, in odd numbers of nanoseconds if the algorithm allows it, and times
+// to the nanosecond, from the year 1700 to 2240.
 func TestLargeNumbers(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,8 +59,8 @@ func drawLarge(t *rapid.T) limit.Limit {
 	return storetest.Weighted(capacity, window)
 }
 
-// drawStep draws how far to go on: to the moment that the last answer named,
-// next to it, a part of the window, or back.
+// drawStep draws the time until the next charge: the retry-after or about it, a
+// part of the window, or a step back.
 func drawStep(t *rapid.T, l *limit.Limit, retry time.Duration) time.Duration {
 	near := time.Duration(rapid.IntRange(-1, 1).Draw(t, "near"))
 	if retry > 0 && rapid.Bool().Draw(t, "waits") {
@@ -69,7 +69,7 @@ func drawStep(t *rapid.T, l *limit.Limit, retry time.Duration) time.Duration {
 	return l.Window/time.Duration(rapid.SampledFrom([]int64{1, 2, 3, 1000, -3}).Draw(t, "part")) + near
 }
 
-// decideBoth charges the store and the step.
+// decideBoth charges the store and a state of package limit.
 func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, state *limit.State, now time.Time, cost int64) (got, want limit.Result) {
 	var v limit.Verdict
 	if err := store.Charge(t.Context(), now, request(key, []limit.Limit{*l}, cost), &v); err != nil {
@@ -81,8 +81,8 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 	return v.Result, want
 }
 
-// A counter far above its capacity, as corrections may leave it, is still
-// decided and corrected exactly.
+// TestFarAboveCapacity checks that a counter far above its capacity, as
+// corrections may leave it, is still decided and corrected exactly.
 func TestFarAboveCapacity(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	limits := []limit.Limit{storetest.Weighted(limit.MaxCapacity, time.Hour)}
@@ -109,7 +109,8 @@ func TestFarAboveCapacity(t *testing.T) {
 	}
 }
 
-// A slot never leaves the numbers that Lua counts exactly.
+// TestMostUnits checks that a slot never exceeds the integers that Lua has
+// exactly.
 func TestMostUnits(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -124,7 +125,7 @@ func TestMostUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := stored(t, server, c.Key)["a"], fmt.Sprintf("%d:%d", slot, int64(1)<<53-1); got != want {
-			t.Errorf("it holds %s, want %s", got, want)
+			t.Errorf("the field is %s, want %s", got, want)
 		}
 	}
 	if v := charge(t, store, epoch, c); v.Allowed || v.Remaining != 0 {
@@ -132,7 +133,8 @@ func TestMostUnits(t *testing.T) {
 	}
 }
 
-// Slots that the script could not number exactly are refused.
+// TestSlotsTooFine checks that slots which the script could not number exactly
+// are refused.
 func TestSlotsTooFine(t *testing.T) {
 	store := open(t, redistest.Start(t))
 	for _, l := range []limit.Limit{
@@ -150,6 +152,6 @@ func TestSlotsTooFine(t *testing.T) {
 	}
 	c := request(fresh(), []limit.Limit{storetest.Sliding(math.MaxUint32, time.Microsecond, time.Microsecond)}, 1)
 	if v := charge(t, store, epoch, c); !v.Allowed {
-		t.Errorf("a microsecond is too short: %+v", v.Result)
+		t.Errorf("slots of a microsecond: %+v", v.Result)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// wantTrouble charges, and wants an error with nothing written: no new key, and
-// no change to one that is there.
+// wantTrouble wants an error from every write, and nothing written: no new key,
+// and no change to the known one.
 func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, known string, want error) {
 	t.Helper()
 	before := stored(t, server, known)
@@ -32,9 +32,9 @@ func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, kno
 		t.Errorf("allowed: %+v, %+v", v.Result, w.Result)
 	}
 	if after := stored(t, server, known); after["a"] != before["a"] || after["b"] != before["b"] || len(stored(t, server, "new|a|s")) > 0 {
-		t.Errorf("%v has become %v", before, after)
+		t.Errorf("was %v, is %v", before, after)
 	}
-	// What needs no write is answered all the same.
+	// A denial needs no write, so it still succeeds.
 	if v := charge(t, store, epoch, request(known, limits, 10, 10)); v.Allowed || v.Remaining != 8 {
 		t.Errorf("a denial: %+v", v.Result)
 	}
@@ -47,8 +47,8 @@ func known(t *testing.T, store *redis.Store) string {
 	return key
 }
 
-// A server without memory takes nothing more. It is well: to count elsewhere
-// would let more through.
+// TestOutOfMemory checks that a full server is no outage: counting elsewhere
+// would admit more.
 func TestOutOfMemory(t *testing.T) {
 	server := redistest.Start(t, "maxmemory-policy noeviction")
 	store := open(t, server)
@@ -58,7 +58,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	wantTrouble(t, server, store, key, redis.ErrFull)
 	if !errors.Is(redis.ErrFull, limit.ErrUndecided) {
-		t.Error("it is taken for an outage")
+		t.Error("the error counts as an outage")
 	}
 	if err := store.Reset(t.Context(), key); err != nil { // makes room
 		t.Error(err)
@@ -85,14 +85,14 @@ func TestNotEnoughReplicas(t *testing.T) {
 	wantTrouble(t, server, store, key, redis.ErrNotWritable)
 }
 
-// A Cluster of one server: every call works; several keys hardly ever lie
-// together.
+// TestCluster makes every call on a Cluster of one server. Two keys to charge
+// at once are in different hash slots.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
 	connection := connect(t, server.URL())
 	if !connection.Clustered() || connect(t, redistest.Start(t).URL()).Clustered() {
-		t.Error("a Cluster is taken for one server, or the reverse")
+		t.Error("Clustered is wrong of a Cluster or of one server")
 	}
 	store := redis.New(connection, redis.Options{CallerClock: true})
 	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
@@ -123,8 +123,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A Cluster that has lost hash slots says so, without being asked again and
-// again.
+// TestClusterDown checks that a Cluster without some hash slots fails after one
+// call.
 func TestClusterDown(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
@@ -144,7 +144,8 @@ func TestClusterDown(t *testing.T) {
 	}
 }
 
-// The caller's deadline holds, and a caller who has gone is not an outage.
+// TestContexts checks that the caller's deadline ends a call, and that a
+// canceled call is no outage.
 func TestContexts(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
@@ -189,6 +190,6 @@ func TestBadCalls(t *testing.T) {
 		}
 	}
 	if store.Denies(epoch, request("rule|a|s", limits, 9), v[0]) {
-		t.Error("it denies by what it cannot know")
+		t.Error("denied without a round trip")
 	}
 }

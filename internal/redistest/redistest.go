@@ -3,10 +3,7 @@
 package redistest
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -22,36 +19,55 @@ import (
 const howTo = `there is no redis-server to test against: install one (apt install redis-server, brew install redis), or run
 localstack/redis.sh, which puts one into .cache/`
 
-// startTime is how long a server may take until it takes connections.
+// startTime is how long a server or a Cluster may take to start.
 const startTime = 20 * time.Second
 
 // Server is a redis-server.
 type Server struct {
 	// Address is its host and port.
 	Address string
-	// Client is for looking behind a store's back. It has all rights, unless
-	// the configuration says otherwise.
+	// Client is for tests that read or change what a store has stored. It has
+	// all rights, unless the configuration restricts them.
 	Client *goredis.Client
 }
 
 // Start starts a server with further lines for its configuration, such as
-// "maxmemory 2mb". It fails the test where there is none to start, saying how
-// to get one.
+// "maxmemory 2mb". If there is no server to start, it fails the test and says
+// how to get one.
 func Start(t testing.TB, config ...string) *Server {
 	t.Helper()
 	path, err := find()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var log string
 	for range 3 { // another process may take the free port first
 		port := freePort(t)
-		if err = run(t, path, append([]string{
-			"bind 127.0.0.1", "port " + strconv.Itoa(port), "dir " + t.TempDir(), `save ""`, "appendonly no",
-		}, config...)); err == nil {
-			return connect(t, port)
+		if log = run(t, path, append([]string{"bind 127.0.0.1", "port " + port, `save ""`, "appendonly no"}, config...)); log == "" {
+			address := net.JoinHostPort("127.0.0.1", port)
+			client := goredis.NewClient(&goredis.Options{Addr: address, DisableIdentity: true})
+			t.Cleanup(func() { client.Close() })
+			return &Server{Address: address, Client: client}
 		}
 	}
-	t.Fatal(err)
+	t.Fatalf("%s did not start within %v: %s", path, startTime, log)
+	return nil
+}
+
+// StartCluster starts a Redis Cluster of one server, and waits until it serves
+// all 16,384 hash slots.
+func StartCluster(t testing.TB) *Server {
+	t.Helper()
+	s := Start(t, "cluster-enabled yes")
+	if err := s.Client.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if strings.Contains(s.Client.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
+			return s
+		}
+	}
+	t.Fatalf("the cluster did not start within %v", startTime)
 	return nil
 }
 
@@ -78,88 +94,51 @@ func find() (string, error) {
 
 // freePort returns a free port. It is low enough for the second port of a
 // Cluster, which is 10,000 higher.
-func freePort(t testing.TB) int {
-	for range 100 {
+func freePort(t testing.TB) string {
+	for {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
-		if port <= 55_535 {
-			return port
+		if port := l.Addr().(*net.TCPAddr).Port; port <= 55_535 {
+			return strconv.Itoa(port)
 		}
 	}
-	t.Fatal("there is no free port below 55,536")
-	return 0
 }
 
 // untilClosed runs a command until its standard input is closed, and then stops
-// it by its process id. The input is closed also where the test's process dies,
-// so that no server is left behind.
+// it by its process id. The input is also closed if the test's process dies, so
+// no server is left behind.
 const untilClosed = `"$@" & cat >/dev/null; kill $!; wait`
 
-// run starts a server and waits until it takes connections.
-func run(t testing.TB, path string, config []string) error {
-	file := filepath.Join(t.TempDir(), "redis.conf")
+// run starts a server and waits until it takes connections. If it does not
+// start, run returns its log.
+func run(t testing.TB, path string, config []string) (log string) {
+	dir := t.TempDir()
+	file, logFile := filepath.Join(dir, "redis.conf"), filepath.Join(dir, "redis.log")
+	config = append(config, "dir "+dir, "logfile "+logFile)
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	cmd := exec.Command("sh", "-c", untilClosed, "sh", path, file)
+	cmd.Stderr = t.Output()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	log := bufio.NewReader(stdout)
-	late := time.AfterFunc(startTime, func() { stdin.Close() }) // ends the server, and so its log
-	err = ready(log)
-	if !late.Stop() && err == nil {
-		err = fmt.Errorf("it took more than %v to start", startTime)
-	}
-	if err != nil {
-		stdin.Close()
-		_ = cmd.Wait()
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	drained := make(chan struct{})
-	go func() {
-		_, _ = io.Copy(io.Discard, log)
-		close(drained)
-	}()
 	t.Cleanup(func() {
 		stdin.Close()
-		<-drained
 		_ = cmd.Wait() // its error is the signal that stopped it
 	})
-	return nil
-}
-
-// ready reads the server's log until it says so.
-func ready(log *bufio.Reader) error {
-	var said strings.Builder
-	for {
-		line, err := log.ReadString('\n')
-		said.WriteString(line)
-		if err != nil {
-			return fmt.Errorf("it did not start: %s", said.String())
-		}
-		if strings.Contains(line, "Ready to accept connections") {
-			return nil
+	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(logFile)
+		if log = string(text); strings.Contains(log, "Ready to accept connections") {
+			return ""
 		}
 	}
-}
-
-func connect(t testing.TB, port int) *Server {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	client := goredis.NewClient(&goredis.Options{Addr: address, DisableIdentity: true})
-	t.Cleanup(func() { client.Close() })
-	return &Server{Address: address, Client: client}
+	return log
 }

@@ -11,12 +11,11 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"sync"
 	"testing"
 	"time"
 )
 
-// Authority vouches for servers on 127.0.0.1, for an hour.
+// Authority signs for servers on 127.0.0.1, for an hour.
 type Authority struct {
 	PEM         []byte // its certificate, which a client has to trust
 	certificate tls.Certificate
@@ -50,20 +49,16 @@ func (s *Server) Encrypt(t testing.TB, by *Authority) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var connections sync.WaitGroup
-	t.Cleanup(func() {
-		l.Close()
-		connections.Wait()
-	})
-	connections.Go(func() {
+	t.Cleanup(func() { l.Close() })
+	go func() {
 		for {
 			client, err := l.Accept()
 			if err != nil {
 				return
 			}
-			connections.Go(func() { join(client, s.Address) })
+			go join(client, s.Address)
 		}
-	})
+	}()
 	return l.Addr().String()
 }
 

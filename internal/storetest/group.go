@@ -25,7 +25,7 @@ func atomicGroup(t *testing.T, h Harness) {
 		chargeOne(10*sec, pairs, 9, 9, 9, 9)
 		chargeOne(9*sec, pairs[:1], 1)
 	})
-	t.Run("some of them cost nothing", func(t *testing.T) {
+	t.Run("some of zero cost", func(t *testing.T) {
 		pairs := fourKeys(t, store)
 		chargeOne(0, pairs, 0, 0, 0, 0)
 		chargeOne(0, pairs, 0, 3, 0, 2)
@@ -47,7 +47,7 @@ func atomicGroup(t *testing.T, h Harness) {
 			chargeOne(time.Duration(i)*sec, pairs, 1, 1, 1, 1, 1, 1, 1, 1)
 		}
 	})
-	t.Run("what is no atomic group", func(t *testing.T) { notAGroup(t, store) })
+	t.Run("not an atomic group", func(t *testing.T) { notAGroup(t, store) })
 }
 
 // fourKeys returns pairs of new keys, each with a limit of another algorithm.
@@ -73,7 +73,7 @@ func notAGroup(t *testing.T, store Store) {
 	for range 8 {
 		nine = append(nine, newPair(t, store, one.Limits...).request(1))
 	}
-	for name, cs := range map[string][]*limit.Charge{"none": {}, "a key twice": {one, one}, "one that is bad": {one, bad}, "nine": nine} {
+	for name, cs := range map[string][]*limit.Charge{"none": {}, "a key twice": {one, one}, "a bad charge": {one, bad}, "nine": nine} {
 		vs := make([]*limit.Verdict, len(cs))
 		for i := range vs {
 			vs[i] = &limit.Verdict{}
@@ -107,7 +107,7 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) (answers []*an
 	for i, p := range pairs {
 		a := &answer{charge: p.request(costs[i]...)}
 		answers, cs, got, want = append(answers, a), append(cs, a.charge), append(got, &a.got), append(want, &a.want)
-		p.note("%v: charged %d, in a group with other keys that makes it %d", at, costs[i], costs)
+		p.note("%v: charged %d, in a group that costs %d", at, costs[i], costs)
 	}
 	first.must(first.store.ChargeAll(context.Background(), first.time(at), cs, got))
 	_ = first.reference.ChargeAll(context.Background(), first.time(at), cs, want)

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	clients   = 8
-	histories = 200 // of each kind
-	patience  = time.Minute
+	clients       = 8
+	histories     = 200 // of each kind
+	searchTimeout = time.Minute
 )
 
-var historySeed = flag.Uint64("storetest.seed", 0, "draw the calls of concurrent clients by this seed; 0 for a new one")
+var historySeed = flag.Uint64("storetest.seed", 0, "seed of the calls of concurrent clients; 0 for a new one")
 
-// concurrency has eight clients call a store at once. It searches for an order
+// concurrency has eight clients call a store at once, and searches for an order
 // of calls in which the reference gives the same answers, and in which no call
 // comes before another that had ended when it began (M. Herlihy and J. Wing,
 // "Linearizability: a correctness condition for concurrent objects", 1990).
@@ -47,19 +47,19 @@ func concurrency(t *testing.T, h Harness) {
 		t.Run(name, func(t *testing.T) {
 			seed := cmp.Or(*historySeed, rand.Uint64())
 			t.Logf("-storetest.seed=%d", seed)
-			g := &gathering{h: h, stores: stores, rand: rand.New(rand.NewPCG(seed, 0)), limits: limits}
+			r := &recorder{h: h, stores: stores, rand: rand.New(rand.NewPCG(seed, 0)), limits: limits}
 			for range histories {
-				explain(t, h, g.meet(t))
+				linearize(t, h, r.record(t))
 			}
-			if g.undecided.Load() > g.called.Load()/2 {
-				t.Errorf("the store did not decide %d of %d calls", g.undecided.Load(), g.called.Load())
+			if undecided := r.undecided.Load(); undecided > r.calls/2 {
+				t.Errorf("the store did not decide %d of %d calls", undecided, r.calls)
 			}
 		})
 	}
 }
 
-// stampede checks the promise in one sentence: of 150 calls at once on a limit
-// of 100 exactly 100 are allowed.
+// stampede checks that of 150 calls at once on a limit of 100 exactly 100 are
+// allowed.
 func stampede(t *testing.T, stores []Store) {
 	c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{Sliding(100, time.Minute, sec)}, Costs: []int64{1}}
 	var allowed, undecided atomic.Int64
@@ -83,43 +83,45 @@ func stampede(t *testing.T, stores []Store) {
 	}
 }
 
-// gathering creates histories of one rule.
-type gathering struct {
+// recorder records what clients of a store do at the same time.
+type recorder struct {
 	h         Harness
-	stores    []Store
+	stores    []Store // by client
 	rand      *rand.Rand
 	limits    []limit.Limit
 	ticks     atomic.Int64 // orders calls and answers
-	called    atomic.Int64
+	calls     int64
 	undecided atomic.Int64
 }
 
-// meet has all clients call at once, several times over, on two new keys.
+// record has all clients call at once, several times over, on two new keys. It
+// returns the calls that the store decided.
 //
 // Each call brings its own time. If clients lag, clocks agree while calls are
 // under way, because a late clock may over-deny. Otherwise each call draws its
 // time from one clock, and arrives early or late.
-func (g *gathering) meet(t *testing.T) (history []porcupine.Operation) {
-	limits := g.small()
+func (r *recorder) record(t *testing.T) (history []porcupine.Operation) {
+	limits := r.small()
 	keys := [2]string{freshKey(), freshKey()}
 	last := make([]*call, clients)
 	var now time.Duration
-	for range min(1+max(1, g.h.Rounds), 6) {
-		now += time.Duration(g.rand.Int64N(int64(4 * sec)))
+	for range min(1+max(1, r.h.Rounds), 6) {
+		now += time.Duration(r.rand.Int64N(int64(4 * sec)))
 		round := make([]porcupine.Operation, clients)
 		var wg sync.WaitGroup
 		for i := range clients {
 			at := now
-			if g.h.Lag == 0 {
-				at += time.Duration(g.rand.Int64N(int64(2 * sec)))
+			if r.h.Lag == 0 {
+				at += time.Duration(r.rand.Int64N(int64(2 * sec)))
 			}
-			do := g.draw(keys, limits, epoch.Add(at), last[i])
-			last[i] = do
-			wg.Go(func() { round[i] = g.perform(t, i, do) })
+			c := r.draw(keys, limits, epoch.Add(at), last[i])
+			last[i] = c
+			wg.Go(func() { round[i] = r.perform(t, i, c) })
 		}
 		wg.Wait()
+		r.calls += clients
 		for _, op := range round {
-			if !op.Output.(*reply).undecided {
+			if op.Output != nil {
 				history = append(history, op)
 			}
 		}
@@ -128,41 +130,41 @@ func (g *gathering) meet(t *testing.T) (history []porcupine.Operation) {
 }
 
 // small returns the rule with capacities that a few calls exhaust.
-func (g *gathering) small() []limit.Limit {
-	limits := slices.Clone(g.limits)
+func (r *recorder) small() []limit.Limit {
+	limits := slices.Clone(r.limits)
 	for i := range limits {
-		limits[i].Capacity = 1 + g.rand.Int64N(12)
+		limits[i].Capacity = 1 + r.rand.Int64N(12)
 		if limits[i].Bucket() {
-			limits[i].Burst = 1 + g.rand.Int64N(12)
+			limits[i].Burst = 1 + r.rand.Int64N(12)
 		}
 	}
 	return limits
 }
 
 // draw draws a client's next call. If clients lag, nothing is refunded or
-// reset, because they may learn of it later.
-func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, last *call) *call {
+// reset, because the others may read it later.
+func (r *recorder) draw(keys [2]string, limits []limit.Limit, now time.Time, last *call) *call {
 	c := &call{kind: toCharge, now: now}
 	for _, key := range keys {
 		costs := make([]int64, len(limits))
 		for i := range costs {
-			costs[i] = g.rand.Int64N(4)
+			costs[i] = r.rand.Int64N(4)
 		}
 		c.charges = append(c.charges, &limit.Charge{Key: key, Limits: limits, Costs: costs})
 	}
-	switch dice := g.rand.IntN(20); {
+	switch dice := r.rand.IntN(20); {
 	case dice < 4:
 		c.kind = toChargeAll
 		return c
 	case dice < 6:
 		c.kind = toPeek
-	case dice < 7 && g.h.Lag == 0:
+	case dice < 7 && r.h.Lag == 0:
 		c.kind = toReset
 	case dice < 11 && last != nil && last.kind == toCharge && last.receipt.Generation != "" && limits[0].Correctable():
 		c.kind, c.receipt, c.charges = toSettle, last.receipt, last.charges
 		c.deltas = make([]int64, len(limits))
 		c.deltas[0] = 1
-		if g.h.Lag == 0 && g.rand.IntN(2) == 0 {
+		if r.h.Lag == 0 && r.rand.IntN(2) == 0 {
 			c.deltas[0] = -last.charges[0].Costs[0]
 		}
 		return c
@@ -171,50 +173,41 @@ func (g *gathering) draw(keys [2]string, limits []limit.Limit, now time.Time, la
 	return c
 }
 
-// perform makes the call and records when it was made and answered.
-func (g *gathering) perform(t *testing.T, client int, c *call) porcupine.Operation {
-	g.called.Add(1)
-	op := porcupine.Operation{ClientId: client, Input: c, Call: g.ticks.Add(1)}
+// perform makes the call and records when it was made and answered. The
+// operation has no output if the store did not decide.
+func (r *recorder) perform(t *testing.T, client int, c *call) porcupine.Operation {
+	op := porcupine.Operation{ClientId: client, Input: c, Call: r.ticks.Add(1)}
 	runtime.Gosched()
-	answer, err := c.do(g.stores[client])
+	got, err := c.do(r.stores[client])
 	runtime.Gosched()
-	op.Return = g.ticks.Add(1)
-	if errors.Is(err, limit.ErrUndecided) {
-		g.undecided.Add(1)
-		answer.undecided = true
-	} else if err != nil {
+	op.Return = r.ticks.Add(1)
+	switch {
+	case errors.Is(err, limit.ErrUndecided):
+		r.undecided.Add(1)
+		return op
+	case err != nil:
 		t.Errorf("%s: %v", c, err)
+	case c.kind == toCharge && got[0].Allowed:
+		c.receipt = got[0].Receipt
 	}
-	if c.kind == toCharge && !answer.undecided && answer.verdicts[0].Allowed {
-		c.receipt = answer.verdicts[0].Receipt
-	}
-	op.Output = answer
+	op.Output = got
 	return op
 }
 
-// explain fails the test, and draws a picture, unless some order of calls
-// explains the history.
-func explain(t *testing.T, h Harness, history []porcupine.Operation) {
+// linearize fails the test unless some order of the calls gives the answers. A
+// failure leaves a page that shows them.
+func linearize(t *testing.T, h Harness, history []porcupine.Operation) {
 	t.Helper()
 	m := model(h.Lag > 0)
-	result, info := porcupine.CheckOperationsVerbose(m, history, patience)
-	switch result {
-	case porcupine.Ok:
+	switch result, info := porcupine.CheckOperationsVerbose(m, history, searchTimeout); result {
 	case porcupine.Unknown:
-		t.Fatalf("a history of %d calls could not be explained within %v", len(history), patience)
-	default:
-		t.Fatalf("no order of calls explains the answers to %d clients: %s", clients, picture(m, info))
+		t.Fatalf("found no order of %d calls within %v", len(history), searchTimeout)
+	case porcupine.Illegal:
+		dir, err := os.MkdirTemp("", "slidegate-history-")
+		page := filepath.Join(dir, "history.html")
+		if err == nil {
+			err = porcupine.VisualizePath(m, info, page)
+		}
+		t.Fatalf("no order of calls gives the answers that %d clients got; a browser shows them in %s (%v)", clients, page, err)
 	}
-}
-
-func picture(m porcupine.Model, info porcupine.LinearizationInfo) string {
-	file, err := os.CreateTemp("", "slidegate-history-*.html")
-	if err != nil {
-		return fmt.Sprintf("(no picture: %v)", err)
-	}
-	defer file.Close()
-	if err := porcupine.Visualize(m, info, file); err != nil {
-		return fmt.Sprintf("(no picture: %v)", err)
-	}
-	return "a browser shows the history in " + file.Name()
 }

@@ -3,7 +3,7 @@ package storetest
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the traces of calendars need zones also where the machine has none
+	_ "time/tzdata" // calendars need time zones, even if the machine has none
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -13,8 +13,8 @@ const (
 	sec = time.Second
 )
 
-// epoch starts every trace by default: a whole minute, so that slots and
-// windows start with it.
+// epoch starts most traces: a whole minute, so that slots and windows start
+// with it.
 var epoch = time.Unix(1_700_000_040, 0)
 
 // Sliding returns a sliding window of slots.
@@ -56,11 +56,7 @@ func Calendar(capacity int64, of *limit.Calendar) limit.Limit {
 
 // zoned returns a fixed window of the calendar in a time zone.
 func zoned(capacity int64, unit limit.Unit, zone string, anchor int) limit.Limit {
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		location = time.UTC // its traces fail, and say where
-	}
-	return Calendar(capacity, &limit.Calendar{Unit: unit, Location: location, Anchor: anchor})
+	return Calendar(capacity, &limit.Calendar{Unit: unit, Location: must(time.LoadLocation(zone)), Anchor: anchor})
 }
 
 // named gives several limits of a rule their names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type call struct {
 	kind    kind
 	now     time.Time
 	charges []*limit.Charge // one, unless all are charged at once
-	receipt limit.Receipt   // to settle; else that of a charge once it was made
+	receipt limit.Receipt   // of a settlement, or of a charge that was made
 	deltas  []int64
 }
 
@@ -32,31 +33,31 @@ const (
 	toReset     kind = "reset"
 )
 
-// reply is the store's answer to a call: a verdict for each charge, none for a
-// settlement or a reset.
-type reply struct {
-	verdicts  []limit.Verdict
-	undecided bool
-}
+// verdicts answer a call: one for each charge, none for a settlement or a
+// reset.
+type verdicts []*limit.Verdict
 
 // do makes the call on a store: the one under test, or the reference.
-func (c *call) do(s Store) (*reply, error) {
-	answer, first := &reply{verdicts: make([]limit.Verdict, len(c.charges))}, c.charges[0]
+func (c *call) do(s Store) (vs verdicts, err error) {
+	ctx, first := context.Background(), c.charges[0]
+	switch c.kind {
+	case toSettle:
+		return nil, s.Settle(ctx, c.now, first, &c.receipt, c.deltas)
+	case toReset:
+		return nil, s.Reset(ctx, first.Key)
+	}
+	for range c.charges {
+		vs = append(vs, &limit.Verdict{})
+	}
 	switch c.kind {
 	case toCharge:
-		return answer, s.Charge(context.Background(), c.now, first, &answer.verdicts[0])
+		err = s.Charge(ctx, c.now, first, vs[0])
 	case toPeek:
-		return answer, s.Peek(context.Background(), c.now, first, &answer.verdicts[0])
+		err = s.Peek(ctx, c.now, first, vs[0])
 	case toChargeAll:
-		var vs []*limit.Verdict
-		for i := range answer.verdicts {
-			vs = append(vs, &answer.verdicts[i])
-		}
-		return answer, s.ChargeAll(context.Background(), c.now, c.charges, vs)
-	case toSettle:
-		return &reply{}, s.Settle(context.Background(), c.now, first, &c.receipt, c.deltas)
+		err = s.ChargeAll(ctx, c.now, c.charges, vs)
 	}
-	return &reply{}, s.Reset(context.Background(), first.Key)
+	return vs, err
 }
 
 func (c *call) String() string {
@@ -71,10 +72,10 @@ func (c *call) String() string {
 	return s.String()
 }
 
-func (a *reply) String() string {
+func (vs verdicts) String() string {
 	var results []string
-	for i := range a.verdicts {
-		results = append(results, format(a.verdicts[i].Result))
+	for _, v := range vs {
+		results = append(results, format(v.Result))
 	}
 	return strings.Join(results, "; ")
 }
@@ -85,27 +86,27 @@ func model(lagging bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return NewReference() },
 		Step: func(state, input, output any) (bool, any) {
-			next, c, got := state.(*Reference).clone(), input.(*call), output.(*reply)
+			next, c := state.(*Reference).clone(), input.(*call)
 			want, err := c.do(next)
-			return err == nil && c.explains(next, got, want, lagging), next
+			return err == nil && c.agree(next, output.(verdicts), want, lagging), next
 		},
-		Equal:             func(a, b any) bool { return a.(*Reference).equal(b.(*Reference)) },
+		Equal:             func(a, b any) bool { return reflect.DeepEqual(a.(*Reference).counters, b.(*Reference).counters) },
 		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v → %v", input, output) },
-		DescribeState:     func(state any) string { return state.(*Reference).String() },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state.(*Reference).counters) },
 	}
 }
 
-// explains reports whether the store's reply is the reference's. The counter's
-// generation has the name that the store gives it.
-func (c *call) explains(s *Reference, got, want *reply, lagging bool) bool {
-	denied := slices.ContainsFunc(want.verdicts, isDenial)
+// agree reports whether the store's verdicts are the reference's. The reference
+// takes over the store's name for a generation.
+func (c *call) agree(s *Reference, got, want verdicts, lagging bool) bool {
+	denied := slices.ContainsFunc(want, isDenial)
 	if lagging && denied && c.kind != toPeek {
-		return slices.ContainsFunc(got.verdicts, isDenial) && (c.kind == toChargeAll || lags(got.verdicts[0].Result, want.verdicts[0].Result))
+		return slices.ContainsFunc(got, isDenial) && (c.kind == toChargeAll || lags(got[0].Result, want[0].Result))
 	}
-	for i := range want.verdicts {
-		g, w := &got.verdicts[i], &want.verdicts[i]
+	for i := range want {
+		g, w := got[i], want[i]
 		same := g.Result == w.Result && g.Limits == w.Limits
-		if lagging && c.kind == toChargeAll { // what is left is computed from before others charged
+		if lagging && c.kind == toChargeAll { // computed from a snapshot before others charged
 			same = g.Allowed
 		}
 		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Generation) {
@@ -115,7 +116,7 @@ func (c *call) explains(s *Reference, got, want *reply, lagging bool) bool {
 	return true
 }
 
-func isDenial(v limit.Verdict) bool { return !v.Allowed }
+func isDenial(v *limit.Verdict) bool { return !v.Allowed }
 
 // named takes the store's name for the generation of a counter that the
 // reference has just charged, and reports whether it is the same as before. A
@@ -126,7 +127,7 @@ func (s *Reference) named(c *limit.Charge, generation string) bool {
 	}
 	ct := s.counters[c.Key]
 	if !ct.named {
-		ct.generation, ct.named = generation, true
+		s.counters[c.Key] = counter{generation, true, ct.states}
 		return generation != ""
 	}
 	return ct.generation == generation
@@ -135,39 +136,11 @@ func (s *Reference) named(c *limit.Charge, generation string) bool {
 func (s *Reference) clone() *Reference {
 	next := &Reference{counters: maps.Clone(s.counters), generations: s.generations}
 	for key, ct := range next.counters {
-		next.counters[key] = ct.clone()
-	}
-	return next
-}
-
-func (ct *counter) clone() *counter {
-	next := &counter{ct.generation, ct.named, make([]limit.State, len(ct.states))}
-	for i := range ct.states {
-		next.states[i] = ct.states[i].Clone()
-	}
-	return next
-}
-
-func (s *Reference) equal(other *Reference) bool {
-	return maps.EqualFunc(s.counters, other.counters, func(a, b *counter) bool {
-		return a.generation == b.generation && slices.EqualFunc(a.states, b.states, func(a, b limit.State) bool {
-			return a.Bucket == b.Bucket && slices.Equal(a.All(), b.All())
-		})
-	})
-}
-
-func (s *Reference) String() string {
-	var text strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(s.counters)) {
-		fmt.Fprintf(&text, "%s:", key)
-		for i := range s.counters[key].states {
-			state := &s.counters[key].states[i]
-			if full, charged := state.Full(); charged {
-				fmt.Fprintf(&text, " full at %v", time.Duration(full-epoch.UnixNano()))
-			}
-			fmt.Fprintf(&text, " %v", state.All())
+		ct.states = slices.Clone(ct.states)
+		for i := range ct.states {
+			ct.states[i] = ct.states[i].Clone()
 		}
-		text.WriteString("\n")
+		next.counters[key] = ct
 	}
-	return text.String()
+	return next
 }

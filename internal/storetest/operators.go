@@ -1,12 +1,14 @@
 package storetest
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 )
 
-// peeking checks that a peek changes nothing, and that local denials are right.
+// peeking checks that a peek changes nothing, and that local denials are
+// correct.
 func peeking(t *testing.T, h Harness) {
 	store := h.Client(t)
 	for _, l := range mixed() {
@@ -29,7 +31,7 @@ func peeking(t *testing.T, h Harness) {
 		p.charge(0, 4, 4, 4, 4, 4, 4, 4)
 		p.charge(0, 1, 1, 1, 1, 1, 1, 1)
 		if known := p.denies(0, 1, 1, 1, 1, 1, 1, 1); known == h.NoLocalDenials {
-			p.fail("the store has just denied it; asked without a call it says denied: %v", known)
+			p.fail("after a denial, Denies returned %v", known)
 		}
 	})
 	t.Run("the charge after a peek by another client", func(t *testing.T) {
@@ -62,9 +64,9 @@ func resetting(t *testing.T, h Harness) {
 			p.charge(10*sec, 1)
 			p.reset()
 			if p.denies(10*sec, 1) {
-				p.fail("the client that reset the key still denies it")
+				p.fail("the client that reset the key still denies a charge")
 			}
-			p.charge(3*sec, l.MaxCost()) // nor is there a newest charge any more
+			p.charge(3*sec, l.MaxCost()) // the new counter has no newest charge yet
 			p.charge(3*sec, 1)
 		})
 	}
@@ -73,7 +75,7 @@ func resetting(t *testing.T, h Harness) {
 		p.charge(0, 2)
 		p.charge(0, 1)
 		p.by(other).reset()
-		p.by(store).charge(h.Lag+1, 2) // by now it must have noticed
+		p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
 		p.by(other).charge(h.Lag+1, 1)
 	})
 	t.Run("other keys stay", func(t *testing.T) {
@@ -84,6 +86,52 @@ func resetting(t *testing.T, h Harness) {
 		b.charge(0, 1)
 		a.charge(0, 1)
 	})
+}
+
+// expiring charges expired counters, both before and after the store deletes
+// them.
+func expiring(t *testing.T, h Harness) {
+	store := h.Client(t)
+	t.Run("still there", func(t *testing.T) {
+		for _, l := range mixed() {
+			p := newPair(t, store, l)
+			at := p.charge(0, l.MaxCost()).got.Reset + 90*time.Minute
+			p.peek(at, l.MaxCost())
+			p.charge(at, l.MaxCost())
+			p.charge(at, 1)
+		}
+	})
+	if h.Expire == nil {
+		return
+	}
+	for _, l := range mixed() {
+		t.Run(label(&l)+" deleted", func(t *testing.T) {
+			p := newPair(t, store, l)
+			a := p.charge(0, l.MaxCost())
+			p.charge(0, 1)
+			over := a.got.Reset
+			p.expire(h)
+			p.charge(over, l.MaxCost()) // by a client with a snapshot of the counter
+			p.charge(over, 1)
+			p.expire(h)
+			p.by(h.Client(t)).charge(3*over, 1) // by one without
+			p.by(store).charge(3*over, 1)
+			if l.Correctable() {
+				p.settle(3*over, a, -1) // of an earlier generation
+				p.settle(3*over, a, 1)
+			}
+			p.charge(3*over, l.MaxCost()-2)
+			p.charge(3*over, 1)
+		})
+	}
+}
+
+// expire deletes the pair's counter in both stores.
+func (p *pair) expire(h Harness) {
+	p.Helper()
+	p.note("the counter expired and is gone")
+	h.Expire(p.TB.(testing.TB), p.key)
+	_ = p.reference.Reset(context.Background(), p.key)
 }
 
 // naming charges keys of every form: each is a counter of its own.
@@ -97,7 +145,7 @@ func naming(t *testing.T, h Harness) {
 		p := newPair(t, store, Fixed(2, time.Minute))
 		p.key = mark + suffix
 		p.note("the key is %q", p.key)
-		p.charge(0, 1) // a counter that two keys share is fuller than the reference's
+		p.charge(0, 1) // a counter shared by two keys has less left than the reference's
 		p.charge(0, 1)
 		p.charge(0, 1)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// pair makes the same calls on a store and on the reference, compares their
-// answers, and keeps a log of them in words.
+// pair makes the same calls on a store and on the reference, compares the
+// answers, and logs the calls in words.
 type pair struct {
 	rapid.TB
 	store     Store
@@ -24,7 +24,7 @@ type pair struct {
 	key       string
 	limits    []limit.Limit
 	log       []string
-	// lagging says that the client may deny by a snapshot from before other
+	// lagging is set if the client may deny by a snapshot from before other
 	// clients' charges.
 	lagging bool
 }
@@ -47,7 +47,7 @@ func newPair(t rapid.TB, store Store, limits ...limit.Limit) *pair {
 	return p
 }
 
-// answer is what the store and the reference answer to one charge.
+// answer has the verdicts of the store and the reference on one charge.
 type answer struct {
 	charge    *limit.Charge
 	got, want limit.Verdict
@@ -59,7 +59,7 @@ func (p *pair) request(costs ...int64) *limit.Charge {
 
 func (p *pair) time(at time.Duration) time.Time { return p.start.Add(at) }
 
-// note logs the next step.
+// note logs a call.
 func (p *pair) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
@@ -73,19 +73,18 @@ func (p *pair) fail(format string, args ...any) {
 func (p *pair) must(err error) {
 	p.Helper()
 	if err != nil {
-		p.fail("the store fails where the reference does not: %v", err)
+		p.fail("the store returned an error, and the reference none: %v", err)
 	}
 }
+
+// decision is Store.Charge or Store.Peek.
+type decision func(Store, context.Context, time.Time, *limit.Charge, *limit.Verdict) error
 
 // charge takes costs at a time after the pair's start, and fails unless both
 // stores agree.
 func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 	p.Helper()
-	a := &answer{charge: p.request(costs...)}
-	p.note("%v: charged %v", at, costs)
-	p.must(p.store.Charge(context.Background(), p.time(at), a.charge, &a.got))
-	_ = p.reference.Charge(context.Background(), p.time(at), a.charge, &a.want)
-	p.agree(a)
+	a := p.decide("charged", Store.Charge, at, costs)
 	p.receiptsAgree(a)
 	return a
 }
@@ -93,16 +92,20 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 // peek asks what a charge would get, and fails unless both stores agree.
 func (p *pair) peek(at time.Duration, costs ...int64) *answer {
 	p.Helper()
+	return p.decide("peeked at", Store.Peek, at, costs)
+}
+
+func (p *pair) decide(verb string, decide decision, at time.Duration, costs []int64) *answer {
+	p.Helper()
 	a := &answer{charge: p.request(costs...)}
-	p.note("%v: peeked at %v", at, costs)
-	p.must(p.store.Peek(context.Background(), p.time(at), a.charge, &a.got))
-	_ = p.reference.Peek(context.Background(), p.time(at), a.charge, &a.want)
+	p.note("%v: %s %v", at, verb, costs)
+	p.must(decide(p.store, context.Background(), p.time(at), a.charge, &a.got))
+	_ = decide(p.reference, context.Background(), p.time(at), a.charge, &a.want)
 	p.agree(a)
 	return a
 }
 
-// denies asks for a denial without a call. The store may miss one, but must not
-// invent one.
+// denies calls Denies, which may miss a denial but must not return a wrong one.
 func (p *pair) denies(at time.Duration, costs ...int64) bool {
 	p.Helper()
 	a := &answer{charge: p.request(costs...)}
@@ -139,17 +142,17 @@ func (p *pair) agree(a *answer) {
 		return
 	}
 	if a.got.Result != a.want.Result {
-		p.fail("the store says: %s\nthe reference says:  %s", format(a.got.Result), format(a.want.Result))
+		p.fail("got:  %s\nwant: %s", format(a.got.Result), format(a.want.Result))
 	}
 	for i := range a.charge.Limits {
 		if got, want := a.got.Limits[i], a.want.Limits[i]; got != want {
-			p.fail("of limit %q the store says: %s\nthe reference says: %s", a.charge.Limits[i].Name, format(got), format(want))
+			p.fail("limit %q\ngot:  %s\nwant: %s", a.charge.Limits[i].Name, format(got), format(want))
 		}
 	}
 }
 
-// lags reports whether a denial is right by an earlier state, with more units
-// left and less time to wait.
+// lags reports whether a denial is correct for an earlier state, with more
+// units left and less time to wait.
 func lags(got, want limit.Result) bool {
 	return !got.Allowed && !want.Allowed && got.Delay == 0 && got.Remaining >= want.Remaining && got.Reset <= want.Reset &&
 		got.RetryAfter <= want.RetryAfter && (got.RetryAfter == limit.Never) == (want.RetryAfter == limit.Never)
@@ -178,15 +181,15 @@ func format(r limit.Result) string {
 	if r.Allowed {
 		s = "allowed"
 	}
-	s += fmt.Sprintf(", %d left, empty in %v", r.Remaining, r.Reset)
+	s += fmt.Sprintf(", %d left, reset in %v", r.Remaining, r.Reset)
 	switch {
 	case r.RetryAfter == limit.Never:
-		s += ", never to be allowed"
+		s += ", never allowed"
 	case r.RetryAfter != 0:
 		s += fmt.Sprintf(", retry after %v", r.RetryAfter)
 	}
 	if r.Delay != 0 {
-		s += fmt.Sprintf(", its turn in %v", r.Delay)
+		s += fmt.Sprintf(", delay %v", r.Delay)
 	}
 	return s
 }

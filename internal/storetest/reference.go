@@ -16,7 +16,7 @@ import (
 // itself. It is safe for concurrent use.
 type Reference struct {
 	mu          sync.Mutex
-	counters    map[string]*counter
+	counters    map[string]counter
 	generations int
 }
 
@@ -28,7 +28,7 @@ type counter struct {
 }
 
 // NewReference returns a store without counters.
-func NewReference() *Reference { return &Reference{counters: map[string]*counter{}} }
+func NewReference() *Reference { return &Reference{counters: map[string]counter{}} }
 
 // ReferenceHarness is the harness of the Reference store.
 func ReferenceHarness(*testing.T) Harness {
@@ -65,18 +65,18 @@ func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Char
 
 // states returns the states of the charge's counter, without creating one.
 func (s *Reference) states(c *limit.Charge) []limit.State {
-	if ct := s.counters[c.Key]; ct != nil {
+	if ct, ok := s.counters[c.Key]; ok {
 		return ct.states
 	}
 	return make([]limit.State, len(c.Limits))
 }
 
 // counter returns the charge's counter, and creates it if there is none.
-func (s *Reference) counter(c *limit.Charge) *counter {
-	ct := s.counters[c.Key]
-	if ct == nil {
+func (s *Reference) counter(c *limit.Charge) counter {
+	ct, ok := s.counters[c.Key]
+	if !ok {
 		s.generations++
-		ct = &counter{strconv.Itoa(s.generations), false, make([]limit.State, len(c.Limits))}
+		ct = counter{strconv.Itoa(s.generations), false, make([]limit.State, len(c.Limits))}
 		s.counters[c.Key] = ct
 	}
 	return ct
@@ -100,15 +100,15 @@ func (s *Reference) Peek(_ context.Context, now time.Time, c *limit.Charge, v *l
 }
 
 // Settle corrects a charge in the generation that its receipt names. The
-// receipt of a charge of zero cost names none; what is charged more then goes
-// to any generation.
+// receipt of a charge of zero cost names none, and an extra charge then goes to
+// any generation.
 func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ct := s.counters[c.Key]; r.Generation != "" && (ct == nil || ct.generation != r.Generation) {
+	if r.Generation != "" && s.counters[c.Key].generation != r.Generation {
 		return nil
 	}
 	if r.Generation != "" || slices.Max(deltas) > 0 {

@@ -36,7 +36,7 @@ func refusing(t *testing.T, h Harness) {
 			"Settle":    store.Settle(context.Background(), epoch, bad, &a.got.Receipt, []int64{1}),
 		} {
 			if err == nil {
-				t.Errorf("%s takes a charge with %s: %+v", call, name, *bad)
+				t.Errorf("%s accepts a charge with %s: %+v", call, name, *bad)
 			}
 		}
 		if store.Denies(epoch, bad, &limit.Verdict{}) {

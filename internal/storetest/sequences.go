@@ -37,8 +37,8 @@ func oneClient(store Store) func(*rapid.T) {
 	}
 }
 
-// patient is denied and waits exactly for the retry-after, or a nanosecond
-// less.
+// patient waits after a denial: first for a nanosecond less than the
+// retry-after, and then for all of it.
 func patient(store Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, store)
@@ -50,10 +50,10 @@ func patient(store Store) func(*rapid.T) {
 				continue
 			}
 			if w.charge(at+wait-1, costs...).got.Allowed {
-				w.fail("it was to wait %v, yet a nanosecond less was enough", wait)
+				w.fail("retry after %v, yet the charge is allowed a nanosecond earlier", wait)
 			}
 			if !w.charge(at+wait, costs...).got.Allowed {
-				w.fail("it has waited %v, its retry-after, and is denied again", wait)
+				w.fail("denied again after the retry-after of %v", wait)
 			}
 			w.at = max(w.at, at+wait)
 		}
@@ -61,7 +61,7 @@ func patient(store Store) func(*rapid.T) {
 }
 
 // inTurn has several clients, whose clocks agree, charge one after another. A
-// lagging client may deny by an old snapshot. Its denial must still be right,
+// lagging client may deny by an old snapshot. Its denial must still be correct,
 // because units are only ever added.
 func inTurn(h Harness, stores ...Store) func(*rapid.T) {
 	return func(t *rapid.T) {
@@ -82,7 +82,7 @@ type walk struct {
 	*pair
 	other *pair // a second key, for charges of both
 	t     *rapid.T
-	at    time.Duration // how far the clock has come
+	at    time.Duration // of the clock, since the start
 	wait  time.Duration // the latest retry-after
 	late  time.Duration // how far a call may be behind the clock
 	made  []*made
@@ -91,15 +91,15 @@ type walk struct {
 // made is a charge that can be corrected.
 type made struct {
 	*answer
-	at    time.Duration // how far the clock had come
-	holds []int64       // units that can still be refunded
+	at         time.Duration // of the clock
+	refundable []int64       // units that can still be refunded, by limit
 }
 
 var starts = []time.Time{
 	epoch,
-	utc(1970, time.January, 2, 0),
-	utc(2024, time.March, 30, 22), // an hour before a short day in Berlin
-	utc(2018, time.November, 4, 2),
+	time.Unix(86400, 0),
+	time.Date(2024, time.March, 30, 22, 0, 0, 0, time.UTC),  // an hour before a short day in Berlin
+	time.Date(2018, time.November, 4, 2, 0, 0, 0, time.UTC), // an hour before São Paulo skips midnight
 }
 
 func newWalk(t *rapid.T, store Store) *walk {
@@ -161,7 +161,7 @@ func (w *walk) costs() []int64 {
 	return costs
 }
 
-// keep remembers a charge that was made, to correct it later.
+// keep records a charge that was made, to correct it later.
 func (w *walk) keep(a *answer) {
 	w.wait = a.got.RetryAfter
 	if a.got.Allowed {
@@ -169,8 +169,8 @@ func (w *walk) keep(a *answer) {
 	}
 }
 
-// correct settles a charge. It leaves charges alone that are an hour old,
-// because the store may have expired their counter.
+// correct settles a charge. It skips charges older than an hour, because the
+// store may have expired their counter.
 func (w *walk) correct(t *rapid.T, down bool) {
 	if len(w.made) == 0 {
 		t.Skip()
@@ -179,29 +179,29 @@ func (w *walk) correct(t *rapid.T, down bool) {
 	if w.at-m.at > time.Hour {
 		t.Skip()
 	}
-	deltas := make([]int64, len(m.holds))
+	deltas := make([]int64, len(m.refundable))
 	for i := range deltas {
 		var least int64
 		if down {
-			least = -w.refundable(m, i)
+			least = -w.maxRefund(m, i)
 		}
 		if m.charge.Limits[i].Correctable() {
 			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
-			m.holds[i] += min(0, deltas[i])
+			m.refundable[i] += min(0, deltas[i])
 		}
 	}
 	w.settle(w.at, m.answer, deltas...)
 }
 
-// refundable returns how many units of a charge can be refunded. It is 0 once
-// the slot has left the window: only a clock behind the settlement's could see
-// a difference.
-func (w *walk) refundable(m *made, i int) int64 {
+// maxRefund returns how many units of a charge can be refunded. It is 0 once
+// the slot has left the window, when only a clock behind the settlement's would
+// show a difference.
+func (w *walk) maxRefund(m *made, i int) int64 {
 	l := &m.charge.Limits[i]
 	if !l.Correctable() || l.Until(m.want.Receipt.Slots[i]+l.Slots()+1, w.time(w.at)) <= 0 {
 		return 0
 	}
-	return m.holds[i]
+	return m.refundable[i]
 }
 
 // rarelyReset resets the key one time in four.
@@ -212,7 +212,7 @@ func (w *walk) rarelyReset(t *rapid.T) {
 	w.reset()
 }
 
-// both charges two keys at once: the key of the rule, and one with its first
+// both charges two keys at once: the walk's key, and another one with its first
 // limit.
 func (w *walk) both() {
 	costs := [][]int64{w.costs(), {rapid.Int64Range(0, 2).Draw(w.t, "other cost")}}

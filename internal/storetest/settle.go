@@ -59,7 +59,7 @@ func settleTooLate(p *pair) {
 	p.charge(20*sec, 10)
 	p.settle(20*sec, early, -4) // changes nothing
 	p.charge(20*sec, 1)
-	p.settle(21*sec, early, 3) // is charged all the same
+	p.settle(21*sec, early, 3) // is charged nevertheless
 	p.charge(31*sec, 1)
 	p.charge(31*sec, 9)
 }
@@ -104,7 +104,7 @@ func settleByAnother(t *testing.T, h Harness, store Store) {
 	a := p.charge(0, 4)
 	p.charge(0, 1)
 	p.by(other).settle(0, a, -2)
-	p.by(store).charge(h.Lag+1, 2) // by now it must have noticed
+	p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
 	p.by(other).settle(h.Lag+1, a, 5)
 	p.by(store).charge(61*sec, 1)
 }

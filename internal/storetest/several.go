@@ -20,12 +20,12 @@ func mixed() []limit.Limit {
 	)
 }
 
-// several charges rules of more than one limit: from all of them or from none.
+// several charges rules of more than one limit, from all limits or from none.
 func several(t *testing.T, h Harness) {
 	store := h.Client(t)
 	t.Run("all or none", func(t *testing.T) { allOrNone(t, store) })
 	t.Run("each algorithm denies for all", func(t *testing.T) { eachDenies(t, store) })
-	t.Run("limits that cost nothing", func(t *testing.T) {
+	t.Run("limits of zero cost", func(t *testing.T) {
 		p := newPair(t, store, mixed()...)
 		p.charge(0, 0, 0, 0, 0, 0, 0, 0)
 		p.charge(0, 6, 0, 0, 0, 0, 0, 0) // full from now on
@@ -53,7 +53,7 @@ func several(t *testing.T, h Harness) {
 	t.Run("the newest slot of each limit is its own", func(t *testing.T) {
 		p := newPair(t, store, named(Sliding(3, 10*sec, sec), Fixed(3, 10*sec))...)
 		p.charge(15*sec, 1, 0)
-		p.charge(5*sec, 0, 1) // the fixed window has not seen the later clock
+		p.charge(5*sec, 0, 1) // the later clock has not charged the fixed window
 		p.charge(5*sec, 1, 2)
 		p.charge(10*sec, 1, 3)
 	})
@@ -89,7 +89,7 @@ func eachDenies(t *testing.T, store Store) {
 		greedy[i] = p.limits[i].MaxCost()
 		p.charge(0, ones...)
 		if a := p.charge(0, greedy...); a.got.Allowed {
-			p.fail("limit %q has room for one unit less, yet all were charged", p.limits[i].Name)
+			p.fail("limit %q has no room for its cost, yet the charge was allowed", p.limits[i].Name)
 		}
 		p.charge(0, ones...)
 	}
@@ -108,11 +108,11 @@ func overrides(t *testing.T, h Harness) {
 			p.resize(2)
 			lowered := p.charge(sec, 1)
 			if lowered.got.Allowed || lowered.got.Remaining != 0 {
-				p.fail("it was lowered to 2 with %d used: there is nothing left", most)
+				p.fail("the capacity is 2 with %d used: want a denial with nothing left", most)
 			}
 			at := sec + lowered.got.RetryAfter
 			if p.charge(at-1, 1).got.Allowed || !p.charge(at, 1).got.Allowed {
-				p.fail("it was to be denied until %v and allowed then", at)
+				p.fail("want a denial until %v, and then an admission", at)
 			}
 			p.resize(20)
 			p.charge(at, 5)
@@ -132,7 +132,7 @@ func overrides(t *testing.T, h Harness) {
 	})
 }
 
-// resize changes the capacities, and what buckets hold, from here on.
+// resize changes the capacities, and the burst of buckets, for later charges.
 func (p *pair) resize(capacity int64) {
 	for i := range p.limits {
 		p.limits[i].Capacity = capacity
@@ -140,5 +140,5 @@ func (p *pair) resize(capacity int64) {
 			p.limits[i].Burst = capacity
 		}
 	}
-	p.note("the capacity is %d from now on", capacity)
+	p.note("the capacity is now %d", capacity)
 }

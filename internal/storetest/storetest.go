@@ -3,12 +3,12 @@
 //
 // The specification is package limit, run here as the Reference store. A trace
 // lists the answer to each charge. A random sequence compares the store with
-// the reference call by call. What happened concurrently must be possible in
-// some order of calls. Each failure is explained: what was done, what the store
-// says, and what the reference says.
+// the reference call by call. The answers to concurrent calls must be possible
+// in some order of the calls. Each failure lists the calls, the store's answer
+// and the reference's.
 //
-// A store's own tests call Run with a Harness. They also test what only that
-// store has: its failures, its foreign items, its bound.
+// A store's own tests call Run with a Harness. They also test what is specific
+// to the store: failures, items of other programs, bounds.
 package storetest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Store is what the suite tests: the engine's interface of a store, and what
+// Store is the interface that the suite tests: engine.Store, and the calls that
 // operators need.
 type Store interface {
 	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
@@ -30,27 +30,25 @@ type Store interface {
 	Reset(ctx context.Context, key string) error
 }
 
-// Harness creates the clients of one set of counters, and says what they cannot
-// do. The suite never uses a key twice.
+// Harness creates clients of one set of counters, and lists their limitations.
+// The suite never uses a key twice.
 type Harness struct {
-	// Client returns a client that has seen no counter yet, like a process that
-	// has just started. All clients of a harness reach the same counters. A
-	// store within its process returns itself each time.
+	// Client returns a client without snapshots, like a process that has just
+	// started. All clients of a harness reach the same counters. A store in
+	// memory returns itself each time.
 	Client func(t testing.TB) Store
 	// Expire deletes a counter whose windows have ended, as the store's time to
-	// live would. It is nil if expired counters look like any
-	// others.
+	// live would. It is nil if the store does not delete such counters.
 	Expire func(t testing.TB, key string)
 	// Lag is how long a client may go on denying by an old snapshot while
 	// another client refunds units or resets the counter. Such a client may
 	// also over-deny if its clock is behind the newest charge. It is 0 for a
 	// store without snapshots.
 	Lag time.Duration
-	// NoLocalDenials says that Denies always returns false.
+	// NoLocalDenials is set if Denies always returns false.
 	NoLocalDenials bool
-	// Rounds multiplies the number of random sequences that rapid makes (100,
-	// or -rapid.checks), as far as the store takes them within seconds; 0
-	// stands for 1.
+	// Rounds multiplies the number of random sequences (100, or -rapid.checks).
+	// Fast stores set it higher; 0 stands for 1.
 	Rounds int
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// TestReference holds the specification to the suite's own tables.
+// TestReference runs the suite on the specification itself.
 func TestReference(t *testing.T) { storetest.Run(t, storetest.ReferenceHarness) }
 
-// wrong is a store that is right but for the calls that a test puts in the way.
+// wrong is a Reference store with some calls replaced.
 type wrong struct {
 	*storetest.Reference
 	charge    func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
@@ -44,8 +44,8 @@ func (w *wrong) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 
 func (w *wrong) Reset(ctx context.Context, key string) error { return w.reset(ctx, key) }
 
-// faults are mistakes that a store can make, each with the part of the suite
-// that must find it.
+// faults are mistakes of a store, each with the part of the suite that must
+// detect it.
 var faults = map[string]struct {
 	found string
 	make  func(*wrong)
@@ -53,7 +53,7 @@ var faults = map[string]struct {
 	"admits one too many": {"traces", func(w *wrong) {
 		w.charge = changed(w, func(c *limit.Charge) { c.Limits[0].Capacity++ })
 	}},
-	"takes the capacity that it first saw": {"overrides", func(w *wrong) {
+	"keeps the capacity of the first charge": {"overrides", func(w *wrong) {
 		first := map[string]int64{}
 		w.charge = changed(w, func(c *limit.Charge) {
 			if first[c.Key] == 0 {
@@ -62,29 +62,29 @@ var faults = map[string]struct {
 			c.Limits[0].Capacity = first[c.Key]
 		})
 	}},
-	"has every day begin in Greenwich": {"traces", func(w *wrong) {
+	"starts every day at midnight UTC": {"traces", func(w *wrong) {
 		w.charge = changed(w, func(c *limit.Charge) {
 			if of := c.Limits[0].Calendar; of != nil {
 				c.Limits[0].Calendar = &limit.Calendar{Unit: of.Unit, Anchor: of.Anchor, Location: time.UTC}
 			}
 		})
 	}},
-	"cuts long keys off": {"keys", func(w *wrong) {
+	"truncates long keys": {"keys", func(w *wrong) {
 		w.charge = changed(w, func(c *limit.Charge) { c.Key = c.Key[:min(len(c.Key), 504)] })
 	}},
-	"counts by the millisecond": {"traces", func(w *wrong) {
+	"rounds times to milliseconds": {"traces", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			return w.Reference.Charge(ctx, now.Truncate(time.Millisecond), c, v)
 		}
 	}},
-	"says to wait a nanosecond less": {"sequences", func(w *wrong) {
+	"returns a retry-after one nanosecond short": {"sequences", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)
 			v.RetryAfter = max(v.RetryAfter-1, min(v.RetryAfter, 0))
 			return err
 		}
 	}},
-	"charges what it can of several limits": {"several limits", func(w *wrong) {
+	"charges one limit of a denied charge": {"several limits", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)
 			if err == nil && !v.Allowed && v.Limits[0].Allowed {
@@ -96,7 +96,7 @@ var faults = map[string]struct {
 			return err
 		}
 	}},
-	"looks first and charges then": {"concurrency", func(w *wrong) {
+	"peeks and then charges in two steps": {"concurrency", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			if err := w.Reference.Peek(ctx, now, c, v); err != nil || !v.Allowed {
 				return err
@@ -110,7 +110,7 @@ var faults = map[string]struct {
 			return nil
 		}
 	}},
-	"charges some of several keys": {"several keys", func(w *wrong) {
+	"charges the keys of a group one by one": {"several keys", func(w *wrong) {
 		w.chargeAll = func(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 			if err := limit.CheckAll(cs, vs); err != nil {
 				return err
@@ -121,8 +121,8 @@ var faults = map[string]struct {
 			return nil
 		}
 	}},
-	"charges for a look": {"peeks and denials", func(w *wrong) { w.peek = w.Reference.Charge }},
-	"refunds what another generation charged": {"settlements", func(w *wrong) {
+	"charges on a peek": {"peeks and denials", func(w *wrong) { w.peek = w.Reference.Charge }},
+	"refunds charges of another generation": {"settlements", func(w *wrong) {
 		generation := map[string]string{}
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)
@@ -134,7 +134,7 @@ var faults = map[string]struct {
 		}
 	}},
 	"never resets": {"resets", func(w *wrong) { w.reset = func(context.Context, string) error { return nil } }},
-	"lets bad charges pass": {"bad charges", func(w *wrong) {
+	"accepts bad charges": {"bad charges", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			_ = w.Reference.Charge(ctx, now, c, v)
 			return nil
@@ -142,7 +142,7 @@ var faults = map[string]struct {
 	}},
 }
 
-// changed charges another charge than it was asked to.
+// changed returns a Charge that changes each charge first.
 func changed(w *wrong, change func(*limit.Charge)) func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
 	return func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 		if c.Check() == nil {
@@ -157,8 +157,8 @@ func changed(w *wrong, change func(*limit.Charge)) func(context.Context, time.Ti
 
 const faultVariable = "STORETEST_FAULT"
 
-// TestFaults runs the suite on stores that are wrong, each in a process of its
-// own, and expects it to fail.
+// TestFaults runs the suite on wrong stores, each in its own process, and
+// expects it to fail.
 func TestFaults(t *testing.T) {
 	if name := os.Getenv(faultVariable); name != "" {
 		storetest.Run(t, func(*testing.T) storetest.Harness {

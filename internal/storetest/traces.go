@@ -1,54 +1,79 @@
 package storetest
 
 import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// moment is one charge of a trace, at a time after the trace's start, with what
-// it must get.
-type moment struct {
-	at        time.Duration
-	cost      int64
-	allowed   bool
-	remaining int64
-	reset     time.Duration
-	retry     time.Duration
-	delay     time.Duration
-}
+//go:embed traces.txt
+var traceFile string
 
-func (m *moment) result() limit.Result {
-	return limit.Result{Allowed: m.allowed, Remaining: m.remaining, Reset: m.reset, RetryAfter: m.retry, Delay: m.delay}
-}
-
-// trace is what one lone client sees of one limit.
-type trace struct {
-	name    string
-	limit   limit.Limit
-	start   time.Time // epoch, unless it says otherwise
-	moments []moment
-}
-
-// traces plays the tables of every algorithm.
+// traces replays traces.txt, whose first paragraph explains its format.
 func traces(t *testing.T, h Harness) {
 	store := h.Client(t)
-	for _, table := range [][]trace{slotTraces, weightedTraces, logTraces, tokenTraces, leakyTraces, calendarTraces} {
-		for _, trace := range table {
-			t.Run(trace.name, func(t *testing.T) { play(t, store, &trace) })
+	for _, trace := range strings.Split(strings.TrimSpace(traceFile), "\n\n")[1:] {
+		lines := strings.Split(trace, "\n")
+		t.Run(lines[0], func(t *testing.T) { replay(t, store, lines[1], lines[2:]) })
+	}
+}
+
+func replay(t *testing.T, store Store, rule string, charges []string) {
+	rule, start, ok := strings.Cut(rule, " from ")
+	p := newPair(t, store, readLimit(strings.Fields(rule)))
+	if ok {
+		p.start = must(time.Parse(time.RFC3339, start))
+	}
+	for _, charge := range charges {
+		charge, _, _ = strings.Cut(charge, "#")
+		words := strings.Fields(charge)
+		want := strings.Join(words[2:], " ")
+		if a := p.charge(must(time.ParseDuration(words[0])), readNumber(words[1])); format(a.got.Result) != want {
+			p.fail("want: %s", want)
 		}
 	}
 }
 
-func play(t *testing.T, store Store, trace *trace) {
-	p := newPair(t, store, trace.limit)
-	if !trace.start.IsZero() {
-		p.start = trace.start
-	}
-	for _, m := range trace.moments {
-		if a := p.charge(m.at, m.cost); a.got.Result != m.result() {
-			p.fail("the trace says: %s", format(m.result()))
+// readLimit reads a limit's words: algorithm, capacity, window, and more for
+// some algorithms.
+func readLimit(words []string) limit.Limit {
+	capacity, last := readNumber(words[1]), words[len(words)-1]
+	if words[0] == "calendar" {
+		units := map[string]limit.Unit{"day": limit.Day, "week": limit.Week, "month": limit.Month}
+		anchor := 0
+		if len(words) > 4 {
+			anchor = int(readNumber(last))
 		}
+		return zoned(capacity, units[words[2]], words[3], anchor)
 	}
+	switch window := must(time.ParseDuration(words[2])); words[0] {
+	case "sliding_window":
+		return Sliding(capacity, window, must(time.ParseDuration(last)))
+	case "fixed_window":
+		return Fixed(capacity, window)
+	case "sliding_window_counter":
+		return Weighted(capacity, window)
+	case "sliding_window_log":
+		return Exact(capacity, window)
+	case "token_bucket":
+		return Token(capacity, window, readNumber(last))
+	case "leaky_bucket":
+		return Leaky(capacity, window, readNumber(last))
+	}
+	panic(fmt.Sprintf("traces.txt: unknown limit %q", words))
+}
+
+func readNumber(word string) int64 { return must(strconv.ParseInt(word, 10, 64)) }
+
+// must panics on an error, which only a mistake in this package can cause.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// answer is one response through API Gateway; echo is there when the backend
-// gave it.
+// answer is one response through API Gateway. It has an echo if the backend
+// answered.
 type answer struct {
 	status int
 	header http.Header

@@ -90,8 +90,8 @@ func localEndpoint(t *testing.T) string {
 	return endpoint
 }
 
-// architecture is this machine's in Lambda's words: emulators run the function
-// here, as a process or in a container.
+// architecture returns Lambda's name of this machine's architecture, because
+// emulators run the function here, as a process or in a container.
 func architecture(t *testing.T) string {
 	t.Helper()
 	name, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]

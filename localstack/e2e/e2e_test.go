@@ -47,9 +47,9 @@ func (d *deployment) allowed(t *testing.T, user string) {
 	}
 }
 
-// denied takes two units more, under other ids: they are the same route to the
-// gateway, so they share a counter. It does not check the fields that API
-// Gateway maps from the context, because emulators do not map them; see the
+// denied takes two more units with other ids in the path. The gateway has one
+// route for them, so they share a counter. It does not check the fields that
+// API Gateway maps from the context, because emulators do not map them; see the
 // README.
 func (d *deployment) denied(t *testing.T, user string) {
 	for _, path := range []string{"/v1/items/2", "/v1/items/3"} {
@@ -82,7 +82,7 @@ func (d *deployment) counted(t *testing.T, user string, charged int64) {
 		t.Fatal("there is no counter")
 	}
 	if c.charged != charged || c.inSlots != charged {
-		t.Errorf("the counter holds %d units, %d in its slots, want %d", c.charged, c.inSlots, charged)
+		t.Errorf("the counter has %d units, %d in its slots, want %d", c.charged, c.inSlots, charged)
 	}
 	if now := time.Now().Unix(); c.ttl <= now+3600 || c.ttl > now+3600+120 {
 		t.Errorf("ttl is %d s from now, want an hour after the end of the window", c.ttl-now)
@@ -108,9 +108,9 @@ func (d *deployment) preflight(t *testing.T, user string) {
 	d.counted(t, user, 3)
 }
 
-// recovers takes the one unit of a short window, is denied, and asks again
-// until it is allowed. Both grants lie between the moments measured here, so
-// the window is proved to have passed whatever the machine's load.
+// recovers takes the one unit of a short window, is denied, and repeats the
+// request until it is allowed. Both admissions are between the measured times,
+// so the window has passed whatever the machine's load.
 func (d *deployment) recovers(t *testing.T, user string) {
 	const window, patience = 2 * time.Second, 30 * time.Second
 	var first time.Time

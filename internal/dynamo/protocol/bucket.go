@@ -22,10 +22,8 @@ type bucketPlan struct {
 func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64) *bucketPlan {
 	p := &bucketPlan{prefix: prefixOf(i), need: cost * int64(l.Interval()), now: now.UnixNano()}
 	p.latest = p.now + int64(l.Drain()) - p.need
-	if s != nil {
-		full, charged := s.states[i].Full()
-		p.draining = charged && full > p.now
-	}
+	full, charged := s.known()[i].Full()
+	p.draining = charged && full > p.now
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestWorkedExample plays the example of docs/protocol.md: a limit of 10 units
+// TestWorkedExample runs the example of docs/protocol.md: a limit of 10 units
 // in 4 slots of a second, and two callers.
 func TestWorkedExample(t *testing.T) {
 	charge := &limit.Charge{

@@ -9,18 +9,18 @@ import (
 
 // adversary is a system without callers. Any write that could have been planned
 // from any past state of the item, or from none, by any clock, arrives at any
-// moment, and so does any settlement. That covers any number of callers, clocks
-// and delays; only the bound is looked at.
+// time, and so does any settlement. That covers any number of callers, clocks
+// and delays. The search checks the bound alone.
 type adversary struct {
 	scope
-	clocks  int8 // go from 0 to before this
-	past    int  // at most so many snapshots are remembered; beyond that the search does not go on
+	clocks  int8 // number of clocks, which show 0, 1, …
+	past    int  // number of snapshots that the search remembers; it stops at more
 	deletes int8 // by an operator
 	downs   int8 // settlements that refund
-	ups     int8 // and those that charge more
-	free    bool // those may settle charges of zero cost
-	// transactions has charges sent in transactions too, which leave snapshots
-	// that the item need not have had.
+	ups     int8 // settlements that charge more
+	free    bool // settlements that charge more may settle charges of zero cost
+	// transactions has charges sent in transactions too, whose snapshots may
+	// never have been a state of the item.
 	transactions bool
 	prunes       bool
 
@@ -30,7 +30,7 @@ type adversary struct {
 	results  []outcome
 	visits   []uint32 // when each outcome was visited last
 	visit    uint32
-	cut      bool // whether more snapshots were met than are remembered
+	cut      bool // whether there were more snapshots than past
 }
 
 const mostPast = 16
@@ -80,8 +80,8 @@ func (a *adversary) expand(x adversaryState, visit func(move, adversaryState, st
 	}
 }
 
-// charge visits what the charges make of the item that a snapshot plans. Two
-// snapshots may lead to the same.
+// charge visits the states after the charges that a snapshot plans. Two
+// snapshots may lead to the same state.
 func (a *adversary) charge(x *adversaryState, snapshot uint32, visit func(move, adversaryState, string)) {
 	for _, r := range a.reach(edge{snapshot, x.item, x.generations + 1}) {
 		if a.visits[r.outcome] == a.visit {
@@ -90,7 +90,7 @@ func (a *adversary) charge(x *adversaryState, snapshot uint32, visit func(move, 
 		a.visits[r.outcome] = a.visit
 		next, o := *x, &a.results[r.outcome]
 		broken := next.log.charge(a.writes.all[r.write].of.Limits, &o.marks)
-		if ok := a.become(&next, o.item) && a.remember(&next, o.unseen); !ok && broken == "" {
+		if ok := a.become(&next, o.item) && a.remember(&next, o.assumed); !ok && broken == "" {
 			continue
 		}
 		if broken == "" {
@@ -100,7 +100,8 @@ func (a *adversary) charge(x *adversaryState, snapshot uint32, visit func(move, 
 	}
 }
 
-// become gives the item a new state; it fails if no more can be remembered.
+// become changes the item's state. It fails if the search cannot remember more
+// snapshots.
 func (a *adversary) become(x *adversaryState, item uint32) bool {
 	if x.item == 0 {
 		x.generations++
@@ -128,7 +129,7 @@ func (a *adversary) remember(x *adversaryState, snapshot uint32) bool {
 	return true
 }
 
-// pruneBy visits what the pruning makes of the item that a snapshot plans.
+// pruneBy visits the state after the pruning that a snapshot plans.
 func (a *adversary) pruneBy(x *adversaryState, snapshot uint32, visit func(move, adversaryState, string)) {
 	if !a.prunes {
 		return
@@ -145,12 +146,11 @@ func (a *adversary) pruneBy(x *adversaryState, snapshot uint32, visit func(move,
 	}
 }
 
-// correct visits what settlements make of the item: of any charge that the
-// exact log holds, by any clock. Those of generations that are over write
-// nothing.
+// correct visits the states after settlements of any charge in the exact log,
+// by any clock. Settlements of earlier generations write nothing.
 func (a *adversary) correct(x *adversaryState, visit func(move, adversaryState, string)) {
 	for delta := range a.deltas {
-		if gives := !a.charges(delta); gives && x.downs == a.downs || !gives && x.ups == a.ups {
+		if refunds := !a.charges(delta); refunds && x.downs == a.downs || !refunds && x.ups == a.ups {
 			continue
 		}
 		for at := range a.clocks {
@@ -173,7 +173,7 @@ func (a *adversary) correctOne(x *adversaryState, c correction, visit func(move,
 	}
 	s, generation := &a.writes.all[w], a.receipts.all[c.receipt].Generation
 	mine := generation == "" || generation == a.generationOf(x.item)
-	if s.gives && mine && !x.log.holds(&s.marks) {
+	if s.refunds && mine && !x.log.contains(&s.marks) {
 		return
 	}
 	after := a.apply(x.item, w, x.generations+1)
@@ -181,7 +181,7 @@ func (a *adversary) correctOne(x *adversaryState, c correction, visit func(move,
 		return
 	}
 	next := *x
-	if s.gives {
+	if s.refunds {
 		next.downs++
 	} else {
 		next.ups++
@@ -194,8 +194,8 @@ func (a *adversary) correctOne(x *adversaryState, c correction, visit func(move,
 	}
 }
 
-// receiptOf returns the receipt of a charge at a tick; generation 0 is that of
-// a request that took nothing.
+// receiptOf returns the receipt of a charge at a tick. Generation 0 stands for
+// a charge of zero cost.
 func (a *adversary) receiptOf(at, generation int8) uint32 {
 	var b bill
 	if generation > 0 {

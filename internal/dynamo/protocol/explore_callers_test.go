@@ -6,27 +6,27 @@ import (
 	"testing"
 )
 
-// callers is a system of one to three callers with clocks and snapshots of
-// their own. Each makes requests of up to three attempts. A write is sent and
-// applied in separate moves, so that stale writes overtake others, and its
-// answer may be lost.
+// callers is a system of one to three callers, each with its own clock and
+// snapshot, which make requests of up to three attempts. Sending and applying a
+// write are separate moves, so that stale writes overtake others. An answer may
+// be lost.
 type callers struct {
 	scope
 	callers int
 	last    int8 // clocks stop here
-	skew    int8 // clocks differ by so much; with 0 they are one
-	delay   int8 // a charge is applied within so many ticks
-	anytime bool // or at any moment
+	skew    int8 // ticks by which clocks may differ
+	delay   int8 // ticks within which a charge is applied
+	anytime bool // a charge is applied at any time
 	deletes int8 // by an operator
 	downs   int8 // settlements that refund
-	ups     int8 // and those that charge more
-	free    bool // those settle charges of zero cost
+	ups     int8 // settlements that charge more
+	free    bool // settlements that charge more may settle charges of zero cost
 	jumps   int8 // of a clock
 	jump    int8 // ticks
 	prunes  bool // after charges without a snapshot
 	still   bool // no clock ticks while a request is under way: then three attempts decide it
-	// transacts has charges sent in transactions, which leave their callers
-	// snapshots that the item need not have had.
+	// transacts has charges sent in transactions, whose snapshots may never
+	// have been a state of the item.
 	transacts bool
 
 	*oracle
@@ -39,10 +39,10 @@ type caller struct {
 
 	clock, capacity, phase, attempts, cost, jumped int8
 
-	sent    int8 // when the write was, by the caller's clock
-	gen     int8 // the system's when the snapshot was seen
+	sent    int8 // when the write was sent, by the caller's clock
+	gen     int8 // the system's gen when the snapshot was read
 	since   int8 // the gen of the snapshot that a transaction was planned from: refunds since then do not show
-	owing   int8 // what is to be settled: nothing, a receipt, or a settlement on its way
+	owing   int8 // nothing, receipt or settlement
 	delta   int8 // of the settlement
 	epoch   int8 // deletions before the receipt
 	settled int8 // when the settlement was sent
@@ -50,12 +50,13 @@ type caller struct {
 
 // The phases of a caller's request.
 const (
-	idle = iota
-	again
-	away
+	idle    = iota
+	again   // the last attempt was refused
+	waiting // for an answer
 )
 
-// What a caller may have to settle.
+// What a caller still has to settle: nothing, the charge of a receipt, or a
+// settlement that was sent and not yet applied.
 const (
 	nothing = iota
 	receipt
@@ -98,7 +99,7 @@ var seed = maphash.MakeSeed()
 
 func (s *callers) fingerprint(x *callersState) uint64 { return maphash.Comparable(seed, x.core) }
 
-// expand visits what every move leads to.
+// expand visits the state after each possible move.
 func (s *callers) expand(x callersState, visit func(move, callersState, string)) {
 	for _, m := range s.moves {
 		next := x
@@ -109,8 +110,8 @@ func (s *callers) expand(x callersState, visit func(move, callersState, string))
 	}
 }
 
-// take makes a move in place if the state allows it, and says what it has
-// broken.
+// take makes a move in place if the state allows it, and describes the
+// invariant that it breaks, if any.
 func (s *callers) take(x *callersState, m move) (ok bool, broken string) {
 	c := &x.callers[max(0, m.who)]
 	switch m.kind {
@@ -150,7 +151,7 @@ const (
 	settles
 )
 
-// allMoves lists every move that there may be.
+// allMoves lists every move that some state may allow.
 func (s *callers) allMoves() []move {
 	all := []move{{kind: ticks, who: -1}, {kind: resets}, {kind: expires}}
 	for i := range int8(s.callers) {
@@ -190,7 +191,7 @@ func (s *callers) tick(x *callersState, who int8) bool {
 	}
 	for i := range s.callers {
 		c := &x.callers[i]
-		late := c.phase == away && hi-c.sent > s.delay || c.owing == settlement && s.charges(int(c.delta)) && hi-c.settled > s.delay
+		late := c.phase == waiting && hi-c.sent > s.delay || c.owing == settlement && s.charges(int(c.delta)) && hi-c.settled > s.delay
 		if late && !s.anytime || s.still && c.phase != idle {
 			return false
 		}
@@ -234,7 +235,7 @@ func (s *callers) expire(x *callersState) bool {
 	return true
 }
 
-// order puts callers in an order: they are interchangeable.
+// order compares callers, to sort them: they are interchangeable.
 func (c *caller) order(d *caller) int {
 	return cmp.Or(cmp.Compare(c.snapshot, d.snapshot), cmp.Compare(c.write, d.write), cmp.Compare(c.pruning, d.pruning),
 		cmp.Compare(c.receipt, d.receipt), cmp.Compare(c.settlement, d.settlement), cmp.Compare(c.clock, d.clock),

@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// What a search meets, in words. Moments and slots are counted in ticks from
-// dawn.
+// These functions describe states and writes. They count times and slots in
+// ticks from dawn.
 
 func describeSnapshot(v *Snapshot) string {
 	if v == nil {
@@ -32,8 +32,8 @@ func describeSnapshot(v *Snapshot) string {
 	return text.String()
 }
 
-// describeSlots counts slots of any width from the one that begins at dawn or
-// next to it.
+// describeSlots numbers slots of any width from the one that begins at dawn or
+// just after.
 func describeSlots(slots []limit.Slot) string {
 	var text strings.Builder
 	for _, s := range slots {
@@ -90,7 +90,7 @@ func (o *oracle) describeAttribute(name, value string) string {
 	return name + "=" + value
 }
 
-// describeWrite describes what a caller does about a request.
+// describeWrite describes a caller's decision about a request.
 func (o *oracle) describeWrite(w uint32) string {
 	switch w {
 	case denied:
@@ -118,7 +118,7 @@ func (o *oracle) describeValue(name string, n int64) string {
 		return fmt.Sprintf("%s=%v", name, describeTime(n*int64(time.Second)))
 	case strings.HasSuffix(name, "q"):
 		return name + "=" + describeSlot(n)
-	case strings.HasSuffix(name, "i"): // how much longer a bucket takes to fill
+	case strings.HasSuffix(name, "i"): // nanoseconds added to the time until a bucket is full
 		return fmt.Sprintf("%s=%v", name, float64(n)/float64(tick))
 	case n > int64(time.Hour):
 		return fmt.Sprintf("%s=%v", name, describeTime(n))

@@ -9,16 +9,16 @@ import (
 
 // The invariants. A violation names its number.
 //
-//	I0  what the writes leave is an item that can be read.
-//	I1  no window holds more than the capacity that the charge in it was made for; the other algorithms keep their bounds.
-//	I2  a caller denies by its snapshot only what the table would refuse as well, where clocks agree and nothing was refunded.
-//	I3  with a snapshot of the item as it is, nothing is denied that the exact log has room for.
-//	I4  alone, a request has an outcome within two writes, and once its limits have been quiet for long enough it is admitted.
-//	I5  a charge that was made is not mistaken for another caller's.
-//	I6  within one tick, three attempts decide a request.
+//	I0  The item can be read after every write.
+//	I1  No window has more units than the capacity that a charge in it was planned for; other algorithms keep their bounds.
+//	I2  A caller denies by its snapshot only what the table would refuse too, if clocks agree and nothing was refunded.
+//	I3  A snapshot of the current item denies no charge that the exact log has room for.
+//	I4  Without other callers, a request has an outcome within two writes, and after enough quiet ticks it is admitted.
+//	I5  A caller never takes another caller's charge for its own.
+//	I6  Three attempts decide a request within one tick.
 
-// admissions are the oracle's answers about charges that were made, and about
-// callers left alone.
+// admissions caches answers about charges that were made, and about callers
+// without competition.
 type admissions struct {
 	admitted map[[2]uint32]admission
 	alone    map[lonely]string
@@ -33,7 +33,7 @@ type admission struct {
 type lonely struct {
 	item, snapshot  uint32
 	clock, capacity int8
-	quiet           bool // for long enough to be admitted
+	quiet           bool // no request for long enough to be admitted
 }
 
 func newAdmissions() *admissions {
@@ -58,8 +58,8 @@ func (o *oracle) admission(w, snapshot uint32) (receipt uint32, broken string) {
 	return a.receipt, a.broken
 }
 
-// needless checks I3: what a snapshot of the item as it is denies, the exact
-// log denies too.
+// needless checks I3: a charge that a snapshot of the current item denies has
+// no room in the exact log.
 func (s *callers) needless(x *callersState, q question) string {
 	l := &s.limits[q.capacity][0]
 	if len(s.limits[q.capacity]) > 1 || l.Bucket() || l.Algorithm > limit.FixedWindow {
@@ -68,12 +68,12 @@ func (s *callers) needless(x *callersState, q question) string {
 	q.snapshot = s.snapshotOf(x.item)
 	used, cost := x.log.used(q.clock-int8(l.Slots())), int8(s.costs[q.cost][0])
 	if s.decide(q) == denied && used+cost <= int8(l.Capacity) {
-		return fmt.Sprintf("I3: needless denial at tick %d of %d units: the window holds %d of %d", q.clock, cost, used, l.Capacity)
+		return fmt.Sprintf("I3: needless denial at tick %d of %d units: the window has %d of %d", q.clock, cost, used, l.Capacity)
 	}
 	return ""
 }
 
-// wrong checks I2 of a denial.
+// wrong checks I2 for a denial.
 func (s *callers) wrong(x *callersState, c *caller, q question) string {
 	if s.skew > 0 || s.jumps > 0 || c.gen != x.gen {
 		return ""
@@ -91,13 +91,13 @@ func (s *callers) wrong(x *callersState, c *caller, q question) string {
 	return ""
 }
 
-// refuses reports whether the table refuses what a caller denies. It does not
-// know the capacity of a log.
+// refuses reports whether the table would refuse a charge that a caller rightly
+// denies. It does not for a log, whose capacity no condition has.
 func (s *scope) refuses() bool {
 	return !slices.ContainsFunc(s.limits[0], func(l limit.Limit) bool { return l.Algorithm == limit.SlidingWindowLog })
 }
 
-// check checks I4 from a state.
+// check checks I4 for each caller of a state.
 func (s *callers) check(x *callersState) string {
 	last := int8(0)
 	for i := range s.callers {
@@ -123,7 +123,7 @@ func (s *callers) check(x *callersState) string {
 	return ""
 }
 
-// left returns what a caller that is left alone finds broken.
+// left checks I4 for a caller without competition.
 func (o *oracle) left(l lonely) string { return memo(o.alone, l, o.run) }
 
 func (o *oracle) run(l lonely) string {
@@ -136,7 +136,7 @@ func (o *oracle) run(l lonely) string {
 		case w <= failed:
 			return ""
 		case writes == 2:
-			return fmt.Sprintf("I4: alone at tick %d and no outcome after two writes", l.clock)
+			return fmt.Sprintf("I4: no outcome after two writes at tick %d without other callers", l.clock)
 		case o.apply(l.item, w, 100) != refused:
 			return ""
 		}

@@ -7,17 +7,17 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// ledger is the exact log of what was charged since the counter was last reset,
-// at most two limits' worth.
+// ledger is the exact log of the units charged since the counter was last
+// reset, for up to two limits.
 type ledger struct {
-	// units by tick: those charged to the slot that begins there, or stamped
-	// so. For a bucket 1 more than all units charged from the first charge on
-	// that was made at that tick; 0 where none was.
+	// units by tick: those charged to the slot, or with the time stamp, that
+	// starts at the tick. For a bucket it is 1 more than all units charged from
+	// the tick's first charge on; 0 if the tick has no charge.
 	units  [2][20]int8
-	latest [2]int8 // of a weighted window: the latest moment at which a charge was decided
+	latest [2]int8 // of a weighted window: the latest tick at which a charge was decided
 }
 
-// charge enters a charge and returns how it breaks a bound, if it does: I1.
+// charge logs a charge and checks I1.
 func (b *ledger) charge(limits []limit.Limit, m *marks) string {
 	broken := ""
 	for i := range limits {
@@ -46,7 +46,7 @@ func (b *ledger) chargeOne(i int, l *limit.Limit, m *mark) string {
 	return b.windows(i, int8(l.Slots())+1, m)
 }
 
-// windows checks every window of some ticks that holds the charge.
+// windows checks every window of width ticks that contains the charge.
 func (b *ledger) windows(i int, width int8, m *mark) string {
 	for first := m.at - width + 1; first <= m.at; first++ {
 		var used int8
@@ -60,8 +60,8 @@ func (b *ledger) windows(i int, width int8, m *mark) string {
 	return ""
 }
 
-// estimate checks the method's own estimate at the latest moment that a charge
-// was decided at: from then on it only falls.
+// estimate checks the weighted estimate at the latest tick at which a charge
+// was decided. After that tick the estimate only falls.
 func (b *ledger) estimate(i int, l *limit.Limit, m *mark) string {
 	width := int8(l.Window / tick)
 	start := b.latest[i] / width * width
@@ -75,9 +75,9 @@ func (b *ledger) estimate(i int, l *limit.Limit, m *mark) string {
 	return ""
 }
 
-// fill checks a bucket: the units of any run of charges refill in the time
-// between the first and the last of them and the time that a whole bucket
-// takes. That bounds the charges by a late clock as well.
+// fill checks a bucket: the units of consecutive charges refill within the time
+// from the first to the last of them, plus the time that a whole bucket takes.
+// That also bounds charges by a clock that is behind.
 func (b *ledger) fill(i int, l *limit.Limit, m *mark) string {
 	if b.units[i][m.at] == 0 {
 		b.units[i][m.at] = 1
@@ -95,16 +95,16 @@ func (b *ledger) fill(i int, l *limit.Limit, m *mark) string {
 	return ""
 }
 
-// correct enters a settlement.
+// correct logs a settlement.
 func (b *ledger) correct(m *marks) {
 	for i := range m {
 		b.units[i][m[i].at] = max(0, b.units[i][m[i].at]+m[i].units)
 	}
 }
 
-// holds reports whether every unit that a settlement refunds was charged to
+// contains reports whether every unit that a settlement refunds was charged to
 // its slot.
-func (b *ledger) holds(m *marks) bool {
+func (b *ledger) contains(m *marks) bool {
 	return b.units[0][m[0].at]+m[0].units >= 0 && b.units[1][m[1].at]+m[1].units >= 0
 }
 

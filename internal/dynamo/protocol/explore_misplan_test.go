@@ -21,7 +21,7 @@ func eachSlot(p *Plan, f func(*slotPlan)) {
 	}
 }
 
-// usedFrom returns the units of a snapshot's slots from one on.
+// usedFrom returns the units in a snapshot's slots from first on.
 func usedFrom(s *Snapshot, i int, first int64) (units int64) {
 	for _, slot := range s.states[i].All() {
 		if slot.Number >= first {
@@ -76,7 +76,7 @@ func ttlFromClock(p *Plan, _ *Snapshot, c *limit.Charge, now time.Time) {
 	p.ttl = expiry(nil, c.Limits, &own, now, now)
 }
 
-// ttlOfCharged leaves limits out of the ttl that the charge takes nothing from.
+// ttlOfCharged leaves the limits of zero cost out of the ttl.
 func ttlOfCharged(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 	slots := currentSlots(s, c.Limits, now)
 	p.ttl = 0
@@ -92,7 +92,8 @@ func removeNothing(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) {
 	eachSlot(p, func(sp *slotPlan) { sp.expired = nil })
 }
 
-// creditFromSnapshot takes the total in the snapshot for the total now.
+// creditFromSnapshot computes the credit from the snapshot's total instead of
+// the current one.
 func creditFromSnapshot(w *sent) protocoltest.Mutation {
 	if w.snapshot == nil {
 		return nil
@@ -107,7 +108,7 @@ func removeCounted(w *sent) protocoltest.Mutation {
 	return protocoltest.Remove(slotName("a", newest-w.of.Limits[0].Slots()))
 }
 
-// refundInWindow refuses to refund what has left the window.
+// refundInWindow refuses to refund units that have left the window.
 func refundInWindow(w *sent) protocoltest.Mutation {
 	l := &w.of.Limits[0]
 	last := l.SlotAt(dawn) + int64(w.marks[0].at) + l.Slots()
@@ -134,21 +135,21 @@ func oneGeneration(u *types.Update) {
 	u.ExpressionAttributeValues[":e"] = &types.AttributeValueMemberS{Value: "one"}
 }
 
-// sameVersion leaves a log's version where it was.
+// sameVersion does not change a log's version.
 func sameVersion(u *types.Update) {
 	if u.ExpressionAttributeValues[":av"] != nil {
 		u.ExpressionAttributeValues[":ac"] = u.ExpressionAttributeValues[":av"]
 	}
 }
 
-// belowZero drops the condition that a slot holds what is refunded.
+// belowZero drops the condition that a slot has the refunded units.
 func belowZero(u *types.Update) {
 	if _, rest, found := strings.Cut(*u.ConditionExpression, " >= :ar AND "); found {
 		*u.ConditionExpression = rest
 	}
 }
 
-// forgetOlder drops what others have charged from a snapshot's slots, and not
+// forgetOlder drops the units of other callers from a snapshot's slots, and not
 // from its total.
 func forgetOlder(s *Snapshot) {
 	slots := s.states[0].All()

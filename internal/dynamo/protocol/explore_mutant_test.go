@@ -12,25 +12,25 @@ import (
 // mutant breaks a term of the protocol: in the real writes on their way to the
 // table, or where they are planned. A nil mutant breaks nothing.
 type mutant struct {
-	of     kind
-	write  func(*sent) protocoltest.Mutation
-	plan   func(p *Plan, s *Snapshot, c *limit.Charge, now time.Time)
-	unseen func(*Snapshot) // that a transaction leaves
-	resend bool            // a settlement is sent again after its answer was lost
+	of      kind
+	write   func(*sent) protocoltest.Mutation
+	plan    func(p *Plan, s *Snapshot, c *limit.Charge, now time.Time)
+	assumed func(*Snapshot) // changes the snapshot after a transaction
+	resend  bool            // a settlement is sent again after its answer was lost
 
 	changed bool // whether the mutant has changed anything
 }
 
-// mutate makes a mutant of the charges that are sent alone.
+// mutate returns a mutant of charges outside transactions.
 func mutate(m protocoltest.Mutation) mutant {
 	return mutant{write: func(*sent) protocoltest.Mutation { return m }}
 }
 
-// condition and assignment make mutants that replace text in charges.
+// condition and assignment return mutants that replace text in charges.
 func condition(pairs ...string) mutant  { return mutate(protocoltest.Condition(pairs...)) }
 func assignment(pairs ...string) mutant { return mutate(protocoltest.Assignment(pairs...)) }
 
-// on makes a mutant of another kind of writes than charges.
+// on applies the mutant to another kind of write.
 func (m mutant) on(k kind) mutant {
 	m.of = k
 	return m
@@ -48,8 +48,8 @@ func (m mutant) whereSnapshot() mutant {
 	return m
 }
 
-// refunds and extras make mutants of settlements: of those that refund units,
-// and of those that charge more.
+// refunds and extras apply the mutant to settlements that refund units, and to
+// settlements that charge more.
 func (m mutant) refunds() mutant { return m.settlements(protocoltest.Mutation.OfRefunds) }
 func (m mutant) extras() mutant  { return m.settlements(protocoltest.Mutation.OfExtraCharges) }
 
@@ -76,8 +76,8 @@ func (m *mutant) misplan(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 
 // misremember breaks the snapshot that a transaction leaves.
 func (m *mutant) misremember(s *Snapshot) {
-	if m != nil && m.unseen != nil {
-		m.unseen(s)
+	if m != nil && m.assumed != nil {
+		m.assumed(s)
 		m.changed = true
 	}
 }

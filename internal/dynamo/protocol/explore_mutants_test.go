@@ -94,7 +94,7 @@ func caughtCharges() []caught {
 		{"OR before the ceiling", "any cost 2", "I1", condition("#XH <= :Xq AND (#XC", "#XH <= :Xq OR (#XC")},
 		{"OR in the credit", "any cost 2", "I1", condition("#XN = :Xn AND #XF", "#XN = :Xn OR #XF")},
 		{"OR between two limits", "any window and bucket", "I1", orLimits},
-		{"an unseen limit taken for new", "any window and bucket", "I1", newAnyway},
+		{"a limit charged since the snapshot, taken for new", "any window and bucket", "I1", newAnyway},
 		{"C not raised", "any cost 2", "I1", noTotal},
 		{"h not set", "any cost 2", "I1", mutate(pt.NewestStays)},
 		{"a slot set, not raised", "any cost 2", "I1", mutate(setSlot)},
@@ -152,8 +152,8 @@ func caughtOthers() []caught {
 		{"transaction: h <= :q removed", "any transactions", "I0", mutate(pt.AnyOrder).on(transacting)},
 		{"transaction: C <= :B removed", "any transactions", "I1", mutate(pt.AnyTotal).on(transacting)},
 		{"transaction: without a snapshot over any", "any transactions", "I1", anyItem.on(transacting)},
-		{"transaction: its snapshot counts the charge twice", "any transactions", "I1", mutant{unseen: countTwice}},
-		{"transaction: its snapshot forgets what others charged", "any transactions", "I1", mutant{unseen: forgetOlder}},
+		{"transaction: its snapshot counts the charge twice", "any transactions", "I1", mutant{assumed: countTwice}},
+		{"transaction: its snapshot without the charges of others", "any transactions", "I1", mutant{assumed: forgetOlder}},
 	}
 }
 
@@ -170,7 +170,7 @@ func harmlessMutants() []harmless {
 			mutate(belowZero).refunds()},
 		{"down: with h <= :j+k", "any 2 down, delete", gone, mutant{write: refundInWindow}.refunds()},
 		{"down, weighted: with h <= :j+k", "any weighted, 2 down", gone, mutant{write: refundInWindow}.refunds()},
-		{"bucket: tat > :now removed", "any bucket, delete", "a snapshot of this generation has seen it, and it only grows",
+		{"bucket: tat > :now removed", "any bucket, delete", "a snapshot of this generation shows it, and it only grows",
 			condition("#XT > :Xt AND ", "")},
 		{"log: version at most", "any log, delete", "in a generation it is never less", condition("#XC = :Xv", "#XC <= :Xv")},
 		{"transaction: without a snapshot in any generation", "any transactions, 2 limits", "each limit has to be new too",

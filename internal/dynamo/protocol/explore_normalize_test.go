@@ -7,8 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// normalize forgets what no later move can show, so that states with the same
-// future are one.
+// normalize clears everything that no later move depends on, so that states
+// with the same future are equal.
 func (s *callers) normalize(x *callersState) {
 	for i := range s.callers {
 		s.forget(x, &x.callers[i])
@@ -19,14 +19,14 @@ func (s *callers) normalize(x *callersState) {
 	s.arrange(x)
 }
 
-// fadeAll drops what lies before every window that may still be looked at.
+// fadeAll clears the units before every window that a later move can use.
 func (s *callers) fadeAll(x *callersState) {
-	clocks, all := int8(127), int8(127) // the oldest moments that matter to callers, and to anything on its way
+	clocks, all := int8(127), int8(127) // the oldest ticks that matter to callers, and to writes not yet applied
 	for i := range s.callers {
 		c := &x.callers[i]
 		clock := c.clock + min(0, s.jump)
 		clocks, all = min(clocks, clock), min(all, clock)
-		if c.phase == away {
+		if c.phase == waiting {
 			all = min(all, s.writes.all[c.write].marks[0].at)
 		}
 		if c.owing != nothing && s.downs > 0 {
@@ -44,7 +44,7 @@ func (s *callers) fadeAll(x *callersState) {
 	}
 }
 
-// forget clears what a caller will not use.
+// forget clears the fields that a caller will not use.
 func (s *callers) forget(x *callersState, c *caller) {
 	if s.anytime {
 		c.sent, c.settled = 0, 0
@@ -52,7 +52,7 @@ func (s *callers) forget(x *callersState, c *caller) {
 	if c.owing == receipt && x.downs == s.downs && x.ups == s.ups {
 		c.settleUp()
 	}
-	if s.skew > 0 || s.jumps > 0 { // I2 is not asked then
+	if s.skew > 0 || s.jumps > 0 { // I2 is not checked then
 		x.gen, c.since = 0, 0
 	}
 	if c.snapshot == 0 || s.skew > 0 || s.jumps > 0 {
@@ -60,7 +60,7 @@ func (s *callers) forget(x *callersState, c *caller) {
 	}
 }
 
-// arrange sorts the callers, names and all.
+// arrange sorts the callers.
 func (s *callers) arrange(x *callersState) {
 	for i := 1; i < s.callers; i++ {
 		for j := i; j > 0 && x.callers[j].order(&x.callers[j-1]) < 0; j-- {
@@ -70,15 +70,14 @@ func (s *callers) arrange(x *callersState) {
 	}
 }
 
-// faded is an item or a snapshot, and the tick before which only the existence
-// of its slots matters.
+// faded is an item or a snapshot, and the tick before which the units of its
+// slots do not matter.
 type faded struct {
 	number uint32
 	before int8
 }
 
-// fade takes the units out of the slots of an item that no window reaches any
-// more.
+// fade clears the units of an item's slots that no window reaches any more.
 func (o *oracle) fade(i uint32, before int8) uint32 {
 	if i == 0 || before <= 0 || o.items.all[i].broken != "" {
 		return i
@@ -117,8 +116,8 @@ func (o *oracle) fadeSnapshot(i uint32, before int8) uint32 {
 	return o.fadedSnapshots[key]
 }
 
-// fades reports whether slots fade: those of one limit do, where slots count in
-// full.
+// fades reports whether fade applies: there is one limit, and its slots count
+// in full.
 func (o *oracle) fades() bool {
 	return len(o.limits[0]) == 1 && o.limits[0][0].Algorithm <= limit.FixedWindow
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// oracle answers for the real code: what a caller with a snapshot does, and
-// what becomes of an item. Items, snapshots and writes are known by small
-// numbers; 0 is none.
+// oracle calls the real code once for each question, and caches the answers:
+// what a caller with a snapshot decides, and how a write changes an item. Small
+// numbers stand for items, snapshots and writes; 0 is none.
 type oracle struct {
 	t *testing.T
 	scope
@@ -44,24 +44,24 @@ type stored struct {
 	broken     string // why it cannot be read
 }
 
-// question is what a caller is about to decide.
+// question is a decision that a caller has to make.
 type question struct {
 	snapshot              uint32
 	clock, capacity, cost int8
-	first                 bool // attempt
-	confirmed             bool // clock
-	force                 bool // write even if the snapshot denies
+	first                 bool // it is the first attempt
+	confirmed             bool // the clock is confirmed
+	force                 bool // plan a write even if the snapshot denies
 }
 
-// attempt is a write that meets an item. generation numbers the generation that
-// begins if there is none.
+// attempt applies a write to an item. generation is the number of the
+// generation that the write creates if there is no item.
 type attempt struct {
 	item, write uint32
 	generation  int8
 }
 
-// The answers to a question that are no writes, and to an attempt whose
-// condition failed.
+// denied and failed answer a question without a write. refused answers an
+// attempt whose condition failed.
 const (
 	denied  = 0
 	failed  = 1
@@ -77,13 +77,13 @@ func newOracle(t *testing.T, s scope) *oracle {
 	return o
 }
 
-// interned numbers values by a key.
+// interned gives values numbers, by a key.
 type interned[K comparable, V any] struct {
 	numbers map[K]uint32
 	all     []V
 }
 
-// newInterned keeps the first numbers for zero values.
+// newInterned reserves the first numbers for zero values.
 func newInterned[K comparable, V any](reserved int) interned[K, V] {
 	return interned[K, V]{map[K]uint32{}, make([]V, reserved)}
 }
@@ -98,7 +98,7 @@ func (in *interned[K, V]) number(key K, value func() V) uint32 {
 	return n
 }
 
-// memo returns an answer that is computed once for each question.
+// memo returns a question's answer, and computes it once.
 func memo[K comparable, V any](answers map[K]V, question K, compute func(K) V) V {
 	answer, ok := answers[question]
 	if !ok {
@@ -177,7 +177,7 @@ func (o *oracle) send(w *sent, newGeneration string) (written bool, err error) {
 	return err == nil, err
 }
 
-// canceled reports whether a transaction of one write was cancelled for this
+// canceled reports whether a transaction of one write was canceled for this
 // reason.
 func canceled(err error, reason string) bool {
 	var failed *types.TransactionCanceledException
@@ -186,7 +186,7 @@ func canceled(err error, reason string) bool {
 
 func generationName(generation int8) string { return fmt.Sprintf("generation %d", generation) }
 
-// item numbers a state of the item and the snapshot that it gives.
+// item returns the number of a state of the item.
 func (o *oracle) item(attributes item) uint32 {
 	if attributes == nil {
 		return 0
@@ -203,14 +203,14 @@ func (o *oracle) item(attributes item) uint32 {
 	})
 }
 
-// snapshot numbers a snapshot, whenever it was seen.
+// snapshot returns the number of a snapshot, whatever its ReadAt.
 func (o *oracle) snapshot(v *Snapshot) uint32 {
 	return o.snapshots.number(v.text(), func() *Snapshot { return v })
 }
 
 func (v *Snapshot) text() string { return fmt.Sprint(v.Generation, v.totals, v.states) }
 
-// snapshotOf returns the snapshot that an item gives.
+// snapshotOf returns the snapshot of an item.
 func (o *oracle) snapshotOf(i uint32) uint32 { return o.items.all[i].snapshot }
 
 // generationOf returns the generation of an item, empty if there is none.

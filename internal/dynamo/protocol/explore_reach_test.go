@@ -2,27 +2,27 @@ package protocol
 
 import "slices"
 
-// edge is a snapshot, an item that its writes may meet, and the generation that
-// begins if there is none.
+// edge is a snapshot, an item that its writes are applied to, and the
+// generation that they create if there is no item.
 type edge struct {
 	snapshot, item uint32
 	generation     int8
 }
 
-// reached is a write that the item takes, and what becomes of it.
+// reached is a write that succeeds, and the item after it.
 type reached struct {
 	write   uint32
 	outcome uint32
 }
 
-// outcome is all that a charge changes: the item, the exact log, and the
-// snapshot that a transaction leaves.
+// outcome is everything that a charge changes: the item, the exact log, and the
+// snapshot after a transaction.
 type outcome struct {
-	item, unseen uint32
+	item, assumed uint32
 	marks
 }
 
-// reach returns the charges from a snapshot that an item takes.
+// reach returns the charges planned from a snapshot that succeed on an item.
 func (a *adversary) reach(e edge) []reached {
 	if e.item != 0 {
 		e.generation = 0
@@ -41,7 +41,7 @@ func (a *adversary) reach(e edge) []reached {
 	return found
 }
 
-// try adds what a write makes of an item.
+// try adds the item after a write.
 func (a *adversary) try(e edge, w uint32, found []reached) []reached {
 	if w == denied || w == failed {
 		return found
@@ -51,7 +51,7 @@ func (a *adversary) try(e edge, w uint32, found []reached) []reached {
 		return found
 	}
 	if a.writes.all[w].kind == transacting {
-		o.unseen = a.unseen(w, generationName(e.generation))
+		o.assumed = a.assumed(w, generationName(e.generation))
 	}
 	n, known := a.outcomes[o]
 	if !known {
@@ -65,7 +65,8 @@ func (a *adversary) try(e edge, w uint32, found []reached) []reached {
 	return append(found, reached{w, n})
 }
 
-// questions lists all that a caller with a snapshot may be about to decide.
+// questions lists every decision that a caller with a snapshot may have to
+// make.
 func (a *adversary) questions(snapshot uint32) (all []question) {
 	for clock := range a.clocks {
 		for capacity := range a.limits {

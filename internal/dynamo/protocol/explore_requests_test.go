@@ -2,10 +2,10 @@ package protocol
 
 import "fmt"
 
-// request has a caller decide a request on its snapshot: it is denied, or a
-// write is sent.
+// request has a caller decide a request by its snapshot, and send a write
+// unless it denies.
 func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broken string) {
-	if c.phase == away || c.phase == again && cost != c.cost {
+	if c.phase == waiting || c.phase == again && cost != c.cost {
 		return false, ""
 	}
 	q := s.question(c, cost)
@@ -26,14 +26,14 @@ func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broke
 		if s.transacts {
 			w, c.since = s.transaction(q), c.gen
 		}
-		c.phase, c.cost, c.write, c.sent = away, cost, w, c.clock
+		c.phase, c.cost, c.write, c.sent = waiting, cost, w, c.clock
 		c.attempts++
 	}
 	return true, broken
 }
 
-// question returns what a caller is about to decide. A clock that has jumped is
-// not confirmed.
+// question returns the decision that a caller has to make. A clock that has
+// jumped is not confirmed.
 func (s *callers) question(c *caller, cost int8) question {
 	return question{
 		snapshot: c.snapshot, clock: s.clock(c), capacity: c.capacity, cost: cost,
@@ -44,10 +44,10 @@ func (s *callers) question(c *caller, cost int8) question {
 // rest ends a request.
 func (c *caller) rest() { c.phase, c.attempts, c.cost, c.write, c.sent, c.since = idle, 0, 0, 0, 0, 0 }
 
-// arrive has a charge reach the table, and its answer the caller, unless it is
+// arrive applies a charge to the table. The caller gets the answer unless it is
 // lost.
 func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken string) {
-	if c.phase != away {
+	if c.phase != waiting {
 		return false, ""
 	}
 	w, before := c.write, x.item
@@ -76,14 +76,14 @@ func (s *callers) arrive(x *callersState, c *caller, lost bool) (ok bool, broken
 	return true, broken
 }
 
-// admitted gives a caller the answer to its charge: a snapshot, and a receipt.
+// admitted gives a caller the snapshot and the receipt of its charge.
 func (s *callers) admitted(x *callersState, c *caller) (broken string) {
 	s.see(x, c)
 	if s.transacts {
 		if s.writes.all[c.write].snapshot != nil {
 			c.gen = c.since
 		}
-		c.snapshot = s.unseen(c.write, s.generationOf(x.item))
+		c.snapshot = s.assumed(c.write, s.generationOf(x.item))
 	}
 	r, broken := s.admission(c.write, c.snapshot)
 	if c.owing < settlement && s.downs+s.ups > 0 {
@@ -95,10 +95,10 @@ func (s *callers) admitted(x *callersState, c *caller) (broken string) {
 	return broken
 }
 
-// see gives a caller the item as a snapshot.
+// see gives a caller the snapshot of the current item.
 func (s *callers) see(x *callersState, c *caller) { c.snapshot, c.gen = s.snapshotOf(x.item), x.gen }
 
-// pruneNow has a pruning write reach the table.
+// pruneNow applies a pruning write to the table.
 func (s *callers) pruneNow(x *callersState, c *caller) bool {
 	if c.pruning == 0 {
 		return false
@@ -111,8 +111,8 @@ func (s *callers) pruneNow(x *callersState, c *caller) bool {
 	return true
 }
 
-// begin has a caller settle a charge, or ask more for a request that took
-// nothing.
+// begin has a caller settle a charge, or charge more for a request of zero
+// cost.
 func (s *callers) begin(x *callersState, c *caller, delta int8) bool {
 	up := s.charges(int(delta))
 	free := up && s.free && c.owing == nothing
@@ -134,8 +134,8 @@ func (s *callers) begin(x *callersState, c *caller, delta int8) bool {
 	return s.send(c)
 }
 
-// send plans the settlement that is due; where none can be made any more it is
-// over.
+// send plans the settlement that is due, and drops it if nothing can be
+// corrected any more.
 func (s *callers) send(c *caller) bool {
 	c.settlement = s.settle(correction{snapshot: c.snapshot, receipt: c.receipt, clock: s.clock(c), capacity: c.capacity, delta: c.delta})
 	c.settled = c.clock
@@ -149,8 +149,8 @@ func (c *caller) settleUp() {
 	c.owing, c.receipt, c.settlement, c.delta, c.epoch, c.settled = nothing, 0, 0, 0, 0, 0
 }
 
-// settleNow applies a settlement to the table. Unless it is lost, the answer
-// reaches the caller.
+// settleNow applies a settlement to the table. The caller gets the answer
+// unless it is lost.
 func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 	if c.owing != settlement {
 		return false
@@ -164,13 +164,13 @@ func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 		x.generations++
 	}
 	x.item = after
-	if !w.gives || c.epoch == x.deletes {
+	if !w.refunds || c.epoch == x.deletes {
 		x.log.correct(&w.marks)
 	}
-	if w.gives {
+	if w.refunds {
 		x.gen++
 	}
-	if c.epoch = -1; !lost || s.mutant == nil || !s.mutant.resend || !w.gives { // sent again, it refunds what is refunded
+	if c.epoch = -1; !lost || s.mutant == nil || !s.mutant.resend || !w.refunds { // else sent again, which refunds twice
 		c.settleUp()
 	}
 	if !lost {

@@ -14,8 +14,7 @@ type run struct {
 	adversary *adversary
 }
 
-// explore searches a system, with a term of its writes broken by a mutant if
-// there is one.
+// explore searches a system, whose writes a mutant changes if there is one.
 func (r run) explore(t *testing.T, m *mutant, only string, depth int) finding {
 	if r.callers != nil {
 		s := *r.callers
@@ -33,7 +32,7 @@ func (r run) explore(t *testing.T, m *mutant, only string, depth int) finding {
 }
 
 func withCallers(name string, s callers) run {
-	s.anytime = !s.ttl // an item outlives what is under way for as long as the slack
+	s.anytime = !s.ttl // an item outlives any write in flight by the slack
 	return run{name: name, callers: &s}
 }
 
@@ -44,15 +43,15 @@ func withAny(name string, a adversary) run {
 	return run{name: name, adversary: &a}
 }
 
-// smallRuns are explored by every test run.
+// smallRuns returns the systems that every test run explores.
 func smallRuns() []run {
 	return append(smallCallers(), smallAdversaries()...)
 }
 
-// smallCallers are systems of callers. A separate model of the protocol of
-// docs/protocol.md, with the same callers, has exactly the numbers of states of
-// those without settlements: 4,087 for one caller, 537,412 for the wide run of
-// two whose clocks agree, 1,633,332 where they differ.
+// smallCallers returns systems of callers. An independent model of
+// docs/protocol.md has exactly as many states as the runs without settlements:
+// 4,087 for one caller, 537,412 for the wide run of two callers whose clocks
+// agree, 1,633,332 for two whose clocks differ.
 func smallCallers() []run {
 	window := one(1, sliding(2, 1))
 	return []run{
@@ -115,7 +114,7 @@ func smallAdversaries() []run {
 	}
 }
 
-// TestExplore explores the protocol as it is: everything holds.
+// TestExplore checks every invariant of the protocol.
 func TestExplore(t *testing.T) {
 	runs := smallRuns()
 	if *wide {

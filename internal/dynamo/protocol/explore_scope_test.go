@@ -7,18 +7,17 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// The files explore_*_test.go search small systems exhaustively. The planning
-// code of this package decides, its real expressions are interpreted by a model
-// of DynamoDB, and every interleaving that a scope allows is tried. Since the
-// systems are small, few different questions arise: the oracle puts each to the
-// real code once and remembers the answer, so that a state of a search is a
-// handful of small integers.
+// The files explore_*_test.go search small systems exhaustively. They call this
+// package's planning code, interpret its real expressions with a model of
+// DynamoDB, and try every interleaving that a scope allows. Small systems have
+// few different decisions: the oracle asks the real code once for each and
+// caches the answer, so that a state of a search is a few small integers.
 
-// tick is the step of all clocks, and as long as the slack of the ttl, so that
-// a search is long enough to outlive an item.
+// tick is the step of all clocks. It is as long as the slack of the ttl, so
+// that a search reaches the expiry of items.
 const tick = slack
 
-// dawn is moment 0. It begins a window of every length that is explored.
+// dawn is tick 0, at which a window of every explored length starts.
 var dawn = time.Unix(0, 0).Add(480_000 * tick)
 
 // moment returns the time that a clock shows after some ticks.
@@ -27,19 +26,19 @@ func moment(ticks int8) time.Time { return dawn.Add(time.Duration(ticks) * tick)
 // ticksOf returns how many ticks after dawn a slot begins.
 func ticksOf(l *limit.Limit, slot int64) int8 { return int8(l.Until(slot, dawn) / tick) }
 
-// scope says what a search is about: the limits of one key, at each of the
-// capacities that callers may know, what charges may cost, and by how much they
-// may be corrected.
+// scope is the range of a search: the limits of one key, at each of the
+// capacities that callers may know, the costs of charges, and their
+// corrections.
 type scope struct {
 	limits [][]limit.Limit
 	costs  [][]int64
 	deltas [][]int64
-	ttl    bool // whether expiry is explored: else items are kept without their ttl
+	ttl    bool // whether expiry is explored; otherwise items have no ttl
 	mutant *mutant
 }
 
-// sliding returns a sliding window that holds k slots before the current one,
-// each a tick; without any a fixed window.
+// sliding returns a sliding window of k slots before the current one, each one
+// tick wide; a fixed window for k = 0.
 func sliding(capacity, k int64) limit.Limit {
 	if k == 0 {
 		return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: tick, Granularity: tick}
@@ -59,13 +58,12 @@ func logged(capacity, ticks int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
 }
 
-// bucket returns a token bucket that holds some units and refills one in two
-// ticks.
+// bucket returns a token bucket that refills one unit in two ticks.
 func bucket(burst int64) limit.Limit {
 	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: 1, Window: 2 * tick, Burst: burst}
 }
 
-// one makes a scope of a single limit, whose capacity may change, and whose
+// one returns a scope of a single limit, whose capacity may change, and whose
 // charges cost from 1 to costs units.
 func one(costs int64, limits ...limit.Limit) scope {
 	var s scope
@@ -83,8 +81,8 @@ func one(costs int64, limits ...limit.Limit) scope {
 	return s
 }
 
-// two makes a scope of a pair of limits, both charged or neither, or only one
-// of them.
+// two returns a scope of two limits. A charge takes from both, or from one
+// alone.
 func two(a, b limit.Limit, deltas ...[]int64) scope {
 	return scope{limits: [][]limit.Limit{{a, b}}, costs: [][]int64{{1, 1}, {1, 0}, {0, 2}}, deltas: deltas}
 }
@@ -102,7 +100,8 @@ func (s *scope) charge(capacity, cost int8) *limit.Charge {
 // slots returns k of the first limit.
 func (s *scope) slots() int8 { return int8(s.limits[0][0].Slots()) }
 
-// quiet returns how many ticks without a request let every limit forget.
+// quiet returns the number of ticks without a request after which every limit
+// is empty.
 func (s *scope) quiet() (ticks int8) {
 	for i := range s.limits[0] {
 		l := &s.limits[0][i]

@@ -13,54 +13,54 @@ type move struct {
 	write          uint32
 }
 
-// system is what a search walks through.
+// system defines the states and moves of a search.
 type system[S any] interface {
 	start() S
 	// expand visits every state that one move leads to, always in the same
-	// order, with what the move has broken.
+	// order, with the invariant that the move breaks, if any.
 	expand(s S, visit func(m move, next S, broken string))
-	// check returns what is broken in a state itself.
+	// check returns the invariant that a state itself breaks, if any.
 	check(s *S) string
-	// fingerprint identifies a state. States that differ in nothing that a
-	// later move could show have the same.
+	// fingerprint identifies a state. States with the same future have the
+	// same fingerprint.
 	fingerprint(s *S) uint64
 	describe(before *S, m move, after *S) string
 }
 
-// finding is what a search has found.
+// finding is the result of a search.
 type finding struct {
 	states int
 	took   time.Duration
-	broken string   // empty if everything holds
-	trace  []string // a shortest one to what is broken
+	broken string   // the broken invariant; empty for none
+	trace  []string // a shortest one to the broken invariant
 }
 
 func (f *finding) String() string {
-	verdict := "holds"
+	verdict := "no violation"
 	if f.broken != "" {
 		verdict = fmt.Sprintf("%s, in %d moves:\n\t%s", f.broken, len(f.trace), strings.Join(f.trace, "\n\t"))
 	}
 	return fmt.Sprintf("%d states in %.1f s: %s", f.states, f.took.Seconds(), verdict)
 }
 
-// step says how a state was first reached.
+// step is how a state was first reached.
 type step struct {
 	from uint32
 	nth  uint32 // visit of its expansion
 }
 
-// frontier holds states whose expansion is due.
+// frontier is a list of states to expand.
 type frontier[S any] struct {
 	states []S
 	ids    []uint32
 }
 
-// walk is a breadth-first search, so the first violation that it meets has a
-// shortest trace. 64 bits identify a state: that two of 10⁸ are taken for one
-// has a chance of 0.03%.
+// walk is a breadth-first search, so the first violation that it finds has a
+// shortest trace. 64 bits identify a state: the chance that two of 10⁸ states
+// collide is 0.03%.
 type walk[S any] struct {
 	system[S]
-	only string // the invariant that is looked at, such as "I1"; empty for all
+	only string // the invariant to check, such as "I1"; empty for all
 	seen map[uint64]struct{}
 	path []step
 	next frontier[S]
@@ -147,7 +147,8 @@ func (w *walk[S]) replay(id uint32) (trace []string) {
 	return trace
 }
 
-// report logs what a search has found, and fails if anything is broken.
+// report logs the result of a search, and fails the test if an invariant is
+// broken.
 func (f *finding) report(t *testing.T) {
 	t.Helper()
 	if t.Logf("%s: %v", t.Name(), f); f.broken != "" {

@@ -2,20 +2,19 @@ package protocol
 
 import "github.com/slidegate/slidegate/internal/limit"
 
-// corrections are the oracle's answers about charges whose true cost is known
-// later.
+// corrections caches answers about settlements.
 type corrections struct {
 	receipts interned[bill, bill]
 	settled  map[correction]uint32
 }
 
-// bill is the receipt of a charge and what it took.
+// bill is the receipt of a charge and its costs.
 type bill struct {
 	limit.Receipt
 	units [2]int8
 }
 
-// correction is what a caller is about to settle.
+// correction is a settlement that a caller has to make.
 type correction struct {
 	snapshot, receipt      uint32
 	clock, capacity, delta int8
@@ -36,7 +35,8 @@ func (o *oracle) freeReceipt(snapshot uint32, clock, capacity int8) uint32 {
 	return o.receipt(bill{Receipt: verdict.Receipt})
 }
 
-// within reports whether a charge took at least what a settlement refunds.
+// within reports whether a charge took at least the units that a settlement
+// refunds.
 func (o *oracle) within(receipt uint32, delta int8) bool {
 	b := &o.receipts.all[receipt]
 	for i, d := range o.deltas[delta] {
@@ -47,7 +47,7 @@ func (o *oracle) within(receipt uint32, delta int8) bool {
 	return true
 }
 
-// settle returns the write that corrects a charge; 0 where nothing can be
+// settle returns the write that corrects a charge; 0 if nothing can be
 // corrected any more.
 func (o *oracle) settle(c correction) uint32 { return memo(o.settled, c, o.planSettlement) }
 
@@ -65,7 +65,7 @@ func (o *oracle) planSettlement(c correction) uint32 {
 		if delta > 0 {
 			slot = valueOf(x, ":"+prefixOf(i)+"q")
 		}
-		w.gives = w.gives || delta < 0
+		w.refunds = w.refunds || delta < 0
 		*m = mark{units: int8(delta), at: ticksOf(&of.Limits[i], slot)}
 	}
 	return o.sent(w)

@@ -1,6 +1,7 @@
 package protocol
 
-// wideRuns are explored with -explore.wide. Each takes from seconds to minutes.
+// wideRuns returns the systems that -explore.wide adds. Each takes seconds to
+// minutes.
 func wideRuns() []run { return append(wideCallers(), wideAdversaries()...) }
 
 func wideCallers() []run {

@@ -18,8 +18,8 @@ const (
 	pruning
 )
 
-// sent is a write on its way: what the real code planned, and what it means to
-// the exact log.
+// sent is a write: its plan by the real code, and its meaning for the exact
+// log.
 type sent struct {
 	kind     kind
 	of       *limit.Charge
@@ -28,35 +28,36 @@ type sent struct {
 	planned  *Plan // of a charge
 	update   func(generation string) *Update
 	marks    marks
-	gives    bool // back
+	refunds  bool // it is a settlement that refunds
 }
 
-// marks are what a write does to each limit by the exact log.
+// marks are a write's entries in the exact log, by limit.
 type marks [2]mark
 
-// mark says that units are charged, as the caller means it. Times are ticks
-// since dawn.
+// mark is a charge of units, as the caller plans it. Times are ticks since
+// dawn.
 type mark struct {
 	units, capacity int8
-	at              int8 // when the slot begins, or the stamp, that is charged; of a bucket the caller's clock
-	effective       int8 // of a weighted window: the caller's clock, or at if that is later
+	at              int8 // the charged slot's start or the time stamp; for a bucket the caller's clock
+	effective       int8 // for a weighted window: the caller's clock, or at if that is later
 }
 
-// sent numbers a write by all that its outcome depends on.
+// sent returns the number of a write, by everything that its outcome depends
+// on.
 func (o *oracle) sent(w sent) uint32 {
 	x := w.update("created")
 	if !o.ttl {
 		delete(x.values, ":ttl")
 	}
 	var text strings.Builder
-	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), textOf(x.values), w.marks, w.gives)
-	if w.kind == transacting && w.snapshot != nil { // what it leaves as a snapshot depends on the one that it came from
+	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), textOf(x.values), w.marks, w.refunds)
+	if w.kind == transacting && w.snapshot != nil { // the snapshot after it depends on the one before
 		text.WriteString(w.snapshot.text())
 	}
 	return o.writes.number(text.String(), func() sent { return w })
 }
 
-// marksOf returns what a planned charge means.
+// marksOf returns the log entries of a planned charge.
 func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 	clock := int8(now.Sub(dawn) / tick)
 	for _, lw := range w.limits {
@@ -84,14 +85,13 @@ func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 
 func index(prefix string) int { return int(prefix[0] - 'a') }
 
-// transaction returns a charge as a part of a transaction, whose answer shows
-// less of the item than that of a write alone.
+// transaction returns a charge in a transaction, whose answer has no item.
 func (o *oracle) transaction(q question) uint32 {
 	alone := o.decide(q)
 	if alone == denied || alone == failed {
 		return alone
 	}
-	w := o.writes.all[alone] // another snapshot may have led to the same
+	w := o.writes.all[alone] // another snapshot may have planned the same write
 	w.kind, w.snapshot, w.now = transacting, o.snapshots.all[q.snapshot], moment(q.clock)
 	w.update = func(newGeneration string) *Update {
 		return PlanTransaction(w.snapshot, w.of, w.now, w.now, newGeneration)
@@ -99,8 +99,8 @@ func (o *oracle) transaction(q question) uint32 {
 	return o.sent(w)
 }
 
-// unseen returns the snapshot that a transaction leaves with its caller.
-func (o *oracle) unseen(w uint32, newGeneration string) uint32 {
+// assumed returns the caller's snapshot after a transaction.
+func (o *oracle) assumed(w uint32, newGeneration string) uint32 {
 	s := &o.writes.all[w]
 	v := s.snapshot.AfterTransaction(s.of, s.now, newGeneration)
 	o.mutant.misremember(v)

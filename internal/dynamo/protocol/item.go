@@ -48,23 +48,15 @@ func prefixOf(i int) string { return string(rune('a' + i)) }
 
 func slotName(prefix string, slot int64) string { return prefix + strconv.FormatInt(slot, 36) }
 
-// readSlots collects the slots of every limit that counts by slots, ascending.
-// It ignores attributes that no limit owns.
+// readSlots collects the slot counters of all limits, ascending. It ignores
+// attributes that no limit owns.
 func readSlots(item Item, limits []limit.Limit) (slots [limit.MaxLimits][]limit.Slot, err error) {
 	for name, value := range item {
 		if name == "" {
 			continue
 		}
 		i := int(name[0]) - 'a'
-		if i < 0 || i >= len(limits) || limits[i].Bucket() {
-			continue
-		}
-		if limits[i].Algorithm == limit.SlidingWindowLog {
-			if name == prefixOf(i)+attributeLog {
-				if slots[i], err = readLog(name, value); err != nil {
-					return slots, err
-				}
-			}
+		if i < 0 || i >= len(limits) || limits[i].Bucket() || limits[i].Algorithm == limit.SlidingWindowLog {
 			continue
 		}
 		number, err := strconv.ParseInt(name[1:], 36, 64)
@@ -100,15 +92,19 @@ func (s *Snapshot) readBucket(item Item, i int) error {
 	return nil
 }
 
-// readLimit reads limit i, whose slots are given. It refuses numbers that
-// contradict each other, because a ceiling computed from them could admit too
-// much.
-func (s *Snapshot) readLimit(item Item, i int, l *limit.Limit, slots []limit.Slot) error {
-	newest, total := prefixOf(i)+attributeNewest, prefixOf(i)+attributeTotal
+// readLimit reads limit i, whose slot counters are given. It refuses numbers
+// that contradict each other, because a ceiling computed from them could admit
+// too much.
+func (s *Snapshot) readLimit(item Item, i int, l *limit.Limit, slots []limit.Slot) (err error) {
+	newest, total, log := prefixOf(i)+attributeNewest, prefixOf(i)+attributeTotal, prefixOf(i)+attributeLog
+	if l.Algorithm == limit.SlidingWindowLog && item[log] != nil {
+		if slots, err = readLog(log, item[log]); err != nil {
+			return err
+		}
+	}
 	if item[newest] == nil && item[total] == nil && len(slots) == 0 {
 		return nil // never charged in this generation: its costs were 0 until now
 	}
-	var err error
 	if s.totals[i], err = readNumber(total, item[total]); err != nil {
 		return err
 	}

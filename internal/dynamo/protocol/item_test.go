@@ -20,35 +20,35 @@ func s(x string) types.AttributeValue { return &types.AttributeValueMemberS{Valu
 
 type item = map[string]types.AttributeValue
 
-// good is a counter of one limit with two slots, one of them emptied by giving
-// back.
+// good returns a counter of one limit with two slots, one of them emptied by
+// refunds.
 func good() item {
 	return item{"k": s("key"), "e": s("generation"), "ttl": n(1), "aC": n(9), "aH": n(70), "aF": n(-3), "aN": n(5), "a1y": n(4), "a1x": n(0)}
 }
 
-// windows are n sliding windows of two slots of a second.
+// windows returns n sliding windows of two slots of a second.
 func windows(n int) []limit.Limit {
 	return slices.Repeat([]limit.Limit{{Capacity: 5, Window: 2 * time.Second, Granularity: time.Second}}, n)
 }
 
 func TestRead(t *testing.T) {
-	seen, err := Read(good(), windows(1), time.Unix(3, 0))
+	snapshot, err := Read(good(), windows(1), time.Unix(3, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen.Generation != "generation" || seen.totals[0] != 9 || !seen.ReadAt.Equal(time.Unix(3, 0)) {
-		t.Errorf("got %+v", seen)
+	if snapshot.Generation != "generation" || snapshot.totals[0] != 9 || !snapshot.ReadAt.Equal(time.Unix(3, 0)) {
+		t.Errorf("got %+v", snapshot)
 	}
 	want := []limit.Slot{{Number: 69, Units: 0}, {Number: 70, Units: 4}}
-	got := seen.states[0].All()
+	got := snapshot.states[0].All()
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("slots %v, want %v", got, want)
 	}
 }
 
-// TestForeignItems feeds items that this package never writes: each is refused,
-// because a ceiling computed from it could admit too much, or is read without
-// what does not belong to it.
+// TestForeignItems reads items that this package never writes. An item is
+// refused if a ceiling computed from it could admit too much. Otherwise unknown
+// attributes are ignored.
 func TestForeignItems(t *testing.T) {
 	with := func(changes item) item {
 		all := good()
@@ -99,8 +99,8 @@ func TestForeignItems(t *testing.T) {
 	}
 }
 
-// TestForeignLimits feeds what buckets and logs never hold, and slots that are
-// no times.
+// TestForeignLimits reads invalid attributes of buckets and logs, and slots
+// that are no times.
 func TestForeignLimits(t *testing.T) {
 	b := func(x ...byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: x} }
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 5, Window: time.Second, Burst: 5}
@@ -153,8 +153,8 @@ func TestForeignLimits(t *testing.T) {
 	}
 }
 
-// TestForeignLogs reads logs by themselves: each is refused for what is wrong
-// with it, and not for what is left of it.
+// TestForeignLogs reads logs alone, so that each is refused for its own mistake
+// and not because it contradicts the rest of the item.
 func TestForeignLogs(t *testing.T) {
 	first := slices.Clip(encodeLog([]limit.Slot{{Number: 5, Units: 1}}))
 	for name, value := range map[string]types.AttributeValue{
@@ -173,11 +173,11 @@ func TestForeignLogs(t *testing.T) {
 	}
 	last := &types.AttributeValueMemberB{Value: append(binary.AppendVarint(first, math.MaxInt64-5), 1)}
 	if got, err := readLog("aL", last); err != nil || got[1].Number != math.MaxInt64 {
-		t.Errorf("the last moment of 64 bits: %v, error %v", got, err)
+		t.Errorf("the last time in 64 bits: %v, error %v", got, err)
 	}
 }
 
-// TestStoredLog reads back what is written.
+// TestStoredLog reads an encoded log.
 func TestStoredLog(t *testing.T) {
 	want := []limit.Slot{{Number: -5, Units: 1}, {Number: 0, Units: 1000}, {Number: 1_700_000_040_000_000_001, Units: 2}, {Number: 1_700_000_040_000_000_002, Units: 1}}
 	got, err := readLog("aL", &types.AttributeValueMemberB{Value: encodeLog(want)})
@@ -186,8 +186,8 @@ func TestStoredLog(t *testing.T) {
 	}
 }
 
-// FuzzRead reads items of any shape: an error or a snapshot that adds up, never
-// a panic.
+// FuzzRead reads items of any shape: the result is an error or a consistent
+// snapshot, never a panic.
 func FuzzRead(f *testing.F) {
 	f.Add("aC", "9", "aH", "70", "a1y", "4", true)
 	f.Add("aC", "-9", "bH", "x", "a-1", "9223372036854775807", false)
@@ -199,19 +199,19 @@ func FuzzRead(f *testing.F) {
 				all[name] = &types.AttributeValueMemberN{Value: value}
 			}
 		}
-		seen, err := Read(all, windows(2), time.Time{})
+		snapshot, err := Read(all, windows(2), time.Time{})
 		if err != nil {
 			return
 		}
-		for i := range seen.states {
+		for i := range snapshot.states {
 			var sum int64
-			for _, slot := range seen.states[i].All() {
+			for _, slot := range snapshot.states[i].All() {
 				if sum += slot.Units; slot.Units < 0 || all[slotName(prefixOf(i), slot.Number)] == nil {
 					t.Fatalf("slot %+v of %v", slot, all)
 				}
 			}
-			if sum > seen.totals[i] {
-				t.Fatalf("slots hold %d of %d charged: %v", sum, seen.totals[i], all)
+			if sum > snapshot.totals[i] {
+				t.Fatalf("the slots have %d of %d units: %v", sum, snapshot.totals[i], all)
 			}
 		}
 	})

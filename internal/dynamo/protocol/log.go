@@ -26,11 +26,9 @@ type logPlan struct {
 
 func planLog(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64) *logPlan {
 	p := &logPlan{prefix: prefixOf(i), cost: cost}
-	var state limit.State
-	if s != nil {
-		state = s.states[i].Clone()
+	state := s.known()[i].Clone()
+	if _, p.charged = state.Newest(); p.charged {
 		p.total = s.totals[i]
-		_, p.charged = state.Newest()
 	}
 	state.Take(l, now, cost)
 	p.log = encodeLog(state.All())

@@ -80,13 +80,8 @@ func (p *Plan) Update(newGeneration string) *Update {
 // currentSlots returns q for each limit: the slot that a charge made now
 // belongs to, as far as the snapshot shows.
 func currentSlots(s *Snapshot, limits []limit.Limit, now time.Time) (slots [limit.MaxLimits]int64) {
-	var never [limit.MaxLimits]limit.State
-	states := never[:]
-	if s != nil {
-		states = s.states
-	}
 	for i := range limits {
-		slots[i] = states[i].Current(&limits[i], now)
+		slots[i] = s.known()[i].Current(&limits[i], now)
 	}
 	return slots
 }
@@ -103,13 +98,10 @@ const slack = 3600 * time.Second
 func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
 	var longest time.Duration
 	for i := range limits {
-		switch l := &limits[i]; {
-		case !l.Bucket():
+		if l := &limits[i]; l.Bucket() { // no charge drains a bucket further than Drain
+			longest = max(longest, l.Drain(), s.known()[i].Expiry(l, now))
+		} else {
 			longest = max(longest, l.Until(slots[i]+l.Slots()+1, now))
-		case s == nil:
-			longest = max(longest, l.Drain()) // no charge fills a bucket further
-		default:
-			longest = max(longest, l.Drain(), s.states[i].Expiry(l, now))
 		}
 	}
 	end := wall.Add(longest)

@@ -12,8 +12,8 @@ import (
 //
 // A negative delta refunds units. They leave their slot but not the total, so
 // from then on they count as charged before the window, and the ceilings of all
-// older snapshots stay safe. A positive delta charges more without asking;
-// later requests pay for it.
+// older snapshots stay safe. A positive delta charges more whatever the
+// capacity; later requests pay for it.
 //
 // The write applies to the generation of the receipt alone. The receipt of a
 // charge that took nothing names no generation: its later cost is charged to

@@ -29,10 +29,7 @@ type slotPlan struct {
 
 func planSlots(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, keepCredit bool) *slotPlan {
 	p := &slotPlan{prefix: prefixOf(i), slot: l.SlotAt(now), cost: cost, capacity: l.Capacity, hasSnapshot: s != nil}
-	if s == nil {
-		return p
-	}
-	state := &s.states[i]
+	state := &s.known()[i]
 	h, charged := state.Newest()
 	if !charged {
 		return p

@@ -110,12 +110,19 @@ func (s *Snapshot) FarAhead(c *limit.Charge, now time.Time) bool {
 // while no clock is behind and nothing was refunded, the table would refuse the
 // charge too. An allowance still has to be proven by the write.
 func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
+	limit.Decide(s.known(), c, now, v)
+}
+
+// neverCharged holds the states of a counter without a snapshot.
+var neverCharged [limit.MaxLimits]limit.State
+
+// known returns the states by limit, as far as the snapshot shows. They are not
+// to be changed.
+func (s *Snapshot) known() []limit.State {
 	if s == nil {
-		var never [limit.MaxLimits]limit.State
-		limit.Decide(never[:], c, now, v)
-		return
+		return neverCharged[:]
 	}
-	limit.Decide(s.states, c, now, v)
+	return s.states
 }
 
 // Verify returns ErrForeign if the item that a charge was written to cannot be

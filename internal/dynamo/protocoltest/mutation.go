@@ -12,9 +12,12 @@ package protocoltest
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,7 +36,7 @@ func (m Mutation) Apply(u *types.Update) (changed bool) {
 	}
 	before, values := text(u), maps.Clone(u.ExpressionAttributeValues)
 	m(u)
-	if text(u) == before && maps.EqualFunc(values, u.ExpressionAttributeValues, sameValue) {
+	if text(u) == before && reflect.DeepEqual(values, u.ExpressionAttributeValues) {
 		return false
 	}
 	used := map[string]bool{}
@@ -88,15 +91,15 @@ func Alone(u *types.Update) *dynamodb.UpdateItemInput {
 // old and new. In the text, X stands for the attribute prefix of any limit:
 // "#XC" is the total of limit a, of limit b, and so on.
 func Condition(pairs ...string) Mutation {
-	replacements := compile(pairs)
-	return func(u *types.Update) { u.ConditionExpression = replacements.in(u.ConditionExpression) }
+	replace := replacer(pairs)
+	return func(u *types.Update) { u.ConditionExpression = replace(u.ConditionExpression) }
 }
 
 // Assignment returns a mutation that replaces text of the update, as Condition
 // does.
 func Assignment(pairs ...string) Mutation {
-	replacements := compile(pairs)
-	return func(u *types.Update) { u.UpdateExpression = replacements.in(u.UpdateExpression) }
+	replace := replacer(pairs)
+	return func(u *types.Update) { u.UpdateExpression = replace(u.UpdateExpression) }
 }
 
 // Both returns a mutation that makes the changes of several.
@@ -146,7 +149,7 @@ func WithNumber(name string, number func(u *types.Update, prefix string) int64, 
 	return func(u *types.Update) {
 		m(u)
 		for _, prefix := range prefixes {
-			if name := strings.ReplaceAll(name, "X", prefix); named(u, name) {
+			if name := strings.ReplaceAll(name, "X", prefix); uses(u, name) {
 				u.ExpressionAttributeValues[name] = Number(number(u, prefix))
 			}
 		}
@@ -159,7 +162,7 @@ func Shift(name string, by func(u *types.Update, prefix string) int64) Mutation 
 	return func(u *types.Update) {
 		for _, prefix := range prefixes {
 			value := strings.ReplaceAll(name, "X", prefix)
-			if named(u, value) {
+			if uses(u, value) {
 				u.ExpressionAttributeValues[value] = Number(ValueOf(u, value) + by(u, prefix))
 			}
 			if value == name {
@@ -183,73 +186,41 @@ func Number(n int64) types.AttributeValue {
 // none.
 func ValueOf(u *types.Update, name string) int64 { return Units(u.ExpressionAttributeValues[name]) }
 
-// Units returns the number that an attribute value holds; 0 if it is no number.
-func Units(value types.AttributeValue) int64 {
-	n, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
+// Units returns the number in an attribute value; 0 if it is no number.
+func Units(value types.AttributeValue) (units int64) {
+	if n, ok := value.(*types.AttributeValueMemberN); ok {
+		units, _ = strconv.ParseInt(n.Value, 10, 64)
 	}
-	i, _ := strconv.ParseInt(n.Value, 10, 64)
-	return i
+	return units
 }
 
 var prefixes = strings.Split("abcdefgh", "")
 
 func text(u *types.Update) string { return *u.ConditionExpression + " " + *u.UpdateExpression }
 
-func named(u *types.Update, name string) bool {
-	for _, used := range placeholder.FindAllString(text(u), -1) {
-		if used == name {
-			return true
+// uses reports whether the write's expressions contain a placeholder.
+func uses(u *types.Update, name string) bool {
+	return slices.Contains(placeholder.FindAllString(text(u), -1), name)
+}
+
+// replacer returns a function that replaces text of an expression by pairs of
+// old and new. A pair that ends in a placeholder does not match a longer one.
+func replacer(pairs []string) func(expression *string) *string {
+	var replace []func(string) string
+	for pair := range slices.Chunk(pairs, 2) {
+		old := strings.Replace(regexp.QuoteMeta(pair[0]), "X", "([a-h])", 1)
+		old = strings.ReplaceAll(old, "X", "[a-h]")
+		if last := pair[0][len(pair[0])-1]; unicode.IsLetter(rune(last)) {
+			old += `\b`
 		}
+		pattern, replacement := regexp.MustCompile(old), strings.ReplaceAll(pair[1], "X", "${1}")
+		replace = append(replace, func(text string) string { return pattern.ReplaceAllString(text, replacement) })
 	}
-	return false
-}
-
-func sameValue(a, b types.AttributeValue) bool {
-	switch a := a.(type) {
-	case *types.AttributeValueMemberN:
-		b, ok := b.(*types.AttributeValueMemberN)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberS:
-		b, ok := b.(*types.AttributeValueMemberS)
-		return ok && a.Value == b.Value
+	return func(expression *string) *string {
+		text := *expression
+		for _, r := range replace {
+			text = r(text)
+		}
+		return &text
 	}
-	return a == b
-}
-
-// replacement replaces what a pattern finds.
-type replacement struct {
-	pattern *regexp.Regexp
-	with    string
-}
-
-type replacements []replacement
-
-func compile(pairs []string) (rs replacements) {
-	for i := 0; i < len(pairs); i += 2 {
-		pattern := strings.Replace(regexp.QuoteMeta(pairs[i]), "X", "([a-h])", 1)
-		rs = append(rs, replacement{
-			regexp.MustCompile(strings.ReplaceAll(pattern, "X", "[a-h]") + suffixOf(pairs[i])),
-			strings.ReplaceAll(pairs[i+1], "X", "${1}"),
-		})
-	}
-	return rs
-}
-
-// suffixOf keeps a pattern that ends in a placeholder from matching a longer
-// one.
-func suffixOf(pattern string) string {
-	if last := pattern[len(pattern)-1]; last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' {
-		return `\b`
-	}
-	return ""
-}
-
-func (rs replacements) in(expression *string) *string {
-	changed := *expression
-	for _, r := range rs {
-		changed = r.pattern.ReplaceAllString(changed, r.with)
-	}
-	return &changed
 }

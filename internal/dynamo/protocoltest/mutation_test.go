@@ -77,7 +77,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyToOthers leaves writes alone that have no such term, and says so.
+// TestApplyToOthers checks that Apply does not change writes without the term,
+// and reports so.
 func TestApplyToOthers(t *testing.T) {
 	refunds := write("#e = :e AND #a1 >= :ar", "SET #a1 = #a1 - :ar", map[string]int64{":e": 0, ":ar": 3})
 	extra := write("#e = :e", "SET #aC = #aC + :ar", map[string]int64{":e": 0, ":ar": 3})

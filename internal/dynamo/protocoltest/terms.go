@@ -109,7 +109,7 @@ func RemovePrevious(u *types.Update) {
 func Remove(attribute string) Mutation {
 	name := "#" + strings.ReplaceAll(attribute, "-", "_")
 	return func(u *types.Update) {
-		if named(u, name) {
+		if uses(u, name) {
 			return
 		}
 		u.ExpressionAttributeNames[name] = attribute
