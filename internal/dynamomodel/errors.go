@@ -3,8 +3,6 @@ package dynamomodel
 import (
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -29,15 +27,3 @@ func invalid(format string, a ...any) error {
 func unmodelled(what string) error {
 	return invalid("dynamomodel: %s is not modelled", what)
 }
-
-func noTable() error {
-	return &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
-}
-
-// refused returns the failure of a condition. shown is nil unless the request
-// asks to see the item.
-func refused(shown attributes) error {
-	return &types.ConditionalCheckFailedException{Message: aws.String(conditionFailed), Item: shown}
-}
-
-const conditionFailed = "The conditional request failed"

@@ -31,40 +31,31 @@ type Table struct {
 	name, partitionKey string
 
 	mu    sync.Mutex
-	items map[string]*item
-	arena arena // of the call under way
+	items map[string]attributes // by key; a write replaces an item, and never changes it in place
 }
 
 // attributes are an item's, its key among them.
 type attributes = map[string]types.AttributeValue
 
-// item is a stored item. The values are never changed in place.
-type item struct {
-	attributes attributes
-	size       int // bytes, as DynamoDB computes them
-}
-
 // New returns an empty table. The partition key is the name of the string
 // attribute that identifies an item.
 func New(name, partitionKey string) *Table {
-	return &Table{name: name, partitionKey: partitionKey, items: map[string]*item{}, arena: newArena()}
+	return &Table{name: name, partitionKey: partitionKey, items: map[string]attributes{}}
 }
 
 // Item returns a copy of an item, nil if there is none.
 func (t *Table) Item(key string) map[string]types.AttributeValue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return copyItem(t.attributes(key))
+	return copyItem(t.items[key])
 }
 
 // Put stores an item in place of any earlier one. The key attribute may be
 // missing. It fails for an item that DynamoDB could not hold, and changes
 // nothing then.
 func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
-	all := maps.Clone(planted)
-	if all == nil {
-		all = attributes{}
-	}
+	all := attributes{}
+	maps.Copy(all, planted)
 	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
 	made, err := t.newItem(all)
 	if err != nil {
@@ -97,16 +88,8 @@ func (t *Table) Keys() []string {
 	return slices.Sorted(maps.Keys(t.items))
 }
 
-// attributes returns those of a stored item, nil if there is none.
-func (t *Table) attributes(key string) attributes {
-	if stored := t.items[key]; stored != nil {
-		return stored.attributes
-	}
-	return nil
-}
-
-// newItem makes an item from its attributes.
-func (t *Table) newItem(from attributes) (made *item, err error) {
+// newItem makes an item that a caller hands in.
+func (t *Table) newItem(from attributes) (attributes, error) {
 	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
@@ -114,17 +97,16 @@ func (t *Table) newItem(from attributes) (made *item, err error) {
 	if err := t.checkKey(s.Value); err != nil {
 		return nil, err
 	}
-	made = &item{attributes: make(attributes, len(from))}
-	for name, v := range from {
-		if made.attributes[name], err = intake(v); err != nil {
+	item := copyItem(from)
+	for _, v := range item {
+		if err := normalize(v); err != nil {
 			return nil, err
 		}
 	}
-	made.size = Size(made.attributes)
-	if made.size > maxItem {
+	if Size(item) > maxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
-	return made, nil
+	return item, nil
 }
 
 func (t *Table) checkKey(key string) error {
