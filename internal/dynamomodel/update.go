@@ -71,7 +71,7 @@ func (c *change) result(before attributes) (types.AttributeValue, error) {
 // update reads a whole update expression.
 func (x *parser) update(text, partitionKey string) (changes []change) {
 	x.start("UpdateExpression", text)
-	targets, sections := map[string]bool{}, ""
+	targets, sections := make(map[string]bool, len(x.names)), ""
 	for x.token.kind != end {
 		section := strings.ToUpper(x.peek())
 		switch section {

@@ -65,7 +65,7 @@ func (t *Table) parse(does effect, r *types.Update) (w *write, err error) {
 	case none && names != nil:
 		return nil, invalid("ExpressionAttributeNames can only be specified when using expressions")
 	}
-	x := parser{names: names, values: values, used: map[string]bool{}}
+	x := parser{names: names, values: values, used: make(map[string]bool, len(names)+len(values))}
 	if r.UpdateExpression != nil {
 		w.changes = x.update(*r.UpdateExpression, t.partitionKey)
 	}

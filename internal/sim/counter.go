@@ -99,7 +99,7 @@ func (k *counter) settle(w *world, c *call, p *part, item map[string]types.Attri
 			k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
 			log.more(&of)
 			k.charged[i].Take(l, r.now, delta)
-		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units(slot)+delta):
+		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units[slot]+delta):
 			of := charging{l, delta, slot, r.now, r.born, w.now, false}
 			k.history.add(happening{at: w.now, environment: r.environment.number, what: "refund", charging: of})
 			log.less(slot, -delta, p.entry)

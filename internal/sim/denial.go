@@ -25,6 +25,9 @@ type Needless struct {
 
 // deniedBySnapshot classifies a denial that made no call.
 func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
+	w.report.Decisions++
+	w.report.Denied++
+	w.report.DeniedBySnapshot++
 	switch {
 	case !room(k.charged, c, now):
 	case w.now-k.fell <= int64(maxAge+w.plan.patience()):

@@ -31,8 +31,7 @@ func (l *intervals) add(at, units int64, length time.Duration) int64 {
 	n := len(l.entries)
 	if n == 0 || l.entries[n-1].at <= at {
 		l.entries = append(l.entries, entry{at, units})
-		l.sum += units
-		l.advance()
+		l.advance(n)
 		l.forget()
 		return l.sum
 	}
@@ -43,37 +42,24 @@ func (l *intervals) add(at, units int64, length time.Duration) int64 {
 		return 1
 	})
 	l.entries = slices.Insert(l.entries, i, entry{at, units})
-	l.restart()
 	return l.around(i)
 }
 
-// advance moves the start of the newest interval to where it belongs.
-func (l *intervals) advance() {
-	for newest := l.entries[len(l.entries)-1].at; l.entries[l.first].at <= newest-l.length; l.first++ {
+// advance moves on to the interval that ends at the next entry.
+func (l *intervals) advance(last int) {
+	l.sum += l.entries[last].units
+	for ; l.entries[l.first].at <= l.entries[last].at-l.length; l.first++ {
 		l.sum -= l.entries[l.first].units
 	}
 }
 
-// restart computes the newest interval again.
-func (l *intervals) restart() {
-	l.first, l.sum = 0, 0
-	for _, e := range l.entries {
-		l.sum += e.units
-	}
-	l.advance()
-}
-
-// around returns the most units in any interval that contains entry i.
+// around computes every interval again, and returns the most units in any that
+// contains entry i.
 func (l *intervals) around(i int) (most int64) {
-	at, first, sum := l.entries[i].at, 0, int64(0)
+	l.first, l.sum = 0, 0
 	for last := range l.entries {
-		sum += l.entries[last].units
-		for l.entries[first].at <= l.entries[last].at-l.length {
-			sum -= l.entries[first].units
-			first++
-		}
-		if last >= i && l.entries[first].at <= at {
-			most = max(most, sum)
+		if l.advance(last); last >= i && l.entries[l.first].at <= l.entries[i].at {
+			most = max(most, l.sum)
 		}
 	}
 	return most

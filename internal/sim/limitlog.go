@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -42,35 +43,42 @@ type charging struct {
 // charge logs a charge and returns what it breaks; empty if nothing. peak is
 // the largest share of the capacity in a window of true time.
 func (l *limitLog) charge(c *charging) (broken string, peak float64) {
-	of := c.limit
 	l.skew(c)
 	l.latest = max(l.latest, c.now.UnixNano())
-	l.mostCapacity, l.mostBurst = max(l.mostCapacity, of.Capacity), max(l.mostBurst, of.Burst)
-	if of.Bucket() {
-		return l.chargeBucket(c), l.peak(c)
-	}
+	l.mostCapacity, l.mostBurst = max(l.mostCapacity, c.limit.Capacity), max(l.mostBurst, c.limit.Burst)
 	l.total += c.cost
-	if of.Algorithm == limit.SlidingWindowLog {
-		if most := l.stated.add(l.latest, c.cost, of.Window); most > of.Capacity {
-			return fmt.Sprintf("%d units within %v by their stamps, capacity %d", most, of.Window, of.Capacity), 0
-		}
-		return l.chargeSurely(c), l.peak(c)
+	return l.check(c), l.peak(c)
+}
+
+// check logs a charge as its algorithm counts it.
+func (l *limitLog) check(c *charging) string {
+	of := c.limit
+	switch of.Algorithm {
+	case limit.TokenBucket, limit.LeakyBucket:
+		return l.chargeBucket(c)
+	case limit.SlidingWindowLog:
+		units := l.stated.add(l.latest, c.cost, of.Window)
+		return cmp.Or(excess(units, of.Capacity, "within %v by their stamps", of.Window), l.chargeSurely(c))
 	}
 	l.slots.width = of.Slots() + 1
 	l.slots.add(c.slot, c.cost)
 	switch of.Algorithm {
 	case limit.SlidingWindowCounter:
-		return l.chargeWeighted(c), l.peak(c)
+		return l.chargeWeighted(c)
 	case limit.FixedWindow:
-		if most := l.slots.units(c.slot); most > of.Capacity {
-			return fmt.Sprintf("%d units in window %d, capacity %d", most, c.slot, of.Capacity), 0
-		}
-		return "", l.peak(c)
+		return excess(l.slots.units[c.slot], of.Capacity, "in window %d", c.slot)
 	}
-	if most := l.slots.most(c.slot); most > of.Capacity {
-		return fmt.Sprintf("%d units in a window of %d slots that holds slot %d, capacity %d", most, l.slots.width, c.slot, of.Capacity), 0
+	units := l.slots.most(c.slot)
+	return cmp.Or(excess(units, of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot), l.chargeSurely(c))
+}
+
+// excess describes units above what is allowed; it returns an empty text for
+// others.
+func excess(units, allowed int64, where string, a ...any) string {
+	if units <= allowed {
+		return ""
 	}
-	return l.chargeSurely(c), l.peak(c)
+	return fmt.Sprintf("%d units %s, allowed: %d", units, fmt.Sprintf(where, a...), allowed)
 }
 
 // skew records how wrong a writer's clock is, and how long its charge was under
@@ -94,10 +102,7 @@ func (l *limitLog) chargeSurely(c *charging) string {
 	if !c.admitted || window <= 0 {
 		return ""
 	}
-	if most := l.sure.add(c.born, c.cost, window); most > c.limit.Capacity {
-		return fmt.Sprintf("%d units within %v of true time, capacity %d", most, window, c.limit.Capacity)
-	}
-	return ""
+	return excess(l.sure.add(c.born, c.cost, window), c.limit.Capacity, "within %v of true time", window)
 }
 
 // chargeBucket checks the algorithm, and the bound B + N in any window of the
@@ -113,10 +118,11 @@ func (l *limitLog) chargeBucket(c *charging) string {
 		return fmt.Sprintf("the bucket is overdrawn by %v", over)
 	}
 	bound := l.mostBurst + int64(of.Window/l.shortest)
-	if most := l.stated.add(now, c.cost, of.Window); l.mostCapacity == of.Capacity && most > bound {
-		return fmt.Sprintf("%d units within %v, burst and capacity together %d", most, of.Window, bound)
+	units := l.stated.add(now, c.cost, of.Window)
+	if l.mostCapacity != of.Capacity {
+		return "" // the bound holds for one capacity
 	}
-	return ""
+	return excess(units, bound, "within %v", of.Window)
 }
 
 // chargeWeighted checks the algorithm, and the bound 2N in any window of the
@@ -125,13 +131,11 @@ func (l *limitLog) chargeBucket(c *charging) string {
 func (l *limitLog) chargeWeighted(c *charging) string {
 	of := c.limit
 	at := max(l.latest, c.slot*int64(of.Window))
-	if most := l.slots.weighted(of, at, c.slot); most > of.Capacity {
-		return fmt.Sprintf("%d units as weighted in slot %d, capacity %d", most, c.slot, of.Capacity)
-	}
-	if most := l.stated.add(at, c.cost, of.Window); most >= 2*l.mostCapacity {
-		return fmt.Sprintf("%d units within %v, twice the capacity is %d", most, of.Window, 2*l.mostCapacity)
-	}
-	return ""
+	weighted, units := l.slots.weighted(of, at, c.slot), l.stated.add(at, c.cost, of.Window)
+	return cmp.Or(
+		excess(weighted, of.Capacity, "as weighted in slot %d", c.slot),
+		excess(units, 2*l.mostCapacity-1, "within %v", of.Window),
+	)
 }
 
 // peak logs an admission by true time and returns the share of the capacity
@@ -158,11 +162,7 @@ func (l *limitLog) more(c *charging) {
 
 // less logs a refund of units of a slot that were charged at a true time.
 func (l *limitLog) less(slot, units, born int64) {
-	for i := range l.slots.slots {
-		if s := &l.slots.slots[i]; s.Number == slot {
-			s.Units -= units
-		}
-	}
+	l.slots.add(slot, -units)
 	l.stated = intervals{}
 	l.sure.refund(born, units)
 	l.whole.refund(born, units)

@@ -111,18 +111,14 @@ func (w *world) apply(c *call) {
 	switch in := c.in.(type) {
 	case *dynamodb.UpdateItemInput:
 		w.mutation.ApplyToItem(in)
-		var updated *dynamodb.UpdateItemOutput
-		updated, err = w.table.UpdateItem(ctx, in)
-		out = updated
-		w.updated(c, updated, err)
+		out, err = w.table.UpdateItem(ctx, in)
+		w.updated(c, err)
 	case *dynamodb.TransactWriteItemsInput:
 		w.mutation.ApplyToTransaction(in)
 		out, err = w.table.TransactWriteItems(ctx, in)
 		w.transacted(c, in, err)
 	case *dynamodb.GetItemInput:
-		var got *dynamodb.GetItemOutput
-		got, err = w.table.GetItem(ctx, in)
-		out = got
+		out, err = w.table.GetItem(ctx, in)
 		w.seen(c)
 	case *dynamodb.DeleteItemInput:
 		out, err = w.table.DeleteItem(ctx, in)

@@ -40,13 +40,10 @@ type subject struct {
 	haste    time.Duration // between two of them
 	edge     int64         // the next border
 	pauses   int64         // when the next pause begins
-	costs    []int64       // of the request at hand
-	verdict  limit.Verdict
 }
 
 func (w *world) newSubject(n int) *subject {
 	s := &subject{Subject: &w.plan.Subjects[n], world: w, number: n}
-	s.costs = make([]int64, len(s.Limits))
 	s.mean = s.distance()
 	s.publish(s.Limits, w.newCounter(s, s.Limits), 0)
 	s.pauses = w.now + int64(w.exponential(s.Active))
@@ -66,9 +63,6 @@ func (s *Subject) distance() time.Duration {
 
 func (s *subject) publish(limits []limit.Limit, k *counter, at int64) {
 	s.versions = append(s.versions, &version{at, limits, k})
-	if len(s.versions) > 8 {
-		s.versions = slices.Delete(s.versions, 0, 1)
-	}
 }
 
 func (s *subject) newest() *version { return s.versions[len(s.versions)-1] }
@@ -170,56 +164,46 @@ func (s *subject) border(after int64) int64 {
 	return (after/width + 1) * width
 }
 
-// draw draws the costs of a request.
-func (s *subject) draw() {
-	w := s.world
-	for i := range s.costs {
-		s.costs[i] = 1
-		if s.MaxCosts[i] > 1 {
-			s.costs[i] += w.random.Int64N(s.MaxCosts[i])
-		}
-		if w.chance(s.ZeroCost) {
-			s.costs[i] = 0
-		}
-	}
-}
-
 // request has an environment decide: from its snapshots if they deny, else by
-// its store.
+// its store. It may charge the subject's partner in the same transaction.
 func (s *subject) request(e *environment) {
-	w := s.world
-	s.draw()
-	v := s.version(e)
-	now := e.clock.Now()
-	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: s.costs}
-	if e.other == nil && e.store.Denies(now, &c, &s.verdict) {
-		w.report.deniedBySnapshot()
-		v.counter.deniedBySnapshot(w, now, &c)
+	w, now := s.world, e.clock.Now()
+	p := s.ask(e, now)
+	if p == nil {
 		return
 	}
-	c.Costs = slices.Clone(s.costs)
-	r := &request{world: w, environment: e, operation: charge, parts: []*part{{counter: v.counter, charge: c}}}
+	r := &request{world: w, environment: e, operation: charge, parts: []*part{p}}
 	if w.chance(w.plan.Peeks) {
 		r.operation = peek
-	} else if s.Partner != s.number && w.chance(0.5) && !w.subjects[s.Partner].join(r, now) {
-		return
+	} else if s.Partner != s.number && w.chance(0.5) {
+		p := w.subjects[s.Partner].ask(e, now)
+		if p == nil {
+			return
+		}
+		r.parts = append(r.parts, p)
 	}
 	r.begin(false)
 }
 
-// join adds a charge of this subject to a request of another one. It returns
-// false if a snapshot denies that.
-func (s *subject) join(r *request, now time.Time) bool {
-	s.draw()
-	v := s.version(r.environment)
-	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: slices.Clone(s.costs)}
-	if r.environment.store.Denies(now, &c, &s.verdict) {
-		s.world.report.deniedBySnapshot()
-		v.counter.deniedBySnapshot(s.world, now, &c)
-		return false
+// ask draws a charge of the subject's counter. It returns nil if a snapshot of
+// the environment denies the charge.
+func (s *subject) ask(e *environment, now time.Time) *part {
+	w, v, costs := s.world, s.version(e), make([]int64, len(s.Limits))
+	for i := range costs {
+		costs[i] = 1
+		if s.MaxCosts[i] > 1 {
+			costs[i] += w.random.Int64N(s.MaxCosts[i])
+		}
+		if w.chance(s.ZeroCost) {
+			costs[i] = 0
+		}
 	}
-	r.parts = append(r.parts, &part{counter: v.counter, charge: c})
-	return true
+	p := &part{counter: v.counter, charge: limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: costs}}
+	if e.other == nil && e.store.Denies(now, &p.charge, &p.verdict) {
+		v.counter.deniedBySnapshot(w, now, &p.charge)
+		return nil
+	}
+	return p
 }
 
 func (s *subject) name() string {
