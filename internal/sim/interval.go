@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// entry is a charge at a true time, or at the time that the interval log uses.
+// entry is a charge at a time of the interval log.
 type entry struct {
 	at    int64
 	units int64
 }
 
-// intervals is an exact log of charges by time. It knows every interval of a
-// given length.
+// intervals is an exact log of charges by time, for intervals of one length.
 type intervals struct {
 	entries []entry // ascending
 	first   int     // of the interval that ends at the newest entry
@@ -20,8 +19,8 @@ type intervals struct {
 	length  int64
 }
 
-// forgets is how many intervals back entries are kept.
-const forgets = 3
+// keptIntervals is how many intervals back entries are kept.
+const keptIntervals = 3
 
 // add logs a charge and returns the most units in any interval of this length
 // that contains the charge. Intervals are (t-length, t]. The length may only
@@ -32,7 +31,7 @@ func (l *intervals) add(at, units int64, length time.Duration) int64 {
 	if n == 0 || l.entries[n-1].at <= at {
 		l.entries = append(l.entries, entry{at, units})
 		l.advance(n)
-		l.forget()
+		l.prune()
 		return l.sum
 	}
 	i, _ := slices.BinarySearchFunc(l.entries, at+1, func(e entry, at int64) int {
@@ -65,11 +64,11 @@ func (l *intervals) around(i int) (most int64) {
 	return most
 }
 
-// forget drops, a few at a time, entries that no late charge can reach any
-// more.
-func (l *intervals) forget() {
+// prune drops entries that no late charge can reach any more. It drops a
+// thousand at a time, because a deletion moves all later entries.
+func (l *intervals) prune() {
 	const some = 1024
-	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-forgets*l.length {
+	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-keptIntervals*l.length {
 		return
 	}
 	l.entries = slices.Delete(l.entries, 0, some)

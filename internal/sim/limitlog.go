@@ -11,20 +11,19 @@ import (
 // limitLog is the exact log of one limit of one counter. It checks the bound
 // that each algorithm promises (docs/accuracy.md).
 type limitLog struct {
-	slots  slotLog   // by the slot in the item
-	bucket int64     // when a bucket is full again
-	total  int64     // units charged in this generation of the item
-	stated intervals // by the writer's clock: for the bound in any window of length W
-	sure   intervals // admissions by true time, in windows as much shorter as clocks and flights allow
-	whole  intervals // admissions by true time, in whole windows: only to be reported
-	latest int64     // the writers' clocks never run backwards for a counter
+	slots     slotLog   // by slot of the item
+	bucket    int64     // when a bucket is full again
+	total     int64     // units charged in this generation of the item
+	byClock   intervals // by the writers' clocks, for the bound in any window of length W
+	shortened intervals // admissions by true time, in windows shortened by clock errors and flight times
+	full      intervals // admissions by true time, in full windows; only for the report
+	latest    int64     // the writers' clocks never run backwards for a counter
 
 	charged bool
-	// What the worst clocks and the slowest admission were since the log began,
-	// in true time.
+	// The worst clocks and the slowest admission since the log began.
 	ahead, behind, flight time.Duration
 
-	// The most that was in force since the log began: for the stated bounds.
+	// The largest limits in force since the log began, for the bounds by clock.
 	mostCapacity, mostBurst int64
 	shortest                time.Duration // of the intervals T
 }
@@ -33,11 +32,11 @@ type limitLog struct {
 type charging struct {
 	limit    *limit.Limit
 	cost     int64
-	slot     int64     // that the table names as the newest
+	slot     int64     // the newest slot of the item
 	now      time.Time // by the writer's clock
-	born     int64     // the same by true time
+	trueNow  int64     // the same moment by true time
 	applied  int64     // true time
-	admitted bool      // the writer will hear of it
+	admitted bool      // the writer gets the answer
 }
 
 // charge logs a charge and returns what it breaks; empty if nothing. peak is
@@ -57,8 +56,8 @@ func (l *limitLog) check(c *charging) string {
 	case limit.TokenBucket, limit.LeakyBucket:
 		return l.chargeBucket(c)
 	case limit.SlidingWindowLog:
-		units := l.stated.add(l.latest, c.cost, of.Window)
-		return cmp.Or(excess(units, of.Capacity, "within %v by their stamps", of.Window), l.chargeSurely(c))
+		units := l.byClock.add(l.latest, c.cost, of.Window)
+		return cmp.Or(excess(units, of.Capacity, "within %v by their stamps", of.Window), l.chargeShortened(c))
 	}
 	l.slots.width = of.Slots() + 1
 	l.slots.add(c.slot, c.cost)
@@ -69,11 +68,10 @@ func (l *limitLog) check(c *charging) string {
 		return excess(l.slots.units[c.slot], of.Capacity, "in window %d", c.slot)
 	}
 	units := l.slots.most(c.slot)
-	return cmp.Or(excess(units, of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot), l.chargeSurely(c))
+	return cmp.Or(excess(units, of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot), l.chargeShortened(c))
 }
 
-// excess describes units above what is allowed; it returns an empty text for
-// others.
+// excess describes units above the allowed number; empty for others.
 func excess(units, allowed int64, where string, a ...any) string {
 	if units <= allowed {
 		return ""
@@ -81,28 +79,28 @@ func excess(units, allowed int64, where string, a ...any) string {
 	return fmt.Sprintf("%d units %s, allowed: %d", units, fmt.Sprintf(where, a...), allowed)
 }
 
-// skew records how wrong a writer's clock is, and how long its charge was under
-// way.
+// skew records how wrong a writer's clock is, and how long its charge took to
+// reach the table.
 func (l *limitLog) skew(c *charging) {
-	wrong := time.Duration(c.now.UnixNano() - c.born)
+	wrong := time.Duration(c.now.UnixNano() - c.trueNow)
 	if !l.charged {
 		l.charged, l.ahead, l.behind = true, wrong, wrong
 	}
 	l.ahead, l.behind = max(l.ahead, wrong), min(l.behind, wrong)
 	if c.admitted {
-		l.flight = max(l.flight, time.Duration(c.applied-c.born))
+		l.flight = max(l.flight, time.Duration(c.applied-c.trueNow))
 	}
 }
 
-// chargeSurely logs an admission by true time. Clocks that differ by ε, and a
-// flight time, shorten the window by so much. What is left of it never holds
-// more than the capacity.
-func (l *limitLog) chargeSurely(c *charging) string {
+// chargeShortened logs an admission by true time. The differences of clocks and
+// the flight time shorten the window. The rest of it never contains more than
+// the capacity.
+func (l *limitLog) chargeShortened(c *charging) string {
 	window := c.limit.Window - (l.ahead - l.behind) - l.flight
 	if !c.admitted || window <= 0 {
 		return ""
 	}
-	return excess(l.sure.add(c.born, c.cost, window), c.limit.Capacity, "within %v of true time", window)
+	return excess(l.shortened.add(c.trueNow, c.cost, window), c.limit.Capacity, "within %v of true time", window)
 }
 
 // chargeBucket checks the algorithm, and the bound B + N in any window of the
@@ -118,7 +116,7 @@ func (l *limitLog) chargeBucket(c *charging) string {
 		return fmt.Sprintf("the bucket is overdrawn by %v", over)
 	}
 	bound := l.mostBurst + int64(of.Window/l.shortest)
-	units := l.stated.add(now, c.cost, of.Window)
+	units := l.byClock.add(now, c.cost, of.Window)
 	if l.mostCapacity != of.Capacity {
 		return "" // the bound holds for one capacity
 	}
@@ -131,7 +129,7 @@ func (l *limitLog) chargeBucket(c *charging) string {
 func (l *limitLog) chargeWeighted(c *charging) string {
 	of := c.limit
 	at := max(l.latest, c.slot*int64(of.Window))
-	weighted, units := l.slots.weighted(of, at, c.slot), l.stated.add(at, c.cost, of.Window)
+	weighted, units := l.slots.weighted(of, at, c.slot), l.byClock.add(at, c.cost, of.Window)
 	return cmp.Or(
 		excess(weighted, of.Capacity, "as weighted in slot %d", c.slot),
 		excess(units, 2*l.mostCapacity-1, "within %v", of.Window),
@@ -144,7 +142,7 @@ func (l *limitLog) peak(c *charging) float64 {
 	if !c.admitted {
 		return 0
 	}
-	return float64(l.whole.add(c.born, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
+	return float64(l.full.add(c.trueNow, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
 }
 
 // more logs an extra charge of a settlement. Its units count in the windows of
@@ -155,15 +153,15 @@ func (l *limitLog) more(c *charging) {
 	l.slots.width = c.limit.Slots() + 1
 	l.slots.add(c.slot, c.cost)
 	if window := c.limit.Window - (l.ahead - l.behind) - l.flight; c.limit.Algorithm == limit.SlidingWindow && window > 0 {
-		l.sure.add(c.born, c.cost, window)
+		l.shortened.add(c.trueNow, c.cost, window)
 	}
-	l.stated = intervals{} // no bound covers an extra charge
+	l.byClock = intervals{} // no bound covers an extra charge
 }
 
 // less logs a refund of units of a slot that were charged at a true time.
-func (l *limitLog) less(slot, units, born int64) {
+func (l *limitLog) less(slot, units, trueNow int64) {
 	l.slots.add(slot, -units)
-	l.stated = intervals{}
-	l.sure.refund(born, units)
-	l.whole.refund(born, units)
+	l.byClock = intervals{}
+	l.shortened.refund(trueNow, units)
+	l.full.refund(trueNow, units)
 }

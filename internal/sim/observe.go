@@ -38,8 +38,8 @@ func (p *part) written(w *world, c *call, err error) {
 	case err != nil && !isConditionFailed(err):
 		k.violated(w, "the table does not take a write: "+err.Error())
 	case err != nil:
-		p.sight(c)
-		k.history.add(happening{at: w.now, environment: c.environment.number, what: "refused"})
+		p.recordRoom(c)
+		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "refused"})
 	case c.request.operation == settle:
 		w.report.Settled++
 		k.settle(w, c, p, w.table.Item(k.key))
@@ -57,25 +57,24 @@ func (w *world) pruned(c *call, err error) {
 	case k == nil:
 	case err == nil:
 		k.stored(w, w.table.Item(k.key))
-		k.history.add(happening{at: w.now, environment: c.environment.number, what: "pruned"})
+		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "pruned"})
 	case !isConditionFailed(err):
 		k.violated(w, "the table does not take a pruning write: "+err.Error())
 	}
 }
 
-// seen records a read.
-func (w *world) seen(c *call) {
+// read records a read of an item.
+func (w *world) read(c *call) {
 	w.report.Reads++
 	if p := c.request.part(c.key()); p != nil {
-		p.sight(c)
+		p.recordRoom(c)
 	}
 }
 
-// sight records, when the table shows an item to a store, whether there is
-// room.
-func (p *part) sight(c *call) {
+// recordRoom records whether the charge has room when a store reads its item.
+func (p *part) recordRoom(c *call) {
 	if !c.over && !c.lost {
-		p.asked, p.room = true, room(p.counter.charged, &p.charge, c.request.now)
+		p.itemRead, p.room = true, room(p.counter.charged, &p.charge, c.request.now)
 	}
 }
 

@@ -50,8 +50,8 @@ type Report struct {
 	Violations []Violation `json:"violations,omitempty"`
 }
 
-// Errors counts the requests that a store could not answer, corrections and
-// resets among them.
+// Errors counts the requests that a store could not answer, including
+// corrections and resets.
 type Errors struct {
 	Contended int64 `json:"contended"`
 	Ahead     int64 `json:"ahead"`

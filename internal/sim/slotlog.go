@@ -14,8 +14,8 @@ type slotLog struct {
 	width  int64 // k+1: the slots of a window
 }
 
-// add logs units in a slot. Now and then it drops slots that lie two windows
-// behind the newest.
+// add logs units in a slot. When the log has grown, it drops slots that lie two
+// windows behind the newest.
 func (l *slotLog) add(slot, units int64) {
 	if l.units == nil {
 		l.units = map[int64]int64{}

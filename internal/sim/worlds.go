@@ -6,9 +6,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// worlds are the kinds of worlds; each has other faults. Where few denials are
-// by a snapshot, a decision takes ten times as long, so such worlds make a
-// quarter as many decisions.
+// worlds are the kinds of worlds; each has other faults. Where snapshots deny
+// little, a decision takes ten times as long, so those worlds make a quarter as
+// many decisions.
 var worlds = []struct {
 	name  string
 	share float64
@@ -29,7 +29,7 @@ var worlds = []struct {
 	}},
 	{"operators", 1, func(d *draw) {
 		d.sliding()
-		d.rule()
+		d.operate()
 	}},
 	{"corrections", 1, func(d *draw) {
 		d.sliding()
@@ -39,13 +39,13 @@ var worlds = []struct {
 	{"algorithms", 0.25, func(d *draw) { d.mixed() }},
 	{"idle", 0.25, func(d *draw) {
 		d.sliding()
-		d.rest()
+		d.pause()
 	}},
 	{"tight", 0.25, func(d *draw) { d.tight() }},
 	{"everything", 0.25, func(d *draw) {
 		d.mixed()
 		d.breakNetwork()
-		d.rule()
+		d.operate()
 		d.correct()
 		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
 	}},
@@ -76,7 +76,7 @@ func (d *draw) mixed() {
 }
 
 // tight adds small windows of few slots and few units, so that environments
-// contend.
+// compete.
 func (d *draw) tight() {
 	d.rate = float64(d.int(1, 8))
 	for i, load := range []float64{0.5, 1, 2, 5, 20} {
@@ -91,7 +91,7 @@ func (d *draw) tight() {
 	d.correct()
 	d.plan.Network.Latency = d.duration(5*time.Millisecond, 40*time.Millisecond)
 	d.plan.Clocks.Error = d.duration(0, 500*time.Millisecond)
-	d.plan.Resets, d.plan.Raises = d.each(1000), d.each(200)
+	d.plan.Resets, d.plan.CapacityChanges = d.each(1000), d.each(200)
 }
 
 func (d *draw) breakNetwork() {
@@ -102,18 +102,18 @@ func (d *draw) breakNetwork() {
 	d.plan.Deaths, d.plan.Freezes = d.each(2000), d.each(2000)
 }
 
-// rule has operators reset counters and change capacities and shapes.
-func (d *draw) rule() {
-	d.plan.Resets, d.plan.Raises, d.plan.Reshapes = d.each(2000), d.each(1000), d.each(20_000)
+// operate adds operators that reset counters and change capacities and shapes.
+func (d *draw) operate() {
+	d.plan.Resets, d.plan.CapacityChanges, d.plan.ShapeChanges = d.each(2000), d.each(1000), d.each(20_000)
 }
 
 func (d *draw) correct() {
 	d.plan.Settled, d.plan.ColdReceipts, d.plan.Peeks = 0.05+0.4*d.Float64(), 0.3, 0.001
 }
 
-// rest has every subject pause until about when its item expires, again and
-// again.
-func (d *draw) rest() {
+// pause makes every subject pause again and again, until about the expiry of
+// its item.
+func (d *draw) pause() {
 	d.breakNetwork()
 	d.correct()
 	d.plan.Clocks.Error = d.duration(0, time.Second)
