@@ -13,7 +13,9 @@ import (
 
 // UpdateItem makes one conditional update. A condition that fails is a
 // *types.ConditionalCheckFailedException.
-func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (t *Table) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
 	if err := checkCall(ctx, in == nil); err != nil {
 		return nil, err
 	}
@@ -39,10 +41,12 @@ func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ 
 	return &dynamodb.UpdateItemOutput{Attributes: w.returned(in.ReturnValues)}, nil
 }
 
-// GetItem reads an item, consistently. It refuses a read that is not asked to
-// be consistent: DynamoDB may answer that with an earlier state, and this model
-// has none.
-func (t *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+// GetItem makes a consistent read of an item. It refuses an eventually
+// consistent one: DynamoDB may answer that with an earlier state, and the model
+// keeps none.
+func (t *Table) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	if err := checkCall(ctx, in == nil); err != nil {
 		return nil, err
 	}
@@ -62,8 +66,10 @@ func (t *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...fun
 	return &dynamodb.GetItemOutput{Item: t.Item(key)}, nil
 }
 
-// DeleteItem removes an item if its condition holds, also if there is none.
-func (t *Table) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+// DeleteItem removes an item if the condition holds. The item need not exist.
+func (t *Table) DeleteItem(
+	ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.DeleteItemOutput, error) {
 	if err := checkCall(ctx, in == nil); err != nil {
 		return nil, err
 	}

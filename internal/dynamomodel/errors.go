@@ -15,15 +15,14 @@ const (
 	maxTransacted = 100        // items
 )
 
-// invalid returns a ValidationException. It has no type of its own in the SDK.
+// invalid returns a ValidationException, which has no type in the SDK.
 func invalid(format string, a ...any) error {
 	return &smithy.GenericAPIError{
 		Code: "ValidationException", Message: fmt.Sprintf(format, a...), Fault: smithy.FaultClient,
 	}
 }
 
-// unmodelled returns the refusal of what DynamoDB would take but this model
-// does not know.
+// unmodelled refuses a part of the API that DynamoDB has and the model lacks.
 func unmodelled(what string) error {
 	return invalid("dynamomodel: %s is not modelled", what)
 }

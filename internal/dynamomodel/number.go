@@ -29,7 +29,7 @@ var (
 // after the point, exponent.
 var decimal = regexp.MustCompile(`^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$`)
 
-// canonical returns a number as DynamoDB returns it.
+// canonical returns a number in canonical form.
 func canonical(s string) (string, error) {
 	if _, ok := integer(s); ok {
 		return s, nil

@@ -40,7 +40,7 @@ func (x *parser) fail(format string, a ...any) {
 	x.token = scan(x.text, len(x.text))
 }
 
-// unexpected fails at the next token, and quotes it with its neighbours.
+// unexpected fails at the next token, which the error quotes with its neighbours.
 func (x *parser) unexpected() {
 	following := scan(x.text, x.token.after)
 	x.fail("Syntax error; token: %q, near: %q", x.peek(), x.text[x.previous:following.after])
@@ -95,7 +95,7 @@ func (x *parser) counted() {
 	}
 }
 
-// functions are those of DynamoDB; the model has those that are true.
+// functions maps each function of DynamoDB to whether the model has it.
 var functions = map[string]bool{
 	"attribute_exists": true, "attribute_not_exists": true, "if_not_exists": true,
 	"attribute_type": false, "begins_with": false, "contains": false, "size": false, "list_append": false,
@@ -118,7 +118,7 @@ func (x *parser) function(allowed ...string) (function, attribute string) {
 	return function, x.name()
 }
 
-// wrongWord fails at a word that is no function, or none that may stand here.
+// wrongWord fails at a word that is not a function, or not one allowed here.
 func (x *parser) wrongWord() {
 	function := x.peek()
 	modelled, known := functions[function]
@@ -134,9 +134,8 @@ func (x *parser) wrongWord() {
 	}
 }
 
-// name reads an attribute's name. A bare one is refused: it may be any of
-// DynamoDB's 573 reserved words, and a path into a document is more than a
-// counter needs.
+// name reads an attribute's name. It must be a placeholder: a bare name may be
+// one of DynamoDB's 573 reserved words, or begin a path, which no counter needs.
 func (x *parser) name() string {
 	switch x.token.kind {
 	case '#':
@@ -196,14 +195,14 @@ func (x *parser) operand() operand {
 }
 
 // requireType refuses a value of the request whose type an operator does not
-// take. DynamoDB checks the values of an item only when it applies the operator.
+// accept. DynamoDB checks an item's values only when it applies the operator.
 func (x *parser) requireType(operator string, v types.AttributeValue, allowed ...string) {
 	if v != nil && !slices.Contains(allowed, typeName(v)) {
 		x.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeName(v))
 	}
 }
 
-// checkAllUsed refuses placeholders that no expression refers to.
+// checkAllUsed refuses unused placeholders, unless parsing has failed already.
 func (x *parser) checkAllUsed() error {
 	if x.err != nil || len(x.used) == len(x.names)+len(x.values) {
 		return x.err

@@ -2,16 +2,18 @@
 // expressions of internal/dynamo/protocol millions of times, for simulations
 // and explorations.
 //
-// It is as strict as DynamoDB: what DynamoDB refuses with a
-// ValidationException, it refuses in the same words. The rules are those of
+// The model is as strict as DynamoDB: it refuses every request that DynamoDB
+// refuses with a ValidationException, in the same words. The rules are those of
 // "Expression reference" and "Service, account, and table quotas" in the Amazon
 // DynamoDB Developer Guide. So an expression that the model accepts can be sent
-// to AWS. It knows the part of the language that a counter needs: comparisons,
-// AND, OR, NOT, parentheses, attribute_exists and attribute_not_exists in
-// conditions; SET with +, - and if_not_exists, and REMOVE in updates. It
-// refuses everything else, also request fields that it does not model.
+// to AWS.
 //
-// Every call happens at one time, alone and completely; there is no clock. The
+// The model has the part of the language that a counter needs: comparisons, AND,
+// OR, NOT, parentheses, attribute_exists and attribute_not_exists in conditions;
+// SET with +, - and if_not_exists, and REMOVE in updates. It refuses everything
+// else, including request fields that it does not model.
+//
+// Calls run one after another, each completely, and there is no clock. The
 // caller adds latency, lost answers, throttles and expiry.
 package dynamomodel
 
@@ -24,9 +26,8 @@ import (
 )
 
 // Table is a table whose only key is a partition key, a string. It has no
-// indexes and no streams. It is safe for concurrent use. It copies items that
-// go in or out, so that callers share nothing with it. Calls to one table run
-// one after another.
+// indexes and no streams. It is safe for concurrent use. It copies the items
+// that it takes and returns, so that callers share nothing with it.
 type Table struct {
 	name, partitionKey string
 
@@ -34,7 +35,7 @@ type Table struct {
 	items map[string]attributes // by key; a write replaces an item, and never changes it in place
 }
 
-// attributes are an item's, its key among them.
+// attributes are an item's attributes, including its key.
 type attributes = map[string]types.AttributeValue
 
 // New returns an empty table. The partition key is the name of the string
@@ -51,11 +52,11 @@ func (t *Table) Item(key string) map[string]types.AttributeValue {
 }
 
 // Put stores an item in place of any earlier one. The key attribute may be
-// missing. It fails for an item that DynamoDB could not hold, and changes
-// nothing then.
-func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
+// missing. Put fails for an item that DynamoDB would refuse, and changes nothing
+// then.
+func (t *Table) Put(key string, item map[string]types.AttributeValue) error {
 	all := attributes{}
-	maps.Copy(all, planted)
+	maps.Copy(all, item)
 	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
 	made, err := t.newItem(all)
 	if err != nil {
@@ -67,7 +68,7 @@ func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
 	return nil
 }
 
-// Delete removes an item if it is there, as the table's expiry does.
+// Delete removes an item if it exists, as the table's expiry does.
 func (t *Table) Delete(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +89,7 @@ func (t *Table) Keys() []string {
 	return slices.Sorted(maps.Keys(t.items))
 }
 
-// newItem makes an item that a caller hands in.
+// newItem copies an item of a caller, with canonical numbers.
 func (t *Table) newItem(from attributes) (attributes, error) {
 	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
 	if !ok {

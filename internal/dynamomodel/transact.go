@@ -14,8 +14,8 @@ import (
 
 // TransactWriteItems makes up to 100 writes to as many items, all or none. If
 // one of them cannot be made it is a *types.TransactionCanceledException with a
-// reason for each, in order. A ClientRequestToken is refused: the model keeps
-// no record of earlier requests.
+// reason for each, in order. It refuses a ClientRequestToken, because the model
+// keeps no record of earlier requests.
 func (t *Table) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -51,8 +51,7 @@ func (t *Table) TransactWriteItems(
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// parseTransaction checks the writes as far as that can be done without the
-// items.
+// parseTransaction checks everything that does not depend on the items.
 func (t *Table) parseTransaction(members []types.TransactWriteItem) ([]*write, error) {
 	writes, keys := make([]*write, len(members)), map[string]bool{}
 	for i := range members {
@@ -118,8 +117,8 @@ func (t *Table) parsePut(p *types.Put) (*write, error) {
 	return w, err
 }
 
-// canceled returns the failure of a transaction, from the reason why each write
-// cannot be made; nil for those that could be.
+// canceled returns the failure of a transaction. Each write has its error, or
+// nil.
 func canceled(writes []error) error {
 	codes, reasons := make([]string, len(writes)), make([]types.CancellationReason, len(writes))
 	for i, err := range writes {

@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// intake copies a value that a caller hands in and puts its numbers into
-// canonical form. It fails for what DynamoDB refuses.
+// intake copies a value of a caller, with canonical numbers. It fails for a
+// value that DynamoDB refuses.
 func intake(v types.AttributeValue) (types.AttributeValue, error) {
 	taken := copyValue(v)
 	return taken, normalize(taken)
 }
 
-// normalize puts the numbers of a value into canonical form, in place.
+// normalize makes the numbers of a value canonical, in place.
 func normalize(v types.AttributeValue) (err error) {
 	switch v := v.(type) {
 	case nil:
@@ -124,8 +124,8 @@ func collect[E any](from []E, f func(E) E) []E {
 	return made
 }
 
-// equal reports whether two stored values are of one type and the same; nil, a
-// missing attribute, equals nothing. Sets have no order.
+// equal reports whether two stored values have the same type and value. A
+// missing attribute, nil, equals nothing. Sets have no order.
 func equal(a, b types.AttributeValue) bool {
 	if a == nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
 		return false
@@ -173,8 +173,6 @@ func Size(item map[string]types.AttributeValue) (n int) {
 	return n
 }
 
-// size returns the bytes of a value as "DynamoDB item sizes and formats"
-// computes them.
 func size(v types.AttributeValue) (n int) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -197,8 +195,8 @@ func size(v types.AttributeValue) (n int) {
 	return 1 // a boolean, or null
 }
 
-// numberSize is a byte, one for every two significant digits, and one for a
-// minus sign.
+// numberSize returns one byte, one for every two significant digits, and one for
+// a minus sign.
 func numberSize(s string) int {
 	unsigned := strings.TrimPrefix(s, "-")
 	significant := strings.Trim(unsigned, "0.")
@@ -213,7 +211,7 @@ func sum[E any](from []E, f func(E) int) (n int) {
 	return n
 }
 
-// typeName returns a value's type as messages have it, such as N.
+// typeName returns a value's type as DynamoDB's messages name it, such as N.
 func typeName(v types.AttributeValue) string {
 	return strings.TrimPrefix(reflect.TypeOf(v).Elem().Name(), "AttributeValueMember")
 }

@@ -9,7 +9,7 @@ import (
 type effect uint8
 
 const (
-	checks effect = iota // and does nothing
+	checks effect = iota // does nothing
 	updates
 	puts
 	deletes
@@ -20,7 +20,7 @@ type write struct {
 	effect    effect
 	key       string
 	condition *condition // nil for none
-	showItem  bool       // to a caller whose condition fails
+	showItem  bool       // in the error if the condition fails
 	changes   []change   // of an update
 
 	// The item before the write and after it; nil for none. A put has its item
@@ -42,7 +42,7 @@ func (t *Table) write(does effect, request *types.Update) (*write, error) {
 	return w, nil
 }
 
-// parse checks a request as far as that can be done without the item.
+// parse checks everything about a request that does not depend on the item.
 func (t *Table) parse(does effect, r *types.Update) (w *write, err error) {
 	w = &write{effect: does, showItem: r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
 	if err := t.checkTable(r.TableName); err != nil {
@@ -122,7 +122,7 @@ func (t *Table) commit(w *write) {
 	t.items[w.key] = w.after
 }
 
-// returned copies what a request asks to see of the item.
+// returned copies the attributes that a request wants in the answer.
 func (w *write) returned(ask types.ReturnValue) attributes {
 	switch ask {
 	case types.ReturnValueAllOld:
@@ -137,8 +137,7 @@ func (w *write) returned(ask types.ReturnValue) attributes {
 	return nil
 }
 
-// changed copies those attributes that an update names; nil if the item has
-// none of them.
+// changed copies the attributes that an update names; nil if the item has none.
 func (w *write) changed(item attributes) (named attributes) {
 	for i := range w.changes {
 		if v := item[w.changes[i].name]; v != nil {
