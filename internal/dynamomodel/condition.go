@@ -30,8 +30,8 @@ func (c *condition) holds(item attributes) bool {
 	return compares(c.a.in(item), c.operator, c.b.in(item))
 }
 
-// compares applies a comparator. A missing value is unequal to every value, even
-// to another missing one, and neither less nor greater.
+// compares applies a comparator. A missing value is unequal to every value,
+// even to another missing one, and neither less nor greater.
 func compares(a types.AttributeValue, comparator string, b types.AttributeValue) bool {
 	order, ordered := compare(a, b)
 	switch comparator {
@@ -88,8 +88,8 @@ func (x *parser) negation() *condition {
 	return x.comparison()
 }
 
-// group reads a condition in parentheses. DynamoDB accepts needless parentheses,
-// but not two pairs around the same condition.
+// group reads a condition in parentheses. DynamoDB accepts needless
+// parentheses, but not two pairs around the same condition.
 func (x *parser) group() *condition {
 	x.expect('(')
 	c := x.disjunction()

@@ -56,7 +56,8 @@ func TestConditions(t *testing.T) {
 		{"a=:list", "#a >= :5", false},
 		{"a=:true b=:true", "#a <= #b", false},
 
-		// A missing value is unequal to everything, and neither less nor greater.
+		// A missing value is unequal to everything, and neither less nor
+		// greater.
 		{"", "#a = :5", false},
 		{"", "#a <> :5", true},
 		{"", "#a < :5", false},

@@ -28,8 +28,8 @@ var (
 	literals = []string{":0", ":1", ":2", ":7", ":half", ":minus1", ":99999999999999999999"}
 )
 
-// drawCondition draws a condition that is at most depth operators deep. Only AND
-// and OR are in parentheses.
+// drawCondition draws a condition that is at most depth operators deep. Only
+// AND and OR are in parentheses.
 func drawCondition(t *rapid.T, depth int) string {
 	kind := rapid.IntRange(0, 6).Draw(t, "condition")
 	if depth == 0 {
@@ -219,7 +219,8 @@ func sentTo(table string, members []types.TransactWriteItem) *dynamodb.TransactW
 	return &dynamodb.TransactWriteItemsInput{TransactItems: members}
 }
 
-// transacted formats the outcome of a transaction: the reasons, and their items.
+// transacted formats the outcome of a transaction: the reasons, and their
+// items.
 func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {

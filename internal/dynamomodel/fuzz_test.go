@@ -6,8 +6,8 @@ import (
 )
 
 // FuzzExpressions sends two random expressions, with the placeholders that they
-// refer to, for an existing item and a missing one. Either the table refuses them
-// and changes nothing, or the answer is the new item.
+// refer to, for an existing item and a missing one. Either the table refuses
+// them and changes nothing, or the answer is the new item.
 func FuzzExpressions(f *testing.F) {
 	for _, test := range invalidExpressions {
 		f.Add(test.condition, test.update)

@@ -149,10 +149,10 @@ func TestInvalidExpressions(t *testing.T) {
 	}
 }
 
-// refusedByEngine are the reasons for which a local engine refuses an expression
-// too. MiniStack 1.5.33 is laxer than DynamoDB about syntax, operand types,
-// overlapping paths, functions in the wrong place, operands that are not distinct
-// and the number of operators.
+// refusedByEngine are the reasons for which a local engine refuses an
+// expression too. MiniStack 1.5.33 is laxer than DynamoDB about syntax, operand
+// types, overlapping paths, functions in the wrong place, operands that are not
+// distinct and the number of operators.
 var refusedByEngine = []string{
 	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value", "set  may not be empty", "duplicates",
 }

@@ -76,8 +76,8 @@ func anyNumber(t *rapid.T, label string) string {
 	return n
 }
 
-// TestArithmeticIsExact compares sums, differences and comparisons with those of
-// big.Rat.
+// TestArithmeticIsExact compares sums, differences and comparisons with those
+// of big.Rat.
 func TestArithmeticIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyNumber(t, "a"), anyNumber(t, "b")

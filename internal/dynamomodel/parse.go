@@ -40,7 +40,8 @@ func (x *parser) fail(format string, a ...any) {
 	x.token = scan(x.text, len(x.text))
 }
 
-// unexpected fails at the next token, which the error quotes with its neighbours.
+// unexpected fails at the next token, which the error quotes with its
+// neighbours.
 func (x *parser) unexpected() {
 	following := scan(x.text, x.token.after)
 	x.fail("Syntax error; token: %q, near: %q", x.peek(), x.text[x.previous:following.after])
@@ -135,7 +136,8 @@ func (x *parser) wrongWord() {
 }
 
 // name reads an attribute's name. It must be a placeholder: a bare name may be
-// one of DynamoDB's 573 reserved words, or begin a path, which no counter needs.
+// one of DynamoDB's 573 reserved words, or begin a path, which no counter
+// needs.
 func (x *parser) name() string {
 	switch x.token.kind {
 	case '#':

@@ -94,9 +94,10 @@ func drawStep(t *rapid.T, run int, elapsed time.Duration) step {
 	return s
 }
 
-// TestStoreAgreesOnBoth runs the store over a real engine and over the model. On
-// both, three callers make the same random charges, settlements and resets, and
-// their clocks are sometimes late. Verdicts, errors and items must be the same.
+// TestStoreAgreesOnBoth runs the store over a real engine and over the model.
+// On both, three callers make the same random charges, settlements and resets,
+// and their clocks are sometimes late. Verdicts, errors and items must be the
+// same.
 func TestStoreAgreesOnBoth(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)

@@ -8,10 +8,10 @@
 // DynamoDB Developer Guide. So an expression that the model accepts can be sent
 // to AWS.
 //
-// The model has the part of the language that a counter needs: comparisons, AND,
-// OR, NOT, parentheses, attribute_exists and attribute_not_exists in conditions;
-// SET with +, - and if_not_exists, and REMOVE in updates. It refuses everything
-// else, including request fields that it does not model.
+// The model has the part of the language that a counter needs: comparisons,
+// AND, OR, NOT, parentheses, attribute_exists and attribute_not_exists in
+// conditions; SET with +, - and if_not_exists, and REMOVE in updates. It
+// refuses everything else, including request fields that it does not model.
 //
 // Calls run one after another, each completely, and there is no clock. The
 // caller adds latency, lost answers, throttles and expiry.
@@ -52,8 +52,8 @@ func (t *Table) Item(key string) map[string]types.AttributeValue {
 }
 
 // Put stores an item in place of any earlier one. The key attribute may be
-// missing. Put fails for an item that DynamoDB would refuse, and changes nothing
-// then.
+// missing. Put fails for an item that DynamoDB would refuse, and changes
+// nothing then.
 func (t *Table) Put(key string, item map[string]types.AttributeValue) error {
 	all := attributes{}
 	maps.Copy(all, item)

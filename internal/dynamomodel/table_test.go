@@ -228,8 +228,8 @@ func TestInvalidDeletions(t *testing.T) {
 	}
 }
 
-// TestCanceledContext makes calls with a cancelled context, and calls without an
-// input. The table refuses both and changes nothing.
+// TestCanceledContext makes calls with a cancelled context, and calls without
+// an input. The table refuses both and changes nothing.
 func TestCanceledContext(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -195,8 +195,8 @@ func size(v types.AttributeValue) (n int) {
 	return 1 // a boolean, or null
 }
 
-// numberSize returns one byte, one for every two significant digits, and one for
-// a minus sign.
+// numberSize returns one byte, one for every two significant digits, and one
+// for a minus sign.
 func numberSize(s string) int {
 	unsigned := strings.TrimPrefix(s, "-")
 	significant := strings.Trim(unsigned, "0.")

@@ -17,11 +17,11 @@ package limit
 
 import "time"
 
-// MaxLimits is the number of limits that one rule may hold. A DynamoDB item
-// gives each of them a prefix of one letter.
+// MaxLimits is the largest number of limits of a rule. A DynamoDB item gives
+// each of them a prefix of one letter.
 const MaxLimits = 8
 
-// MaxSlots is the largest number of slots that a window may be cut into.
+// MaxSlots is the largest number of slots of a window.
 const MaxSlots = 600
 
 // MaxLog is the largest capacity of a sliding window log, which keeps every
@@ -49,9 +49,9 @@ type Algorithm uint8
 
 const (
 	// SlidingWindow counts by slots of the limit's granularity and adds up
-	// every slot that the window touches. No window of any position ever holds
-	// more than the capacity. In return, units may count for up to one slot
-	// longer than the window.
+	// every slot that the window touches. No window of any position ever
+	// contains more than the capacity. In return, units may count for up to one
+	// slot longer than the window.
 	SlidingWindow Algorithm = iota
 	// FixedWindow counts by whole windows, aligned to the Unix epoch or to a
 	// calendar. It keeps one number, and lets up to twice the capacity through
@@ -179,7 +179,7 @@ func (l *Limit) Slots() int64 {
 	return int64(l.Window / l.Granularity) // 1 for a counter: the older window
 }
 
-// SlotAt returns the number of the slot that holds t, counted from the Unix
+// SlotAt returns the number of the slot that contains t, counted from the Unix
 // epoch. Times before the epoch are in negative slots. t must lie between the
 // years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no
 // slots.

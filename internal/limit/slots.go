@@ -124,8 +124,7 @@ func (s *Slots) Refund(number, units int64) int64 {
 	return 0
 }
 
-// reset returns the time until the last slot that holds a unit has left the
-// window.
+// reset returns the time until the last slot with a unit has left the window.
 func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	for i := len(s.slots) - 1; i >= 0; i-- {
 		if s.slots[i].Units > 0 {
@@ -135,8 +134,7 @@ func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	return 0
 }
 
-// retryAfter returns the time until enough of the units in the window have left
-// it.
+// retryAfter returns the time until enough units have left the window.
 func (s *Slots) retryAfter(l *Limit, now time.Time, q, cost int64) time.Duration {
 	if cost > l.Capacity {
 		return Never

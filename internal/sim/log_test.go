@@ -34,8 +34,8 @@ func TestQueueIsInOrder(t *testing.T) {
 	}
 }
 
-// TestIntervals compares the log with the definition. Some charges are late, and
-// some are refunded in part.
+// TestIntervals compares the log with the definition. Some charges are late,
+// and some are refunded in part.
 func TestIntervals(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 5 {
@@ -165,8 +165,8 @@ func TestLimitLog(t *testing.T) {
 	}
 }
 
-// TestTrueTime overfills a window of true time by clocks that are right, wrong by
-// less than the window, and wrong by more. No window of slots is too full.
+// TestTrueTime overfills a window of true time by clocks that are right, wrong
+// by less than the window, and wrong by more. No window of slots is too full.
 func TestTrueTime(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	for _, test := range []struct {

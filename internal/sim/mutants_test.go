@@ -10,8 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/sim"
 )
 
-// A mutant runs in up to worldsPerMutant worlds of a kind, until the log detects
-// it.
+// A mutant runs in up to worldsPerMutant worlds of a kind, until the log
+// detects it.
 const (
 	worldsPerMutant   = 12
 	decisionsPerWorld = 20_000

@@ -31,9 +31,9 @@ func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutat
 	return r
 }
 
-// TestSimulation runs worlds of all kinds until the decisions are made. No world
-// may have a violation. `make sim` runs it with any seed and any number of
-// decisions, `make sim-long` with very many.
+// TestSimulation runs worlds of all kinds until the decisions are made. No
+// world may have a violation. `make sim` runs it with any seed and any number
+// of decisions, `make sim-long` with very many.
 func TestSimulation(t *testing.T) {
 	plans, each := draw(*decisions)
 	p := progress{want: *decisions, start: time.Now(), verbose: testing.Verbose() && *decisions > 2*perWorld}
@@ -72,8 +72,8 @@ func TestSimulation(t *testing.T) {
 	checkReport(t, &all)
 }
 
-// draw draws enough worlds for the decisions, at least one of each kind. each is
-// the number of decisions for a world with a share of 1.
+// draw draws enough worlds for the decisions, at least one of each kind. each
+// is the number of decisions for a world with a share of 1.
 func draw(decisions int64) (plans []*sim.Plan, each float64) {
 	var shares float64
 	for n := 0; n < len(sim.Worlds()) || shares*perWorld < float64(decisions); n++ {
