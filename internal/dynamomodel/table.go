@@ -75,13 +75,6 @@ func (t *Table) Delete(key string) {
 	delete(t.items, key)
 }
 
-// Len returns the number of items.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.items)
-}
-
 // Keys returns the keys of all items, ascending.
 func (t *Table) Keys() []string {
 	t.mu.Lock()

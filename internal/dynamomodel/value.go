@@ -181,12 +181,10 @@ func size(v types.AttributeValue) (n int) {
 		return len(v.Value)
 	case *types.AttributeValueMemberB:
 		return len(v.Value)
-	case *types.AttributeValueMemberSS:
-		return sum(v.Value, func(s string) int { return len(s) })
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberBS:
+		return sum(elements(v), func(s string) int { return len(s) })
 	case *types.AttributeValueMemberNS:
 		return sum(v.Value, numberSize)
-	case *types.AttributeValueMemberBS:
-		return sum(v.Value, func(b []byte) int { return len(b) })
 	case *types.AttributeValueMemberL:
 		return 3 + len(v.Value) + sum(v.Value, size)
 	case *types.AttributeValueMemberM:

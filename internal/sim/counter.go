@@ -124,14 +124,11 @@ func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 	}
 }
 
-// room reports whether the exact log has room for a charge.
-func room(states []limit.State, c *limit.Charge, now time.Time) bool {
-	for i := range c.Limits {
-		if !states[i].Decide(&c.Limits[i], now, c.Costs[i]).Allowed {
-			return false
-		}
-	}
-	return true
+// room reports whether package limit would allow a charge.
+func (k *counter) room(c *limit.Charge, now time.Time) bool {
+	var v limit.Verdict
+	limit.Decide(k.charged, c, now, &v)
+	return v.Allowed
 }
 
 func prefixOf(i int) string { return "abcdefgh"[i : i+1] }

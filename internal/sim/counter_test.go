@@ -55,7 +55,7 @@ func TestChargesAreLogged(t *testing.T) {
 	if w.report.OverAdmissions != 0 || len(w.report.Violations) != 0 {
 		t.Fatalf("8 units of 10: %v", w.report.Violations)
 	}
-	if room(k.charged, c, time.Unix(0, epoch)) {
+	if k.room(c, time.Unix(0, epoch)) {
 		t.Error("room for 4 more after 8 of 10")
 	}
 	p := &part{}
@@ -80,7 +80,7 @@ func TestCorrectionsOfAnotherGenerationAreNotLogged(t *testing.T) {
 		k.charge(w, w.newCall(k, c, p), p, item("1.1", 10, 10))
 		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Generation: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
 		k.settle(w, w.newCall(k, c, p), p, item(test.generation, 10, 0))
-		if got := room(k.charged, c, time.Unix(0, epoch)); got != test.room {
+		if got := k.room(c, time.Unix(0, epoch)); got != test.room {
 			t.Errorf("10 units refunded in generation %s: room %v, want %v", test.generation, got, test.room)
 		}
 	}
@@ -98,10 +98,10 @@ func TestExpiryKeepsTheLog(t *testing.T) {
 		t.Fatalf("the check for expiry is at %d, want %d: as soon as the ttl has passed", e.at, want)
 	}
 	w.now = e.at
-	if e.do(); w.table.Len() != 0 || w.report.Expired != 1 {
+	if e.do(); len(w.table.Keys()) != 0 || w.report.Expired != 1 {
 		t.Error("the item still exists")
 	}
-	if room(k.charged, &limit.Charge{Limits: c.Limits, Costs: []int64{7}}, time.Unix(0, epoch)) {
+	if k.room(&limit.Charge{Limits: c.Limits, Costs: []int64{7}}, time.Unix(0, epoch)) {
 		t.Error("the log has lost the charges")
 	}
 }

@@ -29,7 +29,7 @@ func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 	w.report.Denied++
 	w.report.DeniedBySnapshot++
 	switch {
-	case !room(k.charged, c, now):
+	case !k.room(c, now):
 	case w.now-k.lowered <= int64(maxAge+w.plan.patience()):
 		w.report.Needless.OldSnapshot++
 	case k.late(c, now):
@@ -49,7 +49,7 @@ func (r *request) denied() {
 		}
 		k := p.counter
 		switch {
-		case p.itemRead && !p.room, !p.itemRead && !room(k.charged, &p.charge, r.now):
+		case p.itemRead && !p.room, !p.itemRead && !k.room(&p.charge, r.now):
 		case k.late(&p.charge, r.now):
 			w.report.Needless.LateClock++
 		case w.now-k.lowered <= int64(maxAge+w.plan.patience()):

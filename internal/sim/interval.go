@@ -34,12 +34,10 @@ func (l *intervals) add(at, units int64, length time.Duration) int64 {
 		l.prune()
 		return l.sum
 	}
-	i, _ := slices.BinarySearchFunc(l.entries, at+1, func(e entry, at int64) int {
-		if e.at < at {
-			return -1
-		}
-		return 1
-	})
+	i := n
+	for i > 0 && l.entries[i-1].at > at {
+		i--
+	}
 	l.entries = slices.Insert(l.entries, i, entry{at, units})
 	return l.around(i)
 }

@@ -74,16 +74,14 @@ func (w *world) read(c *call) {
 // recordRoom records whether the charge has room when a store reads its item.
 func (p *part) recordRoom(c *call) {
 	if !c.over && !c.lost {
-		p.itemRead, p.room = true, room(p.counter.charged, &p.charge, c.request.now)
+		p.itemRead, p.room = true, p.counter.room(&p.charge, c.request.now)
 	}
 }
 
 // deleted records an operator's reset.
 func (w *world) deleted(c *call) {
 	w.report.Resets++
-	if k := w.counters[c.key()]; k != nil {
-		k.restart(w)
-	}
+	w.counters[c.key()].restart(w)
 }
 
 // isConditionFailed reports whether a write failed by its condition.

@@ -63,8 +63,8 @@ func TestHistory(t *testing.T) {
 		&l, 2, 77, time.Unix(0, now).Add(-time.Second), now, now + 1e6, false,
 	}})
 	lines := strings.Split(strings.TrimRight(h.String(), "\n"), "\n")
-	if len(lines) != len(h.latest) {
-		t.Errorf("%d lines, want %d", len(lines), len(h.latest))
+	if len(lines) != maxHistory {
+		t.Errorf("%d lines, want %d", len(lines), maxHistory)
 	}
 	want := `        1.501000 s  charge      by 3, limit "b", cost 2, capacity 10, slot 77, asked at 1.500000 s by a clock -1s wrong, not admitted`
 	if got := lines[len(lines)-1]; got != want {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,22 +15,23 @@ type logEntry struct {
 	charging    charging
 }
 
-// history keeps the latest events of a counter.
-type history struct {
-	latest [48]logEntry
-	n      int
-}
+// maxHistory is the number of events that a violation lists.
+const maxHistory = 48
+
+// history keeps the latest events of a counter, oldest first.
+type history []logEntry
 
 func (h *history) add(e logEntry) {
-	h.latest[h.n%len(h.latest)] = e
-	h.n++
+	if len(*h) == maxHistory {
+		*h = slices.Delete(*h, 0, 1)
+	}
+	*h = append(*h, e)
 }
 
-// String lists them, oldest first.
-func (h *history) String() string {
+func (h history) String() string {
 	var b strings.Builder
-	for i := max(0, h.n-len(h.latest)); i < h.n; i++ {
-		fmt.Fprintln(&b, "   ", &h.latest[i%len(h.latest)])
+	for i := range h {
+		fmt.Fprintln(&b, "   ", &h[i])
 	}
 	return b.String()
 }
