@@ -1,4 +1,4 @@
-// Package limit holds the rate-limiting algorithms as pure functions: state,
+// Package limit has the rate-limiting algorithms as pure functions: state,
 // time and cost in, new state and result out.
 //
 // The functions specify the algorithms. The memory store calls them directly,
@@ -44,7 +44,7 @@ const MaxDrain = 10 * 366 * 24 * time.Hour
 // its cost is above Limit.MaxCost.
 const Never time.Duration = -1
 
-// Algorithm says how a limit counts.
+// Algorithm is how a limit counts.
 type Algorithm uint8
 
 const (
@@ -100,7 +100,7 @@ func ParseAlgorithm(name string) (a Algorithm, ok bool) {
 	return 0, false
 }
 
-// Algorithms returns the names that ParseAlgorithm knows.
+// Algorithms returns the names that ParseAlgorithm accepts.
 func Algorithms() []string { return algorithms[:] }
 
 // Limit allows Capacity units in a Window. It is read-only once it is in use.
@@ -120,8 +120,8 @@ type Limit struct {
 	// Burst is how many units a bucket holds, or a leaky bucket queues; 0 for
 	// the other algorithms.
 	Burst int64
-	// Calendar says where the windows of a fixed window begin; nil stands for
-	// multiples of Window from the Unix epoch.
+	// Calendar sets where fixed windows begin; nil stands for multiples of
+	// Window from the Unix epoch.
 	Calendar *Calendar
 }
 
@@ -223,8 +223,8 @@ type Result struct {
 	// denied cost of 4. After a charge of 3 at 12:00:30 it is 61 s.
 	Reset time.Duration
 	// RetryAfter is the time until this cost would be allowed if no other
-	// request came: 41 s for a cost of 4, Never for a cost of 101, 0 if it is
-	// allowed.
+	// request followed: 41 s for a cost of 4, Never for a cost of 101, 0 if it
+	// is allowed.
 	RetryAfter time.Duration
 	// Delay is how long an admitted request must wait for its turn. Only a
 	// leaky bucket sets it: at 1 unit a second and 5 units queued, it is 5 s.

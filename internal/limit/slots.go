@@ -12,13 +12,13 @@ type Slot struct {
 }
 
 // Slots is the state of the algorithms that count by slots: the units charged
-// to one key, by slot. The zero value has never been charged. It holds one
+// to one key, by slot. The zero value has never been charged. There is one
 // element for each slot in use, at most k+1 of which still count. A log's slots
-// are nanoseconds, so it holds one for each time at which it was charged.
+// are nanoseconds, so it has an element for each time of a charge.
 //
 // Time never runs backwards for a key: a charge by a clock behind the newest
-// slot goes to the newest slot. Otherwise a late caller could add to a window
-// that another caller has already found full.
+// slot goes to the newest slot. Otherwise a late caller could charge a window
+// for which another caller was denied.
 type Slots struct {
 	slots []Slot // ascending; the last is the newest ever charged, refunded or not
 	sum   int64  // units in slots

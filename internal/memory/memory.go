@@ -146,8 +146,8 @@ func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
 	}
 }
 
-// Denies reports, without charging, whether the charge would be denied; if so v
-// holds the denial.
+// Denies reports, without charging, whether the charge would be denied; if so,
+// v is the denial.
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return s.Peek(context.Background(), now, c, v) == nil && !v.Allowed
 }
@@ -165,8 +165,8 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
 // negative delta refunds units while their slot still counts. A positive one
-// charges more without asking, so that later requests pay. A counter that was
-// reset since is left alone, unless the receipt is of a charge of zero cost.
+// charges more, whatever the capacity, so that later requests pay. A counter
+// that was reset since does not change, unless the charge had zero cost.
 func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 func small() (*world, *counter, *limit.Charge) {
 	w := &world{
 		plan: &Plan{Network: Network{Latency: time.Millisecond, Deadline: 250 * time.Millisecond}}, now: epoch, report: &Report{},
-		random: rand.New(rand.NewPCG(1, 1)), table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{},
+		random: random{rand.New(rand.NewPCG(1, 1))}, table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{},
 	}
 	limits := []limit.Limit{{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}}
 	k := w.newCounter(&subject{Subject: &Subject{}}, limits)

@@ -61,7 +61,7 @@ func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0)
 // tried are busy; Lambda itself refuses that request.
 func (w *world) pick() *environment {
 	n := len(w.environments)
-	u := w.random.Float64()
+	u := w.Float64()
 	first := int(u * u * float64(n))
 	for i := range min(n, 8) {
 		e := w.environments[(first+i)%n]

@@ -39,7 +39,7 @@ func (n *Network) draw(w *world, c *call) fate {
 	deadline := max(w.now, c.request.trueNow+int64(n.Deadline))
 	f := fate{effect: w.now + int64(n.latency(w))}
 	f.answer = f.effect + int64(n.latency(w))
-	switch u := w.random.Float64(); {
+	switch u := w.Float64(); {
 	case below(&u, n.Throttled):
 		f.dropped, f.failure = true, throttled(c.in)
 	case below(&u, n.Conflicts):
@@ -68,7 +68,7 @@ func below(u *float64, share float64) bool {
 func (n *Network) latency(w *world) time.Duration {
 	d := n.Latency + w.exponential(n.Latency/4)
 	if w.chance(n.Slow) {
-		d += time.Duration(w.random.Int64N(int64(100*n.Latency) + 1))
+		d += time.Duration(w.Int64N(int64(100*n.Latency) + 1))
 	}
 	return d
 }

@@ -10,7 +10,7 @@ import (
 // operators reset counters and change rules.
 func (w *world) planFaults() {
 	p := w.plan
-	w.every(p.Deaths, func() { w.environments[w.random.IntN(len(w.environments))] = w.newEnvironment() })
+	w.every(p.Deaths, func() { w.environments[w.IntN(len(w.environments))] = w.newEnvironment() })
 	w.every(p.Freezes, func() { w.anyEnvironment().frozen = w.now + int64(w.exponential(time.Minute)) })
 	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.MaxJump, p.Clocks.MaxJump) })
 	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
@@ -19,10 +19,10 @@ func (w *world) planFaults() {
 }
 
 func (w *world) anyEnvironment() *environment {
-	return w.environments[w.random.IntN(len(w.environments))]
+	return w.environments[w.IntN(len(w.environments))]
 }
 
-func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.subjects))] }
+func (w *world) anySubject() *subject { return w.subjects[w.IntN(len(w.subjects))] }
 
 // reset has an operator delete a counter.
 func (w *world) reset(k *counter) {

@@ -50,11 +50,11 @@ func Worlds() []string {
 func Draw(seed uint64, n int) *Plan {
 	kind := &worlds[n%len(worlds)]
 	p := &Plan{Name: kind.name, Share: kind.share, Seed: mix(seed, uint64(n))}
-	d := &draw{rand.New(rand.NewPCG(p.Seed, 0)), p, 0}
+	d := &draw{random{rand.New(rand.NewPCG(p.Seed, 0))}, p, 0}
 	d.rate = math.Exp(1 + 4*d.Float64()) // 3 to 150
 	p.Environments = d.int(20, 200)
 	p.Gateways = d.Float64() < 0.25
-	p.Network = Network{Latency: d.duration(time.Millisecond, 5*time.Millisecond), Deadline: 250 * time.Millisecond}
+	p.Network = Network{Latency: d.between(time.Millisecond, 5*time.Millisecond), Deadline: 250 * time.Millisecond}
 	kind.draw(d)
 	return p
 }
@@ -69,7 +69,7 @@ func mix(seed, n uint64) uint64 {
 
 // draw draws a plan.
 type draw struct {
-	*rand.Rand
+	random
 	plan *Plan
 	rate float64 // units a second that a limit of the plan allows, about
 }
@@ -86,10 +86,6 @@ func (d *draw) each(requests int) time.Duration {
 
 // int returns a number in [low, high].
 func (d *draw) int(low, high int) int { return low + d.IntN(high-low+1) }
-
-func (d *draw) duration(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.Int64N(int64(high-low)+1))
-}
 
 // shapes of windows: their length and granularity.
 var shapes = [][2]time.Duration{

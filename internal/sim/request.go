@@ -190,13 +190,13 @@ func (w *world) correction(c *limit.Charge) []int64 {
 		if !c.Limits[i].Correctable() {
 			continue
 		}
-		switch u := w.random.Float64(); {
+		switch u := w.Float64(); {
 		case u < 0.4:
 			deltas[i] = -c.Costs[i]
 		case u < 0.7 && c.Costs[i] > 1:
-			deltas[i] = -1 - w.random.Int64N(c.Costs[i])
+			deltas[i] = -1 - w.Int64N(c.Costs[i])
 		case u < 0.85:
-			deltas[i] = 1 + w.random.Int64N(max(1, c.Limits[i].Capacity/8))
+			deltas[i] = 1 + w.Int64N(max(1, c.Limits[i].Capacity/8))
 		}
 		some = some || deltas[i] != 0
 	}

@@ -83,7 +83,7 @@ func (s *subject) changeCapacity() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
 		l, first := &limits[i], &s.Limits[i]
-		l.Capacity = max(1, first.Capacity/2+s.world.random.Int64N(first.Capacity*3/2+1))
+		l.Capacity = max(1, first.Capacity/2+s.world.Int64N(first.Capacity*3/2+1))
 		if l.Algorithm == limit.SlidingWindowLog {
 			l.Capacity = min(l.Capacity, limit.MaxLog)
 		}
@@ -97,7 +97,7 @@ func (s *subject) changeShape() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
 		if l, first := &limits[i], &s.Limits[i]; l.Algorithm == limit.SlidingWindow {
-			factor := time.Duration(1 + s.world.random.IntN(2))
+			factor := time.Duration(1 + s.world.IntN(2))
 			l.Window, l.Granularity = first.Window*factor, first.Granularity*factor
 		}
 	}
@@ -192,7 +192,7 @@ func (s *subject) part(e *environment, now time.Time) *part {
 	for i := range costs {
 		costs[i] = 1
 		if s.MaxCosts[i] > 1 {
-			costs[i] += w.random.Int64N(s.MaxCosts[i])
+			costs[i] += w.Int64N(s.MaxCosts[i])
 		}
 		if w.chance(s.ZeroCost) {
 			costs[i] = 0

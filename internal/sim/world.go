@@ -29,10 +29,10 @@ const tableName = "counters"
 // world is one run of a Plan. Everything in it but posted and finished belongs
 // to the goroutine that runs it.
 type world struct {
+	random
 	plan     *Plan
 	mutation protocoltest.Mutation
 	quiesce  func()
-	random   *rand.Rand
 	queue    queue
 	now      int64 // true time, Unix nanoseconds
 
@@ -57,7 +57,7 @@ type world struct {
 // the stores' writes, so that tests can show that the log detects it.
 func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
 	w := &world{
-		plan: p, mutation: mutation, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
+		plan: p, mutation: mutation, quiesce: quiesce, random: random{rand.New(rand.NewPCG(p.Seed, 1))}, now: epoch,
 		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
 	}
 	for range p.Environments {
@@ -145,16 +145,19 @@ func (w *world) settle() {
 	}
 }
 
-func (w *world) exponential(mean time.Duration) time.Duration {
-	return time.Duration(w.random.ExpFloat64() * float64(mean))
+// random draws the plan of a world, or what happens in it.
+type random struct{ *rand.Rand }
+
+func (r random) exponential(mean time.Duration) time.Duration {
+	return time.Duration(r.ExpFloat64() * float64(mean))
 }
 
-// between returns a random duration in [low, high].
-func (w *world) between(low, high time.Duration) time.Duration {
+// between returns a duration in [low, high].
+func (r random) between(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low
 	}
-	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
+	return low + time.Duration(r.Int64N(int64(high-low)+1))
 }
 
-func (w *world) chance(p float64) bool { return p > 0 && w.random.Float64() < p }
+func (r random) chance(p float64) bool { return p > 0 && r.Float64() < p }

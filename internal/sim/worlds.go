@@ -21,11 +21,11 @@ var worlds = []struct {
 	}},
 	{"clocks", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks.Error = d.duration(50*time.Millisecond, time.Second)
+		d.plan.Clocks.Error = d.between(50*time.Millisecond, time.Second)
 	}},
 	{"jumps", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.duration(time.Second, time.Minute)}
+		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.between(time.Second, time.Minute)}
 	}},
 	{"operators", 1, func(d *draw) {
 		d.sliding()
@@ -47,7 +47,7 @@ var worlds = []struct {
 		d.breakNetwork()
 		d.operate()
 		d.correct()
-		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
+		d.plan.Clocks = Clocks{Error: d.between(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
 	}},
 }
 
@@ -82,15 +82,15 @@ func (d *draw) tight() {
 	for i, load := range []float64{0.5, 1, 2, 5, 20} {
 		l := d.limit(limit.SlidingWindow)
 		l.Capacity = int64(d.int(1, 4))
-		l.Granularity = d.duration(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
+		l.Granularity = d.between(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
 		l.Window = time.Duration(d.int(1, 3)) * l.Granularity
 		s := d.subject(load, []limit.Limit{l})
 		s.Edges = i%2 == 0
 	}
 	d.breakNetwork()
 	d.correct()
-	d.plan.Network.Latency = d.duration(5*time.Millisecond, 40*time.Millisecond)
-	d.plan.Clocks.Error = d.duration(0, 500*time.Millisecond)
+	d.plan.Network.Latency = d.between(5*time.Millisecond, 40*time.Millisecond)
+	d.plan.Clocks.Error = d.between(0, 500*time.Millisecond)
 	d.plan.Resets, d.plan.CapacityChanges = d.each(1000), d.each(200)
 }
 
@@ -98,7 +98,7 @@ func (d *draw) breakNetwork() {
 	n := &d.plan.Network
 	n.Slow, n.Throttled, n.Conflicts = 0.02*d.Float64(), 0.05*d.Float64(), 0.02*d.Float64()
 	n.LostRequests, n.LostAnswers, n.Stuck = 0.03*d.Float64(), 0.05*d.Float64(), 0.03*d.Float64()
-	n.StuckFor = d.duration(100*time.Millisecond, 2*time.Minute)
+	n.StuckFor = d.between(100*time.Millisecond, 2*time.Minute)
 	d.plan.Deaths, d.plan.Freezes = d.each(2000), d.each(2000)
 }
 
@@ -116,7 +116,7 @@ func (d *draw) correct() {
 func (d *draw) pause() {
 	d.breakNetwork()
 	d.correct()
-	d.plan.Clocks.Error = d.duration(0, time.Second)
+	d.plan.Clocks.Error = d.between(0, time.Second)
 	d.plan.LateExpiry = 0.2
 	d.plan.Deaths, d.plan.Freezes = 10*time.Hour/time.Duration(d.plan.Environments), time.Hour/time.Duration(d.plan.Environments)
 	for i := range d.plan.Subjects {
