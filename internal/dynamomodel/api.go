@@ -102,7 +102,8 @@ func checkCall(ctx context.Context, missing bool) error {
 
 // checkOptions refuses options of a write that the model lacks.
 func checkOptions(
-	expected map[string]types.ExpectedAttributeValue, operator types.ConditionalOperator, metrics types.ReturnItemCollectionMetrics,
+	expected map[string]types.ExpectedAttributeValue, operator types.ConditionalOperator,
+	metrics types.ReturnItemCollectionMetrics,
 ) error {
 	switch {
 	case expected != nil || operator != "":

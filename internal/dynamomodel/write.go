@@ -54,7 +54,8 @@ func (t *Table) parse(does effect, r *types.Update) (w *write, err error) {
 	if w.key, err = t.keyOf(r.Key); err != nil {
 		return nil, err
 	}
-	names, values, none := r.ExpressionAttributeNames, r.ExpressionAttributeValues, r.ConditionExpression == nil && r.UpdateExpression == nil
+	names, values := r.ExpressionAttributeNames, r.ExpressionAttributeValues
+	none := r.ConditionExpression == nil && r.UpdateExpression == nil
 	switch {
 	case names != nil && len(names) == 0:
 		return nil, invalid("ExpressionAttributeNames must not be empty")

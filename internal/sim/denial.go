@@ -76,7 +76,7 @@ func (k *counter) late(c *limit.Charge, now time.Time) bool {
 
 func (k *counter) unexplained(w *world) {
 	w.report.Needless.Unexplained++
-	k.violated(w, "a charge was denied for which there was room, and nothing explains it")
+	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 
 // patience is the largest difference between a snapshot's ten seconds and true

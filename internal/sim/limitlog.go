@@ -67,8 +67,10 @@ func (l *limitLog) check(c *charging) string {
 	case limit.FixedWindow:
 		return excess(l.slots.units[c.slot], of.Capacity, "in window %d", c.slot)
 	}
-	units := l.slots.most(c.slot)
-	return cmp.Or(excess(units, of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot), l.chargeShortened(c))
+	return cmp.Or(
+		excess(l.slots.most(c.slot), of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot),
+		l.chargeShortened(c),
+	)
 }
 
 // excess describes units above the allowed number; empty for others.

@@ -36,7 +36,7 @@ func (p *part) written(w *world, c *call, err error) {
 	k := p.counter
 	switch {
 	case err != nil && !isConditionFailed(err):
-		k.violated(w, "the table does not take a write: "+err.Error())
+		k.violated(w, "the table refuses a write as invalid: "+err.Error())
 	case err != nil:
 		p.recordRoom(c)
 		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "refused"})
@@ -59,7 +59,7 @@ func (w *world) pruned(c *call, err error) {
 		k.stored(w, w.table.Item(k.key))
 		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "pruned"})
 	case !isConditionFailed(err):
-		k.violated(w, "the table does not take a pruning write: "+err.Error())
+		k.violated(w, "the table refuses a pruning write as invalid: "+err.Error())
 	}
 }
 
