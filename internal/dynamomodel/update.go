@@ -71,7 +71,8 @@ func (c *change) result(before attributes) (types.AttributeValue, error) {
 // update reads a whole update expression.
 func (x *parser) update(text, partitionKey string) (changes []change) {
 	x.start("UpdateExpression", text)
-	targets, sections := make(map[string]bool, len(x.names)), ""
+	changes = make([]change, 0, len(x.names))
+	sections := ""
 	for x.token.kind != end {
 		section := strings.ToUpper(x.peek())
 		switch section {
@@ -88,11 +89,10 @@ func (x *parser) update(text, partitionKey string) (changes []change) {
 		sections += section
 		for more := true; more; more = x.accept(',') {
 			c := x.change(section == "REMOVE", partitionKey)
-			if targets[c.name] {
+			if slices.ContainsFunc(changes, func(other change) bool { return other.name == c.name }) {
 				x.fail("Two document paths overlap with each other; must remove or rewrite one of these paths; "+
 					"path one: [%s], path two: [%[1]s]", c.name)
 			}
-			targets[c.name] = true
 			changes = append(changes, c)
 		}
 	}
