@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// recorder notes the updates that a store sends. It prunes one counter while it
-// charges another.
+// recorder records the updates that a store sends. A store may send them from
+// several goroutines: it prunes one counter while it charges another.
 type recorder struct {
 	dynamo.API
 	mu   sync.Mutex

@@ -25,7 +25,7 @@ func TestConditions(t *testing.T) {
 		{"a=5", ":4 < #a", true},
 		{"", ":4 < :5", true},
 		{"", ":4 = :4", true},
-		{"a=9", "#a < :10", true}, // as numbers, not as text
+		{"a=9", "#a < :10", true}, // numbers have no text order
 		{"a=-9", "#a > :minus1", false},
 		{"a=0.25", "#a < :half", true},
 		{"a=1000000000000000000000", "#a > :999999999999999999999", true},
@@ -56,7 +56,8 @@ func TestConditions(t *testing.T) {
 		{"a=:list", "#a >= :5", false},
 		{"a=:true b=:true", "#a <= #b", false},
 
-		// What is missing is unequal to everything, and neither less nor more.
+		// A missing value is unequal to everything, and neither less nor
+		// greater.
 		{"", "#a = :5", false},
 		{"", "#a <> :5", true},
 		{"", "#a < :5", false},
@@ -85,8 +86,8 @@ func TestConditions(t *testing.T) {
 		{"a=1", "(#a = :1 OR #a = :2) AND #a = :3", false},
 		{"a=1", "NOT #a = :1 AND #a = :2", false},
 		{"a=1", "NOT (#a = :1 AND #a = :2)", true},
-		// Needless parentheses are none too many unless there are two pairs
-		// around the same.
+		// Needless parentheses are allowed, but not two pairs around the same
+		// condition.
 		{"a=1", "(#a = :1)", true},
 		{"a=1", "((#a = :1) AND (#a = :1))", true},
 		{"a=1", "((#a = :1 OR #a = :2) AND #a = :1)", true},
@@ -94,8 +95,8 @@ func TestConditions(t *testing.T) {
 		{"a=1", "(NOT (#a = :2))", true},
 		{"a=1", "#a=:1\tAND\r\n#a<:2", true},
 	} {
-		table := holding(t, item(test.item))
-		_, err := update(table, updating(test.condition, "SET #z = :1"))
+		table := tableWith(t, item(test.item))
+		_, err := update(table, updateInput(test.condition, "SET #z = :1"))
 		want := "ConditionalCheckFailedException"
 		if test.holds {
 			want = ""
@@ -113,13 +114,13 @@ func TestConditionsOfNoItem(t *testing.T) {
 		"attribute_exists(#k)":     "ConditionalCheckFailedException",
 		"#a = :1":                  "ConditionalCheckFailedException",
 	} {
-		if _, err := update(holding(t, nil), updating(condition, "SET #z = :1")); code(err) != want {
+		if _, err := update(tableWith(t, nil), updateInput(condition, "SET #z = :1")); code(err) != want {
 			t.Errorf("%s of no item: %v, want %q", condition, err, want)
 		}
 	}
 }
 
-func TestFailedConditionShowsTheItemIfAsked(t *testing.T) {
+func TestFailedConditionReturnsTheItem(t *testing.T) {
 	for _, test := range []struct {
 		item attributes
 		ask  types.ReturnValuesOnConditionCheckFailure
@@ -130,22 +131,22 @@ func TestFailedConditionShowsTheItemIfAsked(t *testing.T) {
 		{item("a=1"), "", "none"},
 		{nil, types.ReturnValuesOnConditionCheckFailureAllOld, "none"},
 	} {
-		table := holding(t, test.item)
-		in := updating("#a = :2", "SET #a = :3")
+		table := tableWith(t, test.item)
+		in := updateInput("#a = :2", "SET #a = :3")
 		in.ReturnValuesOnConditionCheckFailure = test.ask
 		_, err := update(table, in)
 		var failed *types.ConditionalCheckFailedException
 		if !errors.As(err, &failed) {
 			t.Fatalf("got %v", err)
 		}
-		if got := show(failed.Item); got != test.want {
+		if got := formatItem(failed.Item); got != test.want {
 			t.Errorf("asked for %q: item %s, want %s", test.ask, got, test.want)
 		}
 		if failed.Item != nil && failed.Item["k"] == nil {
 			t.Error("the item lacks its key")
 		}
-		if show(table.Item(itemKey)) != show(test.item) {
-			t.Errorf("a refused write changed the item to %s", show(table.Item(itemKey)))
+		if formatItem(table.Item(itemKey)) != formatItem(test.item) {
+			t.Errorf("a refused write changed the item to %s", formatItem(table.Item(itemKey)))
 		}
 	}
 }

@@ -17,19 +17,19 @@ import (
 )
 
 // Attributes a, b and c are numbers or missing; s is a string or missing. The
-// expressions drawn are those on which the engine is as strict as DynamoDB.
-// MiniStack 1.5.33 is not on these, so they are not drawn: = and <> of two
-// missing attributes (it calls them equal), arithmetic on what is no number (it
-// takes the left operand), one attribute compared with itself, an update that
-// only removes attributes from no item (it makes one), and results of more than
-// 28 digits (it rounds them).
+// tests draw only expressions on which the engine is as strict as DynamoDB.
+// MiniStack 1.5.33 differs on these: = and <> of two missing attributes (it
+// calls them equal), arithmetic on other types than numbers (it takes the left
+// operand), one attribute compared with itself, an update that only removes
+// attributes from a missing item (it makes one), and results of more than 28
+// digits (it rounds them).
 var (
 	numbers  = []string{"#a", "#b", "#c"}
 	literals = []string{":0", ":1", ":2", ":7", ":half", ":minus1", ":99999999999999999999"}
 )
 
-// drawCondition draws a condition that is depth operators deep at most. Nothing
-// but AND and OR stands in parentheses.
+// drawCondition draws a condition that is at most depth operators deep. Only
+// AND and OR are in parentheses.
 func drawCondition(t *rapid.T, depth int) string {
 	kind := rapid.IntRange(0, 6).Draw(t, "condition")
 	if depth == 0 {
@@ -55,12 +55,12 @@ func drawAttribute(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"#a", "#b", "#c", "#s", "#k"}).Draw(t, "attribute")
 }
 
-// drawOperator draws one of the first n; = and <> are the last.
+// drawOperator draws one of the first n operators; = and <> are the last.
 func drawOperator(t *rapid.T, n int) string {
 	return " " + rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "<>"}[:n]).Draw(t, "operator") + " "
 }
 
-// drawUpdate draws one that sets at least one attribute.
+// drawUpdate draws an update that sets at least one attribute.
 func drawUpdate(t *rapid.T) string {
 	targets := rapid.Permutation([]string{"#a", "#b", "#c", "#s"}).Draw(t, "targets")
 	set := rapid.IntRange(1, 4).Draw(t, "set")
@@ -106,14 +106,14 @@ func outcomeOf(returned attributes, err error) outcome {
 	if errors.As(err, &failed) {
 		returned = failed.Item
 	}
-	if len(returned) == 0 { // none of the attributes asked for: an engine may send an empty map
+	if len(returned) == 0 { // an engine may send an empty map for no attributes
 		returned = nil
 	}
-	return outcome{code(err), show(returned)}
+	return outcome{code(err), formatItem(returned)}
 }
 
 // TestAgreesWithEngine sends the same random writes to a real engine and to the
-// model, and expects the same of both.
+// model, and expects the same answers.
 func TestAgreesWithEngine(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -121,18 +121,18 @@ func TestAgreesWithEngine(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		key++
-		model := holding(t, nil)
+		model := tableWith(t, nil)
 		for range 6 {
 			var want, got outcome
 			condition := rapid.SampledFrom([]string{"", drawCondition(t, 2), drawCondition(t, 2)}).Draw(t, "condition or none")
 			if rapid.IntRange(0, 9).Draw(t, "write") == 0 {
-				in := deleting(condition)
-				in.Key = keyed(fmt.Sprint(key))
+				in := deleteInput(condition)
+				in.Key = keyAttributes(fmt.Sprint(key))
 				got = deletion(model, in, tableName)
 				want = deletion(client, in, engine)
 			} else {
-				in := updating(condition, drawUpdate(t))
-				in.Key = keyed(fmt.Sprint(key))
+				in := updateInput(condition, drawUpdate(t))
+				in.Key = keyAttributes(fmt.Sprint(key))
 				in.ReturnValues = rapid.SampledFrom(in.ReturnValues.Values()).Draw(t, "returned")
 				got = outcomeOf(update(model, in))
 				in.TableName = &engine
@@ -160,8 +160,8 @@ func deletion(api dynamo.API, in *dynamodb.DeleteItemInput, table string) outcom
 	return outcomeOf(out.Attributes, nil)
 }
 
-// TestTransactionsAgreeWithEngine makes random transactions over three items of
-// both.
+// TestTransactionsAgreeWithEngine makes the same random transactions over three
+// items on a real engine and on the model.
 func TestTransactionsAgreeWithEngine(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -169,7 +169,7 @@ func TestTransactionsAgreeWithEngine(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		run++
-		model := holding(t, nil)
+		model := tableWith(t, nil)
 		for range 3 {
 			members := drawTransaction(t, fmt.Sprint(run, " "))
 			got := transacted(model.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: members}))
@@ -181,7 +181,7 @@ func TestTransactionsAgreeWithEngine(t *testing.T) {
 		}
 	})
 	if len(seen) < 3 {
-		t.Errorf("too little happened: %v", seen)
+		t.Errorf("too few kinds of outcomes: %v", seen)
 	}
 }
 
@@ -219,8 +219,8 @@ func sentTo(table string, members []types.TransactWriteItem) *dynamodb.TransactW
 	return &dynamodb.TransactWriteItemsInput{TransactItems: members}
 }
 
-// transacted formats how a transaction ended: the reasons, and the items that
-// they show.
+// transacted formats the outcome of a transaction: the reasons, and their
+// items.
 func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {
@@ -230,7 +230,7 @@ func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
 	for _, reason := range canceled.CancellationReasons {
 		reasons = append(reasons, *reason.Code)
 		if reason.Item != nil {
-			reasons = append(reasons, "("+show(reason.Item)+")")
+			reasons = append(reasons, "("+formatItem(reason.Item)+")")
 		}
 	}
 	return strings.Join(reasons, ", ")

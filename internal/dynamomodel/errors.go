@@ -3,8 +3,6 @@ package dynamomodel
 import (
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -17,27 +15,14 @@ const (
 	maxTransacted = 100        // items
 )
 
-// invalid returns a ValidationException. It has no type of its own in the SDK.
+// invalid returns a ValidationException, which has no type in the SDK.
 func invalid(format string, a ...any) error {
 	return &smithy.GenericAPIError{
 		Code: "ValidationException", Message: fmt.Sprintf(format, a...), Fault: smithy.FaultClient,
 	}
 }
 
-// unmodelled returns the refusal of what DynamoDB would take but this model
-// does not know.
+// unmodelled refuses a part of the API that DynamoDB has and the model lacks.
 func unmodelled(what string) error {
 	return invalid("dynamomodel: %s is not modelled", what)
 }
-
-func noTable() error {
-	return &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
-}
-
-// refused returns the failure of a condition. shown is nil unless the request
-// asks to see the item.
-func refused(shown attributes) error {
-	return &types.ConditionalCheckFailedException{Message: aws.String(conditionFailed), Item: shown}
-}
-
-const conditionFailed = "The conditional request failed"

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzExpressions sends any two expressions, with placeholders for what they
-// refer to, at an item and at none. They are refused and change nothing, or
-// leave an item that can be written again.
+// FuzzExpressions sends two random expressions, with the placeholders that they
+// refer to, for an existing item and a missing one. Either the table refuses
+// them and changes nothing, or the answer is the new item.
 func FuzzExpressions(f *testing.F) {
 	for _, test := range invalidExpressions {
 		f.Add(test.condition, test.update)
@@ -20,19 +20,19 @@ func FuzzExpressions(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, condition, expression string) {
-		for _, planted := range []attributes{nil, item("a=1 b=2.5 c=x d=:list C=99999999999999999999 h=4 n=9 f=3 e=e")} {
-			table := holding(t, planted)
-			answer, err := update(table, updating(condition, expression))
-			left := show(table.Item(itemKey))
+		for _, initial := range []attributes{nil, item("a=1 b=2.5 c=x d=:list C=99999999999999999999 h=4 n=9 f=3 e=e")} {
+			table := tableWith(t, initial)
+			answer, err := update(table, updateInput(condition, expression))
+			left := formatItem(table.Item(itemKey))
 			switch {
 			case err != nil && code(err) != "ValidationException" && code(err) != "ConditionalCheckFailedException":
 				t.Errorf("an error of another kind: %v", err)
-			case err != nil && left != show(planted):
+			case err != nil && left != formatItem(initial):
 				t.Errorf("refused with %v, and the item became %s", err, left)
-			case err == nil && show(answer) != left:
-				t.Errorf("answered %s, and the item is %s", show(answer), left)
+			case err == nil && formatItem(answer) != left:
+				t.Errorf("answered %s, and the item is %s", formatItem(answer), left)
 			case err == nil && strings.Contains(condition, "((") && strings.Contains(condition, "))") && strings.Count(condition, "(") == 2:
-				t.Errorf("took the redundant parentheses of %q", condition)
+				t.Errorf("accepted the redundant parentheses of %q", condition)
 			}
 		}
 	})

@@ -19,8 +19,8 @@ const (
 	notModelled    = "dynamomodel: "
 )
 
-// invalidExpressions are those that DynamoDB refuses, and that the model must,
-// whatever the item.
+// invalidExpressions are expressions that DynamoDB refuses for every item, and
+// that the model must refuse too.
 var invalidExpressions = []struct{ condition, update, want string }{
 	// Redundant parentheses.
 	{"((#a = :1))", "", wrongCondition + "The expression has redundant parentheses;"},
@@ -29,7 +29,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"NOT ((#a = :1 AND (#a = :2)))", "", wrongCondition + "The expression has redundant parentheses;"},
 	{"(((#a = :1) AND #a = :2))", "", wrongCondition + "The expression has redundant parentheses;"},
 
-	// Nothing at all, or too much.
+	// Empty, or too long.
 	{" ", "SET #a = :1", wrongCondition + "The expression can not be empty;"},
 	{"", " ", wrongUpdate + "The expression can not be empty;"},
 	{"#a = :1" + strings.Repeat(" ", 4090), "", wrongCondition + "Expression size has exceeded the maximum allowed size; expression size: 4097"},
@@ -76,7 +76,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "SET #a = :1 SET #b = :1", wrongUpdate + `The "SET" section can only be used once in an update expression;`},
 	{"", "REMOVE #a SET #b = :1 REMOVE #c", wrongUpdate + `The "REMOVE" section can only be used once in an update expression;`},
 
-	// Sense.
+	// Meaning.
 	{"", "SET #a = :1, #a = :2", wrongUpdate + "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]"},
 	{"", "SET #a = :1 REMOVE #a", wrongUpdate + "Two document paths overlap"},
 	{"", "REMOVE #b, #b", wrongUpdate + "Two document paths overlap"},
@@ -102,8 +102,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "SET #a = :none", "One or more parameter values were invalid: An string set  may not be empty"},
 	{"", "SET #a = :twice", "One or more parameter values were invalid: Input collection contains duplicates"},
 
-	// What DynamoDB has and the model does not: refused as well, never passed
-	// over.
+	// The model lacks these parts of DynamoDB, and refuses them.
 	{"", "ADD #a :1", wrongUpdate + notModelled + "the section ADD is not modelled"},
 	{"", "DELETE #a :set", wrongUpdate + notModelled + "the section DELETE is not modelled"},
 	{"", "SET #a = list_append(#a, :list)", wrongUpdate + notModelled + "the function list_append is not modelled"},
@@ -137,40 +136,40 @@ func repeat(action string, n int) string {
 
 func TestInvalidExpressions(t *testing.T) {
 	for _, test := range invalidExpressions {
-		for _, planted := range []attributes{nil, item("a=1"), item("a=x b=:list")} {
-			table := holding(t, planted)
-			_, err := update(table, updating(test.condition, test.update))
+		for _, initial := range []attributes{nil, item("a=1"), item("a=x b=:list")} {
+			table := tableWith(t, initial)
+			_, err := update(table, updateInput(test.condition, test.update))
 			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
 				t.Errorf("condition %.60q, update %.60q: %v; want %s", test.condition, test.update, err, test.want)
 			}
-			if show(table.Item(itemKey)) != show(planted) {
+			if formatItem(table.Item(itemKey)) != formatItem(initial) {
 				t.Errorf("condition %.60q, update %.60q changed the item", test.condition, test.update)
 			}
 		}
 	}
 }
 
-// refusedByAll are the reasons that every engine knows. MiniStack 1.5.33 is
-// laxer than DynamoDB about syntax, operand types, overlapping paths, functions
-// in the wrong place, operands that are not distinct and the number of
-// operators.
-var refusedByAll = []string{
+// refusedByEngine are the reasons for which a local engine refuses an
+// expression too. MiniStack 1.5.33 is laxer than DynamoDB about syntax, operand
+// types, overlapping paths, functions in the wrong place, operands that are not
+// distinct and the number of operators.
+var refusedByEngine = []string{
 	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value", "set  may not be empty", "duplicates",
 }
 
-func TestEngineRefusesThem(t *testing.T) {
+func TestEngineRefusesInvalidExpressions(t *testing.T) {
 	client := dynamotest.Connect(t)
 	table := dynamotest.Counters(t, client)
-	for _, reason := range refusedByAll {
+	for _, reason := range refusedByEngine {
 		compared := 0
 		for _, test := range invalidExpressions {
 			if !strings.Contains(test.want, reason) {
 				continue
 			}
-			in := updating(test.condition, test.update)
+			in := updateInput(test.condition, test.update)
 			in.TableName = &table
 			if _, err := update(client, in); code(err) != "ValidationException" {
-				t.Errorf("the engine took condition %.60q, update %.60q: %v", test.condition, test.update, err)
+				t.Errorf("the engine accepted condition %.60q, update %.60q: %v", test.condition, test.update, err)
 			}
 			compared++
 		}
@@ -221,8 +220,8 @@ func TestInvalidRequests(t *testing.T) {
 		"another key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
 		"two keys":       {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
 		"numeric key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
-		"empty key":      {func(in *dynamodb.UpdateItemInput) { in.Key = keyed("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
-		"key too long":   {func(in *dynamodb.UpdateItemInput) { in.Key = keyed(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
+		"empty key":      {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
+		"key too long":   {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
 		"return values":  {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = "ALL" }, "Value 'ALL' at 'returnValues' failed to satisfy constraint"},
 		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" }, "Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
 
@@ -235,14 +234,14 @@ func TestInvalidRequests(t *testing.T) {
 			notModelled + "ReturnItemCollectionMetrics is not modelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := holding(t, item("a=0"))
-			in := updating("", "SET #a = :1")
+			table := tableWith(t, item("a=0"))
+			in := updateInput("", "SET #a = :1")
 			test.change(in)
 			_, err := update(table, in)
 			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if table.Len() != 1 || show(table.Item(itemKey)) != "a=0" {
+			if len(table.Keys()) != 1 || formatItem(table.Item(itemKey)) != "a=0" {
 				t.Error("a refused request changed something")
 			}
 		})
@@ -250,34 +249,34 @@ func TestInvalidRequests(t *testing.T) {
 }
 
 func TestLongestKey(t *testing.T) {
-	in := updating("", "SET #a = :1")
-	in.Key = keyed(strings.Repeat("x", 2048))
-	if _, err := update(holding(t, nil), in); err != nil {
+	in := updateInput("", "SET #a = :1")
+	in.Key = keyAttributes(strings.Repeat("x", 2048))
+	if _, err := update(tableWith(t, nil), in); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRequestsAtTheLimits are the largest that DynamoDB takes.
+// TestRequestsAtTheLimits sends the largest requests that DynamoDB accepts.
 func TestRequestsAtTheLimits(t *testing.T) {
 	for name, in := range map[string]*dynamodb.UpdateItemInput{
-		"4 KB of condition": updating("#a <> :1"+strings.Repeat(" ", 4096-8), ""),
-		"4 KB of update":    updating("", "SET #a = :1"+strings.Repeat(" ", 4096-11)),
-		"299 operators":     updating(strings.Repeat("#a<>:1 OR ", 149)+"#a<>:1", ""),
-		"300 operators":     updating("", "SET "+repeat("#a%d=:1+:1", 300)),
+		"4 KB of condition": updateInput("#a <> :1"+strings.Repeat(" ", 4096-8), ""),
+		"4 KB of update":    updateInput("", "SET #a = :1"+strings.Repeat(" ", 4096-11)),
+		"299 operators":     updateInput(strings.Repeat("#a<>:1 OR ", 149)+"#a<>:1", ""),
+		"300 operators":     updateInput("", "SET "+repeat("#a%d=:1+:1", 300)),
 	} {
-		if _, err := update(holding(t, nil), in); err != nil {
+		if _, err := update(tableWith(t, nil), in); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestOtherTable(t *testing.T) {
-	table, other := holding(t, nil), aws.String("another")
-	in := updating("", "SET #a = :1")
+	table, other := tableWith(t, nil), aws.String("another")
+	in := updateInput("", "SET #a = :1")
 	in.TableName = other
 	_, failed := update(table, in)
-	_, get := table.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: other, Key: keyed("x"), ConsistentRead: aws.Bool(true)})
-	_, del := table.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: other, Key: keyed("x")})
+	_, get := table.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: other, Key: keyAttributes("x"), ConsistentRead: aws.Bool(true)})
+	_, del := table.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: other, Key: keyAttributes("x")})
 	for _, err := range []error{failed, get, del} {
 		if code(err) != "ResourceNotFoundException" {
 			t.Errorf("got %v", err)

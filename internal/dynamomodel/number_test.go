@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 )
 
-func TestNumbersAreStoredPlainly(t *testing.T) {
+func TestCanonicalNumbers(t *testing.T) {
 	zeros := strings.Repeat("0", 125)
 	for written, want := range map[string]string{
 		"0": "0", "-0": "0", "+0": "0", "0.000": "0", "0e1000": "0", "000": "0",
@@ -24,16 +24,16 @@ func TestNumbersAreStoredPlainly(t *testing.T) {
 		"1e125": "1" + zeros, "-9.9e125": "-99" + zeros[1:], "1e-130": "0." + strings.Repeat("0", 129) + "1",
 		strings.Repeat("9", 38): strings.Repeat("9", 38), strings.Repeat("9", 38) + "00": strings.Repeat("9", 38) + "00",
 	} {
-		table := holding(t, nil)
+		table := tableWith(t, nil)
 		if err := table.Put(itemKey, attributes{"a": num(written)}); err != nil {
 			t.Errorf("%s: %v", written, err)
-		} else if got := show(table.Item(itemKey)); got != "a="+want {
+		} else if got := formatItem(table.Item(itemKey)); got != "a="+want {
 			t.Errorf("%s became %s, want %s", written, got, want)
 		}
 	}
 }
 
-func TestWhatIsNoNumber(t *testing.T) {
+func TestInvalidNumbers(t *testing.T) {
 	const notNumeric = "The parameter cannot be converted to a numeric value: "
 	for written, want := range map[string]string{
 		"": notNumeric, "-": notNumeric, ".": notNumeric, "e5": notNumeric, "1e": notNumeric, "1e5e5": notNumeric, "1e5.5": notNumeric,
@@ -52,17 +52,17 @@ func TestWhatIsNoNumber(t *testing.T) {
 			"in a list": &types.AttributeValueMemberL{Value: []types.AttributeValue{num(written)}},
 			"in a map":  &types.AttributeValueMemberM{Value: attributes{"x": num(written)}},
 		} {
-			table := holding(t, nil)
+			table := tableWith(t, nil)
 			err := table.Put(itemKey, attributes{"a": v})
-			if !strings.HasPrefix(message(err), want) || table.Len() != 0 {
+			if !strings.HasPrefix(message(err), want) || len(table.Keys()) != 0 {
 				t.Errorf("%q %s: %v, want %s", written, where, err, want)
 			}
 		}
 	}
 }
 
-// anyNumber draws numbers of up to 38 digits, short ones often, written in
-// every way.
+// anyNumber draws numbers of up to 38 digits, many of them short, in every
+// notation.
 func anyNumber(t *rapid.T, label string) string {
 	digits := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,3}`), rapid.StringMatching(`-?[0-9]{17,20}`), rapid.StringMatching(`-?[0-9]{1,38}`))
 	n := digits.Draw(t, label)
@@ -76,20 +76,20 @@ func anyNumber(t *rapid.T, label string) string {
 	return n
 }
 
-// TestArithmeticIsExact adds, subtracts and compares as fractions of any
-// precision do.
+// TestArithmeticIsExact compares sums, differences and comparisons with those
+// of big.Rat.
 func TestArithmeticIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyNumber(t, "a"), anyNumber(t, "b")
 		x, _ := new(big.Rat).SetString(a)
 		y, _ := new(big.Rat).SetString(b)
-		table := holding(t, attributes{"a": num(a), "b": num(b)})
+		table := tableWith(t, attributes{"a": num(a), "b": num(b)})
 		checkSum(t, table, "SET #c = #a + #b", new(big.Rat).Add(x, y))
 		checkSum(t, table, "SET #c = #a - #b", new(big.Rat).Sub(x, y))
 		for operator, want := range map[string]bool{
 			"<": x.Cmp(y) < 0, "<=": x.Cmp(y) <= 0, ">": x.Cmp(y) > 0, ">=": x.Cmp(y) >= 0, "=": x.Cmp(y) == 0, "<>": x.Cmp(y) != 0,
 		} {
-			if _, err := update(table, updating("#a "+operator+" #b", "SET #d = :1")); (err == nil) != want {
+			if _, err := update(table, updateInput("#a "+operator+" #b", "SET #d = :1")); (err == nil) != want {
 				t.Fatalf("%s %s %s: %v", a, operator, b, err)
 			}
 		}
@@ -97,7 +97,7 @@ func TestArithmeticIsExact(t *testing.T) {
 }
 
 func checkSum(t *rapid.T, table *dynamomodel.Table, expression string, want *big.Rat) {
-	_, err := update(table, updating("", expression))
+	_, err := update(table, updateInput("", expression))
 	if digits := significant(want); digits > 38 {
 		if !strings.HasPrefix(message(err), "Number overflow") {
 			t.Fatalf("%s has %d digits: %v", want.FloatString(80), digits, err)
@@ -113,7 +113,7 @@ func checkSum(t *rapid.T, table *dynamomodel.Table, expression string, want *big
 	}
 }
 
-// significant counts the digits of a fraction that count.
+// significant returns the number of significant digits.
 func significant(r *big.Rat) int {
 	return len(strings.TrimLeft(strings.Trim(strings.Replace(r.FloatString(80), ".", "", 1), "0-"), "0"))
 }

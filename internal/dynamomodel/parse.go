@@ -7,36 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// arena holds the results of parsing, in memory that the next request reuses.
-type arena struct {
-	used       map[string]bool // placeholders that an expression of the request refers to
-	targets    map[string]bool // attributes that the update changes
-	conditions []condition
-	changes    []change
-	operands   []operand
-}
-
-func newArena() arena { return arena{used: map[string]bool{}, targets: map[string]bool{}} }
-
-// reset forgets what was parsed.
-func (a *arena) reset() {
-	a.conditions, a.changes, a.operands = a.conditions[:0], a.changes[:0], a.operands[:0]
-}
-
-// keep returns a pointer to a copy that lasts until the next reset. A slice
-// that grows leaves earlier copies where they are.
-func keep[E any](in *[]E, e E) *E {
-	*in = append(*in, e)
-	return &(*in)[len(*in)-1]
-}
-
-// parser reads one expression by recursive descent. It stops at the first
-// error: from then on every token is the end.
+// parser reads the expressions of one request by recursive descent. It stops at
+// the first error: from then on every token is the end.
 type parser struct {
-	*arena
 	names     map[string]string
-	values    map[string]types.AttributeValue
-	what      string // ConditionExpression or UpdateExpression
+	values    attributes
+	used      map[string]bool // placeholders that an expression refers to
+	what      string          // ConditionExpression or UpdateExpression
 	text      string
 	token     token // the next one
 	previous  int   // where the one before begins
@@ -55,7 +32,7 @@ func (x *parser) start(what, text string) {
 	}
 }
 
-// fail notes the first error.
+// fail records the first error.
 func (x *parser) fail(format string, a ...any) {
 	if x.err == nil {
 		x.err = invalid("Invalid "+x.what+": "+format, a...)
@@ -63,13 +40,14 @@ func (x *parser) fail(format string, a ...any) {
 	x.token = scan(x.text, len(x.text))
 }
 
-// unexpected fails at the next token, and quotes it with its neighbours.
+// unexpected fails at the next token, which the error quotes with its
+// neighbours.
 func (x *parser) unexpected() {
 	following := scan(x.text, x.token.after)
 	x.fail("Syntax error; token: %q, near: %q", x.peek(), x.text[x.previous:following.after])
 }
 
-// peek is the text of the next token.
+// peek returns the text of the next token.
 func (x *parser) peek() string {
 	if x.token.kind == end {
 		return "<EOF>"
@@ -97,15 +75,11 @@ func (x *parser) accept(symbol tokenKind) bool {
 
 // acceptWord moves past a keyword, in upper or lower case, if it comes next.
 func (x *parser) acceptWord(keyword string) bool {
-	if !x.isWord(keyword) {
+	if x.token.kind != word || !strings.EqualFold(x.peek(), keyword) {
 		return false
 	}
 	x.next()
 	return true
-}
-
-func (x *parser) isWord(keyword string) bool {
-	return x.token.kind == word && strings.EqualFold(x.peek(), keyword)
 }
 
 // expect moves past a symbol, which must come next.
@@ -122,18 +96,55 @@ func (x *parser) counted() {
 	}
 }
 
-// name reads an attribute's name. A bare one is refused: it may be any of
-// DynamoDB's 573 reserved words, and a path into a document is more than a
-// counter needs.
+// functions maps each function of DynamoDB to whether the model has it.
+var functions = map[string]bool{
+	"attribute_exists": true, "attribute_not_exists": true, "if_not_exists": true,
+	"attribute_type": false, "begins_with": false, "contains": false, "size": false, "list_append": false,
+}
+
+// function reads one of the allowed functions up to its first argument, which
+// must be an attribute.
+func (x *parser) function(allowed ...string) (function, attribute string) {
+	function = x.peek()
+	if !slices.Contains(allowed, function) {
+		x.wrongWord()
+		return "", ""
+	}
+	x.next()
+	x.counted()
+	x.expect('(')
+	if x.token.kind == ':' {
+		x.fail("Operator or function requires a document path; operator or function: %s", function)
+	}
+	return function, x.name()
+}
+
+// wrongWord fails at a word that is not a function, or not one allowed here.
+func (x *parser) wrongWord() {
+	function := x.peek()
+	modelled, known := functions[function]
+	switch {
+	case scan(x.text, x.token.after).kind != '(':
+		x.name()
+	case modelled:
+		x.fail("The function is not allowed to be used this way in an expression; function: %s", function)
+	case known:
+		x.fail("dynamomodel: the function %s is not modelled", function)
+	default:
+		x.fail("Invalid function name; function: %s", function)
+	}
+}
+
+// name reads an attribute's name. It must be a placeholder: a bare name may be
+// one of DynamoDB's 573 reserved words, or begin a path, which no counter
+// needs.
 func (x *parser) name() string {
 	switch x.token.kind {
-	case nameRef:
+	case '#':
 	case word:
 		x.fail("dynamomodel: the bare word %q is no attribute here: write a # placeholder", x.peek())
-		return ""
 	default:
 		x.unexpected()
-		return ""
 	}
 	ref := x.next()
 	name, ok := x.names[ref]
@@ -147,8 +158,8 @@ func (x *parser) name() string {
 	return name
 }
 
-// operand is a value, an attribute, or an attribute with another operand to
-// take where the item lacks it.
+// operand is a value, an attribute, or an attribute with a default for items
+// that lack it.
 type operand struct {
 	name      string // empty for a value
 	value     types.AttributeValue
@@ -168,7 +179,7 @@ func (o *operand) in(item attributes) types.AttributeValue {
 
 // operand reads a value or an attribute.
 func (x *parser) operand() operand {
-	if x.token.kind != valueRef {
+	if x.token.kind != ':' {
 		return operand{name: x.name()}
 	}
 	ref := x.next()
@@ -178,14 +189,22 @@ func (x *parser) operand() operand {
 		return operand{}
 	}
 	x.used[ref] = true
-	value, err := checked(given)
+	value, err := intake(given)
 	if err != nil && x.err == nil {
 		x.err = err
 	}
 	return operand{value: value}
 }
 
-// checkAllUsed refuses placeholders that no expression refers to.
+// requireType refuses a value of the request whose type an operator does not
+// accept. DynamoDB checks an item's values only when it applies the operator.
+func (x *parser) requireType(operator string, v types.AttributeValue, allowed ...string) {
+	if v != nil && !slices.Contains(allowed, typeName(v)) {
+		x.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeName(v))
+	}
+}
+
+// checkAllUsed refuses unused placeholders, unless parsing has failed already.
 func (x *parser) checkAllUsed() error {
 	if x.err != nil || len(x.used) == len(x.names)+len(x.values) {
 		return x.err

@@ -19,19 +19,19 @@ import (
 // epoch is the start of every trace: a whole minute.
 var epoch = time.Unix(1_700_000_040, 0)
 
-// side is a few callers of one table, each with its snapshots.
-type side struct {
-	callers  []*dynamo.Store
+// callers are a few callers of one table, each with its snapshots.
+type callers struct {
+	stores   []*dynamo.Store
 	receipts map[string][]limit.Receipt // by key
 }
 
-// newSide returns three callers. Both sides draw the same marks for the
-// generations of items, and the ttl lies in the future: an engine deletes what
-// has expired.
-func newSide(api dynamo.API, table string, wall time.Time) *side {
-	s, generations := &side{receipts: map[string][]limit.Receipt{}}, 0
+// newCallers returns three callers. Callers of different tables draw the same
+// generations of items. The ttl lies in the future, because an engine deletes
+// expired items.
+func newCallers(api dynamo.API, table string, wall time.Time) *callers {
+	s, generations := &callers{receipts: map[string][]limit.Receipt{}}, 0
 	for range 3 {
-		s.callers = append(s.callers, dynamo.New(api, table, dynamo.Options{
+		s.stores = append(s.stores, dynamo.New(api, table, dynamo.Options{
 			Wall:          func() time.Time { return wall },
 			NewGeneration: func() string { generations++; return fmt.Sprint("generation ", generations) },
 		}))
@@ -39,7 +39,7 @@ func newSide(api dynamo.API, table string, wall time.Time) *side {
 	return s
 }
 
-// step is one thing that a caller does.
+// step is an action of one caller.
 type step struct {
 	caller int
 	now    time.Time
@@ -49,9 +49,9 @@ type step struct {
 	charge *limit.Charge
 }
 
-// take does a step and returns its outcome.
-func (s *side) take(t step) (v limit.Verdict, err error) {
-	store, key := s.callers[t.caller], t.charge.Key
+// take performs a step and returns its outcome.
+func (s *callers) take(t step) (v limit.Verdict, err error) {
+	store, key := s.stores[t.caller], t.charge.Key
 	switch {
 	case t.reset:
 		return v, store.Reset(context.Background(), key)
@@ -64,7 +64,7 @@ func (s *side) take(t step) (v limit.Verdict, err error) {
 	return v, err
 }
 
-// limitsOf are those of the two keys that the steps charge.
+// limitsOf are the limits of the two keys that the steps charge.
 var limitsOf = map[string][]limit.Limit{
 	"one": {{Capacity: 5, Window: 4 * time.Second, Granularity: time.Second}},
 	"two": {
@@ -94,9 +94,10 @@ func drawStep(t *rapid.T, run int, elapsed time.Duration) step {
 	return s
 }
 
-// TestStoreAgreesOnBoth runs the real store over a real engine and over the
-// model: the same random charges, settlements and resets by three callers whose
-// clocks are late at times. Verdicts, errors and items must be the same.
+// TestStoreAgreesOnBoth runs the store over a real engine and over the model.
+// On both, three callers make the same random charges, settlements and resets,
+// and their clocks are sometimes late. Verdicts, errors and items must be the
+// same.
 func TestStoreAgreesOnBoth(t *testing.T) {
 	client := dynamotest.Connect(t)
 	engine := dynamotest.Counters(t, client)
@@ -105,13 +106,13 @@ func TestStoreAgreesOnBoth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run++
 		table := dynamomodel.New(tableName, "k")
-		real, model := newSide(client, engine, wall), newSide(table, tableName, wall)
+		onEngine, onModel := newCallers(client, engine, wall), newCallers(table, tableName, wall)
 		elapsed := time.Duration(0)
 		for range 9 {
 			elapsed += time.Duration(rapid.SampledFrom([]int{0, 100, 900, 2500, 12_000}).Draw(t, "pause")) * time.Millisecond
 			s := drawStep(t, run, elapsed)
-			want, wanted := real.take(s)
-			got, failed := model.take(s)
+			want, wanted := onEngine.take(s)
+			got, failed := onModel.take(s)
 			if !reflect.DeepEqual(got, want) || fmt.Sprint(failed) != fmt.Sprint(wanted) {
 				t.Fatalf("model  %+v, %v\nengine %+v, %v", got, failed, want, wanted)
 			}
@@ -125,24 +126,25 @@ func TestStoreAgreesOnBoth(t *testing.T) {
 			}
 		}
 		for _, key := range []string{fmt.Sprint(run, " one"), fmt.Sprint(run, " two")} {
-			in := getting(key)
+			in := getInput(key)
 			in.TableName = &engine
 			out, err := client.GetItem(context.Background(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := table.Item(key), out.Item; show(got) != show(want) {
-				t.Fatalf("item %s\nmodel  %s\nengine %s", key, show(got), show(want))
+			if got, want := table.Item(key), out.Item; formatItem(got) != formatItem(want) {
+				t.Fatalf("item %s\nmodel  %s\nengine %s", key, formatItem(got), formatItem(want))
 			}
 		}
 	})
 	if allowed < run || denied < run || settled == 0 {
-		t.Errorf("%d allowed, %d denied, %d settled in %d runs: too little happened", allowed, denied, settled, run)
+		t.Errorf("%d allowed, %d denied, %d settled in %d runs: too few", allowed, denied, settled, run)
 	}
 }
 
-// TestExpressionsAreValid has the store send each kind of write it knows, over
-// limits enough for the longest of them. The model refuses what DynamoDB would.
+// TestExpressionsAreValid makes the store send each kind of write, with as many
+// limits as a rule may have. The model refuses every write that DynamoDB would
+// refuse.
 func TestExpressionsAreValid(t *testing.T) {
 	var limits []limit.Limit
 	var costs, up, down []int64
@@ -173,17 +175,17 @@ func TestExpressionsAreValid(t *testing.T) {
 	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, up))
 	must(store.Settle(context.Background(), epoch.Add(time.Minute), c, &receipt, down))
 	charge(newStore(), 62) // without a snapshot
-	stranger := newStore()
-	charge(stranger, 1000) // all its slots expired: it only prunes, for another key
+	other := newStore()
+	charge(other, 1000) // all its slots expired: it only prunes, for another key
 	c.Key = "another"
-	charge(stranger, 1000)
+	charge(other, 1000)
 	c.Key = "long"
-	charge(store, 1001) // names the expired slots that it knows
+	charge(store, 1001) // removes the expired slots of its snapshot
 	longest := 0
 	for _, in := range r.sent {
 		longest = max(longest, len(aws.ToString(in.UpdateExpression)))
 	}
 	if longest < 1500 || len(r.sent) < 65 {
-		t.Errorf("%d writes, the longest of %d bytes: too little was tried", len(r.sent), longest)
+		t.Errorf("%d writes, the longest of %d bytes: too few or too short", len(r.sent), longest)
 	}
 }

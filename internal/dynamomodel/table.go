@@ -2,16 +2,18 @@
 // expressions of internal/dynamo/protocol millions of times, for simulations
 // and explorations.
 //
-// It is as strict as DynamoDB: what DynamoDB refuses with a
-// ValidationException, it refuses in the same words. The rules are those of
+// The model is as strict as DynamoDB: it refuses every request that DynamoDB
+// refuses with a ValidationException, in the same words. The rules are those of
 // "Expression reference" and "Service, account, and table quotas" in the Amazon
 // DynamoDB Developer Guide. So an expression that the model accepts can be sent
-// to AWS. It knows the part of the language that a counter needs: comparisons,
+// to AWS.
+//
+// The model has the part of the language that a counter needs: comparisons,
 // AND, OR, NOT, parentheses, attribute_exists and attribute_not_exists in
 // conditions; SET with +, - and if_not_exists, and REMOVE in updates. It
-// refuses everything else, also request fields that it does not model.
+// refuses everything else, including request fields that it does not model.
 //
-// Every call happens at one time, alone and completely; there is no clock. The
+// Calls run one after another, each completely, and there is no clock. The
 // caller adds latency, lost answers, throttles and expiry.
 package dynamomodel
 
@@ -24,47 +26,37 @@ import (
 )
 
 // Table is a table whose only key is a partition key, a string. It has no
-// indexes and no streams. It is safe for concurrent use. It copies items that
-// go in or out, so that callers share nothing with it. Calls to one table run
-// one after another.
+// indexes and no streams. It is safe for concurrent use. It copies the items
+// that it takes and returns, so that callers share nothing with it.
 type Table struct {
 	name, partitionKey string
 
 	mu    sync.Mutex
-	items map[string]*item
-	arena arena // of the call under way
+	items map[string]attributes // by key; a write replaces an item, and never changes it in place
 }
 
-// attributes are an item's, its key among them.
+// attributes are an item's attributes, including its key.
 type attributes = map[string]types.AttributeValue
-
-// item is a stored item. The values are never changed in place.
-type item struct {
-	attributes attributes
-	size       int // bytes, as DynamoDB computes them
-}
 
 // New returns an empty table. The partition key is the name of the string
 // attribute that identifies an item.
 func New(name, partitionKey string) *Table {
-	return &Table{name: name, partitionKey: partitionKey, items: map[string]*item{}, arena: newArena()}
+	return &Table{name: name, partitionKey: partitionKey, items: map[string]attributes{}}
 }
 
 // Item returns a copy of an item, nil if there is none.
 func (t *Table) Item(key string) map[string]types.AttributeValue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return copyItem(t.attributes(key))
+	return copyItem(t.items[key])
 }
 
 // Put stores an item in place of any earlier one. The key attribute may be
-// missing. It fails for an item that DynamoDB could not hold, and changes
+// missing. Put fails for an item that DynamoDB would refuse, and changes
 // nothing then.
-func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
-	all := maps.Clone(planted)
-	if all == nil {
-		all = attributes{}
-	}
+func (t *Table) Put(key string, item map[string]types.AttributeValue) error {
+	all := attributes{}
+	maps.Copy(all, item)
 	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
 	made, err := t.newItem(all)
 	if err != nil {
@@ -76,18 +68,11 @@ func (t *Table) Put(key string, planted map[string]types.AttributeValue) error {
 	return nil
 }
 
-// Delete removes an item if it is there, as the table's expiry does.
+// Delete removes an item if it exists, as the table's expiry does.
 func (t *Table) Delete(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.items, key)
-}
-
-// Len returns the number of items.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.items)
 }
 
 // Keys returns the keys of all items, ascending.
@@ -97,16 +82,8 @@ func (t *Table) Keys() []string {
 	return slices.Sorted(maps.Keys(t.items))
 }
 
-// attributes returns those of a stored item, nil if there is none.
-func (t *Table) attributes(key string) attributes {
-	if stored := t.items[key]; stored != nil {
-		return stored.attributes
-	}
-	return nil
-}
-
-// newItem makes an item from its attributes.
-func (t *Table) newItem(from attributes) (made *item, err error) {
+// newItem copies an item of a caller, with canonical numbers.
+func (t *Table) newItem(from attributes) (attributes, error) {
 	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
@@ -114,17 +91,16 @@ func (t *Table) newItem(from attributes) (made *item, err error) {
 	if err := t.checkKey(s.Value); err != nil {
 		return nil, err
 	}
-	made = &item{attributes: make(attributes, len(from))}
-	for name, v := range from {
-		if made.attributes[name], err = intake(v); err != nil {
+	item := copyItem(from)
+	for _, v := range item {
+		if err := normalize(v); err != nil {
 			return nil, err
 		}
 	}
-	made.size = Size(made.attributes)
-	if made.size > maxItem {
+	if Size(item) > maxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
-	return made, nil
+	return item, nil
 }
 
 func (t *Table) checkKey(key string) error {

@@ -19,7 +19,7 @@ import (
 
 var _ dynamo.API = (*dynamomodel.Table)(nil)
 
-func TestPlantedItems(t *testing.T) {
+func TestPut(t *testing.T) {
 	table := dynamomodel.New(tableName, "k")
 	for _, key := range []string{"b", "a", "c"} {
 		if err := table.Put(key, item("a=1")); err != nil {
@@ -29,22 +29,22 @@ func TestPlantedItems(t *testing.T) {
 	if err := table.Put("c", nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := table.Keys(); !slices.Equal(got, []string{"a", "b", "c"}) || table.Len() != 3 {
-		t.Errorf("%d keys: %q", table.Len(), got)
+	if got := table.Keys(); !slices.Equal(got, []string{"a", "b", "c"}) || len(table.Keys()) != 3 {
+		t.Errorf("%d keys: %q", len(table.Keys()), got)
 	}
-	if got := table.Item("c"); !reflect.DeepEqual(got, keyed("c")) {
+	if got := table.Item("c"); !reflect.DeepEqual(got, keyAttributes("c")) {
 		t.Errorf("an item of its key alone: %v", got)
 	}
 	table.Delete("c")
 	table.Delete("no such key")
-	if table.Item("c") != nil || table.Len() != 2 {
-		t.Errorf("%d items after the deletion of c: %v", table.Len(), table.Item("c"))
+	if table.Item("c") != nil || len(table.Keys()) != 2 {
+		t.Errorf("%d items after the deletion of c: %v", len(table.Keys()), table.Item("c"))
 	}
 }
 
-func TestPlantedKeyIsTheItems(t *testing.T) {
+func TestPutSetsTheKey(t *testing.T) {
 	table := dynamomodel.New(tableName, "k")
-	if err := table.Put("a", keyed("b")); err != nil || !reflect.DeepEqual(table.Item("a"), keyed("a")) {
+	if err := table.Put("a", keyAttributes("b")); err != nil || !reflect.DeepEqual(table.Item("a"), keyAttributes("a")) {
 		t.Errorf("got %v, %v", table.Item("a"), err)
 	}
 	for _, key := range []string{"", string(make([]byte, 2049))} {
@@ -57,53 +57,53 @@ func TestPlantedKeyIsTheItems(t *testing.T) {
 	}
 }
 
-// TestNothingIsShared changes whatever went in and came out, and expects the
-// table not to notice.
-func TestNothingIsShared(t *testing.T) {
-	planted := item("a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x")
-	table := holding(t, planted)
+// TestItemsAreCopied changes every item and value that the table has taken or
+// returned. The table must not change.
+func TestItemsAreCopied(t *testing.T) {
+	initial := item("a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x")
+	table := tableWith(t, initial)
 	want := "a=1 b=:bytes c=:list d=:map e=:set f=:sets g=:blobs h=:true i=:null j=x"
 	unchanged := func(after string) {
 		t.Helper()
-		if got := show(table.Item(itemKey)); got != want {
+		if got := formatItem(table.Item(itemKey)); got != want {
 			t.Errorf("%s changed the table to %s", after, got)
 		}
 	}
-	if show(planted) != want || planted["k"] != nil {
-		t.Errorf("planting changed the caller's item to %v", planted)
+	if formatItem(initial) != want || initial["k"] != nil {
+		t.Errorf("Put changed the caller's item to %v", initial)
 	}
-	scribble(planted)
-	unchanged("the planted item")
+	overwrite(initial)
+	unchanged("the item of Put")
 
-	in := updating("#a <> :7", "SET #a = :1")
+	in := updateInput("#a <> :7", "SET #a = :1")
 	answer, err := update(table, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.ExpressionAttributeValues[":1"].(*types.AttributeValueMemberN).Value = "9"
 	unchanged("a value of a request")
-	scribble(answer)
+	overwrite(answer)
 	unchanged("ALL_NEW")
 
-	_, err = update(table, updating("#a = :2", "SET #a = :1"))
+	_, err = update(table, updateInput("#a = :2", "SET #a = :1"))
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	scribble(failed.Item)
+	overwrite(failed.Item)
 	unchanged("ALL_OLD of a failure")
 
-	got, err := table.GetItem(context.Background(), getting(itemKey))
+	got, err := table.GetItem(context.Background(), getInput(itemKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scribble(got.Item)
-	scribble(table.Item(itemKey))
+	overwrite(got.Item)
+	overwrite(table.Item(itemKey))
 	unchanged("an item that was read")
 }
 
-// scribble changes everything that can be reached from an item.
-func scribble(stored attributes) {
+// overwrite changes everything reachable from an item.
+func overwrite(stored attributes) {
 	for name, v := range stored {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberN:
@@ -131,30 +131,29 @@ func scribble(stored attributes) {
 	}
 }
 
-// TestNothingIsSharedBetweenRequests keeps the answer to one request while
-// others are made.
-func TestNothingIsSharedBetweenRequests(t *testing.T) {
-	table := holding(t, item("a=1"))
-	first, err := update(table, updating("", "SET #b = #a, #c = if_not_exists(#c, :5) REMOVE #a"))
+// TestAnswersOutliveTheirRequest keeps an answer while another request runs.
+func TestAnswersOutliveTheirRequest(t *testing.T) {
+	table := tableWith(t, item("a=1"))
+	first, err := update(table, updateInput("", "SET #b = #a, #c = if_not_exists(#c, :5) REMOVE #a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := update(table, updating("#b = :1", "SET #b = #b + :1, #c = :7, #d = #b")); err != nil {
+	if _, err := update(table, updateInput("#b = :1", "SET #b = #b + :1, #c = :7, #d = #b")); err != nil {
 		t.Fatal(err)
 	}
-	if show(first) != "b=1 c=5" || show(table.Item(itemKey)) != "b=2 c=7 d=1" {
-		t.Errorf("first answer %s, item %s", show(first), show(table.Item(itemKey)))
+	if formatItem(first) != "b=1 c=5" || formatItem(table.Item(itemKey)) != "b=2 c=7 d=1" {
+		t.Errorf("first answer %s, item %s", formatItem(first), formatItem(table.Item(itemKey)))
 	}
 }
 
-func getting(key string) *dynamodb.GetItemInput {
-	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyed(key), ConsistentRead: aws.Bool(true)}
+func getInput(key string) *dynamodb.GetItemInput {
+	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyAttributes(key), ConsistentRead: aws.Bool(true)}
 }
 
 func TestGetItem(t *testing.T) {
-	table := holding(t, item("a=1"))
+	table := tableWith(t, item("a=1"))
 	for key, want := range map[string]string{itemKey: "a=1", "another": "none"} {
-		if out, err := table.GetItem(context.Background(), getting(key)); err != nil || show(out.Item) != want {
+		if out, err := table.GetItem(context.Background(), getInput(key)); err != nil || formatItem(out.Item) != want {
 			t.Errorf("%s: %+v, %v, want %s", key, out, err, want)
 		}
 	}
@@ -163,9 +162,9 @@ func TestGetItem(t *testing.T) {
 		"a projection":                  func(in *dynamodb.GetItemInput) { in.ProjectionExpression = aws.String("#a") },
 		"names":                         func(in *dynamodb.GetItemInput) { in.ExpressionAttributeNames = map[string]string{"#a": "a"} },
 		"an old projection":             func(in *dynamodb.GetItemInput) { in.AttributesToGet = []string{"a"} },
-		"an empty key":                  func(in *dynamodb.GetItemInput) { in.Key = keyed("") },
+		"an empty key":                  func(in *dynamodb.GetItemInput) { in.Key = keyAttributes("") },
 	} {
-		in := getting(itemKey)
+		in := getInput(itemKey)
 		change(in)
 		if _, err := table.GetItem(context.Background(), in); code(err) != "ValidationException" {
 			t.Errorf("%s: %v", name, err)
@@ -173,8 +172,8 @@ func TestGetItem(t *testing.T) {
 	}
 }
 
-func deleting(condition string) *dynamodb.DeleteItemInput {
-	u := updating(condition, "")
+func deleteInput(condition string) *dynamodb.DeleteItemInput {
+	u := updateInput(condition, "")
 	return &dynamodb.DeleteItemInput{
 		TableName: u.TableName, Key: u.Key, ConditionExpression: u.ConditionExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
@@ -195,16 +194,16 @@ func TestDeleteItem(t *testing.T) {
 		{nil, "attribute_not_exists(#a)", "none", ""},
 		{nil, "#a = :1", "", "none"},
 	} {
-		table := holding(t, test.item)
-		out, err := table.DeleteItem(context.Background(), deleting(test.condition))
+		table := tableWith(t, test.item)
+		out, err := table.DeleteItem(context.Background(), deleteInput(test.condition))
 		var failed *types.ConditionalCheckFailedException
 		switch {
 		case test.refusal != "":
-			if !errors.As(err, &failed) || show(failed.Item) != test.refusal || show(table.Item(itemKey)) != test.refusal {
-				t.Errorf("%q of %s: %v, item %s", test.condition, show(test.item), err, show(table.Item(itemKey)))
+			if !errors.As(err, &failed) || formatItem(failed.Item) != test.refusal || formatItem(table.Item(itemKey)) != test.refusal {
+				t.Errorf("%q of %s: %v, item %s", test.condition, formatItem(test.item), err, formatItem(table.Item(itemKey)))
 			}
-		case err != nil || show(out.Attributes) != test.answer || table.Len() != 0:
-			t.Errorf("%q of %s: %+v, %v, %d items", test.condition, show(test.item), out, err, table.Len())
+		case err != nil || formatItem(out.Attributes) != test.answer || len(table.Keys()) != 0:
+			t.Errorf("%q of %s: %+v, %v, %d items", test.condition, formatItem(test.item), out, err, len(table.Keys()))
 		}
 	}
 }
@@ -221,24 +220,24 @@ func TestInvalidDeletions(t *testing.T) {
 		"unused value":    func(in *dynamodb.DeleteItemInput) { in.ExpressionAttributeValues[":2"] = num("2") },
 		"empty condition": func(in *dynamodb.DeleteItemInput) { in.ConditionExpression = aws.String("") },
 	} {
-		table, in := holding(t, item("a=1")), deleting("#a = :1")
+		table, in := tableWith(t, item("a=1")), deleteInput("#a = :1")
 		change(in)
-		if _, err := table.DeleteItem(context.Background(), in); code(err) != "ValidationException" || table.Len() != 1 {
-			t.Errorf("%s: %v, %d items", name, err, table.Len())
+		if _, err := table.DeleteItem(context.Background(), in); code(err) != "ValidationException" || len(table.Keys()) != 1 {
+			t.Errorf("%s: %v, %d items", name, err, len(table.Keys()))
 		}
 	}
 }
 
-// TestEndedContext is refused as by a client, and nothing is done. So is a
-// request that is not there at all.
-func TestEndedContext(t *testing.T) {
-	ended, end := context.WithCancel(context.Background())
-	end()
-	table := holding(t, item("a=1"))
-	_, updated := table.UpdateItem(ended, updating("", "SET #a = :2"))
-	_, got := table.GetItem(ended, getting(itemKey))
-	_, deleted := table.DeleteItem(ended, deleting(""))
-	_, transacted := table.TransactWriteItems(ended, &dynamodb.TransactWriteItemsInput{})
+// TestCanceledContext makes calls with a cancelled context, and calls without
+// an input. The table refuses both and changes nothing.
+func TestCanceledContext(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	table := tableWith(t, item("a=1"))
+	_, updated := table.UpdateItem(canceled, updateInput("", "SET #a = :2"))
+	_, got := table.GetItem(canceled, getInput(itemKey))
+	_, deleted := table.DeleteItem(canceled, deleteInput(""))
+	_, transacted := table.TransactWriteItems(canceled, &dynamodb.TransactWriteItemsInput{})
 	for _, err := range []error{updated, got, deleted, transacted} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
@@ -253,30 +252,30 @@ func TestEndedContext(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if show(table.Item(itemKey)) != "a=1" {
-		t.Errorf("item %s", show(table.Item(itemKey)))
+	if formatItem(table.Item(itemKey)) != "a=1" {
+		t.Errorf("item %s", formatItem(table.Item(itemKey)))
 	}
 }
 
-// TestConcurrentUse counts with eight goroutines; with -race it also shows that
-// they share nothing.
+// TestConcurrentUse counts with eight goroutines. With -race it also shows that
+// they share no memory.
 func TestConcurrentUse(t *testing.T) {
-	table := holding(t, nil)
+	table := tableWith(t, nil)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			for n := range 100 {
-				answer, err := update(table, updating("", "SET #a = if_not_exists(#a, :0) + :1, #b = :"+strconv.Itoa(g*100+n)))
+				answer, err := update(table, updateInput("", "SET #a = if_not_exists(#a, :0) + :1, #b = :"+strconv.Itoa(g*100+n)))
 				if err != nil {
 					t.Error(err)
 				}
-				scribble(answer)
-				scribble(table.Item(itemKey))
+				overwrite(answer)
+				overwrite(table.Item(itemKey))
 			}
 		})
 	}
 	wg.Wait()
-	if got := format(table.Item(itemKey)["a"]); got != "800" {
+	if got := formatValue(table.Item(itemKey)["a"]); got != "800" {
 		t.Errorf("counted %s, want 800", got)
 	}
 }

@@ -14,38 +14,38 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamomodel"
 )
 
-const showOld = types.ReturnValuesOnConditionCheckFailureAllOld
+const returnOld = types.ReturnValuesOnConditionCheckFailureAllOld
 
-// The four kinds of members, each with a condition, which may be empty.
+// The four kinds of writes, each with a condition, which may be empty.
 
 func updateOf(key, condition, update string) types.TransactWriteItem {
-	u := updating(condition, update)
+	u := updateInput(condition, update)
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: u.TableName, Key: keyed(key), ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: showOld,
+		ReturnValuesOnConditionCheckFailure: returnOld,
 	}}
 }
 
 func deletionOf(key, condition string) types.TransactWriteItem {
-	u := updating(condition, "")
+	u := updateInput(condition, "")
 	return types.TransactWriteItem{Delete: &types.Delete{
-		TableName: u.TableName, Key: keyed(key), ConditionExpression: u.ConditionExpression,
+		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 	}}
 }
 
 func checkOf(key, condition string) types.TransactWriteItem {
-	u := updating(condition, "")
+	u := updateInput(condition, "")
 	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: u.TableName, Key: keyed(key), ConditionExpression: u.ConditionExpression,
+		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: showOld,
+		ReturnValuesOnConditionCheckFailure: returnOld,
 	}}
 }
 
 func putOf(key, condition, attributes string) types.TransactWriteItem {
-	u := updating(condition, "")
+	u := updateInput(condition, "")
 	made := item(attributes)
 	made["k"] = text(key)
 	return types.TransactWriteItem{Put: &types.Put{
@@ -74,7 +74,7 @@ func abc(t *testing.T) *dynamomodel.Table {
 func contents(table *dynamomodel.Table) string {
 	var items []string
 	for _, key := range table.Keys() {
-		items = append(items, key+": "+show(table.Item(key)))
+		items = append(items, key+": "+formatItem(table.Item(key)))
 	}
 	return strings.Join(items, ", ")
 }
@@ -143,24 +143,24 @@ func codes(t *testing.T, err error) string {
 	return strings.Join(all, ", ")
 }
 
-func TestReasonsShowItemsIfAsked(t *testing.T) {
+func TestReasonsReturnItems(t *testing.T) {
 	table := abc(t)
-	quiet := updateOf("b", "#n = :9", "SET #n = :1")
-	quiet.Update.ReturnValuesOnConditionCheckFailure = ""
-	err := transact(table, updateOf("a", "#n = :9", "SET #n = :1"), quiet, checkOf("c", "#n = :9"), checkOf("none", "#n = :9"), checkOf("d", "#n <> :9"))
+	withoutItem := updateOf("b", "#n = :9", "SET #n = :1")
+	withoutItem.Update.ReturnValuesOnConditionCheckFailure = ""
+	err := transact(table, updateOf("a", "#n = :9", "SET #n = :1"), withoutItem, checkOf("c", "#n = :9"), checkOf("none", "#n = :9"), checkOf("d", "#n <> :9"))
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 5 {
 		t.Fatalf("got %v", err)
 	}
 	for i, want := range []string{"n=1", "none", "n=3", "none", "none"} {
 		reason := canceled.CancellationReasons[i]
-		if got := show(reason.Item); got != want {
+		if got := formatItem(reason.Item); got != want {
 			t.Errorf("reason %d: item %s, want %s", i, got, want)
 		}
-		if said := aws.ToString(reason.Message); (said != "") != (i < 4) {
-			t.Errorf("reason %d: message %q", i, said)
+		if text := aws.ToString(reason.Message); (text != "") != (i < 4) {
+			t.Errorf("reason %d: message %q", i, text)
 		}
-		scribble(reason.Item)
+		overwrite(reason.Item)
 	}
 	if got := contents(table); got != "a: n=1, b: n=2, c: n=3" {
 		t.Errorf("table %s", got)

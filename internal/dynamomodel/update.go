@@ -1,6 +1,8 @@
 package dynamomodel
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -13,7 +15,6 @@ type change struct {
 	remove      bool
 	operator    string // +, - or none
 	left, right operand
-	result      types.AttributeValue // what the attribute becomes, once it is computed; nil if it is removed
 }
 
 var (
@@ -21,71 +22,89 @@ var (
 	errWrongType   = invalid("An operand in the update expression has an incorrect data type")
 )
 
-// compute returns the result from the item before the update.
-func (c *change) compute(item attributes) (err error) {
-	c.result = nil
-	if c.remove {
-		return nil
+// updated returns an item after an update. Each change is computed from the
+// item before the update, so their order does not matter. An update that only
+// removes attributes makes no item.
+func (t *Table) updated(key string, changes []change, before attributes) (attributes, error) {
+	after := maps.Clone(before)
+	if before == nil {
+		if len(changes) > 0 && !slices.ContainsFunc(changes, func(c change) bool { return !c.remove }) {
+			return nil, nil
+		}
+		after = attributes{t.partitionKey: &types.AttributeValueMemberS{Value: key}}
 	}
-	left, right := c.left.in(item), c.right.in(item)
-	if left == nil || c.operator != "" && right == nil {
-		return errNoAttribute
+	for i := range changes {
+		c := &changes[i]
+		if c.remove {
+			delete(after, c.name)
+			continue
+		}
+		var err error
+		if after[c.name], err = c.result(before); err != nil {
+			return nil, err
+		}
 	}
-	if c.operator == "" {
-		c.result = copyValue(left)
-		return nil
+	if Size(after) > maxItem {
+		return nil, invalid("Item size to update has exceeded the maximum allowed size")
+	}
+	return after, nil
+}
+
+// result returns what a change sets its attribute to.
+func (c *change) result(before attributes) (types.AttributeValue, error) {
+	left, right := c.left.in(before), c.right.in(before)
+	switch {
+	case left == nil || c.operator != "" && right == nil:
+		return nil, errNoAttribute
+	case c.operator == "":
+		return left, nil
 	}
 	m, leftOK := left.(*types.AttributeValueMemberN)
 	n, rightOK := right.(*types.AttributeValueMemberN)
 	if !leftOK || !rightOK {
-		return errWrongType
+		return nil, errWrongType
 	}
 	sum, err := add(m.Value, n.Value, c.operator == "-")
-	c.result = &types.AttributeValueMemberN{Value: sum}
-	return err
+	return &types.AttributeValueMemberN{Value: sum}, err
 }
 
-// update reads a whole update expression. The order of the changes does not
-// matter: each is computed from the item before the update, and no two are to
-// one attribute.
-func (x *parser) update(text, partitionKey string) []change {
+// update reads a whole update expression.
+func (x *parser) update(text, partitionKey string) (changes []change) {
 	x.start("UpdateExpression", text)
-	clear(x.targets)
-	first, seen := len(x.changes), ""
+	changes = make([]change, 0, len(x.names))
+	sections := ""
 	for x.token.kind != end {
 		section := strings.ToUpper(x.peek())
-		if !x.section(section) {
-			break
+		switch section {
+		case "SET", "REMOVE":
+			x.next()
+		case "ADD", "DELETE":
+			x.fail("dynamomodel: the section %s is not modelled", section)
+		default:
+			x.unexpected()
 		}
-		if strings.Contains(seen, section) {
+		if strings.Contains(sections, section) {
 			x.fail("The %q section can only be used once in an update expression;", section)
 		}
-		seen += section
+		sections += section
 		for more := true; more; more = x.accept(',') {
-			keep(&x.changes, x.change(section == "REMOVE", partitionKey))
+			c := x.change(section == "REMOVE", partitionKey)
+			if slices.ContainsFunc(changes, func(other change) bool { return other.name == c.name }) {
+				x.fail("Two document paths overlap with each other; must remove or rewrite one of these paths; "+
+					"path one: [%s], path two: [%[1]s]", c.name)
+			}
+			changes = append(changes, c)
 		}
 	}
-	return x.changes[first:]
-}
-
-// section moves past the keyword that begins a section.
-func (x *parser) section(name string) bool {
-	switch {
-	case x.token.kind != word:
-		x.unexpected()
-	case name == "SET", name == "REMOVE":
-		x.next()
-		return true
-	case name == "ADD", name == "DELETE":
-		x.fail("dynamomodel: the section %s is not modelled", name)
-	default:
-		x.unexpected()
-	}
-	return false
+	return changes
 }
 
 func (x *parser) change(remove bool, partitionKey string) change {
-	c := change{name: x.target(partitionKey), remove: remove}
+	c := change{name: x.name(), remove: remove}
+	if c.name == partitionKey && x.err == nil {
+		x.err = invalid("One or more parameter values were invalid: Cannot update attribute %s. "+
+			"This attribute is part of the key", partitionKey)
+	}
 	if remove {
 		return c
 	}
@@ -95,26 +114,10 @@ func (x *parser) change(remove bool, partitionKey string) change {
 		c.operator = x.next()
 		x.counted()
 		c.right = x.operandOfUpdate()
-		x.requireNumber(c.operator, c.left)
-		x.requireNumber(c.operator, c.right)
+		x.requireType(c.operator, c.left.value, "N")
+		x.requireType(c.operator, c.right.value, "N")
 	}
 	return c
-}
-
-// target reads the name of an attribute to change.
-func (x *parser) target(partitionKey string) string {
-	name := x.name()
-	switch {
-	case x.err != nil:
-	case x.targets[name]:
-		x.fail("Two document paths overlap with each other; must remove or rewrite one of these paths; "+
-			"path one: [%s], path two: [%[1]s]", name)
-	case name == partitionKey:
-		x.err = invalid("One or more parameter values were invalid: Cannot update attribute %s. "+
-			"This attribute is part of the key", partitionKey)
-	}
-	x.targets[name] = true
-	return name
 }
 
 // operandOfUpdate reads a value, an attribute, or if_not_exists.
@@ -122,26 +125,9 @@ func (x *parser) operandOfUpdate() operand {
 	if x.token.kind != word {
 		return x.operand()
 	}
-	if x.peek() != "if_not_exists" {
-		x.unknown()
-		return operand{}
-	}
-	x.next()
-	x.counted()
-	x.expect('(')
-	if x.token.kind == valueRef {
-		x.fail("Operator or function requires a document path; operator or function: if_not_exists")
-	}
-	name := x.name()
+	_, name := x.function("if_not_exists")
 	x.expect(',')
 	otherwise := x.operandOfUpdate()
 	x.expect(')')
-	return operand{name: name, otherwise: keep(&x.operands, otherwise)}
-}
-
-// requireNumber refuses to add a value of the request that is no number.
-func (x *parser) requireNumber(operator string, o operand) {
-	if _, ok := o.value.(*types.AttributeValueMemberN); !ok && o.value != nil {
-		x.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeName(o.value))
-	}
+	return operand{name: name, otherwise: &otherwise}
 }

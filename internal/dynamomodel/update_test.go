@@ -30,16 +30,16 @@ func TestUpdates(t *testing.T) {
 		{"a=5 b=6", "REMOVE #a", "b=6"},
 		{"a=5 b=6", "REMOVE #a, #b, #c", ""},
 		{"a=5 b=6", "REMOVE #b SET #a = #b", "a=6"},
-		{"a=1 b=2", "SET #a = #b, #b = #a", "a=2 b=1"}, // both see the item as it was
+		{"a=1 b=2", "SET #a = #b, #b = #a", "a=2 b=1"}, // both read the item before the update
 		{"a=1 b=2", "SET #b = #a - :1 REMOVE #a", "b=0"},
 		{"a=9223372036854775807", "SET #a = #a + :1", "a=9223372036854775808"},
 		{"a=0.1", "SET #a = #a + :half", "a=0.6"},
 		{"a=0.5", "SET #a = #a + :half", "a=1"},
 		{"a=0.5", "SET #a = #a - :half", "a=0"},
 	} {
-		got, err := update(holding(t, item(test.item)), updating("", test.update))
-		if err != nil || show(got) != test.want {
-			t.Errorf("%q of an item %q: %s, %v; want %s", test.update, test.item, show(got), err, test.want)
+		got, err := update(tableWith(t, item(test.item)), updateInput("", test.update))
+		if err != nil || formatItem(got) != test.want {
+			t.Errorf("%q of an item %q: %s, %v; want %s", test.update, test.item, formatItem(got), err, test.want)
 		}
 	}
 }
@@ -49,14 +49,14 @@ func TestUpdatesOfEveryType(t *testing.T) {
 		if placeholder == ":nan" || placeholder == ":nothing" || placeholder == ":none" || placeholder == ":twice" {
 			continue
 		}
-		table := holding(t, item("a=1"))
-		in := updating("", "SET #b = "+placeholder+", #c = #a")
+		table := tableWith(t, item("a=1"))
+		in := updateInput("", "SET #b = "+placeholder+", #c = #a")
 		if _, err := update(table, in); err != nil {
 			t.Fatalf("%s: %v", placeholder, err)
 		}
 		want := attributes{"k": text(itemKey), "a": num("1"), "b": v, "c": num("1")}
 		if got := table.Item(itemKey); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %s, want %s", placeholder, show(got), show(want))
+			t.Errorf("%s: got %s, want %s", placeholder, formatItem(got), formatItem(want))
 		}
 	}
 }
@@ -69,10 +69,10 @@ func TestUpdateOfNoItem(t *testing.T) {
 		{"", ""},
 		{"REMOVE #a", "none"},
 	} {
-		table := holding(t, nil)
-		got, err := update(table, updating("", test.update))
-		if err != nil || show(got) != test.want || show(table.Item(itemKey)) != test.want {
-			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, show(got), show(table.Item(itemKey)), err, test.want)
+		table := tableWith(t, nil)
+		got, err := update(table, updateInput("", test.update))
+		if err != nil || formatItem(got) != test.want || formatItem(table.Item(itemKey)) != test.want {
+			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, formatItem(got), formatItem(table.Item(itemKey)), err, test.want)
 		}
 	}
 }
@@ -93,16 +93,16 @@ func TestReturnValues(t *testing.T) {
 		{nil, types.ReturnValueUpdatedOld, "none"},
 		{nil, types.ReturnValueUpdatedNew, "a=5 d=6"},
 	} {
-		in := updating("", "SET #a = :5, #d = :6 REMOVE #b")
+		in := updateInput("", "SET #a = :5, #d = :6 REMOVE #b")
 		in.ReturnValues = test.ask
-		got, err := update(holding(t, test.item), in)
-		if err != nil || show(got) != test.want {
-			t.Errorf("%q: %s, %v; want %s", test.ask, show(got), err, test.want)
+		got, err := update(tableWith(t, test.item), in)
+		if err != nil || formatItem(got) != test.want {
+			t.Errorf("%q: %s, %v; want %s", test.ask, formatItem(got), err, test.want)
 		}
 	}
 }
 
-// TestRefusedUpdates are those that only the item shows to be impossible.
+// TestRefusedUpdates checks updates that are impossible for their item.
 func TestRefusedUpdates(t *testing.T) {
 	const (
 		missing   = "The provided expression refers to an attribute that does not exist in the item"
@@ -119,58 +119,58 @@ func TestRefusedUpdates(t *testing.T) {
 		{"a=x", "SET #b = :1 + #a", wrongType},
 		{"a=:list", "SET #a = if_not_exists(#a, :0) + :1", wrongType},
 		{"", "SET #a = if_not_exists(#a, :x) + :1", wrongType},
-		{"", "SET #a = :max + :1, #b = :1 + :1", ""}, // 10^38 has one digit that counts
+		{"", "SET #a = :max + :1, #b = :1 + :1", ""}, // 10^38 has one significant digit
 		{"", "SET #a = :max + :2", overflow},
 		{"", "SET #a = :max + :half", overflow},
 		{"b=1", "SET #b = :2, #a = #c", missing}, // and b stays 1
 		{"b=:long", "SET #a = :long", tooLarge},
 		{"b=:long", "SET #a = :long REMOVE #b", ""},
 	} {
-		table := holding(t, item(test.item))
-		_, err := update(table, updating("", test.update))
+		table := tableWith(t, item(test.item))
+		_, err := update(table, updateInput("", test.update))
 		if test.want == "" && err != nil || test.want != "" && message(err) != test.want {
 			t.Errorf("%q of an item %.30q: %v, want %q", test.update, test.item, err, test.want)
 		}
-		if err != nil && show(table.Item(itemKey)) != show(item(test.item)) {
-			t.Errorf("%q of an item %.30q left %.99s", test.update, test.item, show(table.Item(itemKey)))
+		if err != nil && formatItem(table.Item(itemKey)) != formatItem(item(test.item)) {
+			t.Errorf("%q of an item %.30q left %.99s", test.update, test.item, formatItem(table.Item(itemKey)))
 		}
 	}
 }
 
-// TestFailedConditionComesFirst is about an update that the item makes
-// impossible as well.
+// TestFailedConditionComesFirst makes an update whose condition fails and which
+// is also impossible for its item.
 func TestFailedConditionComesFirst(t *testing.T) {
-	_, err := update(holding(t, item("a=1")), updating("#a = :2", "SET #b = #missing"))
+	_, err := update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = #missing"))
 	if code(err) != "ConditionalCheckFailedException" {
 		t.Errorf("got %v", err)
 	}
-	_, err = update(holding(t, item("a=1")), updating("#a = :2", "SET #b = :x + :1"))
+	_, err = update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = :x + :1"))
 	if code(err) != "ValidationException" {
 		t.Errorf("a request that is wrong whatever the item: %v", err)
 	}
 }
 
-// TestItemSize grows an item to the last byte that DynamoDB takes: names and
-// values count, the key's too.
+// TestItemSize grows an item to DynamoDB's largest size in bytes. Names and
+// values count, including the key's.
 func TestItemSize(t *testing.T) {
 	room := 400*1024 - len("k") - len(itemKey) - len("a")
 	for _, test := range []struct {
 		length int
 		want   string
 	}{{room, ""}, {room + 1, "ValidationException"}} {
-		in := updating("", "SET #a = :v")
+		in := updateInput("", "SET #a = :v")
 		in.ExpressionAttributeValues[":v"] = text(strings.Repeat("x", test.length))
-		table := holding(t, item("b=12345"))
+		table := tableWith(t, item("b=12345"))
 		if _, err := update(table, in); code(err) != "ValidationException" {
 			t.Errorf("b has no room beside %d bytes: %v", test.length, err)
 		}
-		removing := updating("", "SET #a = :v REMOVE #b")
+		removing := updateInput("", "SET #a = :v REMOVE #b")
 		removing.ExpressionAttributeValues = in.ExpressionAttributeValues
 		if _, err := update(table, removing); code(err) != test.want {
 			t.Errorf("%d bytes: %v, want %q", test.length, err, test.want)
 		}
 		if err := table.Put("x", attributes{"a": text(strings.Repeat("x", test.length+len(itemKey)-1))}); code(err) != test.want {
-			t.Errorf("planted, %d bytes: %v, want %q", test.length, err, test.want)
+			t.Errorf("Put of %d bytes: %v, want %q", test.length, err, test.want)
 		}
 	}
 }

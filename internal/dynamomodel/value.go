@@ -2,81 +2,80 @@ package dynamomodel
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// intake copies a value that a caller hands in and puts its numbers into
-// canonical form. It fails for what DynamoDB refuses.
+// intake copies a value of a caller, with canonical numbers. It fails for a
+// value that DynamoDB refuses.
 func intake(v types.AttributeValue) (types.AttributeValue, error) {
+	taken := copyValue(v)
+	return taken, normalize(taken)
+}
+
+// normalize makes the numbers of a value canonical, in place.
+func normalize(v types.AttributeValue) (err error) {
 	switch v := v.(type) {
-	case *types.AttributeValueMemberN:
-		n, err := canonical(v.Value)
-		return &types.AttributeValueMemberN{Value: n}, err
-	case *types.AttributeValueMemberL:
-		elements := make([]types.AttributeValue, len(v.Value))
-		for i, element := range v.Value {
-			var err error
-			if elements[i], err = intake(element); err != nil {
-				return nil, err
-			}
-		}
-		return &types.AttributeValueMemberL{Value: elements}, nil
-	case *types.AttributeValueMemberM:
-		fields := make(attributes, len(v.Value))
-		for name, field := range v.Value {
-			var err error
-			if fields[name], err = intake(field); err != nil {
-				return nil, err
-			}
-		}
-		return &types.AttributeValueMemberM{Value: fields}, nil
-	case *types.AttributeValueMemberSS:
-		return &types.AttributeValueMemberSS{Value: slices.Clone(v.Value)}, checkSet("string", v.Value, cmp.Compare)
-	case *types.AttributeValueMemberBS:
-		return copyValue(v), checkSet("binary", v.Value, bytes.Compare)
-	case *types.AttributeValueMemberNS:
-		return intakeNumbers(v)
 	case nil:
-		return nil, invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
-	}
-	return copyValue(v), nil
-}
-
-// checked returns a value of a request as intake does, but shares a short
-// number with the request.
-func checked(v types.AttributeValue) (types.AttributeValue, error) {
-	if n, ok := v.(*types.AttributeValueMemberN); ok && plain(n.Value) {
-		return v, nil
-	}
-	return intake(v)
-}
-
-func intakeNumbers(v *types.AttributeValueMemberNS) (types.AttributeValue, error) {
-	numbers := make([]string, len(v.Value))
-	for i, s := range v.Value {
-		var err error
-		if numbers[i], err = canonical(s); err != nil {
-			return nil, err
+		return invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+	case *types.AttributeValueMemberN:
+		v.Value, err = canonical(v.Value)
+	case *types.AttributeValueMemberL:
+		for i := 0; i < len(v.Value) && err == nil; i++ {
+			err = normalize(v.Value[i])
 		}
+	case *types.AttributeValueMemberM:
+		for _, field := range v.Value {
+			if err = normalize(field); err != nil {
+				break
+			}
+		}
+	case *types.AttributeValueMemberSS:
+		return checkSet("string", v)
+	case *types.AttributeValueMemberBS:
+		return checkSet("binary", v)
+	case *types.AttributeValueMemberNS:
+		for i := range v.Value {
+			if v.Value[i], err = canonical(v.Value[i]); err != nil {
+				return err
+			}
+		}
+		return checkSet("number", v)
 	}
-	return &types.AttributeValueMemberNS{Value: numbers}, checkSet("number", numbers, cmp.Compare)
+	return err
 }
 
-func checkSet[E any](kind string, set []E, compare func(E, E) int) error {
-	if len(set) == 0 {
+func checkSet(kind string, set types.AttributeValue) error {
+	all := elements(set)
+	n := len(all)
+	switch {
+	case n == 0:
 		return invalid("One or more parameter values were invalid: An %s set  may not be empty", kind)
-	}
-	sorted := slices.SortedFunc(slices.Values(set), compare)
-	same := func(a, b E) bool { return compare(a, b) == 0 }
-	if len(slices.CompactFunc(sorted, same)) < len(set) {
+	case len(slices.Compact(all)) < n:
 		return invalid("One or more parameter values were invalid: Input collection contains duplicates")
 	}
 	return nil
+}
+
+// elements returns the elements of a set in ascending order, as strings; nil
+// for other values.
+func elements(v types.AttributeValue) (all []string) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberSS:
+		all = slices.Clone(v.Value)
+	case *types.AttributeValueMemberNS:
+		all = slices.Clone(v.Value)
+	case *types.AttributeValueMemberBS:
+		for _, element := range v.Value {
+			all = append(all, string(element))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // copyItem copies an item for a caller, nil for none.
@@ -85,12 +84,7 @@ func copyItem(from attributes) attributes {
 		return nil
 	}
 	copied := make(attributes, len(from))
-	numbers := make([]types.AttributeValueMemberN, 0, len(from)) // most of a counter, in one piece of memory
 	for name, v := range from {
-		if n, ok := v.(*types.AttributeValueMemberN); ok {
-			copied[name] = keep(&numbers, types.AttributeValueMemberN{Value: n.Value})
-			continue
-		}
 		copied[name] = copyValue(v)
 	}
 	return copied
@@ -130,41 +124,24 @@ func collect[E any](from []E, f func(E) E) []E {
 	return made
 }
 
-// equal reports whether two stored values are of one type and the same; nil, a
-// missing attribute, equals nothing. Sets have no order.
+// equal reports whether two stored values have the same type and value. A
+// missing attribute, nil, equals nothing. Sets have no order.
 func equal(a, b types.AttributeValue) bool {
-	if order, ok := compare(a, b); ok {
-		return order == 0
+	if a == nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return false
 	}
 	switch a := a.(type) {
-	case *types.AttributeValueMemberBOOL:
-		b, ok := b.(*types.AttributeValueMemberBOOL)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberNULL:
-		_, ok := b.(*types.AttributeValueMemberNULL)
-		return ok
-	case *types.AttributeValueMemberSS:
-		b, ok := b.(*types.AttributeValueMemberSS)
-		return ok && equalSets(a.Value, b.Value, cmp.Compare)
-	case *types.AttributeValueMemberNS:
-		b, ok := b.(*types.AttributeValueMemberNS)
-		return ok && equalSets(a.Value, b.Value, cmp.Compare)
-	case *types.AttributeValueMemberBS:
-		b, ok := b.(*types.AttributeValueMemberBS)
-		return ok && equalSets(a.Value, b.Value, bytes.Compare)
+	case *types.AttributeValueMemberN:
+		return a.Value == b.(*types.AttributeValueMemberN).Value
 	case *types.AttributeValueMemberL:
-		b, ok := b.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(a.Value, b.Value, equal)
+		return slices.EqualFunc(a.Value, b.(*types.AttributeValueMemberL).Value, equal)
 	case *types.AttributeValueMemberM:
-		b, ok := b.(*types.AttributeValueMemberM)
-		return ok && maps.EqualFunc(a.Value, b.Value, equal)
+		return maps.EqualFunc(a.Value, b.(*types.AttributeValueMemberM).Value, equal)
 	}
-	return false
-}
-
-func equalSets[E any](a, b []E, compare func(E, E) int) bool {
-	sort := func(set []E) []E { return slices.SortedFunc(slices.Values(set), compare) }
-	return slices.EqualFunc(sort(a), sort(b), func(x, y E) bool { return compare(x, y) == 0 })
+	if set := elements(a); set != nil {
+		return slices.Equal(set, elements(b))
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // compare orders two stored values; ok is false unless both are numbers, both
@@ -196,8 +173,6 @@ func Size(item map[string]types.AttributeValue) (n int) {
 	return n
 }
 
-// size returns the bytes of a value as "DynamoDB item sizes and formats"
-// computes them.
 func size(v types.AttributeValue) (n int) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -206,26 +181,20 @@ func size(v types.AttributeValue) (n int) {
 		return len(v.Value)
 	case *types.AttributeValueMemberB:
 		return len(v.Value)
-	case *types.AttributeValueMemberSS:
-		return sum(v.Value, func(s string) int { return len(s) })
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberBS:
+		return sum(elements(v), func(s string) int { return len(s) })
 	case *types.AttributeValueMemberNS:
 		return sum(v.Value, numberSize)
-	case *types.AttributeValueMemberBS:
-		return sum(v.Value, func(b []byte) int { return len(b) })
 	case *types.AttributeValueMemberL:
-		return 3 + sum(v.Value, func(e types.AttributeValue) int { return 1 + size(e) })
+		return 3 + len(v.Value) + sum(v.Value, size)
 	case *types.AttributeValueMemberM:
-		n = 3
-		for name, field := range v.Value {
-			n += 1 + len(name) + size(field)
-		}
-		return n
+		return 3 + len(v.Value) + Size(v.Value)
 	}
 	return 1 // a boolean, or null
 }
 
-// numberSize is a byte, one for every two significant digits, and one for a
-// minus sign.
+// numberSize returns one byte, one for every two significant digits, and one
+// for a minus sign.
 func numberSize(s string) int {
 	unsigned := strings.TrimPrefix(s, "-")
 	significant := strings.Trim(unsigned, "0.")
@@ -240,27 +209,7 @@ func sum[E any](from []E, f func(E) int) (n int) {
 	return n
 }
 
-// typeName is a value's type as messages have it.
+// typeName returns a value's type as DynamoDB's messages name it, such as N.
 func typeName(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberN:
-		return "N"
-	case *types.AttributeValueMemberS:
-		return "S"
-	case *types.AttributeValueMemberB:
-		return "B"
-	case *types.AttributeValueMemberBOOL:
-		return "BOOL"
-	case *types.AttributeValueMemberNULL:
-		return "NULL"
-	case *types.AttributeValueMemberSS:
-		return "SS"
-	case *types.AttributeValueMemberNS:
-		return "NS"
-	case *types.AttributeValueMemberBS:
-		return "BS"
-	case *types.AttributeValueMemberL:
-		return "L"
-	}
-	return "M"
+	return strings.TrimPrefix(reflect.TypeOf(v).Elem().Name(), "AttributeValueMember")
 }

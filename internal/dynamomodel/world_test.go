@@ -29,8 +29,8 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 
 var long = strings.Repeat("x", 390_000)
 
-// values returns what the placeholders of these tests stand for, unless they
-// are a number or a word of their own.
+// values returns the values of placeholders that are not their own number or
+// word.
 func values() attributes {
 	return attributes{
 		":half": num("0.5"), ":minus1": num("-1"), ":true": &types.AttributeValueMemberBOOL{Value: true},
@@ -51,8 +51,8 @@ var (
 	numeric   = regexp.MustCompile(`^-?\d`)
 )
 
-// value is what a placeholder stands for: :5 for the number 5, :x for the
-// string "x".
+// value returns the value of a placeholder: :5 is the number 5, :x the string
+// "x".
 func value(placeholder string) types.AttributeValue {
 	if v, ok := values()[placeholder]; ok {
 		return v
@@ -67,7 +67,7 @@ func scalar(s string) types.AttributeValue {
 	return text(s)
 }
 
-// item makes attributes of a=1 b=x.
+// item parses attributes such as "a=1 b=x".
 func item(text string) attributes {
 	made := attributes{}
 	for field := range strings.FieldsSeq(text) {
@@ -80,14 +80,14 @@ func item(text string) attributes {
 	return made
 }
 
-func keyed(key string) attributes { return attributes{"k": text(key)} }
+func keyAttributes(key string) attributes { return attributes{"k": text(key)} }
 
-// updating returns an update with placeholders for just what its expressions
-// refer to: #a for the attribute a.
-func updating(condition, update string) *dynamodb.UpdateItemInput {
+// updateInput returns an update with exactly the placeholders that its
+// expressions refer to: #a is the attribute a.
+func updateInput(condition, update string) *dynamodb.UpdateItemInput {
 	table := tableName
 	in := &dynamodb.UpdateItemInput{
-		TableName: &table, Key: keyed(itemKey), ReturnValues: types.ReturnValueAllNew,
+		TableName: &table, Key: keyAttributes(itemKey), ReturnValues: types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if condition != "" {
@@ -111,39 +111,40 @@ func updating(condition, update string) *dynamodb.UpdateItemInput {
 	return in
 }
 
-// failer is what *testing.T, *testing.B and *rapid.T share.
+// failer is the common part of *testing.T, *testing.B and *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 }
 
-// holding returns a table with one item, or with none for nil.
-func holding(t failer, planted attributes) *dynamomodel.Table {
+// tableWith returns a table with one item, or with none for nil.
+func tableWith(t failer, initial attributes) *dynamomodel.Table {
 	t.Helper()
 	table := dynamomodel.New(tableName, "k")
-	if planted != nil {
-		if err := table.Put(itemKey, planted); err != nil {
+	if initial != nil {
+		if err := table.Put(itemKey, initial); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return table
 }
 
-// show formats an item without its key, attributes in order; "none" for none.
-func show(stored attributes) string {
+// formatItem formats an item without its key, in the order of its attributes;
+// "none" for no item.
+func formatItem(stored attributes) string {
 	if stored == nil {
 		return "none"
 	}
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		if name != "k" {
-			fields = append(fields, name+"="+format(stored[name]))
+			fields = append(fields, name+"="+formatValue(stored[name]))
 		}
 	}
 	return strings.Join(fields, " ")
 }
 
-func format(v types.AttributeValue) string {
+func formatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
 		return v.Value
@@ -166,7 +167,7 @@ func update(api dynamo.API, in *dynamodb.UpdateItemInput) (attributes, error) {
 	return out.Attributes, nil
 }
 
-// code is an error's, empty for none.
+// code returns an error's code, empty for no error.
 func code(err error) string {
 	var api smithy.APIError
 	switch {
@@ -178,7 +179,7 @@ func code(err error) string {
 	return err.Error()
 }
 
-// message is what an error of the API says.
+// message returns the message of an error of the API.
 func message(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

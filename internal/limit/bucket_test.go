@@ -50,8 +50,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestStoredBucket reads times as a store may return them, however far
-// off.
+// TestStoredBucket decides on stored times, including the most distant ones.
 func TestStoredBucket(t *testing.T) {
 	l := leaky(10, 10*sec, 5)
 	for _, test := range []struct {
@@ -75,8 +74,8 @@ func TestStoredBucket(t *testing.T) {
 	}
 }
 
-// TestLoweredBucket lowers the rate and the burst under a backlog: it stays as
-// long as it was, and there is less room.
+// TestLoweredBucket lowers the rate and the burst of a bucket with a backlog.
+// The backlog lasts as long as before, and there is less room.
 func TestLoweredBucket(t *testing.T) {
 	wide, narrow := token(10, 10*sec, 10), token(2, 10*sec, 1)
 	var state limit.State

@@ -44,8 +44,8 @@ func (c *Calendar) start(window int64) time.Time {
 	return time.Date(1970, time.January, 1+n, 0, 0, 0, 0, c.Location)
 }
 
-// windowAt returns the window that holds t: that of its date or, if months do
-// not start on the 1st or clocks skip midnight, a neighbour.
+// windowAt returns the window that contains t: that of its date or, if months
+// do not start on the 1st or clocks skip midnight, a neighbour.
 func (c *Calendar) windowAt(t time.Time) int64 {
 	window := c.dated(t.In(c.Location))
 	switch {

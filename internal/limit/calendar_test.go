@@ -3,14 +3,14 @@ package limit_test
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the tables need zones also where the machine has none
+	_ "time/tzdata" // the machine may lack the zones
 
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// zones have clocks that change at midnight, by half an hour, by two, by a
+// zones change their clocks at midnight, by half an hour, by two hours, by a
 // whole day, and not at all.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Asia/Kathmandu",
@@ -34,7 +34,7 @@ func drawZone(t *rapid.T) *time.Location {
 	return location
 }
 
-// TestWindows names the start and the end of the window that holds a moment.
+// TestWindows checks the start and the end of the window that contains a time.
 func TestWindows(t *testing.T) {
 	for _, test := range []struct {
 		zone             string
@@ -81,8 +81,8 @@ func moment(t *testing.T, s string) time.Time {
 	return at
 }
 
-// TestNumbersOfWindows pins the numbers of windows, by which counters are
-// stored.
+// TestNumbersOfWindows fixes the numbers of windows, because stored counters
+// contain them.
 func TestNumbersOfWindows(t *testing.T) {
 	for _, test := range []struct {
 		unit limit.Unit
@@ -115,9 +115,9 @@ func TestNominal(t *testing.T) {
 	}
 }
 
-// TestEveryDay goes through sixty years of each zone. Each window begins where
-// the one before ends; few have an odd length, and none begins more than an
-// hour from midnight.
+// TestEveryDay checks sixty years of each zone. Each window begins where the
+// one before ends. Few have an odd length, and none begins more than an hour
+// from midnight.
 func TestEveryDay(t *testing.T) {
 	for _, name := range zones {
 		location := zone(t, name)
@@ -129,11 +129,11 @@ func TestEveryDay(t *testing.T) {
 			if length != 24*time.Hour {
 				odd++
 			}
-			if length != 0 && length < 22*time.Hour || length > 26*time.Hour { // a day that was left out has none
+			if length != 0 && length < 22*time.Hour || length > 26*time.Hour { // a day that the zone skipped has no length
 				t.Errorf("%s: day %d, from %v, has %v", name, day, start.In(location), length)
 			}
 			if length > 0 && (l.SlotAt(start) != day || l.SlotAt(start.Add(length-1)) != day) {
-				t.Errorf("%s: day %d, from %v for %v, does not hold its own ends", name, day, start.In(location), length)
+				t.Errorf("%s: day %d, from %v for %v, does not contain its start and end", name, day, start.In(location), length)
 			}
 			if hour := start.In(location).Hour(); hour != 0 && hour != 1 && hour != 23 {
 				t.Errorf("%s: day %d starts at %v", name, day, start.In(location))
@@ -145,8 +145,8 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-// FuzzCalendar has every moment in exactly one window, of which it says when it
-// begins and ends.
+// FuzzCalendar checks that every time is in exactly one window, between the
+// start and the end that Until returns.
 func FuzzCalendar(f *testing.F) {
 	for i := range zones {
 		f.Add(int64(1_700_000_040_000_000_000), uint8(i), uint8(i), uint8(i))

@@ -90,7 +90,7 @@ func (c *Charge) ZeroCost() bool {
 // ErrUndecided is wrapped by errors of a healthy store that cannot take a
 // charge: the store is full, or lost against too many other writers. It is no
 // outage. A caller that counted elsewhere instead would let more through than
-// the limit says.
+// the limit.
 var ErrUndecided = errors.New("the store cannot take the charge now")
 
 // Verdict is a store's answer to a Charge.

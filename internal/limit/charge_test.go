@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 		if err := c.CheckSettlement(make([]int64, len(c.Limits))); err == nil {
-			t.Errorf("%s: it can be settled", name)
+			t.Errorf("%s: accepted for a settlement", name)
 		}
 	}
 	for name, l := range map[string]limit.Limit{
@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 	} {
 		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}
 		if err := c.Check(); err != nil || !c.ZeroCost() {
-			t.Errorf("%s, charged nothing: error %v, free %v", name, err, c.ZeroCost())
+			t.Errorf("%s, zero cost: error %v, ZeroCost %v", name, err, c.ZeroCost())
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestCheckAll(t *testing.T) {
 		}
 	}
 	if limit.CheckAll(charges("a", "b"), make([]*limit.Verdict, 1)) == nil {
-		t.Error("a verdict too few is no error")
+		t.Error("no error for a missing verdict")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestCheckSettlement(t *testing.T) {
 		{[]int64{0, 0, 0, 0}, true},
 		{[]int64{limit.MaxCapacity, 0, 0, 0}, true},
 		{[]int64{-2, 0, 0, 0}, true},
-		{[]int64{-3, 0, 0, 0}, false}, // more than it took
+		{[]int64{-3, 0, 0, 0}, false}, // more than the cost
 		{[]int64{limit.MaxCapacity + 1, 0, 0, 0}, false},
 		{[]int64{-limit.MaxCapacity - 1, 0, 0, 0}, false},
 		{[]int64{math.MinInt64, 0, 0, 0}, false},
@@ -131,8 +131,8 @@ func TestCheckSettlement(t *testing.T) {
 	}
 }
 
-// TestTakeAfterDecide charges by the slots that the judgement named, and says
-// what is left of each limit and of all.
+// TestTakeAfterDecide charges the slots of the decision's receipt, and checks
+// the results of each limit and of all.
 func TestTakeAfterDecide(t *testing.T) {
 	c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec), leaky(10, 10*sec, 3), fixed(9, 10*sec)}, Costs: []int64{2, 1, 0}}
 	states := make([]limit.State, 3)
@@ -158,8 +158,8 @@ func TestTakeAfterDecide(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict decides into a verdict of another charge and overwrites all
-// of it.
+// TestReusedVerdict checks that Decide overwrites the verdict of another
+// charge.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
 	v := limit.Verdict{Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}

@@ -52,7 +52,7 @@ func TestDocumentedVerdict(t *testing.T) {
 	var v limit.Verdict
 	limit.Decide(states, c, now, &v)
 	if v.Allowed || v.Remaining != 8 {
-		t.Errorf("together: %+v, want a denial with 8 remaining", v.Result)
+		t.Errorf("combined: %+v, want a denial with 8 remaining", v.Result)
 	}
 	if !v.Limits[0].Allowed || v.Limits[0].Remaining != 8 || v.Limits[1].Allowed || v.Limits[1].Remaining != 200 {
 		t.Errorf("each: %+v", v.Limits[:2])

@@ -1,4 +1,4 @@
-// Package limit holds the rate-limiting algorithms as pure functions: state,
+// Package limit has the rate-limiting algorithms as pure functions: state,
 // time and cost in, new state and result out.
 //
 // The functions specify the algorithms. The memory store calls them directly,
@@ -17,11 +17,11 @@ package limit
 
 import "time"
 
-// MaxLimits is the number of limits that one rule may hold. A DynamoDB item
-// gives each of them a prefix of one letter.
+// MaxLimits is the largest number of limits of a rule. A DynamoDB item gives
+// each of them a prefix of one letter.
 const MaxLimits = 8
 
-// MaxSlots is the largest number of slots that a window may be cut into.
+// MaxSlots is the largest number of slots of a window.
 const MaxSlots = 600
 
 // MaxLog is the largest capacity of a sliding window log, which keeps every
@@ -44,14 +44,14 @@ const MaxDrain = 10 * 366 * 24 * time.Hour
 // its cost is above Limit.MaxCost.
 const Never time.Duration = -1
 
-// Algorithm says how a limit counts.
+// Algorithm is how a limit counts.
 type Algorithm uint8
 
 const (
 	// SlidingWindow counts by slots of the limit's granularity and adds up
-	// every slot that the window touches. No window of any position ever holds
-	// more than the capacity. In return, units may count for up to one slot
-	// longer than the window.
+	// every slot that the window touches. No window of any position ever
+	// contains more than the capacity. In return, units may count for up to one
+	// slot longer than the window.
 	SlidingWindow Algorithm = iota
 	// FixedWindow counts by whole windows, aligned to the Unix epoch or to a
 	// calendar. It keeps one number, and lets up to twice the capacity through
@@ -100,7 +100,7 @@ func ParseAlgorithm(name string) (a Algorithm, ok bool) {
 	return 0, false
 }
 
-// Algorithms returns the names that ParseAlgorithm knows.
+// Algorithms returns the names that ParseAlgorithm accepts.
 func Algorithms() []string { return algorithms[:] }
 
 // Limit allows Capacity units in a Window. It is read-only once it is in use.
@@ -120,8 +120,8 @@ type Limit struct {
 	// Burst is how many units a bucket holds, or a leaky bucket queues; 0 for
 	// the other algorithms.
 	Burst int64
-	// Calendar says where the windows of a fixed window begin; nil stands for
-	// multiples of Window from the Unix epoch.
+	// Calendar sets where fixed windows begin; nil stands for multiples of
+	// Window from the Unix epoch.
 	Calendar *Calendar
 }
 
@@ -179,7 +179,7 @@ func (l *Limit) Slots() int64 {
 	return int64(l.Window / l.Granularity) // 1 for a counter: the older window
 }
 
-// SlotAt returns the number of the slot that holds t, counted from the Unix
+// SlotAt returns the number of the slot that contains t, counted from the Unix
 // epoch. Times before the epoch are in negative slots. t must lie between the
 // years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no
 // slots.
@@ -223,8 +223,8 @@ type Result struct {
 	// denied cost of 4. After a charge of 3 at 12:00:30 it is 61 s.
 	Reset time.Duration
 	// RetryAfter is the time until this cost would be allowed if no other
-	// request came: 41 s for a cost of 4, Never for a cost of 101, 0 if it is
-	// allowed.
+	// request followed: 41 s for a cost of 4, Never for a cost of 101, 0 if it
+	// is allowed.
 	RetryAfter time.Duration
 	// Delay is how long an admitted request must wait for its turn. Only a
 	// leaky bucket sets it: at 1 unit a second and 5 units queued, it is 5 s.

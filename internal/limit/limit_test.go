@@ -45,7 +45,7 @@ func TestAlgorithms(t *testing.T) {
 			t.Errorf("%s is algorithm %v, %v", test.name, got, ok)
 		}
 		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.MaxCost() != test.most {
-			t.Errorf("%s: bucket %v, correctable %v, most %d", test.name, l.Bucket(), l.Correctable(), l.MaxCost())
+			t.Errorf("%s: bucket %v, correctable %v, max cost %d", test.name, l.Bucket(), l.Correctable(), l.MaxCost())
 		}
 		if l.Slots() != test.slots {
 			t.Errorf("%s: %d slots, want %d", test.name, l.Slots(), test.slots)
@@ -55,7 +55,7 @@ func TestAlgorithms(t *testing.T) {
 		t.Errorf("gcra is %v, %v", got, ok)
 	}
 	if limit.Never != -1 {
-		t.Errorf("never is %d: what is stored and printed says -1", limit.Never)
+		t.Errorf("Never is %d, want -1, which is stored and printed", limit.Never)
 	}
 	if got := limit.Algorithm(6).String(); got != "unknown" {
 		t.Errorf("algorithm 6 is %s", got)
@@ -65,7 +65,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// TestSlotAt holds slots to the nanosecond, before 1970 too.
+// TestSlotAt checks the borders of slots to the nanosecond, before 1970 too.
 func TestSlotAt(t *testing.T) {
 	l := sliding(1, 10*sec, sec)
 	for at, want := range map[time.Duration]int64{
@@ -76,10 +76,10 @@ func TestSlotAt(t *testing.T) {
 			t.Errorf("%v is in slot %d, want %d", at, got, want)
 		}
 		if until := l.Until(want, now); until > 0 || until <= -sec {
-			t.Errorf("slot %d, which holds %v, starts in %v", want, at, until)
+			t.Errorf("slot %d, which contains %v, starts in %v", want, at, until)
 		}
 		if until := l.Until(want+1, now); until <= 0 || until > sec {
-			t.Errorf("slot %d, after the one that holds %v, starts in %v", want+1, at, until)
+			t.Errorf("slot %d, after the one that contains %v, starts in %v", want+1, at, until)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func bound(l *limit.Limit) (units int64, window time.Duration) {
 	return 2 * l.Capacity, l.Window
 }
 
-// mostInWindow returns the most units that the log holds in any window of
-// length w, open at one end.
+// mostInWindow returns the most units of the log in any window of length w,
+// open at one end.
 func mostInWindow(log []admitted, w time.Duration) (most int64) {
 	for i := range log {
 		var units int64
@@ -59,8 +59,8 @@ func mostInWindow(log []admitted, w time.Duration) (most int64) {
 	return most
 }
 
-// TestProperties charges at random moments, some of them late, and holds every
-// answer against an exact log.
+// TestProperties charges at random times, some of them late, and checks every
+// result against an exact log.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
@@ -107,43 +107,42 @@ func drawStep(t *rapid.T, l *limit.Limit) time.Duration {
 
 func checkRemaining(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, remaining int64) {
 	if remaining > 0 && !state.Decide(l, now, remaining).Allowed {
-		t.Fatalf("%d said to be left, but denied", remaining)
+		t.Fatalf("%d units remain, but are denied", remaining)
 	}
 	if state.Decide(l, now, remaining+1).Allowed {
-		t.Fatalf("%d said to be left, but one more allowed", remaining)
+		t.Fatalf("%d units remain, but one more is allowed", remaining)
 	}
 }
 
-// checkRetryAfter holds the retry-after to the nanosecond: denied until then,
-// allowed then.
+// checkRetryAfter checks the retry-after to the nanosecond: the cost is denied
+// before, and allowed then.
 func checkRetryAfter(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, retry time.Duration) {
 	if retry == limit.Never {
 		if cost <= l.MaxCost() {
-			t.Fatalf("never for a cost of %d of %d", cost, l.MaxCost())
+			t.Fatalf("retry-after Never for a cost of %d of %d", cost, l.MaxCost())
 		}
 		return
 	}
 	if retry <= 0 || state.Decide(l, now.Add(retry-1), cost).Allowed {
-		t.Fatalf("retry-after %v is later than it need be", retry)
+		t.Fatalf("retry-after %v is too late", retry)
 	}
 	if !state.Decide(l, now.Add(retry), cost).Allowed {
-		t.Fatalf("retry-after %v is early", retry)
+		t.Fatalf("retry-after %v is too early", retry)
 	}
 }
 
-// checkReset holds the reset to the nanosecond: the key is empty then and not
-// before. The state has expired by then too, unless a late clock must still
-// find its newest slot.
+// checkReset checks the reset to the nanosecond: the key is empty then and not
+// before. The state expires at the same time.
 func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, reset time.Duration) {
 	empty := limit.Result{Allowed: true, Remaining: l.MaxCost()}
 	if got := state.Decide(l, now.Add(reset), l.MaxCost()); got != empty {
-		t.Fatalf("at its reset of %v it is not empty: %+v", reset, got)
+		t.Fatalf("the key is not empty at its reset of %v: %+v", reset, got)
 	}
 	if reset > 0 && state.Decide(l, now.Add(reset-1), l.MaxCost()) == empty {
-		t.Fatalf("it is empty before its reset of %v", reset)
+		t.Fatalf("the key is empty before its reset of %v", reset)
 	}
 	if expiry := state.Expiry(l, now); expiry != reset {
-		t.Fatalf("it expires in %v, and is empty in %v", expiry, reset)
+		t.Fatalf("the state expires in %v, and is empty in %v", expiry, reset)
 	}
 }
 
@@ -151,25 +150,25 @@ func checkReset(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, r
 // units with those of the state afterwards.
 func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, cost int64, decided, taken limit.Result) {
 	if !taken.Allowed || taken.Remaining != decided.Remaining-cost || taken.Delay != decided.Delay || taken.RetryAfter != 0 {
-		t.Fatalf("decided %+v, and %+v after %d were taken", decided, taken, cost)
+		t.Fatalf("decided %+v, and %+v after a charge of %d", decided, taken, cost)
 	}
 	var v limit.Verdict
 	limit.AfterCharge([]limit.State{*state}, "generation", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
 	if v.Result != taken || v.Receipt.Generation != "generation" || v.Receipt.Slots[0] != state.Current(l, now) {
-		t.Fatalf("%+v was left, and now it says %+v", taken, v)
+		t.Fatalf("Take returned %+v, and AfterCharge %+v", taken, v)
 	}
 	if cost > 0 && !state.Consistent(l, now, cost) {
-		t.Fatalf("it does not hold the %d units that were taken", cost)
+		t.Fatalf("the state is not consistent with the charge of %d units", cost)
 	}
 }
 
-// checkPace holds a leaky bucket to its name: each leaves one interval for each
-// of its units before the next. The other algorithms never have anybody wait.
+// checkPace checks the delays of a leaky bucket: a request leaves one interval
+// for each of its units before the next. Other algorithms never delay.
 func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 	for i := range log {
 		if l.Algorithm != limit.LeakyBucket {
 			if log[i].leaves.After(log[i].at) {
-				t.Fatalf("a %s has a request wait", l.Algorithm)
+				t.Fatalf("a %s delays a request", l.Algorithm)
 			}
 			continue
 		}
@@ -183,8 +182,8 @@ func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 	}
 }
 
-// TestPatience never denies twice a caller that waits for the retry-after,
-// however often and for whatever cost.
+// TestPatience checks that a caller who waits for the retry-after is never
+// denied twice, for any cost.
 func TestPatience(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)

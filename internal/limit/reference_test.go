@@ -6,6 +6,5 @@ import (
 	"github.com/slidegate/slidegate/internal/storetest"
 )
 
-// TestReference plays the tables that every store must answer to, and holds the
-// step to them.
+// TestReference runs the suite for stores against the step itself.
 func TestReference(t *testing.T) { storetest.Run(t, storetest.ReferenceHarness) }

@@ -12,13 +12,13 @@ type Slot struct {
 }
 
 // Slots is the state of the algorithms that count by slots: the units charged
-// to one key, by slot. The zero value has never been charged. It holds one
+// to one key, by slot. The zero value has never been charged. There is one
 // element for each slot in use, at most k+1 of which still count. A log's slots
-// are nanoseconds, so it holds one for each time at which it was charged.
+// are nanoseconds, so it has an element for each time of a charge.
 //
 // Time never runs backwards for a key: a charge by a clock behind the newest
-// slot goes to the newest slot. Otherwise a late caller could add to a window
-// that another caller has already found full.
+// slot goes to the newest slot. Otherwise a late caller could charge a window
+// for which another caller was denied.
 type Slots struct {
 	slots []Slot // ascending; the last is the newest ever charged, refunded or not
 	sum   int64  // units in slots
@@ -124,8 +124,7 @@ func (s *Slots) Refund(number, units int64) int64 {
 	return 0
 }
 
-// reset returns the time until the last slot that holds a unit has left the
-// window.
+// reset returns the time until the last slot with a unit has left the window.
 func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	for i := len(s.slots) - 1; i >= 0; i-- {
 		if s.slots[i].Units > 0 {
@@ -135,8 +134,7 @@ func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
 	return 0
 }
 
-// retryAfter returns the time until enough of the units in the window have left
-// it.
+// retryAfter returns the time until enough units have left the window.
 func (s *Slots) retryAfter(l *Limit, now time.Time, q, cost int64) time.Duration {
 	if cost > l.Capacity {
 		return Never

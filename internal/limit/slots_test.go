@@ -15,16 +15,16 @@ func TestLoweredCapacity(t *testing.T) {
 	state.Take(&wide, epoch.Add(3*sec), 3)
 	got := state.Decide(&narrow, epoch.Add(4*sec), 1)
 	if want := (limit.Result{Remaining: 0, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
-		t.Errorf("got %+v, want %+v: five units used of two leave nothing until the last three have gone", got, want)
+		t.Errorf("got %+v, want %+v: 5 units used of 2: no room until the last 3 have left", got, want)
 	}
 	if got := state.Take(&narrow, epoch.Add(4*sec), 0); got.Remaining != 0 {
 		t.Errorf("%d left of 2 after 5", got.Remaining)
 	}
 }
 
-// TestFree asks for nothing where twice the capacity has been charged: it is
-// always allowed.
-func TestFree(t *testing.T) {
+// TestZeroCost checks that zero cost is allowed even after a charge of twice
+// the capacity.
+func TestZeroCost(t *testing.T) {
 	for _, l := range everyAlgorithm() {
 		var state limit.State
 		reset := state.Take(&l, epoch, 2*l.MaxCost()).Reset
@@ -34,7 +34,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-func TestGiveBack(t *testing.T) {
+func TestRefund(t *testing.T) {
 	l := sliding(3, 10*sec, sec)
 	var state limit.State
 	state.Take(&l, epoch, 3)
@@ -62,8 +62,8 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestRefundedSlots passes over slots whose units were refunded: a
-// retry-after and a reset wait for none of them.
+// TestRefundedSlots checks that retry-after and reset ignore slots whose units
+// were refunded.
 func TestRefundedSlots(t *testing.T) {
 	l := sliding(4, 10*sec, sec)
 	var state limit.State
@@ -79,13 +79,13 @@ func TestRefundedSlots(t *testing.T) {
 	}
 }
 
-// TestStoredSlots is a state as a store returns it, with slots that no
-// window reaches any more.
+// TestStoredSlots decides on a stored state with slots that have left every
+// window.
 func TestStoredSlots(t *testing.T) {
 	l, h := sliding(9, 10*sec, sec), epoch.Unix()
 	state := limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: h - 11, Units: 8}, {Number: h - 10, Units: 2}, {Number: h, Units: 3}})}
 	if got := state.Used(&l, epoch); got != 5 {
-		t.Errorf("%d used, want 5: slot -11 is over, slot -10 is not", got)
+		t.Errorf("%d used, want 5: slot -11 has left the window, slot -10 has not", got)
 	}
 	if got := state.Used(&l, epoch.Add(-sec)); got != 5 {
 		t.Errorf("%d used by a late clock, want 5 too", got)
@@ -98,7 +98,7 @@ func TestStoredSlots(t *testing.T) {
 	}
 	state.Take(&l, epoch.Add(sec), 1)
 	if want := []limit.Slot{{Number: h, Units: 3}, {Number: h + 1, Units: 1}}; !slices.Equal(state.All(), want) {
-		t.Errorf("slots %v, want %v: a new slot drops those that are over", state.All(), want)
+		t.Errorf("slots %v, want %v: a new slot drops slots that have left the window", state.All(), want)
 	}
 }
 
@@ -115,12 +115,13 @@ func TestNeverCharged(t *testing.T) {
 		}
 		state.Take(&l, epoch, 0)
 		if got, want := state.Decide(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.MaxCost()}); got != want {
-			t.Errorf("%s: got %+v, want %+v: a cost of nothing counts nothing", l.Algorithm, got, want)
+			t.Errorf("%s: got %+v, want %+v: zero cost counts nothing", l.Algorithm, got, want)
 		}
 	}
 }
 
-// everyAlgorithm returns a limit of each, with windows of ten seconds.
+// everyAlgorithm returns a limit of each algorithm, with windows of ten
+// seconds.
 func everyAlgorithm() []limit.Limit {
 	return []limit.Limit{
 		sliding(5, 10*sec, sec), fixed(5, 10*sec), weighted(5, 10*sec), exact(5, 10*sec), token(5, 10*sec, 7), leaky(5, 10*sec, 3),
@@ -128,7 +129,7 @@ func everyAlgorithm() []limit.Limit {
 	}
 }
 
-// TestHugeCost asks for costs at which used + cost, or cost × interval, would
+// TestHugeCost charges costs for which used + cost, or cost × interval, would
 // overflow.
 func TestHugeCost(t *testing.T) {
 	for _, l := range []limit.Limit{
@@ -145,14 +146,14 @@ func TestHugeCost(t *testing.T) {
 	}
 }
 
-// TestClone charges a clone: the original does not change.
+// TestClone checks that a charge of a clone does not change the original.
 func TestClone(t *testing.T) {
 	for _, l := range []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3)} {
 		var state limit.State
 		state.Take(&l, epoch, 1)
 		clone := state.Clone()
 		if got, want := clone.Decide(&l, epoch, 1), state.Decide(&l, epoch, 1); got != want {
-			t.Errorf("%s: the clone says %+v, the original %+v", l.Algorithm, got, want)
+			t.Errorf("%s: the clone decides %+v, the original %+v", l.Algorithm, got, want)
 		}
 		clone.Take(&l, epoch, 2)
 		if got := state.Decide(&l, epoch, 1); got.Remaining != 2 {

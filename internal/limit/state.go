@@ -32,8 +32,7 @@ func (s *State) Decide(l *Limit, now time.Time, cost int64) Result {
 	return s.decide(l, now, s.Current(l, now), cost)
 }
 
-// Take charges cost units now, whatever the capacity; call Decide first. It
-// returns what is left.
+// Take charges cost units now, whatever the capacity; call Decide first.
 func (s *State) Take(l *Limit, now time.Time, cost int64) Result {
 	return s.take(l, now, s.Current(l, now), cost)
 }
@@ -59,10 +58,10 @@ func (s *State) afterCharge(l *Limit, now time.Time, q, cost int64) Result {
 	return s.Slots.afterCharge(l, now, q)
 }
 
-// Consistent reports whether the state can be what a charge of cost units,
-// above 0, has left now: it holds the cost, and no more than the limit allows.
-// A store checks with it what it reads back from a shared table. It must not
-// admit a charge that is missing there or that exceeds the limit.
+// Consistent reports whether a charge of cost units, above 0, can have left
+// this state now: it contains the cost, and not more than the limit. A store
+// checks the answer of a shared table with it. It must not admit a charge that
+// is missing there or that exceeds the limit.
 func (s *State) Consistent(l *Limit, now time.Time, cost int64) bool {
 	if l.Bucket() {
 		backlog := s.backlog(now)

@@ -7,8 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// slots is the state of a counter that holds the units in these slots of a
-// second, numbered from the epoch of the tests.
+// slots returns the state of a counter with these units in slots of a second
+// from the epoch.
 func slots(units ...int64) limit.State {
 	var all []limit.Slot
 	for i, n := range units {
@@ -17,9 +17,9 @@ func slots(units ...int64) limit.State {
 	return limit.State{Slots: limit.NewSlots(all)}
 }
 
-// TestHolds reads back the state after a charge of two units, a second after
-// the epoch.
-func TestHolds(t *testing.T) {
+// TestConsistent checks states after a charge of two units, a second after the
+// epoch.
+func TestConsistent(t *testing.T) {
 	now := epoch.Add(sec)
 	full := func(after time.Duration) limit.State {
 		return limit.State{Bucket: limit.NewBucket(now.Add(after).UnixNano())}
@@ -30,21 +30,21 @@ func TestHolds(t *testing.T) {
 		state limit.State
 		want  bool
 	}{
-		{"the cost alone", sliding(5, 3*sec, sec), slots(0, 2), true},
-		{"the window to the brim", sliding(5, 3*sec, sec), slots(3, 2), true},
-		{"a unit too much in the window", sliding(5, 3*sec, sec), slots(3, 3), false},
+		{"only the cost", sliding(5, 3*sec, sec), slots(0, 2), true},
+		{"a full window", sliding(5, 3*sec, sec), slots(3, 2), true},
+		{"one unit too many in the window", sliding(5, 3*sec, sec), slots(3, 3), false},
 		{"less than the cost in the slot", sliding(5, 3*sec, sec), slots(3, 1), false},
-		{"charged to a slot still to come, by a caller that is behind", sliding(5, 3*sec, sec), slots(0, 0, 2), true},
-		{"not charged since the slot before", sliding(5, 3*sec, sec), slots(2), false},
+		{"charged to a later slot, by a late clock", sliding(5, 3*sec, sec), slots(0, 0, 2), true},
+		{"last charged in the slot before", sliding(5, 3*sec, sec), slots(2), false},
 		{"nothing", sliding(5, 3*sec, sec), limit.State{}, false},
-		{"an older window that weighs a little more by this clock", weighted(5, sec), slots(3, 5), true},
+		{"an older window with a larger weight by this clock", weighted(5, sec), slots(3, 5), true},
 		{"a weighted slot above the capacity", weighted(5, sec), slots(0, 6), false},
-		{"a bucket's cost alone", token(1, sec, 3), full(2 * sec), true},
-		{"a bucket to the brim", token(1, sec, 3), full(3 * sec), true},
-		{"a bucket overdrawn", token(1, sec, 3), full(3*sec + 1), false},
+		{"a bucket with only the cost", token(1, sec, 3), full(2 * sec), true},
+		{"a full bucket", token(1, sec, 3), full(3 * sec), true},
+		{"an overdrawn bucket", token(1, sec, 3), full(3*sec + 1), false},
 		{"less than the cost in a bucket", token(1, sec, 3), full(2*sec - 1), false},
 		{"a bucket never charged", token(1, sec, 3), limit.State{}, false},
-		{"a cost that no bucket of this size holds", token(1, sec, 1), full(2 * sec), false},
+		{"a cost above the burst", token(1, sec, 1), full(2 * sec), false},
 	} {
 		if got := test.state.Consistent(&test.limit, now, 2); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
@@ -52,7 +52,7 @@ func TestHolds(t *testing.T) {
 	}
 	bucket, state := token(1, sec, 3), full(3*sec)
 	if state.Consistent(&bucket, now, 1<<62) {
-		t.Error("a bucket holds a cost whose time overflows")
+		t.Error("a bucket is consistent with a cost whose time overflows")
 	}
 }
 

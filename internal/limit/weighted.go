@@ -17,7 +17,7 @@ func (s *Slots) weighted(l *Limit, now time.Time, q int64) int64 {
 	return s.units(q) + share(s.units(q-1), l.Window-elapsed, l.Window)
 }
 
-// units returns what is charged to one slot.
+// units returns the units of one slot.
 func (s *Slots) units(number int64) int64 {
 	for i := len(s.slots) - 1; i >= 0; i-- {
 		if s.slots[i].Number == number {

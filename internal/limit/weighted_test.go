@@ -10,8 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestWeight holds the weighted use against big integers, up to the largest
-// numbers.
+// TestWeight compares the weighted use with that of big integers, up to the
+// largest numbers.
 func TestWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window := time.Duration(rapid.Int64Range(1, int64(limit.MaxWindow)).Draw(t, "window"))
@@ -35,8 +35,8 @@ func TestWeight(t *testing.T) {
 	})
 }
 
-// TestWeightOfLateClock weighs the window before in full for a clock behind the
-// newest slot.
+// TestWeightOfLateClock checks that the window before has its full weight for a
+// clock behind the newest slot.
 func TestWeightOfLateClock(t *testing.T) {
 	l := weighted(9, 10*sec)
 	slot := l.SlotAt(epoch)

@@ -70,7 +70,7 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 
 // ChargeAll takes the costs of several counters or of none. The keys must
 // differ. If one of the charges is denied, nothing is charged, and the verdicts
-// of the others say what they would get.
+// of the others are what they would get.
 func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	defer unlock()
 	for _, c := range cs {
 		if sh := s.shard(c.Key); sh.counters[c.Key] == nil {
-			sh.reclaim(now, len(cs)) // before any is decided: one of theirs may have expired
+			sh.reclaim(now, len(cs)) // before any decision, because it may drop their counters
 		}
 	}
 	allowed := true
@@ -93,7 +93,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	if !allowed {
 		return nil
 	}
-	counters, err := s.hold(cs)
+	counters, err := s.getOrCreateAll(cs)
 	if err != nil {
 		return err
 	}
@@ -105,14 +105,14 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	return nil
 }
 
-// hold returns the counters of the charges that cost something, all of them or
-// none. Their shards must be locked.
-func (s *Store) hold(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
+// getOrCreateAll returns the counters of the charges that cost something, all
+// of them or none. Their shards must be locked.
+func (s *Store) getOrCreateAll(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
 	for i, c := range cs {
 		if c.ZeroCost() {
 			continue
 		}
-		if counters[i], err = s.shard(c.Key).hold(c); err == nil {
+		if counters[i], err = s.shard(c.Key).getOrCreate(c); err == nil {
 			continue
 		}
 		for _, opened := range counters[:i] {
@@ -146,8 +146,8 @@ func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
 	}
 }
 
-// Denies reports, without charging, whether the charge would be denied; if so v
-// holds the denial.
+// Denies reports, without charging, whether the charge would be denied; if so,
+// v is the denial.
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return s.Peek(context.Background(), now, c, v) == nil && !v.Allowed
 }
@@ -165,8 +165,8 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
 // negative delta refunds units while their slot still counts. A positive one
-// charges more without asking, so that later requests pay. A counter that was
-// reset since is left alone, unless the receipt is of a charge of zero cost.
+// charges more, whatever the capacity, so that later requests pay. A counter
+// that was reset since does not change, unless the charge had zero cost.
 func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err

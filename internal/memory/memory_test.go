@@ -28,7 +28,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestBound fills a store with live keys: they stay, and new ones are refused.
+// TestBound fills a store with live keys. They stay, and new ones are refused.
 func TestBound(t *testing.T) {
 	const keys = 64 * 4
 	store, ctx := memory.New(keys), context.Background()
@@ -43,7 +43,7 @@ func TestBound(t *testing.T) {
 		}
 	}
 	if len(held) != keys {
-		t.Fatalf("%d keys held, the bound is %d", len(held), keys)
+		t.Fatalf("%d keys, the bound is %d", len(held), keys)
 	}
 	for _, key := range held {
 		var v limit.Verdict
@@ -53,12 +53,12 @@ func TestBound(t *testing.T) {
 		}
 	}
 	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
-		t.Errorf("a charge of nothing needs no room: %v", err)
+		t.Errorf("zero cost needs no room: %v", err)
 	}
 }
 
-// TestLinger sends a late line of a log: while there is room a counter outlives
-// its window.
+// TestLinger makes a late request. A counter outlives its window while there is
+// room.
 func TestLinger(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var v limit.Verdict
@@ -67,7 +67,7 @@ func TestLinger(t *testing.T) {
 		must(t, store.Charge(ctx, epoch.Add(30*time.Minute), charge(fmt.Sprint(i), perMinute, 1), &v))
 	}
 	if must(t, store.Charge(ctx, epoch.Add(time.Second), charge("k", perMinute, 1), &v)); v.Allowed {
-		t.Error("a late request was admitted to a window that was full")
+		t.Error("a late request was allowed in a full window")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestChargeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestClockAhead charges one key by a clock two hours ahead: callers whose
+// TestClockAhead charges one key by a clock two hours ahead. Callers whose
 // clocks are right keep their counters.
 func TestClockAhead(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
@@ -107,8 +107,8 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestChargeAllInAnyOrder has clients name the same keys in different orders:
-// no caller waits for ever.
+// TestChargeAllInAnyOrder charges the same keys in different orders
+// concurrently. No caller deadlocks.
 func TestChargeAllInAnyOrder(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var wg sync.WaitGroup
@@ -136,15 +136,14 @@ func TestChargeAllInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestOtherLimits charges a key for other limits than it was made for: an
-// error, whatever the call.
+// TestOtherLimits uses a key with another number of limits. Every call fails.
 func TestOtherLimits(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	one := charge("k", perMinute, 1)
 	two := &limit.Charge{Key: "k", Limits: append(one.Limits, one.Limits...), Costs: []int64{1, 1}}
 	var v limit.Verdict
 	must(t, store.Charge(ctx, epoch, one, &v))
-	used := v // a verdict may be used again
+	used := v // a verdict may be reused
 	for call, err := range map[string]error{
 		"Charge":    store.Charge(ctx, epoch, two, &used),
 		"ChargeAll": store.ChargeAll(ctx, epoch, []*limit.Charge{two}, []*limit.Verdict{{}}),
@@ -152,7 +151,7 @@ func TestOtherLimits(t *testing.T) {
 		"Settle":    store.Settle(ctx, epoch, two, &v.Receipt, []int64{1, 1}),
 	} {
 		if err == nil {
-			t.Errorf("%s takes it", call)
+			t.Errorf("%s accepts another number of limits", call)
 		}
 	}
 }

@@ -17,8 +17,8 @@ const sec = time.Second
 
 var epoch, minute = time.Unix(1_700_000_040, 0), limit.Limit{Capacity: 100, Window: time.Minute, Granularity: sec}
 
-// room is a store with places for two keys in each shard. Names in small
-// letters are keys of one shard, those in capitals of another.
+// room is a store with places for two keys in each shard. Names in lower case
+// are keys of one shard, names in upper case of another.
 type room struct {
 	*testing.T
 	store    *Store
@@ -48,9 +48,9 @@ func (r *room) request(name string, cost int64) *limit.Charge {
 	return &limit.Charge{Key: r.key(name), Limits: r.limits, Costs: slices.Repeat([]int64{cost}, len(r.limits))}
 }
 
-// try takes a unit from each key, from all or none. A key in brackets pays
-// nothing.
-func (r *room) try(at time.Duration, names string) error {
+// tryCharge takes a unit from each key, from all or none. A key in brackets has
+// zero cost.
+func (r *room) tryCharge(at time.Duration, names string) error {
 	var cs []*limit.Charge
 	var vs []*limit.Verdict
 	for name := range strings.FieldsSeq(names) {
@@ -76,19 +76,19 @@ func (r *room) try(at time.Duration, names string) error {
 
 func (r *room) charge(at time.Duration, names string) {
 	r.Helper()
-	if err := r.try(at, names); err != nil {
+	if err := r.tryCharge(at, names); err != nil {
 		r.Errorf("%s at %v: %v", names, at, err)
 	}
 }
 
-func (r *room) refuse(at time.Duration, names string) {
+func (r *room) chargeFull(at time.Duration, names string) {
 	r.Helper()
-	if err := r.try(at, names); !errors.Is(err, ErrFull) {
+	if err := r.tryCharge(at, names); !errors.Is(err, ErrFull) {
 		r.Errorf("%s at %v: %v, want ErrFull", names, at, err)
 	}
 }
 
-// settle corrects the last charge of a key, which cost a unit or nothing.
+// settle corrects the last charge of a key, which had a cost of 1 or 0.
 func (r *room) settle(at time.Duration, name string, delta int64) error {
 	receipt := r.receipts[r.key(name)]
 	return r.store.Settle(context.Background(), epoch.Add(at), r.request(name, 1), &receipt, []int64{delta})
@@ -96,16 +96,16 @@ func (r *room) settle(at time.Duration, name string, delta int64) error {
 
 func (r *room) reset(name string) { _ = r.store.Reset(context.Background(), r.key(name)) }
 
-// holds checks that the store holds exactly these keys, each once in its
-// shard's queue, and that a shrunk queue keeps nothing else alive.
-func (r *room) holds(names string) {
+// checkKeys checks that the store has exactly these keys, each once in its
+// shard's queue, and that a shrunk queue keeps no other counter in memory.
+func (r *room) checkKeys(names string) {
 	r.Helper()
-	held := map[string]int{}
+	got := map[string]int{}
 	for i := range r.store.shards {
 		sh := &r.store.shards[i]
 		for _, ct := range sh.queue[:cap(sh.queue)] {
 			if ct != nil {
-				held[ct.key]++
+				got[ct.key]++
 			}
 		}
 		if len(sh.queue) != len(sh.counters) {
@@ -116,120 +116,119 @@ func (r *room) holds(names string) {
 	for name := range strings.FieldsSeq(names) {
 		want[r.key(name)] = 1
 	}
-	if !maps.Equal(held, want) {
-		r.Errorf("it holds %v, want %v", held, want)
+	if !maps.Equal(got, want) {
+		r.Errorf("the store has %v, want %v", got, want)
 	}
 }
 
-// TestRoom checks which keys make room for which others. A charge at 0 counts
-// for 61 seconds, and gives way to a new key at 62.
+// TestRoom checks which counters are dropped for which new keys. A charge at 0
+// counts for 61 seconds, and its counter may be dropped at 62.
 func TestRoom(t *testing.T) {
 	for name, test := range map[string]func(*room){
-		"a live counter never gives way": func(r *room) {
+		"a live counter is never dropped": func(r *room) {
 			r.charge(0, "a")
 			r.charge(sec, "b")
-			r.refuse(62*sec-1, "c")
-			r.holds("a b")
+			r.chargeFull(62*sec-1, "c")
+			r.checkKeys("a b")
 		},
-		"the one that has ended gives way": func(r *room) {
+		"an ended counter is dropped": func(r *room) {
 			r.charge(0, "a")
 			r.charge(sec, "b")
 			r.charge(62*sec, "c")
-			r.holds("b c")
+			r.checkKeys("b c")
 		},
-		"an empty shard fills again": func(r *room) {
+		"all ended counters are dropped": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(62*sec, "c d")
-			r.holds("c d")
+			r.checkKeys("c d")
 		},
-		"what has ended stays while there is room": func(r *room) {
+		"an ended counter stays while there is room": func(r *room) {
 			r.charge(0, "a")
 			r.charge(time.Hour+61*sec-1, "b")
-			r.holds("a b")
+			r.checkKeys("a b")
 		},
-		"for an hour": func(r *room) {
+		"but not longer than an hour": func(r *room) {
 			r.charge(0, "a")
 			r.charge(time.Hour+61*sec, "b")
-			r.holds("b")
+			r.checkKeys("b")
 		},
-		"no key gives way to a key that is held": func(r *room) {
+		"no counter is dropped for a known key": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(2*time.Hour, "b")
 			r.charge(2*time.Hour, "b B")
-			r.holds("a b B")
+			r.checkKeys("a b B")
 			r.charge(2*time.Hour, "c")
-			r.holds("b c B")
+			r.checkKeys("b c B")
 		},
-		"nor to one that pays nothing": func(r *room) {
+		"no counter is dropped for zero cost": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(2*time.Hour, "(c)")
-			r.holds("a b")
+			r.checkKeys("a b")
 		},
 		"a later charge keeps a counter": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(50*sec, "a b")
-			r.refuse(111*sec, "c")
+			r.chargeFull(111*sec, "c")
 			r.charge(112*sec, "c d")
-			r.holds("c d")
+			r.checkKeys("c d")
 		},
 		"the one charged first is not the one that ends first": func(r *room) {
 			r.charge(0, "a")
 			r.charge(sec, "b")
 			r.charge(50*sec, "a")
 			r.charge(63*sec, "c")
-			r.holds("a c")
+			r.checkKeys("a c")
 		},
-		"the longest of several limits keeps it": func(r *room) {
+		"the longest of several limits keeps a counter": func(r *room) {
 			hour := limit.Limit{Name: "b", Capacity: 100, Window: time.Hour, Granularity: time.Minute}
 			r.limits = []limit.Limit{minute, hour, minute}
 			r.charge(0, "a b")
-			r.refuse(time.Hour, "c")
+			r.chargeFull(time.Hour, "c")
 		},
-		"a clock that is behind keeps it by the newest time": func(r *room) {
+		"after a late charge a counter ends by the newest time": func(r *room) {
 			r.charge(2*time.Hour, "a")
 			r.charge(0, "b")
-			r.refuse(2*time.Hour+62*sec-1, "c")
+			r.chargeFull(2*time.Hour+62*sec-1, "c")
 			r.charge(2*time.Hour+62*sec, "c d")
 		},
 		"several keys need room for all": func(r *room) {
 			r.charge(0, "a")
 			r.charge(sec, "A")
 			r.charge(2*sec, "b")
-			r.refuse(62*sec, "B c d")
-			r.holds("A b")
+			r.chargeFull(62*sec, "B c d")
+			r.checkKeys("A b")
 			r.charge(62*sec, "B c")
-			r.holds("A B b c")
+			r.checkKeys("A B b c")
 		},
-		"of several keys without room none is held": func(r *room) {
+		"several keys without room create no counter": func(r *room) {
 			r.charge(0, "a b A")
-			r.refuse(0, "(d) A B c")
-			r.holds("a b A")
+			r.chargeFull(0, "(d) A B c")
+			r.checkKeys("a b A")
 			r.charge(0, "B")
-			r.holds("a b A B")
+			r.checkKeys("a b A B")
 		},
-		"a key that has ended is charged beside a new one": func(r *room) {
+		"an ended counter is charged beside a new one": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(2*time.Hour, "a c")
-			r.holds("a c")
+			r.checkKeys("a c")
 		},
-		"a key that comes back is another counter": func(r *room) {
+		"a key gets a new counter after a reset": func(r *room) {
 			r.charge(0, "a b")
 			r.charge(0, "a")
 			r.reset("a")
 			r.reset("never charged")
-			r.holds("b")
+			r.checkKeys("b")
 			r.charge(30*sec, "a")
 			r.charge(62*sec, "c")
-			r.holds("a c")
+			r.checkKeys("a c")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { test(newRoom(t)) })
 	}
 }
 
-// TestRoomForSettlements corrects charges once the shard is full. A counter is
-// made only where there was a charge of nothing that turns out to have cost
-// something.
+// TestRoomForSettlements corrects charges when the shard is full. Only a charge
+// of zero cost with a positive delta needs a new counter.
 func TestRoomForSettlements(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -237,9 +236,9 @@ func TestRoomForSettlements(t *testing.T) {
 		delta int64
 		full  bool
 	}{
-		{"nothing cost something after all", func(r *room) { r.charge(0, "(c)") }, 1, true},
-		{"nothing is left at that", func(r *room) { r.charge(0, "(c)") }, 0, false},
-		{"zero cost has nothing to refund", func(r *room) { r.charge(0, "(c)") }, -1, false},
+		{"zero cost, upwards", func(r *room) { r.charge(0, "(c)") }, 1, true},
+		{"zero cost, unchanged", func(r *room) { r.charge(0, "(c)") }, 0, false},
+		{"zero cost, downwards", func(r *room) { r.charge(0, "(c)") }, -1, false},
 		{"another generation, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
 		{"another generation, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
 	} {
@@ -250,10 +249,10 @@ func TestRoomForSettlements(t *testing.T) {
 			if err := r.settle(sec, "c", test.delta); errors.Is(err, ErrFull) != test.full || err != nil && !test.full {
 				t.Error(err)
 			}
-			r.holds("a b")
+			r.checkKeys("a b")
 		})
 	}
-	t.Run("a counter that is made gives way in its turn", func(t *testing.T) {
+	t.Run("a settlement's new counter is dropped when it has ended", func(t *testing.T) {
 		r := newRoom(t)
 		r.charge(0, "(a)")
 		for range 2 {
@@ -262,39 +261,39 @@ func TestRoomForSettlements(t *testing.T) {
 			}
 		}
 		r.charge(sec, "b")
-		r.holds("a b")
-		r.refuse(63*sec-1, "c")
+		r.checkKeys("a b")
+		r.chargeFull(63*sec-1, "c")
 		r.charge(63*sec, "c d")
-		r.holds("c d")
+		r.checkKeys("c d")
 	})
-	t.Run("a counter that is corrected upwards counts from then on", func(t *testing.T) {
+	t.Run("a settlement upwards extends a counter", func(t *testing.T) {
 		r := newRoom(t)
 		r.charge(0, "a b")
 		if err := r.settle(30*sec, "a", 1); err != nil {
 			t.Error(err)
 		}
 		r.charge(62*sec, "c")
-		r.holds("a c")
+		r.checkKeys("a c")
 	})
-	t.Run("no key gives way to a counter that is held", func(t *testing.T) {
+	t.Run("a settlement of a known key drops no counter", func(t *testing.T) {
 		r := newRoom(t)
 		r.charge(0, "(a)")
 		r.charge(0, "a b")
-		r.receipts[r.key("a")] = limit.Receipt{} // of the first
+		r.receipts[r.key("a")] = limit.Receipt{} // the receipt of the zero cost
 		if err := r.settle(2*time.Hour, "a", 1); err != nil {
 			t.Error(err)
 		}
-		r.holds("a b")
+		r.checkKeys("a b")
 	})
 }
 
-// TestNew shares the bound out: a place at least in every shard.
+// TestNew checks each shard's share of the bound: at least one key.
 func TestNew(t *testing.T) {
 	for maxKeys, want := range map[int]int{-1: 3906, 0: 3906, 1: 1, 64: 1, 127: 1, 128: 2, 6400: 100} {
 		store := New(maxKeys)
 		for i := range store.shards {
 			if got := store.shards[i].bound; got != want {
-				t.Fatalf("New(%d): a shard has %d places, want %d", maxKeys, got, want)
+				t.Fatalf("New(%d): a shard has room for %d keys, want %d", maxKeys, got, want)
 			}
 		}
 	}

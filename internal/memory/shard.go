@@ -36,7 +36,7 @@ type shard struct {
 	mu          sync.Mutex
 	counters    map[string]*counter
 	queue       queue
-	newest      time.Time // the latest time seen: a caller behind it must not revive expired counters
+	newest      time.Time // the latest time of any caller; one behind it must not revive expired counters
 	generations uint64
 	bound       int
 }
@@ -85,12 +85,12 @@ func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error 
 // open makes room for a new counter and creates it.
 func (sh *shard) open(c *limit.Charge, now time.Time) (*counter, error) {
 	sh.reclaim(now, 1)
-	return sh.hold(c)
+	return sh.getOrCreate(c)
 }
 
-// hold returns the key's counter, and creates it if there is none. A new
+// getOrCreate returns the key's counter, and creates it if there is none. A new
 // counter joins the queue once it is charged.
-func (sh *shard) hold(c *limit.Charge) (*counter, error) {
+func (sh *shard) getOrCreate(c *limit.Charge) (*counter, error) {
 	if ct := sh.counters[c.Key]; ct != nil {
 		return ct, nil
 	}
@@ -110,25 +110,21 @@ func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verd
 	sh.keep(ct, c, now)
 }
 
-// keep computes how long a counter that was charged now is kept.
+// keep computes how long a counter that was charged now is kept: until the last
+// of its states has left its window. As with the ttl in DynamoDB, that counts
+// from the newest time of the shard. A caller whose clock is behind must not
+// have its counter dropped at once.
 func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	sh.advance(now)
-	ct.end = sh.ends(ct.states, c, now)
+	var longest time.Duration
+	for i := range c.Limits {
+		longest = max(longest, ct.states[i].Expiry(&c.Limits[i], now))
+	}
+	ct.end = sh.newest.Add(longest)
 	if !ct.queued {
 		ct.due, ct.queued = ct.end, true
 		heap.Push(&sh.queue, ct)
 	}
-}
-
-// ends returns when the last of the states has left its window. As with the ttl
-// in DynamoDB, that counts from the newest time that the shard has seen. A
-// caller whose clock is behind must not have its counter dropped at once.
-func (sh *shard) ends(states []limit.State, c *limit.Charge, now time.Time) time.Time {
-	var longest time.Duration
-	for i := range c.Limits {
-		longest = max(longest, states[i].Expiry(&c.Limits[i], now))
-	}
-	return sh.newest.Add(longest)
 }
 
 func (sh *shard) advance(now time.Time) {
@@ -163,7 +159,7 @@ func (sh *shard) reclaim(now time.Time, more int) {
 
 // drop removes a key.
 func (sh *shard) drop(key string) {
-	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // a key that is not held has no place
+	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // an unknown key has no place
 		heap.Remove(&sh.queue, i)
 	}
 	delete(sh.counters, key)

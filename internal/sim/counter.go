@@ -12,33 +12,33 @@ import (
 )
 
 // counter is an item of the table with its exact log. A deletion by an operator
-// starts the log again. The table may expire an item only when no window shows
-// it, so the log then goes on.
+// starts a new log. The table may expire an item only when no window contains
+// its charges, so the log continues then.
 type counter struct {
-	key     string
-	logs    [limit.MaxLimits]limitLog
-	ttl     int64 // Unix seconds, of the item as it is; 0 for none
-	reaping bool  // the table's expiry is looking after the item
-	mending bool  // an operator is on the way
+	key       string
+	logs      [limit.MaxLimits]limitLog
+	ttl       int64 // Unix seconds, of the item as it is; 0 for none
+	expiring  bool  // a check for expiry is scheduled
+	resetting bool  // an operator's reset is scheduled
 
-	charged []limit.State // by package limit, for denials
-	fell    int64         // when units were last refunded, or the item deleted
+	charged []limit.State // by package limit, to check denials
+	lowered int64         // when units were last refunded, or the item deleted
 
 	history history
 }
 
 func (w *world) newCounter(s *subject, limits []limit.Limit) *counter {
-	k := &counter{key: s.name(), fell: -1 << 62, charged: make([]limit.State, len(limits))}
+	k := &counter{key: s.name(), lowered: -1 << 62, charged: make([]limit.State, len(limits))}
 	w.counters[k.key] = k
 	return k
 }
 
-// restart begins the log again: an operator has deleted the item.
+// restart begins a new log, because an operator has deleted the item.
 func (k *counter) restart(w *world) {
 	k.logs = [limit.MaxLimits]limitLog{}
 	clear(k.charged)
-	k.ttl, k.fell = 0, w.now
-	k.history.add(happening{at: w.now, what: "reset"})
+	k.ttl, k.lowered = 0, w.now
+	k.history.add(logEntry{at: w.now, what: "reset"})
 }
 
 // expired records that the table has deleted the item.
@@ -46,9 +46,9 @@ func (k *counter) expired(w *world) {
 	for i := range k.logs {
 		k.logs[i].total = 0
 	}
-	k.ttl, k.fell = 0, w.now
+	k.ttl, k.lowered = 0, w.now
 	w.report.Expired++
-	k.history.add(happening{at: w.now, what: "expired"})
+	k.history.add(logEntry{at: w.now, what: "expired"})
 }
 
 // charge logs a charge that has taken effect. item is the counter as it is now.
@@ -60,8 +60,8 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 		if cost == 0 {
 			continue
 		}
-		of := charging{l, cost, number(item, prefixOf(i)+"H"), r.now, r.born, w.now, !c.lost && !c.over}
-		k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge", charging: of})
+		of := charging{l, cost, number(item, prefixOf(i)+"H"), r.now, r.trueNow, w.now, !c.lost && !c.over}
+		k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "charge", charging: of})
 		broken, peak := k.logs[i].charge(&of)
 		if broken != "" {
 			w.report.OverAdmissions++
@@ -95,27 +95,27 @@ func (k *counter) settle(w *world, c *call, p *part, item map[string]types.Attri
 		slot := p.receipt.Slots[i]
 		switch {
 		case delta > 0 && number(item, prefixOf(i)+"C") == log.total+delta:
-			of := charging{l, delta, number(item, prefixOf(i)+"H"), r.now, r.born, w.now, false}
-			k.history.add(happening{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
+			of := charging{l, delta, number(item, prefixOf(i)+"H"), r.now, r.trueNow, w.now, false}
+			k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
 			log.more(&of)
 			k.charged[i].Take(l, r.now, delta)
-		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units(slot)+delta):
-			of := charging{l, delta, slot, r.now, r.born, w.now, false}
-			k.history.add(happening{at: w.now, environment: r.environment.number, what: "refund", charging: of})
+		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units[slot]+delta):
+			of := charging{l, delta, slot, r.now, r.trueNow, w.now, false}
+			k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "refund", charging: of})
 			log.less(slot, -delta, p.entry)
 			k.charged[i].Refund(slot, -delta)
-			k.fell = w.now
+			k.lowered = w.now
 		}
 	}
 }
 
-// refunded reports whether an item's slot now holds so many units.
+// refunded reports whether an item's slot contains exactly these units.
 func refunded(item map[string]types.AttributeValue, i int, slot, units int64) bool {
 	name := prefixOf(i) + strconv.FormatInt(slot, 36)
 	return item[name] != nil && number(item, name) == units
 }
 
-// stored records the size and the ttl of the item as it is.
+// stored records the size and the ttl of the item.
 func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 	k.ttl = number(item, "ttl")
 	w.reap(k)
@@ -124,14 +124,11 @@ func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
 	}
 }
 
-// room reports whether the exact log has room for a charge.
-func room(states []limit.State, c *limit.Charge, now time.Time) bool {
-	for i := range c.Limits {
-		if !states[i].Decide(&c.Limits[i], now, c.Costs[i]).Allowed {
-			return false
-		}
-	}
-	return true
+// room reports whether package limit would allow a charge.
+func (k *counter) room(c *limit.Charge, now time.Time) bool {
+	var v limit.Verdict
+	limit.Decide(k.charged, c, now, &v)
+	return v.Allowed
 }
 
 func prefixOf(i int) string { return "abcdefgh"[i : i+1] }

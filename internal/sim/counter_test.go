@@ -16,20 +16,19 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// small is a world of one counter of 10 units in 10 slots of a second, at the
-// epoch, in which nothing happens on its own.
+// small returns a world of one counter of 10 units in 10 slots of a second, at
+// the epoch. Nothing in it happens on its own.
 func small() (*world, *counter, *limit.Charge) {
 	w := &world{
 		plan: &Plan{Network: Network{Latency: time.Millisecond, Deadline: 250 * time.Millisecond}}, now: epoch, report: &Report{},
-		random: rand.New(rand.NewPCG(1, 1)), table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{},
+		random: random{rand.New(rand.NewPCG(1, 1))}, table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{},
 	}
 	limits := []limit.Limit{{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}}
 	k := w.newCounter(&subject{Subject: &Subject{}}, limits)
 	return w, k, &limit.Charge{Key: k.key, Limits: limits, Costs: []int64{4}}
 }
 
-// item is what the table may hold of the counter after charges in the slot of
-// the epoch.
+// item returns the counter's item after charges in the slot of the epoch.
 func item(generation string, total, units int64) map[string]types.AttributeValue {
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
@@ -41,36 +40,36 @@ func item(generation string, total, units int64) map[string]types.AttributeValue
 	}
 }
 
-func (w *world) called(k *counter, c *limit.Charge, p *part) *call {
+func (w *world) newCall(k *counter, c *limit.Charge, p *part) *call {
 	p.counter, p.charge = k, *c
 	e := &environment{world: w, number: 1}
-	return &call{environment: e, request: &request{world: w, environment: e, parts: []*part{p}, now: time.Unix(0, w.now), born: w.now}}
+	return &call{environment: e, request: &request{world: w, environment: e, parts: []*part{p}, now: time.Unix(0, w.now), trueNow: w.now}}
 }
 
 func TestChargesAreLogged(t *testing.T) {
 	w, k, c := small()
 	for total := int64(4); total <= 8; total += 4 {
 		p := &part{}
-		k.charge(w, w.called(k, c, p), p, item("1.1", total, total))
+		k.charge(w, w.newCall(k, c, p), p, item("1.1", total, total))
 	}
 	if w.report.OverAdmissions != 0 || len(w.report.Violations) != 0 {
 		t.Fatalf("8 units of 10: %v", w.report.Violations)
 	}
-	if room(k.charged, c, time.Unix(0, epoch)) {
+	if k.room(c, time.Unix(0, epoch)) {
 		t.Error("room for 4 more after 8 of 10")
 	}
 	p := &part{}
-	k.charge(w, w.called(k, c, p), p, item("1.1", 12, 12))
+	k.charge(w, w.newCall(k, c, p), p, item("1.1", 12, 12))
 	if w.report.OverAdmissions != 1 || len(w.report.Violations) != 1 {
 		t.Errorf("12 units of 10: %v", w.report.Violations)
 	}
-	k.charge(w, w.called(k, c, p), p, item("1.1", 15, 15))
+	k.charge(w, w.newCall(k, c, p), p, item("1.1", 15, 15))
 	if n := len(w.report.Violations); n != 3 {
-		t.Errorf("%d violations, want another for 16 units and one for a total that is not theirs", n)
+		t.Errorf("%d violations, want another for 16 units and one for a wrong total", n)
 	}
 }
 
-func TestCorrectionsOfAnotherLifeAreNotLogged(t *testing.T) {
+func TestCorrectionsOfAnotherGenerationAreNotLogged(t *testing.T) {
 	for _, test := range []struct {
 		generation string
 		room       bool
@@ -78,32 +77,32 @@ func TestCorrectionsOfAnotherLifeAreNotLogged(t *testing.T) {
 		w, k, c := small()
 		c.Costs[0] = 10
 		p := &part{}
-		k.charge(w, w.called(k, c, p), p, item("1.1", 10, 10))
+		k.charge(w, w.newCall(k, c, p), p, item("1.1", 10, 10))
 		p = &part{deltas: []int64{-10}, entry: epoch, receipt: limit.Receipt{Generation: "1.1", Slots: [limit.MaxLimits]int64{epoch / int64(time.Second)}}}
-		k.settle(w, w.called(k, c, p), p, item(test.generation, 10, 0))
-		if got := room(k.charged, c, time.Unix(0, epoch)); got != test.room {
+		k.settle(w, w.newCall(k, c, p), p, item(test.generation, 10, 0))
+		if got := k.room(c, time.Unix(0, epoch)); got != test.room {
 			t.Errorf("10 units refunded in generation %s: room %v, want %v", test.generation, got, test.room)
 		}
 	}
 }
 
-func TestExpiryGoesUnnoticed(t *testing.T) {
+func TestExpiryKeepsTheLog(t *testing.T) {
 	w, k, c := small()
 	p := &part{}
-	k.charge(w, w.called(k, c, p), p, item("1.1", 4, 4))
+	k.charge(w, w.newCall(k, c, p), p, item("1.1", 4, 4))
 	if err := w.table.Put(k.key, item("1.1", 4, 4)); err != nil {
 		t.Fatal(err)
 	}
 	e, _ := w.queue.pop()
 	if want := (epoch/int64(time.Second) + 3611) * int64(time.Second); e.at != want {
-		t.Fatalf("the item is looked after at %d, want %d: as soon as its ttl has passed", e.at, want)
+		t.Fatalf("the check for expiry is at %d, want %d: as soon as the ttl has passed", e.at, want)
 	}
 	w.now = e.at
-	if e.do(); w.table.Len() != 0 || w.report.Expired != 1 {
-		t.Error("the item is still there")
+	if e.do(); len(w.table.Keys()) != 0 || w.report.Expired != 1 {
+		t.Error("the item still exists")
 	}
-	if room(k.charged, &limit.Charge{Limits: c.Limits, Costs: []int64{7}}, time.Unix(0, epoch)) {
-		t.Error("the log has forgotten what was charged")
+	if k.room(&limit.Charge{Limits: c.Limits, Costs: []int64{7}}, time.Unix(0, epoch)) {
+		t.Error("the log has lost the charges")
 	}
 }
 
@@ -124,7 +123,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		w, k, c := small()
 		p := &part{applied: test.applied}
-		r := w.called(k, c, p).request
+		r := w.newCall(k, c, p).request
 		r.err = test.err
 		if k.checkOutcome(r, p, test.allowed); (len(w.report.Violations) > 0) != test.broken {
 			t.Errorf("%s: %v", name, w.report.Violations)
@@ -135,7 +134,7 @@ func TestOutcomes(t *testing.T) {
 func TestNeedlessDenials(t *testing.T) {
 	for name, test := range map[string]struct {
 		charged int64
-		fell    time.Duration // so long ago
+		lowered time.Duration // time since the last refund
 		late    time.Duration
 		want    Needless
 	}{
@@ -146,7 +145,7 @@ func TestNeedlessDenials(t *testing.T) {
 	} {
 		w, k, c := small()
 		k.charged[0].Take(&c.Limits[0], time.Unix(0, epoch), test.charged)
-		k.fell = w.now - int64(test.fell)
+		k.lowered = w.now - int64(test.lowered)
 		if k.deniedBySnapshot(w, time.Unix(0, epoch).Add(-test.late), c); w.report.Needless != test.want {
 			t.Errorf("%s: %+v", name, w.report.Needless)
 		}
@@ -160,24 +159,24 @@ func TestFates(t *testing.T) {
 		dropped bool
 		failure error
 	}{
-		"well":           {Network{}, false, nil},
+		"no fault":       {Network{}, false, nil},
 		"throttled":      {Network{Throttled: 1}, true, dynamo.ErrThrottled},
 		"in conflict":    {Network{Conflicts: 1}, true, nil},
-		"request lost":   {Network{LostRequests: 1}, true, context.DeadlineExceeded},
-		"answer lost":    {Network{LostAnswers: 1}, false, errReset},
+		"lost request":   {Network{LostRequests: 1}, true, context.DeadlineExceeded},
+		"lost answer":    {Network{LostAnswers: 1}, false, errReset},
 		"stuck":          {Network{Stuck: 1, StuckFor: time.Minute}, false, context.DeadlineExceeded},
-		"all too slow":   {Network{Latency: deadline}, false, context.DeadlineExceeded},
+		"too slow":       {Network{Latency: deadline}, false, context.DeadlineExceeded},
 		"past its share": {Network{Throttled: 1e-12}, false, nil},
 	} {
 		w, k, c := small()
 		test.network.Deadline = deadline
-		asked := w.called(k, c, &part{})
-		asked.in = &dynamodb.UpdateItemInput{}
-		f := test.network.draw(w, asked)
+		itemRead := w.newCall(k, c, &part{})
+		itemRead.in = &dynamodb.UpdateItemInput{}
+		f := test.network.draw(w, itemRead)
 		if f.dropped != test.dropped || f.answer > epoch+int64(deadline) || f.answer < epoch || !f.dropped && f.effect < epoch {
 			t.Errorf("%s: %+v", name, f)
 		}
-		if name == "stuck" != (f.effect > epoch+int64(deadline)) && name != "all too slow" {
+		if name == "stuck" != (f.effect > epoch+int64(deadline)) && name != "too slow" {
 			t.Errorf("%s: takes effect %v after it was sent", name, time.Duration(f.effect-epoch))
 		}
 		if test.failure != nil && !errors.Is(dynamo.Translate(f.failure, "t"), test.failure) {

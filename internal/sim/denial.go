@@ -25,9 +25,12 @@ type Needless struct {
 
 // deniedBySnapshot classifies a denial that made no call.
 func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
+	w.report.Decisions++
+	w.report.Denied++
+	w.report.DeniedBySnapshot++
 	switch {
-	case !room(k.charged, c, now):
-	case w.now-k.fell <= int64(maxAge+w.plan.patience()):
+	case !k.room(c, now):
+	case w.now-k.lowered <= int64(maxAge+w.plan.patience()):
 		w.report.Needless.OldSnapshot++
 	case k.late(c, now):
 		w.report.Needless.LateClock++
@@ -36,7 +39,7 @@ func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 	}
 }
 
-// denied classifies the denial of a request that may have asked the table. The
+// denied classifies the denial of a request that may have read the table. The
 // denial is right if any of its charges had no room.
 func (r *request) denied() {
 	w := r.world
@@ -46,12 +49,12 @@ func (r *request) denied() {
 		}
 		k := p.counter
 		switch {
-		case p.asked && !p.room, !p.asked && !room(k.charged, &p.charge, r.now):
+		case p.itemRead && !p.room, !p.itemRead && !k.room(&p.charge, r.now):
 		case k.late(&p.charge, r.now):
 			w.report.Needless.LateClock++
-		case w.now-k.fell <= int64(maxAge+w.plan.patience()):
+		case w.now-k.lowered <= int64(maxAge+w.plan.patience()):
 			w.report.Needless.OldSnapshot++
-		case !p.asked:
+		case !p.itemRead:
 			w.report.Needless.FailedRead++
 		default:
 			k.unexplained(w)
@@ -73,10 +76,10 @@ func (k *counter) late(c *limit.Charge, now time.Time) bool {
 
 func (k *counter) unexplained(w *world) {
 	w.report.Needless.Unexplained++
-	k.violated(w, "a charge was denied for which there was room, and nothing explains it")
+	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 
-// patience is by how much the ten seconds of a snapshot may differ from true
+// patience is the largest difference between a snapshot's ten seconds and true
 // time: clocks jump, and answers take time.
 func (p *Plan) patience() time.Duration {
 	return 2*max(p.Clocks.Error, p.Clocks.MaxJump) + p.Network.Deadline

@@ -18,9 +18,9 @@ type environment struct {
 	clock       *dynamo.Clock // corrected by DynamoDB's answers
 	store       *dynamo.Store
 	other       *twoCounters  // the method compared with, in place of the store
-	lag         time.Duration // until rules that were published are seen here
+	lag         time.Duration // until the environment loads rules that were published
 	busy        int           // requests under way
-	frozen      int64         // until when no request comes here
+	frozen      int64         // it takes no requests before this time
 	generations atomic.Int64
 }
 
@@ -29,9 +29,9 @@ type environment struct {
 const maxSnapshots = 2000
 
 func (w *world) newEnvironment() *environment {
-	w.born++
+	w.started++
 	e := &environment{
-		world: w, number: w.born, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error), lag: w.between(0, 10*time.Second),
+		world: w, number: w.started, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error), lag: w.between(0, 10*time.Second),
 	}
 	e.clock = dynamo.NewClock(e.wall)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
@@ -57,11 +57,11 @@ func (e *environment) newGeneration() string {
 func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0) }
 
 // pick returns an environment that can take a request. As Lambda does, it
-// prefers those that were used recently. It returns nil if all that it tried
-// are at work; Lambda itself refuses that request.
+// prefers environments that were used recently. It returns nil if all that it
+// tried are busy; Lambda itself refuses that request.
 func (w *world) pick() *environment {
 	n := len(w.environments)
-	u := w.random.Float64()
+	u := w.Float64()
 	first := int(u * u * float64(n))
 	for i := range min(n, 8) {
 		e := w.environments[(first+i)%n]

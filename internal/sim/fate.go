@@ -19,27 +19,27 @@ type Network struct {
 
 	Throttled    float64       // refused and not done
 	Conflicts    float64       // refused for a transaction under way, and not done
-	LostRequests float64       // not done, and nothing is heard of them
+	LostRequests float64       // not done, and never answered
 	LostAnswers  float64       // done, but the connection breaks
 	Stuck        float64       // done after the deadline
 	StuckFor     time.Duration // by so much, on the average
 }
 
-// fate is what becomes of a call.
+// fate is the outcome of a call.
 type fate struct {
 	dropped bool  // it never takes effect
-	effect  int64 // when it does
-	answer  int64 // when the store hears of it
-	failure error // what it hears then, in place of the answer
+	effect  int64 // when it takes effect
+	answer  int64 // when the store gets its answer
+	failure error // the error that the store gets in place of the answer
 }
 
 var errReset = errors.New("connection reset by peer")
 
 func (n *Network) draw(w *world, c *call) fate {
-	deadline := max(w.now, c.request.born+int64(n.Deadline))
+	deadline := max(w.now, c.request.trueNow+int64(n.Deadline))
 	f := fate{effect: w.now + int64(n.latency(w))}
 	f.answer = f.effect + int64(n.latency(w))
-	switch u := w.random.Float64(); {
+	switch u := w.Float64(); {
 	case below(&u, n.Throttled):
 		f.dropped, f.failure = true, throttled(c.in)
 	case below(&u, n.Conflicts):
@@ -68,7 +68,7 @@ func below(u *float64, share float64) bool {
 func (n *Network) latency(w *world) time.Duration {
 	d := n.Latency + w.exponential(n.Latency/4)
 	if w.chance(n.Slow) {
-		d += time.Duration(w.random.Int64N(int64(100*n.Latency) + 1))
+		d += time.Duration(w.Int64N(int64(100*n.Latency) + 1))
 	}
 	return d
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// planFaults schedules the faults: environments die and freeze, clocks jump,
+// planFaults schedules the faults: environments end and freeze, clocks jump,
 // operators reset counters and change rules.
 func (w *world) planFaults() {
 	p := w.plan
-	w.every(p.Deaths, func() { w.environments[w.random.IntN(len(w.environments))] = w.newEnvironment() })
+	w.every(p.Deaths, func() { w.environments[w.IntN(len(w.environments))] = w.newEnvironment() })
 	w.every(p.Freezes, func() { w.anyEnvironment().frozen = w.now + int64(w.exponential(time.Minute)) })
 	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.MaxJump, p.Clocks.MaxJump) })
 	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
-	w.every(p.Raises, func() { w.anySubject().changeCapacity() })
-	w.every(p.Reshapes, func() { w.anySubject().changeShape() })
+	w.every(p.CapacityChanges, func() { w.anySubject().changeCapacity() })
+	w.every(p.ShapeChanges, func() { w.anySubject().changeShape() })
 }
 
 func (w *world) anyEnvironment() *environment {
-	return w.environments[w.random.IntN(len(w.environments))]
+	return w.environments[w.IntN(len(w.environments))]
 }
 
-func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.subjects))] }
+func (w *world) anySubject() *subject { return w.subjects[w.IntN(len(w.subjects))] }
 
 // reset has an operator delete a counter.
 func (w *world) reset(k *counter) {
@@ -33,18 +33,18 @@ func (w *world) reset(k *counter) {
 // reap simulates the table's expiry. DynamoDB deletes an item some time after
 // its ttl has passed, unless a write has extended the ttl by then.
 func (w *world) reap(k *counter) {
-	if k.reaping {
+	if k.expiring {
 		return
 	}
-	k.reaping = true
+	k.expiring = true
 	delay := time.Duration(0)
 	if w.chance(w.plan.LateExpiry) {
 		delay = w.exponential(20 * time.Minute)
 	}
 	w.queue.push(max(w.now, k.ttl*int64(time.Second)+int64(delay)), func() {
-		k.reaping = false
+		k.expiring = false
 		switch {
-		case k.ttl == 0: // a reset came first
+		case k.ttl == 0: // an operator has deleted the item
 		case w.now < k.ttl*int64(time.Second):
 			w.reap(k)
 		default:

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// entry is a charge at a true time, or at the time that the interval log uses.
+// entry is a charge at a time of the interval log.
 type entry struct {
 	at    int64
 	units int64
 }
 
-// intervals is an exact log of charges by time. It knows every interval of a
-// given length.
+// intervals is an exact log of charges by time, for intervals of one length.
 type intervals struct {
 	entries []entry // ascending
 	first   int     // of the interval that ends at the newest entry
@@ -20,8 +19,8 @@ type intervals struct {
 	length  int64
 }
 
-// forgets is how many intervals back entries are kept.
-const forgets = 3
+// keptIntervals is how many intervals back entries are kept.
+const keptIntervals = 3
 
 // add logs a charge and returns the most units in any interval of this length
 // that contains the charge. Intervals are (t-length, t]. The length may only
@@ -31,59 +30,43 @@ func (l *intervals) add(at, units int64, length time.Duration) int64 {
 	n := len(l.entries)
 	if n == 0 || l.entries[n-1].at <= at {
 		l.entries = append(l.entries, entry{at, units})
-		l.sum += units
-		l.advance()
-		l.forget()
+		l.advance(n)
+		l.prune()
 		return l.sum
 	}
-	i, _ := slices.BinarySearchFunc(l.entries, at+1, func(e entry, at int64) int {
-		if e.at < at {
-			return -1
-		}
-		return 1
-	})
+	i := n
+	for i > 0 && l.entries[i-1].at > at {
+		i--
+	}
 	l.entries = slices.Insert(l.entries, i, entry{at, units})
-	l.restart()
 	return l.around(i)
 }
 
-// advance moves the start of the newest interval to where it belongs.
-func (l *intervals) advance() {
-	for newest := l.entries[len(l.entries)-1].at; l.entries[l.first].at <= newest-l.length; l.first++ {
+// advance moves on to the interval that ends at the next entry.
+func (l *intervals) advance(last int) {
+	l.sum += l.entries[last].units
+	for ; l.entries[l.first].at <= l.entries[last].at-l.length; l.first++ {
 		l.sum -= l.entries[l.first].units
 	}
 }
 
-// restart computes the newest interval again.
-func (l *intervals) restart() {
-	l.first, l.sum = 0, 0
-	for _, e := range l.entries {
-		l.sum += e.units
-	}
-	l.advance()
-}
-
-// around returns the most units in any interval that contains entry i.
+// around computes every interval again, and returns the most units in any that
+// contains entry i.
 func (l *intervals) around(i int) (most int64) {
-	at, first, sum := l.entries[i].at, 0, int64(0)
+	l.first, l.sum = 0, 0
 	for last := range l.entries {
-		sum += l.entries[last].units
-		for l.entries[first].at <= l.entries[last].at-l.length {
-			sum -= l.entries[first].units
-			first++
-		}
-		if last >= i && l.entries[first].at <= at {
-			most = max(most, sum)
+		if l.advance(last); last >= i && l.entries[l.first].at <= l.entries[i].at {
+			most = max(most, l.sum)
 		}
 	}
 	return most
 }
 
-// forget drops, a few at a time, entries that no late charge can reach any
-// more.
-func (l *intervals) forget() {
+// prune drops entries that no late charge can reach any more. It drops a
+// thousand at a time, because a deletion moves all later entries.
+func (l *intervals) prune() {
 	const some = 1024
-	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-forgets*l.length {
+	if l.first < some || l.entries[some-1].at >= l.entries[len(l.entries)-1].at-keptIntervals*l.length {
 		return
 	}
 	l.entries = slices.Delete(l.entries, 0, some)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,20 +11,19 @@ import (
 // limitLog is the exact log of one limit of one counter. It checks the bound
 // that each algorithm promises (docs/accuracy.md).
 type limitLog struct {
-	slots  slotLog   // by the slot in the item
-	bucket int64     // when a bucket is full again
-	total  int64     // units charged in this generation of the item
-	stated intervals // by the writer's clock: for the bound in any window of length W
-	sure   intervals // admissions by true time, in windows as much shorter as clocks and flights allow
-	whole  intervals // admissions by true time, in whole windows: only to be reported
-	latest int64     // the writers' clocks never run backwards for a counter
+	slots     slotLog   // by slot of the item
+	bucket    int64     // when a bucket is full again
+	total     int64     // units charged in this generation of the item
+	byClock   intervals // by the writers' clocks, for the bound in any window of length W
+	shortened intervals // admissions by true time, in windows shortened by clock errors and flight times
+	full      intervals // admissions by true time, in full windows; only for the report
+	latest    int64     // the writers' clocks never run backwards for a counter
 
 	charged bool
-	// What the worst clocks and the slowest admission were since the log began,
-	// in true time.
+	// The worst clocks and the slowest admission since the log began.
 	ahead, behind, flight time.Duration
 
-	// The most that was in force since the log began: for the stated bounds.
+	// The largest limits in force since the log began, for the bounds by clock.
 	mostCapacity, mostBurst int64
 	shortest                time.Duration // of the intervals T
 }
@@ -32,72 +32,77 @@ type limitLog struct {
 type charging struct {
 	limit    *limit.Limit
 	cost     int64
-	slot     int64     // that the table names as the newest
+	slot     int64     // the newest slot of the item
 	now      time.Time // by the writer's clock
-	born     int64     // the same by true time
+	trueNow  int64     // the same moment by true time
 	applied  int64     // true time
-	admitted bool      // the writer will hear of it
+	admitted bool      // the writer gets the answer
 }
 
 // charge logs a charge and returns what it breaks; empty if nothing. peak is
 // the largest share of the capacity in a window of true time.
 func (l *limitLog) charge(c *charging) (broken string, peak float64) {
-	of := c.limit
 	l.skew(c)
 	l.latest = max(l.latest, c.now.UnixNano())
-	l.mostCapacity, l.mostBurst = max(l.mostCapacity, of.Capacity), max(l.mostBurst, of.Burst)
-	if of.Bucket() {
-		return l.chargeBucket(c), l.peak(c)
-	}
+	l.mostCapacity, l.mostBurst = max(l.mostCapacity, c.limit.Capacity), max(l.mostBurst, c.limit.Burst)
 	l.total += c.cost
-	if of.Algorithm == limit.SlidingWindowLog {
-		if most := l.stated.add(l.latest, c.cost, of.Window); most > of.Capacity {
-			return fmt.Sprintf("%d units within %v by their stamps, capacity %d", most, of.Window, of.Capacity), 0
-		}
-		return l.chargeSurely(c), l.peak(c)
+	return l.check(c), l.peak(c)
+}
+
+// check logs a charge as its algorithm counts it.
+func (l *limitLog) check(c *charging) string {
+	of := c.limit
+	switch of.Algorithm {
+	case limit.TokenBucket, limit.LeakyBucket:
+		return l.chargeBucket(c)
+	case limit.SlidingWindowLog:
+		units := l.byClock.add(l.latest, c.cost, of.Window)
+		return cmp.Or(excess(units, of.Capacity, "within %v by their stamps", of.Window), l.chargeShortened(c))
 	}
 	l.slots.width = of.Slots() + 1
 	l.slots.add(c.slot, c.cost)
 	switch of.Algorithm {
 	case limit.SlidingWindowCounter:
-		return l.chargeWeighted(c), l.peak(c)
+		return l.chargeWeighted(c)
 	case limit.FixedWindow:
-		if most := l.slots.units(c.slot); most > of.Capacity {
-			return fmt.Sprintf("%d units in window %d, capacity %d", most, c.slot, of.Capacity), 0
-		}
-		return "", l.peak(c)
+		return excess(l.slots.units[c.slot], of.Capacity, "in window %d", c.slot)
 	}
-	if most := l.slots.most(c.slot); most > of.Capacity {
-		return fmt.Sprintf("%d units in a window of %d slots that holds slot %d, capacity %d", most, l.slots.width, c.slot, of.Capacity), 0
-	}
-	return l.chargeSurely(c), l.peak(c)
+	return cmp.Or(
+		excess(l.slots.most(c.slot), of.Capacity, "in a window of %d slots around slot %d", l.slots.width, c.slot),
+		l.chargeShortened(c),
+	)
 }
 
-// skew records how wrong a writer's clock is, and how long its charge was under
-// way.
+// excess describes units above the allowed number; empty for others.
+func excess(units, allowed int64, where string, a ...any) string {
+	if units <= allowed {
+		return ""
+	}
+	return fmt.Sprintf("%d units %s, allowed: %d", units, fmt.Sprintf(where, a...), allowed)
+}
+
+// skew records how wrong a writer's clock is, and how long its charge took to
+// reach the table.
 func (l *limitLog) skew(c *charging) {
-	wrong := time.Duration(c.now.UnixNano() - c.born)
+	wrong := time.Duration(c.now.UnixNano() - c.trueNow)
 	if !l.charged {
 		l.charged, l.ahead, l.behind = true, wrong, wrong
 	}
 	l.ahead, l.behind = max(l.ahead, wrong), min(l.behind, wrong)
 	if c.admitted {
-		l.flight = max(l.flight, time.Duration(c.applied-c.born))
+		l.flight = max(l.flight, time.Duration(c.applied-c.trueNow))
 	}
 }
 
-// chargeSurely logs an admission by true time. Clocks that differ by ε, and a
-// flight time, shorten the window by so much. What is left of it never holds
-// more than the capacity.
-func (l *limitLog) chargeSurely(c *charging) string {
+// chargeShortened logs an admission by true time. The differences of clocks and
+// the flight time shorten the window. The rest of it never contains more than
+// the capacity.
+func (l *limitLog) chargeShortened(c *charging) string {
 	window := c.limit.Window - (l.ahead - l.behind) - l.flight
 	if !c.admitted || window <= 0 {
 		return ""
 	}
-	if most := l.sure.add(c.born, c.cost, window); most > c.limit.Capacity {
-		return fmt.Sprintf("%d units within %v of true time, capacity %d", most, window, c.limit.Capacity)
-	}
-	return ""
+	return excess(l.shortened.add(c.trueNow, c.cost, window), c.limit.Capacity, "within %v of true time", window)
 }
 
 // chargeBucket checks the algorithm, and the bound B + N in any window of the
@@ -113,10 +118,11 @@ func (l *limitLog) chargeBucket(c *charging) string {
 		return fmt.Sprintf("the bucket is overdrawn by %v", over)
 	}
 	bound := l.mostBurst + int64(of.Window/l.shortest)
-	if most := l.stated.add(now, c.cost, of.Window); l.mostCapacity == of.Capacity && most > bound {
-		return fmt.Sprintf("%d units within %v, burst and capacity together %d", most, of.Window, bound)
+	units := l.byClock.add(now, c.cost, of.Window)
+	if l.mostCapacity != of.Capacity {
+		return "" // the bound holds for one capacity
 	}
-	return ""
+	return excess(units, bound, "within %v", of.Window)
 }
 
 // chargeWeighted checks the algorithm, and the bound 2N in any window of the
@@ -125,13 +131,11 @@ func (l *limitLog) chargeBucket(c *charging) string {
 func (l *limitLog) chargeWeighted(c *charging) string {
 	of := c.limit
 	at := max(l.latest, c.slot*int64(of.Window))
-	if most := l.slots.weighted(of, at, c.slot); most > of.Capacity {
-		return fmt.Sprintf("%d units as weighted in slot %d, capacity %d", most, c.slot, of.Capacity)
-	}
-	if most := l.stated.add(at, c.cost, of.Window); most >= 2*l.mostCapacity {
-		return fmt.Sprintf("%d units within %v, twice the capacity is %d", most, of.Window, 2*l.mostCapacity)
-	}
-	return ""
+	weighted, units := l.slots.weighted(of, at, c.slot), l.byClock.add(at, c.cost, of.Window)
+	return cmp.Or(
+		excess(weighted, of.Capacity, "as weighted in slot %d", c.slot),
+		excess(units, 2*l.mostCapacity-1, "within %v", of.Window),
+	)
 }
 
 // peak logs an admission by true time and returns the share of the capacity
@@ -140,7 +144,7 @@ func (l *limitLog) peak(c *charging) float64 {
 	if !c.admitted {
 		return 0
 	}
-	return float64(l.whole.add(c.born, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
+	return float64(l.full.add(c.trueNow, c.cost, c.limit.Window)) / float64(c.limit.Capacity)
 }
 
 // more logs an extra charge of a settlement. Its units count in the windows of
@@ -151,19 +155,15 @@ func (l *limitLog) more(c *charging) {
 	l.slots.width = c.limit.Slots() + 1
 	l.slots.add(c.slot, c.cost)
 	if window := c.limit.Window - (l.ahead - l.behind) - l.flight; c.limit.Algorithm == limit.SlidingWindow && window > 0 {
-		l.sure.add(c.born, c.cost, window)
+		l.shortened.add(c.trueNow, c.cost, window)
 	}
-	l.stated = intervals{} // no bound covers an extra charge
+	l.byClock = intervals{} // no bound covers an extra charge
 }
 
 // less logs a refund of units of a slot that were charged at a true time.
-func (l *limitLog) less(slot, units, born int64) {
-	for i := range l.slots.slots {
-		if s := &l.slots.slots[i]; s.Number == slot {
-			s.Units -= units
-		}
-	}
-	l.stated = intervals{}
-	l.sure.refund(born, units)
-	l.whole.refund(born, units)
+func (l *limitLog) less(slot, units, trueNow int64) {
+	l.slots.add(slot, -units)
+	l.byClock = intervals{}
+	l.shortened.refund(trueNow, units)
+	l.full.refund(trueNow, units)
 }

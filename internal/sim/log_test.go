@@ -26,7 +26,7 @@ func TestQueueIsInOrder(t *testing.T) {
 	}
 	for i := 1; i < len(happened); i++ {
 		if happened[i-1] >= happened[i] {
-			t.Fatalf("event %d came before event %d", happened[i-1], happened[i])
+			t.Fatalf("event %d happened before event %d", happened[i-1], happened[i])
 		}
 	}
 	if len(happened) != 1000 {
@@ -34,8 +34,8 @@ func TestQueueIsInOrder(t *testing.T) {
 	}
 }
 
-// TestIntervals compares the log with the definition, on charges that come late
-// now and then and are refunded in part.
+// TestIntervals compares the log with the definition. Some charges are late,
+// and some are refunded in part.
 func TestIntervals(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 5 {
@@ -62,8 +62,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// fullest returns the most units of any interval (t-length, t] that holds a
-// moment. Such an interval may as well end at a charge.
+// fullest returns the most units of any interval (t-length, t] that contains a
+// time. Only intervals that end at a charge matter.
 func fullest(all []entry, at, length int64) (most int64) {
 	for i := max(0, len(all)-200); i < len(all); i++ {
 		end := all[i].at
@@ -98,7 +98,7 @@ func TestSlotLog(t *testing.T) {
 				want = max(want, sum)
 			}
 			if got := log.most(at); got != want {
-				t.Fatalf("%d units in some window of %d slots that holds slot %d, want %d", got, width+1, at, want)
+				t.Fatalf("%d units in some window of %d slots around slot %d, want %d", got, width+1, at, want)
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func TestSlotLog(t *testing.T) {
 
 const second = int64(time.Second)
 
-// TestLimitLog has each algorithm's log check charges that are right up to the
-// last one.
+// TestLimitLog makes each algorithm's log check charges. All but the last are
+// allowed.
 func TestLimitLog(t *testing.T) {
 	at := func(seconds float64) time.Time { return time.Unix(0, epoch+int64(seconds*float64(second))) }
 	window := func(a limit.Algorithm, granularity time.Duration, burst int64) limit.Limit {
@@ -165,8 +165,8 @@ func TestLimitLog(t *testing.T) {
 	}
 }
 
-// TestTrueTime has clocks that are right, wrong by less than the window, and by
-// more, while slots are all right.
+// TestTrueTime overfills a window of true time by clocks that are right, wrong
+// by less than the window, and wrong by more. No window of slots is too full.
 func TestTrueTime(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	for _, test := range []struct {
@@ -177,15 +177,15 @@ func TestTrueTime(t *testing.T) {
 	}{
 		{"right clocks, within a window", 0, 9 * time.Second, true},
 		{"right clocks, a window later", 0, 10 * time.Second, false},
-		{"clocks differ by 2 s, within what that leaves", 2 * time.Second, 7 * time.Second, true},
+		{"clocks differ by 2 s, within the shortened window", 2 * time.Second, 7 * time.Second, true},
 		{"clocks differ by 2 s, a little later", 2 * time.Second, 8 * time.Second, false},
 		{"clocks differ by the window", 10 * time.Second, time.Second, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log limitLog
 			first := charging{&l, 10, 0, time.Unix(0, epoch), epoch, epoch, true}
-			born := epoch + int64(test.after)
-			second := charging{&l, 10, 100, time.Unix(0, born).Add(test.error), born, born, true}
+			trueNow := epoch + int64(test.after)
+			second := charging{&l, 10, 100, time.Unix(0, trueNow).Add(test.error), trueNow, trueNow, true}
 			if broken, _ := log.charge(&first); broken != "" {
 				t.Fatal(broken)
 			}
@@ -200,8 +200,8 @@ func TestTrueTime(t *testing.T) {
 	}
 }
 
-// TestCorrections has units charged without asking count in later windows, and
-// units refunded in none.
+// TestCorrections checks that extra charges count in later windows, and that
+// refunded units do not.
 func TestCorrections(t *testing.T) {
 	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
 	at := func(seconds int64) (time.Time, int64) {
@@ -218,7 +218,7 @@ func TestCorrections(t *testing.T) {
 	now, ns := at(1)
 	log.more(&charging{&l, 20, 1, now, ns, ns, false})
 	if broken := charge(&log, 2, 1); broken == "" {
-		t.Error("a charge on top of units charged without asking breaks nothing")
+		t.Error("a charge on top of an extra charge breaks nothing")
 	}
 	log = limitLog{}
 	charge(&log, 0, 5)
@@ -227,6 +227,6 @@ func TestCorrections(t *testing.T) {
 		t.Errorf("after a refund: %s", broken)
 	}
 	if broken := charge(&log, 3, 1); broken == "" {
-		t.Error("one charge more breaks nothing")
+		t.Error("one more charge breaks nothing")
 	}
 }

@@ -10,24 +10,23 @@ import (
 	"github.com/slidegate/slidegate/internal/sim"
 )
 
-// tried is how many worlds of a kind a mutant is tried in, and with how many
-// decisions each.
+// A mutant runs in up to worldsPerMutant worlds of a kind, until the log
+// detects it.
 const (
-	tried     = 12
-	decisive  = 20_000
-	seedKills = 1
+	worldsPerMutant   = 12
+	decisionsPerWorld = 20_000
+	mutantSeed        = 1
 )
 
-// TestLogIsNotBlind leaves out or weakens one term of the protocol at a time,
-// in every write on its way to the table. The same worlds that hold with the
-// real protocol must then break: the exact log finds more in some window than
-// the limit allows, or, where it says so, the store itself no longer believes
-// its counters.
-func TestLogIsNotBlind(t *testing.T) {
+// TestLogDetectsMutants removes or weakens one term of the protocol at a time,
+// in every write on its way to the table. The real protocol breaks nothing in
+// the same worlds. With a mutant, the exact log must find a window with more
+// than the limit allows, or the store must find its counter inconsistent.
+func TestLogDetectsMutants(t *testing.T) {
 	tests := []struct {
 		term     string
 		world    string
-		store    bool // the store's own checks come first
+		store    bool // the store may detect the mutant before the log does
 		mutation pt.Mutation
 	}{
 		{"h <= :q", "clocks", true, pt.AnyOrder.OfCharges()},
@@ -46,7 +45,7 @@ func TestLogIsNotBlind(t *testing.T) {
 		{"C grows", "tight", false, pt.TotalStays},
 		{"no slot that counts is removed", "calm", false, pt.RemovePrevious},
 		{"ttl has slack", "idle", false, pt.NoSlack},
-		{"a limit not seen yet", "everything", false, pt.NewLimitAnyway},
+		{"a limit without a snapshot", "everything", false, pt.NewLimitAnyway},
 
 		{"refund: e = :e", "corrections", false, pt.AnyGeneration.OfSettlements()},
 		{"refund: C stays", "corrections", false, pt.LowerTotal},
@@ -65,14 +64,14 @@ func TestLogIsNotBlind(t *testing.T) {
 		t.Run(test.term, func(t *testing.T) {
 			t.Parallel()
 			kind := slices.Index(sim.Worlds(), test.world)
-			for n := range tried {
-				plan := sim.Draw(seedKills, kind+n*len(sim.Worlds()))
-				if r := run(t, plan, decisive, test.mutation); r.OverAdmissions > 0 || test.store && len(r.Violations) > 0 {
+			for n := range worldsPerMutant {
+				plan := sim.Draw(mutantSeed, kind+n*len(sim.Worlds()))
+				if r := run(t, plan, decisionsPerWorld, test.mutation); r.OverAdmissions > 0 || test.store && len(r.Violations) > 0 {
 					t.Logf("world %d: %s", n, r.Violations[0].What)
 					return
 				}
 			}
-			t.Errorf("%d worlds of the kind %q hold without it", tried, test.world)
+			t.Errorf("%d worlds of the kind %q do not detect the mutant", worldsPerMutant, test.world)
 		})
 	}
 }

@@ -15,7 +15,7 @@ type call struct {
 	request     *request
 	in          any
 	sent        time.Time // by the environment's own clock
-	lost        bool      // its answer never comes, or too late
+	lost        bool      // its answer is lost or too late
 	over        bool      // the store has been answered
 	date        time.Time
 	out         any
@@ -45,8 +45,8 @@ func keyOf(key map[string]types.AttributeValue) string {
 
 type requestKey struct{}
 
-// ask sends a call and waits for its answer.
-func ask[Out any](ctx context.Context, e *environment, in any) (out *Out, err error) {
+// send sends a call and waits for its answer.
+func send[Out any](ctx context.Context, e *environment, in any) (out *Out, err error) {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	c := &call{environment: e, request: r, in: in, answered: make(chan struct{})}
 	e.world.post(c)
@@ -57,23 +57,23 @@ func ask[Out any](ctx context.Context, e *environment, in any) (out *Out, err er
 // UpdateItem, GetItem, DeleteItem and TransactWriteItems make an environment
 // the client of its own store.
 func (e *environment) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return ask[dynamodb.UpdateItemOutput](ctx, e, in)
+	return send[dynamodb.UpdateItemOutput](ctx, e, in)
 }
 
 func (e *environment) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return ask[dynamodb.GetItemOutput](ctx, e, in)
+	return send[dynamodb.GetItemOutput](ctx, e, in)
 }
 
 func (e *environment) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return ask[dynamodb.DeleteItemOutput](ctx, e, in)
+	return send[dynamodb.DeleteItemOutput](ctx, e, in)
 }
 
 func (e *environment) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return ask[dynamodb.TransactWriteItemsOutput](ctx, e, in)
+	return send[dynamodb.TransactWriteItemsOutput](ctx, e, in)
 }
 
-// dispatch draws the fate of a call: when it takes effect, if it does, and what
-// the store hears when.
+// dispatch draws the fate of a call: whether and when it takes effect,
+// and when the store gets which answer.
 func (w *world) dispatch(c *call) {
 	f := w.plan.Network.draw(w, c)
 	c.sent, c.lost = c.environment.wall(), f.failure != nil
@@ -91,7 +91,7 @@ func (w *world) dispatch(c *call) {
 	})
 }
 
-// answer lets the store go on with the outcome of its call.
+// answer gives the store the outcome of its call, so that the store continues.
 func (w *world) answer(c *call, failure error) {
 	c.over = true
 	if failure != nil {
@@ -103,7 +103,7 @@ func (w *world) answer(c *call, failure error) {
 	w.settle()
 }
 
-// apply has a call take effect.
+// apply makes a call take effect.
 func (w *world) apply(c *call) {
 	ctx := context.Background()
 	var out any
@@ -111,19 +111,15 @@ func (w *world) apply(c *call) {
 	switch in := c.in.(type) {
 	case *dynamodb.UpdateItemInput:
 		w.mutation.ApplyToItem(in)
-		var updated *dynamodb.UpdateItemOutput
-		updated, err = w.table.UpdateItem(ctx, in)
-		out = updated
-		w.updated(c, updated, err)
+		out, err = w.table.UpdateItem(ctx, in)
+		w.updated(c, err)
 	case *dynamodb.TransactWriteItemsInput:
 		w.mutation.ApplyToTransaction(in)
 		out, err = w.table.TransactWriteItems(ctx, in)
 		w.transacted(c, in, err)
 	case *dynamodb.GetItemInput:
-		var got *dynamodb.GetItemOutput
-		got, err = w.table.GetItem(ctx, in)
-		out = got
-		w.seen(c)
+		out, err = w.table.GetItem(ctx, in)
+		w.read(c)
 	case *dynamodb.DeleteItemInput:
 		out, err = w.table.DeleteItem(ctx, in)
 		w.deleted(c)

@@ -9,35 +9,35 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Plan says what a world is like. Durations between faults are means; 0 stands
-// for never.
+// Plan describes a world. Durations between faults are means; 0 stands for
+// never.
 type Plan struct {
 	Name         string
 	Seed         uint64
-	Share        float64 // how many decisions to ask of it, as a share of what others are asked
+	Share        float64 // how many decisions it makes, relative to other worlds
 	Environments int
 	Gateways     bool // environments take many requests at a time, where Lambda's take one
-	TwoCounters  bool // decide by two fixed windows' counters instead
+	TwoCounters  bool // decide by the counters of two fixed windows instead
 	Subjects     []Subject
 	Network      Network
 	Clocks       Clocks
 
-	Deaths, Freezes          time.Duration
-	Resets, Raises, Reshapes time.Duration
-	LateExpiry               float64 // share of items that outlive their ttl
-	Settled                  float64 // share of admissions that are corrected later
-	ColdReceipts             float64 // share of corrections that another environment makes
-	Peeks                    float64
+	Deaths, Freezes                       time.Duration
+	Resets, CapacityChanges, ShapeChanges time.Duration
+	LateExpiry                            float64 // share of items that outlive their ttl
+	Settled                               float64 // share of admissions that are corrected later
+	ColdReceipts                          float64 // share of corrections that another environment makes
+	Peeks                                 float64
 }
 
-// Clocks says how wrong the environments' clocks are.
+// Clocks describes the errors of the environments' clocks.
 type Clocks struct {
 	Error   time.Duration // at most, either way
 	Jumps   time.Duration // between two jumps of some clock
 	MaxJump time.Duration // the farthest that a jump takes a clock from true time
 }
 
-// Worlds are the names of the worlds that Draw knows.
+// Worlds returns the names of the kinds of worlds that Draw draws.
 func Worlds() []string {
 	names := make([]string, len(worlds))
 	for i := range worlds {
@@ -50,11 +50,11 @@ func Worlds() []string {
 func Draw(seed uint64, n int) *Plan {
 	kind := &worlds[n%len(worlds)]
 	p := &Plan{Name: kind.name, Share: kind.share, Seed: mix(seed, uint64(n))}
-	d := &draw{rand.New(rand.NewPCG(p.Seed, 0)), p, 0}
+	d := &draw{random{rand.New(rand.NewPCG(p.Seed, 0))}, p, 0}
 	d.rate = math.Exp(1 + 4*d.Float64()) // 3 to 150
 	p.Environments = d.int(20, 200)
 	p.Gateways = d.Float64() < 0.25
-	p.Network = Network{Latency: d.duration(time.Millisecond, 5*time.Millisecond), Deadline: 250 * time.Millisecond}
+	p.Network = Network{Latency: d.between(time.Millisecond, 5*time.Millisecond), Deadline: 250 * time.Millisecond}
 	kind.draw(d)
 	return p
 }
@@ -69,13 +69,13 @@ func mix(seed, n uint64) uint64 {
 
 // draw draws a plan.
 type draw struct {
-	*rand.Rand
+	random
 	plan *Plan
 	rate float64 // units a second that a limit of the plan allows, about
 }
 
-// each returns the mean time of so many requests: things go wrong more often
-// where more is going on.
+// each returns the mean time of so many requests, so that busier worlds have
+// more faults.
 func (d *draw) each(requests int) time.Duration {
 	var rate float64
 	for i := range d.plan.Subjects {
@@ -87,10 +87,6 @@ func (d *draw) each(requests int) time.Duration {
 // int returns a number in [low, high].
 func (d *draw) int(low, high int) int { return low + d.IntN(high-low+1) }
 
-func (d *draw) duration(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.Int64N(int64(high-low)+1))
-}
-
 // shapes of windows: their length and granularity.
 var shapes = [][2]time.Duration{
 	{time.Second, 100 * time.Millisecond}, {2 * time.Second, time.Second}, {10 * time.Second, time.Second},
@@ -98,8 +94,8 @@ var shapes = [][2]time.Duration{
 	{10 * time.Minute, 10 * time.Second}, {time.Hour, time.Minute},
 }
 
-// mostUnits bounds what a window holds, so that floods fill the longest of
-// them.
+// mostUnits bounds the capacity of a window, so that floods fill even the
+// longest.
 const mostUnits = 4000
 
 // limit draws a limit of about as many units a second as the plan's limits

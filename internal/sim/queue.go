@@ -1,54 +1,47 @@
 package sim
 
-// event is something that happens at a moment: Unix nanoseconds of true time.
+import "container/heap"
+
+// event happens at a moment: Unix nanoseconds of true time.
 type event struct {
 	at    int64
 	order uint64 // of two events at one moment, the one that was planned first comes first
 	do    func()
 }
 
-func (e *event) before(other *event) bool {
-	return e.at < other.at || e.at == other.at && e.order < other.order
-}
-
-// queue is a binary heap of future events.
+// queue holds future events.
 type queue struct {
-	events []event
+	events eventHeap
 	order  uint64
 }
 
 func (q *queue) push(at int64, do func()) {
 	q.order++
-	q.events = append(q.events, event{at, q.order, do})
-	for i := len(q.events) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !q.events[i].before(&q.events[parent]) {
-			return
-		}
-		q.events[i], q.events[parent] = q.events[parent], q.events[i]
-		i = parent
-	}
+	heap.Push(&q.events, event{at, q.order, do})
 }
 
 func (q *queue) pop() (event, bool) {
 	if len(q.events) == 0 {
 		return event{}, false
 	}
-	first, last := q.events[0], len(q.events)-1
-	q.events[0] = q.events[last]
-	q.events[last] = event{}
-	q.events = q.events[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if q.events[child].before(&q.events[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return first, true
-		}
-		q.events[i], q.events[least] = q.events[least], q.events[i]
-		i = least
-	}
+	return heap.Pop(&q.events).(event), true
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+}
+
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *eventHeap) Push(e any) { *h = append(*h, e.(event)) }
+
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last], *h = event{}, (*h)[:last]
+	return e
 }

@@ -2,6 +2,6 @@
 
 package sim_test
 
-// raceCost is by how much less is simulated where the race detector looks on:
-// it makes everything eight times as slow, and a world's goroutines take turns.
+// raceCost divides the decisions to simulate under the race detector, which
+// makes a world eight times as slow.
 const raceCost = 5

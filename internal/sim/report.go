@@ -50,8 +50,8 @@ type Report struct {
 	Violations []Violation `json:"violations,omitempty"`
 }
 
-// Errors counts the requests that a store could not answer, corrections and
-// resets among them.
+// Errors counts the requests that a store could not answer, including
+// corrections and resets.
 type Errors struct {
 	Contended int64 `json:"contended"`
 	Ahead     int64 `json:"ahead"`
@@ -60,30 +60,48 @@ type Errors struct {
 	Other     int64 `json:"other"`
 }
 
-func (r *Report) deniedBySnapshot() {
-	r.Decisions++
-	r.Denied++
-	r.DeniedBySnapshot++
+// total is a number that adds up over worlds.
+type total struct {
+	name string
+	n    *int64
+}
+
+func (r *Report) totals() []total {
+	return []total{
+		{"decisions", &r.Decisions},
+		{"over-admissions", &r.OverAdmissions},
+		{"admitted", &r.Admitted},
+		{"denied", &r.Denied},
+		{"denied by a snapshot", &r.DeniedBySnapshot},
+		{"needless, an old snapshot", &r.Needless.OldSnapshot},
+		{"needless, a failed read", &r.Needless.FailedRead},
+		{"needless, a late clock", &r.Needless.LateClock},
+		{"needless, unexplained", &r.Needless.Unexplained},
+		{"no answer, contended", &r.Errors.Contended},
+		{"no answer, clock far ahead", &r.Errors.Ahead},
+		{"no answer, throttled", &r.Errors.Throttled},
+		{"no answer, outcome unknown", &r.Errors.Unknown},
+		{"no answer, other errors", &r.Errors.Other},
+		{"units lost", &r.LostUnits},
+		{"one attempt", &r.Attempts[0]},
+		{"two attempts", &r.Attempts[1]},
+		{"three attempts", &r.Attempts[2]},
+		{"writes", &r.Writes},
+		{"reads", &r.Reads},
+		{"pruning writes", &r.Pruned},
+		{"corrections", &r.Settled},
+		{"resets", &r.Resets},
+		{"items expired", &r.Expired},
+	}
 }
 
 // Add adds another world's report.
 func (r *Report) Add(o *Report) {
-	for _, sum := range []struct {
-		to   *int64
-		from int64
-	}{
-		{&r.Worlds, o.Worlds}, {(*int64)(&r.Simulated), int64(o.Simulated)}, {&r.Decisions, o.Decisions}, {&r.Admitted, o.Admitted},
-		{&r.Denied, o.Denied}, {&r.DeniedBySnapshot, o.DeniedBySnapshot}, {&r.OverAdmissions, o.OverAdmissions},
-		{&r.Needless.OldSnapshot, o.Needless.OldSnapshot}, {&r.Needless.FailedRead, o.Needless.FailedRead},
-		{&r.Needless.LateClock, o.Needless.LateClock}, {&r.LostUnits, o.LostUnits},
-		{&r.Needless.Unexplained, o.Needless.Unexplained},
-		{&r.Errors.Contended, o.Errors.Contended}, {&r.Errors.Ahead, o.Errors.Ahead}, {&r.Errors.Throttled, o.Errors.Throttled},
-		{&r.Errors.Unknown, o.Errors.Unknown}, {&r.Errors.Other, o.Errors.Other},
-		{&r.Attempts[0], o.Attempts[0]}, {&r.Attempts[1], o.Attempts[1]}, {&r.Attempts[2], o.Attempts[2]},
-		{&r.Writes, o.Writes}, {&r.Reads, o.Reads}, {&r.Pruned, o.Pruned}, {&r.Settled, o.Settled}, {&r.Resets, o.Resets},
-		{&r.Expired, o.Expired},
-	} {
-		*sum.to += sum.from
+	r.Worlds += o.Worlds
+	r.Simulated += o.Simulated
+	added := o.totals()
+	for i, sum := range r.totals() {
+		*sum.n += *added[i].n
 	}
 	if o.Attributes > r.Attributes {
 		r.Attributes, r.Bytes = o.Attributes, o.Bytes
@@ -97,33 +115,10 @@ func (r *Report) Add(o *Report) {
 func (r *Report) String() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(name string, n int64) {
-		fmt.Fprintf(t, "%s\t%d\t%.4f\t\n", name, n, float64(n)/float64(max(1, r.Decisions)))
-	}
 	fmt.Fprintf(t, "worlds\t%d\t\t\nsimulated\t%v\t\t\n", r.Worlds, r.Simulated.Round(time.Second))
-	line("decisions", r.Decisions)
-	line("over-admissions", r.OverAdmissions)
-	line("admitted", r.Admitted)
-	line("denied", r.Denied)
-	line("denied by a snapshot", r.DeniedBySnapshot)
-	line("needless, an old snapshot", r.Needless.OldSnapshot)
-	line("needless, a failed read", r.Needless.FailedRead)
-	line("needless, a late clock", r.Needless.LateClock)
-	line("needless, unexplained", r.Needless.Unexplained)
-	line("no answer, contended", r.Errors.Contended)
-	line("no answer, clock far ahead", r.Errors.Ahead)
-	line("no answer, throttled", r.Errors.Throttled)
-	line("no answer, outcome unknown", r.Errors.Unknown)
-	line("units lost", r.LostUnits)
-	line("one attempt", r.Attempts[0])
-	line("two attempts", r.Attempts[1])
-	line("three attempts", r.Attempts[2])
-	line("writes", r.Writes)
-	line("reads", r.Reads)
-	line("pruning writes", r.Pruned)
-	line("corrections", r.Settled)
-	line("resets", r.Resets)
-	line("items expired", r.Expired)
+	for _, sum := range r.totals() {
+		fmt.Fprintf(t, "%s\t%d\t%.4f\t\n", sum.name, *sum.n, float64(*sum.n)/float64(max(1, r.Decisions)))
+	}
 	fmt.Fprintf(t, "largest item\t%d attributes\t%d bytes\t\n", r.Attributes, r.Bytes)
 	fmt.Fprintf(t, "fullest window by true time\t%.3f\t\t\n", r.Peak)
 	_ = t.Flush()

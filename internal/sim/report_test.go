@@ -27,7 +27,7 @@ func fill(v reflect.Value, n int64) {
 	}
 }
 
-func TestAddAddsEverything(t *testing.T) {
+func TestAddCoversEveryNumber(t *testing.T) {
 	var a, b, want Report
 	fill(reflect.ValueOf(&a).Elem(), 1)
 	fill(reflect.ValueOf(&b).Elem(), 2)
@@ -50,21 +50,21 @@ func TestReportString(t *testing.T) {
 	}
 }
 
-// TestHistory shows what a violation is printed with: the latest happenings
-// alone, oldest first.
+// TestHistory checks the history printed with a violation: only the latest
+// events, oldest first.
 func TestHistory(t *testing.T) {
 	var h history
 	for range 100 {
-		h.add(happening{at: epoch, environment: 9, what: "refused"})
+		h.add(logEntry{at: epoch, environment: 9, what: "refused"})
 	}
 	l := limit.Limit{Name: "b", Capacity: 10}
 	now := epoch + int64(1500*time.Millisecond)
-	h.add(happening{at: now + 1e6, environment: 3, what: "charge", charging: charging{
+	h.add(logEntry{at: now + 1e6, environment: 3, what: "charge", charging: charging{
 		&l, 2, 77, time.Unix(0, now).Add(-time.Second), now, now + 1e6, false,
 	}})
 	lines := strings.Split(strings.TrimRight(h.String(), "\n"), "\n")
-	if len(lines) != len(h.latest) {
-		t.Errorf("%d lines, want %d", len(lines), len(h.latest))
+	if len(lines) != maxHistory {
+		t.Errorf("%d lines, want %d", len(lines), maxHistory)
 	}
 	want := `        1.501000 s  charge      by 3, limit "b", cost 2, capacity 10, slot 77, asked at 1.500000 s by a clock -1s wrong, not admitted`
 	if got := lines[len(lines)-1]; got != want {
@@ -72,8 +72,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestDrawnPlans holds what worlds are made of to what the rest of the program
-// takes.
+// TestDrawnPlans checks that drawn plans are valid and differ.
 func TestDrawnPlans(t *testing.T) {
 	environments, loads := map[bool]bool{}, map[bool]bool{}
 	for n := range 500 {
@@ -92,6 +91,6 @@ func TestDrawnPlans(t *testing.T) {
 		}
 	}
 	if len(environments) != 2 || len(loads) != 2 {
-		t.Error("worlds are all alike")
+		t.Error("the worlds do not differ")
 	}
 }

@@ -18,14 +18,14 @@ const (
 	reset
 )
 
-// request is work of one store: a charge, a correction, a look or a reset.
+// request is work of one store: a charge, a correction, a peek or a reset.
 type request struct {
 	world       *world
 	environment *environment
 	operation   operation
 	parts       []*part // one for each counter
 	now         time.Time
-	born        int64 // true time of now
+	trueNow     int64 // now by true time
 	err         error
 }
 
@@ -40,9 +40,9 @@ type part struct {
 	entry   int64 // when the charge to be corrected was made, by true time
 
 	applied  int  // how often the charge was made
-	attempts int  // writes that came to the table
-	asked    bool // the table was asked; then
-	room     bool // there was room when it was asked last, by the exact log
+	attempts int  // writes that reached the table
+	itemRead bool // the store has read the item; then
+	room     bool // the exact log had room at the last read
 }
 
 func (r *request) run() {
@@ -131,17 +131,17 @@ func (r *request) count() {
 	}
 }
 
-// ahead has an operator reset a counter that a clock far ahead has charged, as
-// the store's error says.
+// ahead schedules an operator's reset of a counter that a clock far ahead has
+// charged, as the store's error suggests.
 func (r *request) ahead() {
 	for _, p := range r.parts {
 		k := p.counter
-		if k.mending {
+		if k.resetting {
 			continue
 		}
-		k.mending = true
+		k.resetting = true
 		r.world.after(r.world.between(time.Second, 30*time.Second), func() {
-			k.mending = false
+			k.resetting = false
 			if r.world.busy() {
 				r.world.reset(k)
 			}
@@ -162,7 +162,7 @@ func (r *request) admitted() {
 			continue
 		}
 		later := &request{world: w, environment: r.environment, operation: settle, parts: []*part{{
-			counter: p.counter, charge: p.charge, receipt: p.verdict.Receipt, deltas: deltas, entry: r.born,
+			counter: p.counter, charge: p.charge, receipt: p.verdict.Receipt, deltas: deltas, entry: r.trueNow,
 		}}}
 		w.after(w.exponential(p.charge.Limits[0].Window/4), func() {
 			if w.busy() {
@@ -172,14 +172,14 @@ func (r *request) admitted() {
 	}
 }
 
-// begin starts a request in its environment, or elsewhere.
+// begin starts a request in its environment, or in any if that one has ended.
 func (r *request) begin(elsewhere bool) {
 	w := r.world
 	if elsewhere || !r.environment.live() {
 		r.environment = w.anyEnvironment()
 	}
 	r.environment.busy++
-	r.now, r.born = r.environment.clock.Now(), w.now
+	r.now, r.trueNow = r.environment.clock.Now(), w.now
 	w.start(r)
 }
 
@@ -190,13 +190,13 @@ func (w *world) correction(c *limit.Charge) []int64 {
 		if !c.Limits[i].Correctable() {
 			continue
 		}
-		switch u := w.random.Float64(); {
+		switch u := w.Float64(); {
 		case u < 0.4:
 			deltas[i] = -c.Costs[i]
 		case u < 0.7 && c.Costs[i] > 1:
-			deltas[i] = -1 - w.random.Int64N(c.Costs[i])
+			deltas[i] = -1 - w.Int64N(c.Costs[i])
 		case u < 0.85:
-			deltas[i] = 1 + w.random.Int64N(max(1, c.Limits[i].Capacity/8))
+			deltas[i] = 1 + w.Int64N(max(1, c.Limits[i].Capacity/8))
 		}
 		some = some || deltas[i] != 0
 	}

@@ -21,23 +21,22 @@ var (
 	asJSON    = flag.Bool("sim.json", false, "print the report as JSON too")
 )
 
-// perWorld is how many decisions a world makes at most before another one is
-// drawn.
+// perWorld is the most decisions that one world makes.
 const perWorld = 500_000
 
-// run plays a plan in a bubble of its own.
+// run runs a plan in its own bubble.
 func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutation) (r *sim.Report) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, mutation) })
 	return r
 }
 
-// TestSimulation plays worlds of all kinds until the decisions are made. None
-// may break a promise. `make sim` runs it with any seed and any number of
-// decisions, `make sim-long` with very many.
+// TestSimulation runs worlds of all kinds until the decisions are made. No
+// world may have a violation. `make sim` runs it with any seed and any number
+// of decisions, `make sim-long` with very many.
 func TestSimulation(t *testing.T) {
 	plans, each := draw(*decisions)
-	p := progress{want: *decisions, start: time.Now(), tell: testing.Verbose() && *decisions > 2*perWorld}
+	p := progress{want: *decisions, start: time.Now(), verbose: testing.Verbose() && *decisions > 2*perWorld}
 	reports := make([]*sim.Report, len(plans))
 	next := make(chan int, len(plans))
 	for n := range plans {
@@ -70,11 +69,11 @@ func TestSimulation(t *testing.T) {
 		}
 		fmt.Println(string(text))
 	}
-	mustHold(t, &all)
+	checkReport(t, &all)
 }
 
-// draw draws worlds enough for the decisions, at least one of each kind. each
-// is what a world with a share of 1 is asked.
+// draw draws enough worlds for the decisions, at least one of each kind. each
+// is the number of decisions for a world with a share of 1.
 func draw(decisions int64) (plans []*sim.Plan, each float64) {
 	var shares float64
 	for n := 0; n < len(sim.Worlds()) || shares*perWorld < float64(decisions); n++ {
@@ -84,21 +83,21 @@ func draw(decisions int64) (plans []*sim.Plan, each float64) {
 	return plans, float64(decisions) / shares
 }
 
-func mustHold(t *testing.T, r *sim.Report) {
+func checkReport(t *testing.T, r *sim.Report) {
 	t.Helper()
 	if r.OverAdmissions > 0 || len(r.Violations) > 0 {
-		t.Errorf("%d over-admissions, %d broken promises; the first:\n%s", r.OverAdmissions, len(r.Violations), &r.Violations[0])
+		t.Errorf("%d over-admissions, %d violations; the first:\n%s", r.OverAdmissions, len(r.Violations), &r.Violations[0])
 	}
 	if r.Admitted == 0 || r.Errors.Contended > r.Decisions/10 {
-		t.Errorf("%d decisions, %d admitted, %d contended: a store that does nothing breaks no promise either", r.Decisions, r.Admitted, r.Errors.Contended)
+		t.Errorf("%d decisions, %d admitted, %d contended: a store that admits too little proves nothing", r.Decisions, r.Admitted, r.Errors.Contended)
 	}
 }
 
-// progress reports how far a long simulation is.
+// progress reports the progress of a long simulation.
 type progress struct {
-	want  int64
-	start time.Time
-	tell  bool
+	want    int64
+	start   time.Time
+	verbose bool
 
 	mu   sync.Mutex
 	made int64
@@ -111,7 +110,7 @@ func (p *progress) add(n int, plan *sim.Plan, r *sim.Report) {
 	for i := range r.Violations {
 		fmt.Printf("-sim.seed=%d -sim.decisions=%d -sim.world=%d: %s\n", *seed, p.want, n, &r.Violations[i])
 	}
-	if p.tell {
+	if p.verbose {
 		left := time.Duration(float64(p.want-p.made) / float64(p.made) * float64(time.Since(p.start)))
 		fmt.Printf("%12d of %d decisions, %8v left (world %d: %s)\n", p.made, p.want, left.Round(time.Second), n, plan.Name)
 	}
@@ -119,8 +118,7 @@ func (p *progress) add(n int, plan *sim.Plan, r *sim.Report) {
 
 func (p *progress) speed() float64 { return float64(p.made) / time.Since(p.start).Seconds() }
 
-// TestSameSeedSameReport plays a world of each kind on one processor and on all
-// of them.
+// TestSameSeedSameReport runs a world of each kind on one processor and on all.
 func TestSameSeedSameReport(t *testing.T) {
 	for n, name := range sim.Worlds() {
 		t.Run(name, func(t *testing.T) {
@@ -148,11 +146,11 @@ func marshal(t *testing.T, r *sim.Report) string {
 	return string(text)
 }
 
-// TestTwoCounters compares the fullest windows of true time, in one world that
-// is kind to both methods: clocks are right, and nothing is lost.
+// TestTwoCounters compares the fullest windows of true time of both methods, in
+// one world where clocks are right and nothing is lost.
 func TestTwoCounters(t *testing.T) {
 	slots := run(t, sim.Edge(1), 40_000, nil)
-	mustHold(t, slots)
+	checkReport(t, slots)
 	plan := sim.Edge(1)
 	plan.TwoCounters = true
 	counters := run(t, plan, 40_000, nil)
@@ -161,7 +159,7 @@ func TestTwoCounters(t *testing.T) {
 		t.Errorf("slots: %.3f times the capacity within a window", slots.Peak)
 	}
 	if slots.Peak < 1 {
-		t.Errorf("slots: %.3f times the capacity within a window: the world asks too little of them", slots.Peak)
+		t.Errorf("slots: %.3f times the capacity within a window: the world makes too few requests", slots.Peak)
 	}
 	if counters.Peak < 1.99 {
 		t.Errorf("two counters: %.3f times the capacity within a window, want the method's 1.99 at least", counters.Peak)

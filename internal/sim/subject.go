@@ -8,20 +8,20 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Subject is a key of a rule, and the requests that come for it.
+// Subject is a key of a rule, and the requests for it.
 type Subject struct {
 	Limits   []limit.Limit
-	Rate     float64       // units that requests ask for in a second, on the average
-	MaxCosts []int64       // costs are from 1 to this, one for each limit
-	ZeroCost float64       // share of requests that cost the limit at hand nothing
-	Edges    bool          // requests come in bursts around the borders of windows
-	Active   time.Duration // requests come for so long, on the average, and then pause; 0 for always
-	Pause    time.Duration // for at least so long
-	Partner  int           // the subject that a request charges together with this one; its own number for none
+	Rate     float64       // mean cost of all requests in a second
+	MaxCosts []int64       // costs are from 1 to this, for each limit
+	ZeroCost float64       // share of requests that have zero cost for a limit
+	Edges    bool          // requests arrive in bursts around the borders of windows
+	Active   time.Duration // mean time during which requests arrive before a pause; 0 for always
+	Pause    time.Duration // the least length of a pause
+	Partner  int           // the subject in the same transactions; its own number for none
 }
 
-// version is the rule as it was published at some time. A new capacity keeps
-// the counter, a new shape starts another.
+// version is a published version of the rule. A new capacity keeps the counter,
+// and a new shape starts another.
 type version struct {
 	published int64
 	limits    []limit.Limit
@@ -31,26 +31,23 @@ type version struct {
 // subject is a Subject at work.
 type subject struct {
 	*Subject
-	world    *world
-	number   int
-	versions []*version
-	shapes   int
-	mean     time.Duration // between two requests
-	burst    int           // requests of a burst that are still to come
-	haste    time.Duration // between two of them
-	edge     int64         // the next border
-	pauses   int64         // when the next pause begins
-	costs    []int64       // of the request at hand
-	verdict  limit.Verdict
+	world     *world
+	number    int
+	versions  []*version
+	shapes    int
+	mean      time.Duration // between two requests
+	burst     int           // requests left in the burst
+	spacing   time.Duration // between two requests of a burst
+	nextEdge  int64         // the next border
+	nextPause int64         // when the next pause begins
 }
 
 func (w *world) newSubject(n int) *subject {
 	s := &subject{Subject: &w.plan.Subjects[n], world: w, number: n}
-	s.costs = make([]int64, len(s.Limits))
 	s.mean = s.distance()
 	s.publish(s.Limits, w.newCounter(s, s.Limits), 0)
-	s.pauses = w.now + int64(w.exponential(s.Active))
-	s.edge = s.border(w.now)
+	s.nextPause = w.now + int64(w.exponential(s.Active))
+	s.nextEdge = s.border(w.now)
 	w.after(w.between(0, s.mean), s.arrive)
 	return s
 }
@@ -66,14 +63,11 @@ func (s *Subject) distance() time.Duration {
 
 func (s *subject) publish(limits []limit.Limit, k *counter, at int64) {
 	s.versions = append(s.versions, &version{at, limits, k})
-	if len(s.versions) > 8 {
-		s.versions = slices.Delete(s.versions, 0, 1)
-	}
 }
 
 func (s *subject) newest() *version { return s.versions[len(s.versions)-1] }
 
-// version returns the rule as an environment knows it.
+// version returns the version of the rule that an environment has loaded.
 func (s *subject) version(e *environment) *version {
 	for i := len(s.versions) - 1; i > 0; i-- {
 		if v := s.versions[i]; v.published+int64(e.lag) <= s.world.now {
@@ -83,13 +77,13 @@ func (s *subject) version(e *environment) *version {
 	return s.versions[0]
 }
 
-// changeCapacity publishes other capacities, between a half and double what
-// they were at first.
+// changeCapacity publishes other capacities, from half to double the first
+// ones.
 func (s *subject) changeCapacity() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
 		l, first := &limits[i], &s.Limits[i]
-		l.Capacity = max(1, first.Capacity/2+s.world.random.Int64N(first.Capacity*3/2+1))
+		l.Capacity = max(1, first.Capacity/2+s.world.Int64N(first.Capacity*3/2+1))
 		if l.Algorithm == limit.SlidingWindowLog {
 			l.Capacity = min(l.Capacity, limit.MaxLog)
 		}
@@ -97,20 +91,20 @@ func (s *subject) changeCapacity() {
 	s.publish(limits, s.newest().counter, s.world.now)
 }
 
-// changeShape publishes the same limits with another window: their counter is a
-// new one.
+// changeShape publishes the same limits with another window, which need a new
+// counter.
 func (s *subject) changeShape() {
 	limits := slices.Clone(s.newest().limits)
 	for i := range limits {
 		if l, first := &limits[i], &s.Limits[i]; l.Algorithm == limit.SlidingWindow {
-			factor := time.Duration(1 + s.world.random.IntN(2))
+			factor := time.Duration(1 + s.world.IntN(2))
 			l.Window, l.Granularity = first.Window*factor, first.Granularity*factor
 		}
 	}
 	s.publish(limits, s.world.newCounter(s, limits), s.world.now)
 }
 
-// arrive has a request come, and plans the next.
+// arrive makes a request, and schedules the next.
 func (s *subject) arrive() {
 	w := s.world
 	if !w.busy() {
@@ -122,47 +116,47 @@ func (s *subject) arrive() {
 	w.queue.push(s.next(), s.arrive)
 }
 
-// next draws when the next request comes.
+// next draws the time of the next request.
 func (s *subject) next() int64 {
 	w := s.world
 	if s.burst > 0 {
 		s.burst--
-		return w.now + int64(w.exponential(s.haste))
+		return w.now + int64(w.exponential(s.spacing))
 	}
 	at := w.now + int64(w.exponential(s.mean))
-	if s.Edges && at >= s.edge {
-		at = s.rush()
+	if s.Edges && at >= s.nextEdge {
+		at = s.startBurst()
 	}
-	if s.Active > 0 && at >= s.pauses {
-		at = s.resume()
+	if s.Active > 0 && at >= s.nextPause {
+		at = s.endPause()
 	}
 	return at
 }
 
-// resume draws when requests come again after a pause: where they know where
-// windows end, just before one does.
-func (s *subject) resume() int64 {
+// endPause draws the first request after a pause. Where requests arrive in
+// bursts, that is just before the end of a window.
+func (s *subject) endPause() int64 {
 	w := s.world
 	at := w.now + int64(s.Pause+w.exponential(10*time.Second))
-	s.edge = s.border(at)
+	s.nextEdge = s.border(at)
 	if s.Edges {
-		at = s.rush()
+		at = s.startBurst()
 	}
-	s.pauses = at + int64(w.exponential(s.Active))
+	s.nextPause = at + int64(w.exponential(s.Active))
 	return at
 }
 
-// rush begins a burst before the next border: within rushLasts, twice what the
-// limit allows.
-func (s *subject) rush() int64 {
-	at := max(s.world.now, s.edge-int64(s.world.between(0, rushLasts)))
-	s.edge = s.border(s.edge + 1)
+// startBurst begins a burst before the next border. It asks for twice the limit
+// within burstLength.
+func (s *subject) startBurst() int64 {
+	at := max(s.world.now, s.nextEdge-int64(s.world.between(0, burstLength)))
+	s.nextEdge = s.border(s.nextEdge + 1)
 	s.burst = int(2 * s.Limits[0].MaxCost() / (1 + s.MaxCosts[0]/2))
-	s.haste = rushLasts / time.Duration(s.burst+1)
+	s.spacing = burstLength / time.Duration(s.burst+1)
 	return at
 }
 
-const rushLasts = 100 * time.Millisecond
+const burstLength = 100 * time.Millisecond
 
 // border returns the first border of windows after a moment.
 func (s *subject) border(after int64) int64 {
@@ -170,56 +164,46 @@ func (s *subject) border(after int64) int64 {
 	return (after/width + 1) * width
 }
 
-// draw draws the costs of a request.
-func (s *subject) draw() {
-	w := s.world
-	for i := range s.costs {
-		s.costs[i] = 1
-		if s.MaxCosts[i] > 1 {
-			s.costs[i] += w.random.Int64N(s.MaxCosts[i])
-		}
-		if w.chance(s.ZeroCost) {
-			s.costs[i] = 0
-		}
-	}
-}
-
-// request has an environment decide: from its snapshots if they deny, else by
-// its store.
+// request makes an environment decide: by its snapshots if they deny, else by
+// its store. It may charge the subject's partner in the same transaction.
 func (s *subject) request(e *environment) {
-	w := s.world
-	s.draw()
-	v := s.version(e)
-	now := e.clock.Now()
-	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: s.costs}
-	if e.other == nil && e.store.Denies(now, &c, &s.verdict) {
-		w.report.deniedBySnapshot()
-		v.counter.deniedBySnapshot(w, now, &c)
+	w, now := s.world, e.clock.Now()
+	p := s.part(e, now)
+	if p == nil {
 		return
 	}
-	c.Costs = slices.Clone(s.costs)
-	r := &request{world: w, environment: e, operation: charge, parts: []*part{{counter: v.counter, charge: c}}}
+	r := &request{world: w, environment: e, operation: charge, parts: []*part{p}}
 	if w.chance(w.plan.Peeks) {
 		r.operation = peek
-	} else if s.Partner != s.number && w.chance(0.5) && !w.subjects[s.Partner].join(r, now) {
-		return
+	} else if s.Partner != s.number && w.chance(0.5) {
+		p := w.subjects[s.Partner].part(e, now)
+		if p == nil {
+			return
+		}
+		r.parts = append(r.parts, p)
 	}
 	r.begin(false)
 }
 
-// join adds a charge of this subject to a request of another one. It returns
-// false if a snapshot denies that.
-func (s *subject) join(r *request, now time.Time) bool {
-	s.draw()
-	v := s.version(r.environment)
-	c := limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: slices.Clone(s.costs)}
-	if r.environment.store.Denies(now, &c, &s.verdict) {
-		s.world.report.deniedBySnapshot()
-		v.counter.deniedBySnapshot(s.world, now, &c)
-		return false
+// part draws a charge of the subject's counter. It returns nil if a snapshot of
+// the environment denies the charge.
+func (s *subject) part(e *environment, now time.Time) *part {
+	w, v, costs := s.world, s.version(e), make([]int64, len(s.Limits))
+	for i := range costs {
+		costs[i] = 1
+		if s.MaxCosts[i] > 1 {
+			costs[i] += w.Int64N(s.MaxCosts[i])
+		}
+		if w.chance(s.ZeroCost) {
+			costs[i] = 0
+		}
 	}
-	r.parts = append(r.parts, &part{counter: v.counter, charge: c})
-	return true
+	p := &part{counter: v.counter, charge: limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: costs}}
+	if e.other == nil && e.store.Denies(now, &p.charge, &p.verdict) {
+		v.counter.deniedBySnapshot(w, now, &p.charge)
+		return nil
+	}
+	return p
 }
 
 func (s *subject) name() string {

@@ -1,3 +1,13 @@
+// Package sim runs the DynamoDB store in a simulated world. The world has 20 to
+// 200 environments with wrong clocks, a network that loses and delays calls,
+// operators that reset counters and change rules, and one strict model of a
+// table. An exact log records every charge, and checks every window after every
+// charge.
+//
+// A world is drawn from a seed and runs on one thread, in its own time. The
+// same seed gives the same report, byte for byte. Stores run in goroutines
+// between two calls of DynamoDB, and the world waits until all of them block.
+// Therefore a world runs in a bubble of testing/synctest.
 package sim
 
 import (
@@ -19,35 +29,35 @@ const tableName = "counters"
 // world is one run of a Plan. Everything in it but posted and finished belongs
 // to the goroutine that runs it.
 type world struct {
+	random
 	plan     *Plan
 	mutation protocoltest.Mutation
 	quiesce  func()
-	random   *rand.Rand
 	queue    queue
 	now      int64 // true time, Unix nanoseconds
 
 	table        *dynamomodel.Table
 	environments []*environment
-	born         int // environments ever started
+	started      int // environments ever started
 	subjects     []*subject
 	counters     map[string]*counter
 	report       *Report
 
-	want    int64 // decisions after which no more requests come
-	pending int   // requests, calls and settlements under way
+	want    int64 // decisions after which no more requests arrive
+	pending int   // requests and calls under way
 
 	mu       sync.Mutex
 	posted   []*call    // calls of DynamoDB that stores wait for
 	finished []*request // requests that their stores have answered
 }
 
-// Run plays the plan until so many decisions have been made and nothing is
+// Run runs the plan until this many decisions have been made and nothing is
 // under way any more. quiesce returns once every goroutine that the world has
-// started waits for it: synctest.Wait. The mutation, which may be nil, changes
-// what the stores write, so that tests can show that the log detects it.
+// started is blocked: synctest.Wait. The mutation, which may be nil, changes
+// the stores' writes, so that tests can show that the log detects it.
 func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
 	w := &world{
-		plan: p, mutation: mutation, quiesce: quiesce, random: rand.New(rand.NewPCG(p.Seed, 1)), now: epoch,
+		plan: p, mutation: mutation, quiesce: quiesce, random: random{rand.New(rand.NewPCG(p.Seed, 1))}, now: epoch,
 		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
 	}
 	for range p.Environments {
@@ -69,7 +79,7 @@ func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutati
 	return w.report
 }
 
-// busy reports whether requests still come.
+// busy reports whether requests still arrive.
 func (w *world) busy() bool {
 	return w.report.Decisions < w.want && len(w.report.Violations) < maxViolations
 }
@@ -78,8 +88,8 @@ func (w *world) over() bool { return !w.busy() && w.pending == 0 }
 
 func (w *world) after(d time.Duration, do func()) { w.queue.push(w.now+int64(d), do) }
 
-// every repeats something at random times with this mean distance, as long as
-// requests come.
+// every repeats do at random times with this mean distance, as long as requests
+// arrive.
 func (w *world) every(mean time.Duration, do func()) {
 	if mean <= 0 {
 		return
@@ -114,7 +124,7 @@ func (w *world) post(c *call) {
 	<-c.answered
 }
 
-// settle waits until every store waits, and takes their calls and answers.
+// settle waits until every store is blocked, and takes their calls and answers.
 // Several goroutines of a store may call at once, so the calls are sorted:
 // their order must not depend on which goroutine ran first.
 func (w *world) settle() {
@@ -135,16 +145,19 @@ func (w *world) settle() {
 	}
 }
 
-func (w *world) exponential(mean time.Duration) time.Duration {
-	return time.Duration(w.random.ExpFloat64() * float64(mean))
+// random draws the plan of a world, or what happens in it.
+type random struct{ *rand.Rand }
+
+func (r random) exponential(mean time.Duration) time.Duration {
+	return time.Duration(r.ExpFloat64() * float64(mean))
 }
 
-// between returns a random duration in [low, high].
-func (w *world) between(low, high time.Duration) time.Duration {
+// between returns a duration in [low, high].
+func (r random) between(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low
 	}
-	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
+	return low + time.Duration(r.Int64N(int64(high-low)+1))
 }
 
-func (w *world) chance(p float64) bool { return p > 0 && w.random.Float64() < p }
+func (r random) chance(p float64) bool { return p > 0 && r.Float64() < p }

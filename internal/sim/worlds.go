@@ -6,9 +6,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// worlds are the kinds of worlds; each has other faults. Where few denials are
-// by a snapshot, a decision takes ten times as long, so such worlds make a
-// quarter as many decisions.
+// worlds are the kinds of worlds; each has other faults. Where snapshots deny
+// little, a decision takes ten times as long, so those worlds make a quarter as
+// many decisions.
 var worlds = []struct {
 	name  string
 	share float64
@@ -21,15 +21,15 @@ var worlds = []struct {
 	}},
 	{"clocks", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks.Error = d.duration(50*time.Millisecond, time.Second)
+		d.plan.Clocks.Error = d.between(50*time.Millisecond, time.Second)
 	}},
 	{"jumps", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.duration(time.Second, time.Minute)}
+		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.between(time.Second, time.Minute)}
 	}},
 	{"operators", 1, func(d *draw) {
 		d.sliding()
-		d.rule()
+		d.operate()
 	}},
 	{"corrections", 1, func(d *draw) {
 		d.sliding()
@@ -39,15 +39,15 @@ var worlds = []struct {
 	{"algorithms", 0.25, func(d *draw) { d.mixed() }},
 	{"idle", 0.25, func(d *draw) {
 		d.sliding()
-		d.rest()
+		d.pause()
 	}},
 	{"tight", 0.25, func(d *draw) { d.tight() }},
 	{"everything", 0.25, func(d *draw) {
 		d.mixed()
 		d.breakNetwork()
-		d.rule()
+		d.operate()
 		d.correct()
-		d.plan.Clocks = Clocks{Error: d.duration(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
+		d.plan.Clocks = Clocks{Error: d.between(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
 	}},
 }
 
@@ -76,47 +76,47 @@ func (d *draw) mixed() {
 }
 
 // tight adds small windows of few slots and few units, so that environments
-// contend.
+// compete.
 func (d *draw) tight() {
 	d.rate = float64(d.int(1, 8))
 	for i, load := range []float64{0.5, 1, 2, 5, 20} {
 		l := d.limit(limit.SlidingWindow)
 		l.Capacity = int64(d.int(1, 4))
-		l.Granularity = d.duration(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
+		l.Granularity = d.between(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
 		l.Window = time.Duration(d.int(1, 3)) * l.Granularity
 		s := d.subject(load, []limit.Limit{l})
 		s.Edges = i%2 == 0
 	}
 	d.breakNetwork()
 	d.correct()
-	d.plan.Network.Latency = d.duration(5*time.Millisecond, 40*time.Millisecond)
-	d.plan.Clocks.Error = d.duration(0, 500*time.Millisecond)
-	d.plan.Resets, d.plan.Raises = d.each(1000), d.each(200)
+	d.plan.Network.Latency = d.between(5*time.Millisecond, 40*time.Millisecond)
+	d.plan.Clocks.Error = d.between(0, 500*time.Millisecond)
+	d.plan.Resets, d.plan.CapacityChanges = d.each(1000), d.each(200)
 }
 
 func (d *draw) breakNetwork() {
 	n := &d.plan.Network
 	n.Slow, n.Throttled, n.Conflicts = 0.02*d.Float64(), 0.05*d.Float64(), 0.02*d.Float64()
 	n.LostRequests, n.LostAnswers, n.Stuck = 0.03*d.Float64(), 0.05*d.Float64(), 0.03*d.Float64()
-	n.StuckFor = d.duration(100*time.Millisecond, 2*time.Minute)
+	n.StuckFor = d.between(100*time.Millisecond, 2*time.Minute)
 	d.plan.Deaths, d.plan.Freezes = d.each(2000), d.each(2000)
 }
 
-// rule has operators reset counters and change capacities and shapes.
-func (d *draw) rule() {
-	d.plan.Resets, d.plan.Raises, d.plan.Reshapes = d.each(2000), d.each(1000), d.each(20_000)
+// operate adds operators that reset counters and change capacities and shapes.
+func (d *draw) operate() {
+	d.plan.Resets, d.plan.CapacityChanges, d.plan.ShapeChanges = d.each(2000), d.each(1000), d.each(20_000)
 }
 
 func (d *draw) correct() {
 	d.plan.Settled, d.plan.ColdReceipts, d.plan.Peeks = 0.05+0.4*d.Float64(), 0.3, 0.001
 }
 
-// rest has every subject pause until about when its item expires, again and
-// again.
-func (d *draw) rest() {
+// pause makes every subject pause again and again, until about the expiry of
+// its item.
+func (d *draw) pause() {
 	d.breakNetwork()
 	d.correct()
-	d.plan.Clocks.Error = d.duration(0, time.Second)
+	d.plan.Clocks.Error = d.between(0, time.Second)
 	d.plan.LateExpiry = 0.2
 	d.plan.Deaths, d.plan.Freezes = 10*time.Hour/time.Duration(d.plan.Environments), time.Hour/time.Duration(d.plan.Environments)
 	for i := range d.plan.Subjects {
