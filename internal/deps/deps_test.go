@@ -18,7 +18,7 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	"internal/limit":       "",
 	"internal/ruledoc":     "",
-	"internal/yamlfile":    "internal/ruledoc github.com/goccy/go-yaml",
+	"internal/yamlfile":    "internal/ruledoc go.yaml.in/yaml",
 	"internal/rulefile":    "internal/ruledoc internal/yamlfile internal/rules internal/rules/lint",
 	"internal/request":     "internal/urlpath",
 	"internal/rules/key":   "internal/request internal/ruledoc internal/urlpath",

@@ -77,7 +77,7 @@ func TestCompileOverrideErrors(t *testing.T) {
 			"o:1:45: limits[0].anchor: a claim decides in rules alone: write the day of the month, such as 15"},
 		{"limits: [{capacity: 5, window: 1s, cost: 6}]",
 			"o:1:42: limits[0].cost: 6 is above the capacity 5 of limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
-		{"{unlimited: true", "o:1:1: not YAML: could not find flow mapping end token '}'"},
+		{"{unlimited: true", "o:1:1: not YAML: did not find expected ',' or '}' while parsing a flow mapping"},
 	} {
 		_, err := parseOverride("o", []byte(tt.document))
 		if err == nil {

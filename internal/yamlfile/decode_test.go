@@ -114,7 +114,11 @@ func TestIntegers(t *testing.T) {
 		{"1.0", 0}, {"1e3", 0}, {"\"1\"", 0}, {"'1'", 0}, {".inf", 0}, {".nan", 0}, {"true", 0}, {"~", 0}, {"", 0}, {"[1]", 0}, {"{a: 1}", 0},
 	} {
 		d, _, what := decode("rules: [{name: r, key: all, limits: [{window: 1s, capacity: " + tt.text + "}]}]")
-		if got := d.Rules[0].Limits[0].Capacity; got != tt.want || (what == "") != (tt.want != 0) {
+		var got int64
+		if len(d.Rules) > 0 { // else it is not YAML
+			got = d.Rules[0].Limits[0].Capacity
+		}
+		if got != tt.want || (what == "") != (tt.want != 0) {
 			t.Errorf("capacity %q: got %d, error %q", tt.text, got, what)
 		}
 	}
@@ -172,7 +176,7 @@ overrides: {r: {k: {capacity: 5, until: 2026-12-31T00:00:00+01:00}, "a.b[0]": {c
 // A file without a struct for it, and one that may say null.
 func TestFreeForms(t *testing.T) {
 	var free any
-	if _, err := Decode("f", []byte(`{"a": [1.50, true, null, "x"], "b": {"": 0x1F}}`), &free); err != nil {
+	if _, err := Decode("f", []byte(`{"a": [1.50, true, null, "x"], ? "b" : {"": 0x1F}}`), &free); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprintf("%#v", free), `map[string]interface {}{"a":[]interface {}{"1.50", true, interface {}(nil), "x"}, "b":map[string]interface {}{"":"0x1F"}}`; got != want {

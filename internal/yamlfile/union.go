@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
@@ -52,21 +50,18 @@ func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc
 // choose returns the form that fits the node, or the first if none does. Digits
 // in quotes were probably meant to be a number.
 func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
-	var kinds []reflect.Kind
-	switch n.Node.(type) {
-	case *ast.MappingNode:
+	kinds := []reflect.Kind{reflect.Int64}
+	switch n.is() {
+	case "a map":
 		kinds = []reflect.Kind{reflect.Struct, reflect.Map}
-	case *ast.SequenceNode:
+	case "a list":
 		kinds = []reflect.Kind{reflect.Slice}
-	case *ast.BoolNode:
+	case "true or false":
 		kinds = []reflect.Kind{reflect.Bool}
-	case *ast.StringNode, *ast.LiteralNode:
-		kinds = []reflect.Kind{reflect.String}
-		if strings.Trim(n.at.Value, "0123456789") == "" {
-			kinds = []reflect.Kind{reflect.Int64}
+	case "text":
+		if strings.Trim(n.Value, "0123456789") != "" {
+			kinds = []reflect.Kind{reflect.String}
 		}
-	default:
-		kinds = []reflect.Kind{reflect.Int64}
 	}
 	for _, f := range forms {
 		if slices.Contains(kinds, f.Type.Kind()) {
