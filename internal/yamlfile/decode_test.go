@@ -71,6 +71,7 @@ func TestPlaces(t *testing.T) {
 			`f:1:31: rules[0].limits[0].candidate: "0%" is no capacity to try: write a number, or a percentage such as 80%` + "\n" +
 				"f:1:48: rules[0].limits[1].candidate: must be a whole number in plain digits without quotes, such as 10\n" +
 				"f:1:66: rules[0].limits[2].candidate: 0 is out of range: write a number from 1 to 4294967295"},
+		{"half a status", "rules: [{refund_on: [404.5]}]", "f:1:22: rules[0].refund_on[0]: must be a whole number in plain digits without quotes, such as 100"},
 		{"cost without fields", "rules: [{cost: {}}]", "f:1:16: rules[0].cost: from is missing: write where requests state their cost, such as from: header.x-tokens\n" +
 			"f:1:16: rules[0].cost: max is missing: write the most that a request may cost, which is charged if the stated cost is missing or unreadable"},
 		{"overrides", "rules: [{overrides: 7}, {overrides: {ip}}]", `f:1:21: rules[0].overrides: must be text, and is a number: write "7"` + "\n" +

@@ -75,12 +75,12 @@ func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
 		return 0
 	}
 	digits := strings.TrimPrefix(text, "-")
+	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
 	if n.Style != 0 || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
-		d.refuse(n, "must be a whole number in plain digits without quotes, such as 10")
+		d.refuse(n, "must be a whole number in plain digits without quotes, such as %d", min(max(least, 10), most))
 		return 0
 	}
 	i, err := strconv.ParseInt(text, 10, bits) // fails for numbers out of range alone
-	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
 	if err != nil || i < least || i > most {
 		d.refuse(n, "%s is out of range: write a number from %d to %d", text, least, most)
 		return 0
