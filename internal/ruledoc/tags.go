@@ -132,9 +132,34 @@ func Pattern(of any, field string) *regexp.Regexp {
 }
 
 // Union is a type whose values have several forms in documents. Forms returns a
-// struct with a field for each; exactly one is filled in, and UnmarshalJSON of
-// the type reads its JSON.
+// struct with a field for each, where that of the value is filled in;
+// UnmarshalJSON of the type reads its JSON.
 type Union interface{ Forms() any }
+
+// form is a value in one of its forms.
+type form struct {
+	Field
+	value reflect.Value
+}
+
+// formsIn returns the form that a value has: several if a Go program states more
+// than a document can. The zero value has the first form that is not text.
+func formsIn(u Union) (stated []form) {
+	v := reflect.ValueOf(u.Forms())
+	var zero []form
+	for _, f := range Fields(v.Type()) {
+		switch value := v.FieldByIndex(f.Index); {
+		case !value.IsZero():
+			stated = append(stated, form{f, value})
+		case zero == nil && value.Kind() != reflect.String:
+			zero = []form{{f, value}}
+		}
+	}
+	if stated == nil {
+		return zero
+	}
+	return stated
+}
 
 // FormsOf returns the forms of a type; ok is false if it is no Union.
 func FormsOf(t reflect.Type) (forms reflect.Type, ok bool) {
