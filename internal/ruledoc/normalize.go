@@ -37,12 +37,13 @@ func Normalize(d *Document) *Document {
 		}
 	}
 	for name, overrides := range d.Overrides {
-		if len(overrides) == 0 {
-			delete(d.Overrides, name)
-		}
 		for key, o := range overrides {
 			overrides[key] = o.normalize(d.Rule(name))
 		}
+	}
+	maps.DeleteFunc(d.Overrides, func(_ string, overrides map[string]Override) bool { return len(overrides) == 0 })
+	if len(d.Overrides) == 0 {
+		d.Overrides = nil
 	}
 	return d
 }

@@ -285,3 +285,21 @@ func FuzzCompileOverride(f *testing.F) {
 		}
 	})
 }
+
+// An empty map of overrides says as much as none: the normal form, which has no
+// such map, is about the same keys.
+func TestNoOverridesInAMap(t *testing.T) {
+	for _, overrides := range []string{"", ", overrides: false"} {
+		s, err := read(t, "f", "{rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: 1, window: 1s}]"+overrides+"}], overrides: {api: {}}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, problems := Compile(s.Document())
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if s.OverrideKeys("api") != "" || again.OverrideKeys("api") != "" || s.OverridesHashed("api") != again.OverridesHashed("api") {
+			t.Errorf("overrides are found by %q, and in the normal form by %q", s.OverrideKeys("api"), again.OverrideKeys("api"))
+		}
+	}
+}
