@@ -3,7 +3,6 @@ package yamlfile
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ func (d *decoder) text(n node, tags ruledoc.Tags) string {
 	case tags.Scalar && is == "true or false":
 		return strings.ToLower(written)
 	case tags.Scalar:
-		if !jsonNumber.MatchString(written) {
+		if !json.Valid([]byte(written)) {
 			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", written)
 		}
 		return written
@@ -54,9 +53,6 @@ func suchAs(tags ruledoc.Tags) string {
 	}
 	return ", such as " + tags.Example
 }
-
-// jsonNumber is a number as JSON, and so every token with claims, writes one.
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // inBraces returns what stands in the braces of a map that was meant to be a
 // text such as {ip}: one name and no value.
