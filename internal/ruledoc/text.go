@@ -59,7 +59,7 @@ func text(value any) string {
 	if err != nil {
 		return err.Error() // of no value that a document can hold
 	}
-	return Flow(encoded, word)
+	return Flow(encoded, quoteParts)
 }
 
 // Flow writes a value of JSON as YAML in one line, with texts as quote writes
@@ -100,8 +100,8 @@ func Entries(value json.RawMessage) (names []string, values []json.RawMessage) {
 	return names, values
 }
 
-// word writes a text so that no part of it is taken for what surrounds it.
-func word(text string) string {
+// quoteParts writes a text so that no part of it is taken for what surrounds it.
+func quoteParts(text string) string {
 	if text == "" || strings.ContainsAny(text, `,"[]`) {
 		return strconv.Quote(text)
 	}

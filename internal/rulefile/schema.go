@@ -82,9 +82,17 @@ func (b builder) anyOf(forms reflect.Type, tags ruledoc.Tags) schema {
 	for _, f := range ruledoc.Fields(forms) {
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, b.object(f.Type))
-		} else {
-			all = append(all, b.of(f.Type, tags.With(f.Tag)))
+			continue
 		}
+		form := b.of(f.Type, tags.With(f.Tag))
+		if inner, ok := form["anyOf"].([]schema); ok { // an entry of several forms
+			all = append(all, inner...)
+		} else {
+			all = append(all, form)
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
 	}
 	return schema{"anyOf": all}
 }
