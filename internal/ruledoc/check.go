@@ -63,18 +63,21 @@ func (c *checker) structure(path string, v reflect.Value) {
 
 // length checks the number of entries.
 func (c *checker) length(path string, v reflect.Value, tags Tags) {
-	least, most := tags.MinItems, tags.MaxItems
-	switch {
-	case most == 0 && least > 0 && v.Len() < least:
+	least, most := tags.Items[0], tags.Items[1]
+	if least == 0 {
+		return
+	}
+	switch n := int64(v.Len()); {
+	case most == 0 && n == 0:
 		c.fail(path, "is empty: write a value or remove it")
-	case most != 0 && (v.Len() < least || v.Len() > most):
-		c.fail(path, "holds %d %s: write %d to %d", v.Len(), path[strings.LastIndexByte(path, '.')+1:], least, most)
+	case most != 0 && (n < least || n > most):
+		c.fail(path, "holds %d %s: write %d to %d", n, path[strings.LastIndexByte(path, '.')+1:], least, most)
 	}
 }
 
 func (c *checker) list(path string, v reflect.Value, tags Tags) {
 	if _, ok := v.Interface().(Union); ok {
-		c.length(path, v, Tags{MinItems: 1})
+		c.length(path, v, Tags{Items: [2]int64{1, 0}})
 	}
 	for i := range v.Len() {
 		c.value(Index(path, i), v.Index(i), tags)

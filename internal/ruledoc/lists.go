@@ -57,11 +57,11 @@ func (List[E]) Forms() any {
 // word is one entry of Words.
 type word string
 
-// Forms returns the form of a word. Values of the kind scalar may be numbers and
-// booleans too, which count as the text that the file has.
+// Forms returns the form of a word. Numbers and booleans count as the text
+// that the file has.
 func (word) Forms() any {
 	return struct {
-		Text string `kind:"scalar"`
+		Text string `scalar:"true"`
 	}{}
 }
 

@@ -6,15 +6,8 @@
 // rules compiles them into what a limiter evaluates. Go programs fill them in
 // directly.
 //
-// The zero value of a field means that the document does not state it.
-//
-// Tags: json names a field; doc describes it to people who write rules; example
-// is a value that messages quote; range and enum bound a value; need is what to
-// write when a required field is missing; items bounds the length of a list or
-// map, where 0 as the most is no bound; only says that a boolean may only be
-// true; empty says that a text may be empty; pattern is that of a text, for
-// editors; names has the patterns of a map's names, and of those of the maps
-// inside it.
+// The zero value of a field means that the document does not state it. The tag
+// json names a field; Tags has the other tags.
 package ruledoc
 
 import "time"

@@ -49,9 +49,9 @@ func (b builder) of(t reflect.Type, tags ruledoc.Tags) schema {
 	case reflect.Map:
 		return b.mapOf(t, tags)
 	case reflect.Slice:
-		s := schema{"type": "array", "items": b.of(t.Elem(), tags.Entry()), "minItems": tags.MinItems}
-		if tags.MaxItems > 0 {
-			s["maxItems"] = tags.MaxItems
+		s := schema{"type": "array", "items": b.of(t.Elem(), tags.Entry()), "minItems": tags.Items[0]}
+		if tags.Items[1] > 0 {
+			s["maxItems"] = tags.Items[1]
 		}
 		return s
 	case reflect.Bool:
@@ -119,8 +119,8 @@ func (b builder) mapOf(t reflect.Type, tags ruledoc.Tags) schema {
 	if len(tags.Names) > 0 {
 		s["propertyNames"] = schema{"pattern": tags.Names[0]}
 	}
-	if tags.MinItems > 0 {
-		s["minProperties"] = tags.MinItems
+	if tags.Items[0] > 0 {
+		s["minProperties"] = tags.Items[0]
 	}
 	return s
 }

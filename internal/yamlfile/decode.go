@@ -253,7 +253,7 @@ func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
 	case n.Kind != yaml.MappingNode:
 		d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
 		return
-	case len(n.Content) < tags.MinItems:
+	case len(n.Content) == 0 && tags.Items[0] > 0:
 		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
 	}
 	for _, e := range d.pairs(n) {
@@ -268,7 +268,7 @@ func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
 	case n.Kind != yaml.SequenceNode:
 		d.refuse(n, "must be a list%s, and is %s", suchAs(tags), n.is())
 		return
-	case len(n.Content) < tags.MinItems:
+	case len(n.Content) == 0 && tags.Items[0] > 0:
 		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))

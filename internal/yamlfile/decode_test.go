@@ -184,7 +184,7 @@ func TestFreeForms(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	var loose struct {
-		Name  string `json:"name" kind:"scalar"`
+		Name  string `json:"name" scalar:"true"`
 		Value any    `json:"value"`
 	}
 	if _, err := DecodeForeign("f", []byte("name: ~\nvalue: 7"), &loose); err != nil || loose.Name != "" {
