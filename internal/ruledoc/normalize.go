@@ -137,7 +137,8 @@ func (l *Limit) normalize() {
 	}
 }
 
-// canonicalDuration leaves what is no valid length of time as it is.
+// canonicalDuration writes a length of time in one way; it leaves any other text
+// unchanged.
 func canonicalDuration(text string) string {
 	if d, ok := ParseDuration(text); ok && MinWindow <= d && d <= MaxWindow {
 		return FormatDuration(d)

@@ -1,8 +1,8 @@
-// Package ruledoc holds the rules document as plain Go data.
+// Package ruledoc has the rules document as plain Go data.
 //
 // Everything else about rules derives from these types: files are decoded
 // into them (package rulefile), editors get a JSON Schema made from their
-// tags, published versions hold them as JSON, diffs compare them, and package
+// tags, published versions store them as JSON, diffs compare them, and package
 // rules compiles them into what a limiter evaluates. Go programs fill them in
 // directly.
 //
@@ -113,7 +113,7 @@ type Limit struct {
 	Candidate   *Candidate `json:"candidate,omitempty" doc:"A candidate capacity, in units or percent: logs report what it would change."`
 }
 
-// Plan holds what a plan makes of rules, by their names.
+// Plan has the capacities of callers with this plan, by the names of rules.
 type Plan map[string]PlanCapacity
 
 // Override replaces limits for one exact key. It states exactly one of

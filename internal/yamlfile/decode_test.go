@@ -12,13 +12,13 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// decode decodes a rules document; what is the text of the error, if any.
-func decode(text string) (d ruledoc.Document, p *Positions, what string) {
+// decode decodes a rules document; message is the text of the error, if any.
+func decode(text string) (d ruledoc.Document, p *Positions, message string) {
 	p, err := Decode("f", []byte(text), &d)
 	if err != nil {
-		what = err.Error()
+		message = err.Error()
 	}
-	return d, p, what
+	return d, p, message
 }
 
 const head = "rules:\n  - name: r\n"
@@ -114,13 +114,13 @@ func TestIntegers(t *testing.T) {
 		{"0", 0}, {"-1", 0}, {"--1", 0}, {"-", 0}, {"+1", 0}, {"010", 0}, {"0x10", 0}, {"0o7", 0}, {"0b1", 0}, {"1_000", 0},
 		{"1.0", 0}, {"1e3", 0}, {"\"1\"", 0}, {"'1'", 0}, {".inf", 0}, {".nan", 0}, {"true", 0}, {"~", 0}, {"", 0}, {"[1]", 0}, {"{a: 1}", 0},
 	} {
-		d, _, what := decode("rules: [{name: r, key: all, limits: [{window: 1s, capacity: " + tt.text + "}]}]")
+		d, _, message := decode("rules: [{name: r, key: all, limits: [{window: 1s, capacity: " + tt.text + "}]}]")
 		var got int64
 		if len(d.Rules) > 0 { // else it is not YAML
 			got = d.Rules[0].Limits[0].Capacity
 		}
-		if got != tt.want || (what == "") != (tt.want != 0) {
-			t.Errorf("capacity %q: got %d, error %q", tt.text, got, what)
+		if got != tt.want || (message == "") != (tt.want != 0) {
+			t.Errorf("capacity %q: got %d, error %q", tt.text, got, message)
 		}
 	}
 	var narrow struct{ N int32 }
@@ -131,7 +131,7 @@ func TestIntegers(t *testing.T) {
 
 // Every form of every field, and its Go value.
 func TestForms(t *testing.T) {
-	d, _, what := decode(`
+	d, _, message := decode(`
 client_ip: {trusted_hops: 0}
 deny: [{methods: GET, route: [/a, /b], match: {jwt.v: 1.10, jwt.w: [true, 12345678901234567890, "7", x]}}]
 rules:
@@ -169,8 +169,8 @@ overrides: {r: {k: {capacity: 5, until: 2026-12-31T00:00:00+01:00}, "a.b[0]": {c
 			"a.b[0]": {Capacity: ruledoc.Capacities{"a": 5}},
 		}},
 	}
-	if diff := cmp.Diff(want, d); diff != "" || what != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if diff := cmp.Diff(want, d); diff != "" || message != "" {
+		t.Errorf("%s (-want +got):\n%s", message, diff)
 	}
 }
 
@@ -194,13 +194,13 @@ func TestFreeForms(t *testing.T) {
 
 // An error of form leaves the rest of the document as it stands.
 func TestPartsAreKept(t *testing.T) {
-	d, _, what := decode("rules: [{name: r, key: [], limit: [{capacity: 0, window: 1s}]}]\nrules: 7\noverrides: {r: {k: {deny: maybe}}}")
+	d, _, message := decode("rules: [{name: r, key: [], limit: [{capacity: 0, window: 1s}]}]\nrules: 7\noverrides: {r: {k: {deny: maybe}}}")
 	want := ruledoc.Document{
 		Rules:     []ruledoc.Rule{{Name: "r", Limits: []ruledoc.Limit{{Window: "1s"}}}},
 		Overrides: map[string]map[string]ruledoc.Override{"r": {"k": {Deny: true}}},
 	}
-	if diff := cmp.Diff(want, d); diff != "" || strings.Count(what, "\n") != 4 {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if diff := cmp.Diff(want, d); diff != "" || strings.Count(message, "\n") != 4 {
+		t.Errorf("%s (-want +got):\n%s", message, diff)
 	}
 }
 
@@ -213,8 +213,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, what := decode(text.String()); what != "" {
-			b.Fatal(what)
+		if _, _, message := decode(text.String()); message != "" {
+			b.Fatal(message)
 		}
 	}
 }
