@@ -187,15 +187,11 @@ func (d *Document) overrideFacts(rule string) (all []fact) {
 func overrideText(o Override) string {
 	o.Limits = slices.Clone(o.Limits)
 	for i := range o.Limits {
-		o.Limits[i].hideAlgorithm()
+		if l := &o.Limits[i]; l.Algorithm == DefaultAlgorithm {
+			l.Algorithm = ""
+		}
 	}
 	return text(o)
-}
-
-func (l *Limit) hideAlgorithm() {
-	if l.Algorithm == DefaultAlgorithm {
-		l.Algorithm = ""
-	}
 }
 
 // counterNames says what the names of a rule's counters are made of, for keys
@@ -219,9 +215,8 @@ func countingText(limits []Limit) string {
 		counting[i] = Limit{
 			Name: l.Name, Algorithm: l.Algorithm, Window: l.Window, Granularity: l.Granularity, Timezone: l.Timezone, Anchor: l.Anchor,
 		}
-		counting[i].hideAlgorithm()
 	}
-	return text(counting)
+	return limitsText(counting)
 }
 
 // routes writes the patterns that stand in the names of counters, in their

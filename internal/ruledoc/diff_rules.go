@@ -75,9 +75,13 @@ func (d *Document) ruleFacts(r *Rule) []fact {
 
 // summary writes a whole rule, but for what most rules have in common.
 func (d *Document) summary(r *Rule) string {
-	limits := make([]string, len(r.Limits))
-	for i, l := range r.Limits {
-		limits[i] = flow(facts(Change{}, l))
+	return flow(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, limitsText(r.Limits)}))
+}
+
+func limitsText(limits []Limit) string {
+	texts := make([]string, len(limits))
+	for i, l := range limits {
+		texts[i] = flow(facts(Change{}, l))
 	}
-	return flow(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, "[" + strings.Join(limits, ", ") + "]"}))
+	return "[" + strings.Join(texts, ", ") + "]"
 }

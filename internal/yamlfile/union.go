@@ -47,26 +47,26 @@ func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc
 	}
 }
 
-// choose returns the form that fits the node, or the first if none does. Digits
-// in quotes were probably meant to be a number.
+// choose returns the form that fits the node, or the first if none does.
 func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
-	kinds := []reflect.Kind{reflect.Int64}
+	i := slices.IndexFunc(forms, func(f ruledoc.Field) bool { return n.fits(f.Type.Kind()) })
+	return forms[max(i, 0)]
+}
+
+// fits reports whether the node probably means a value of a kind. Digits in
+// quotes were probably meant to be a number.
+func (n node) fits(kind reflect.Kind) bool {
 	switch n.is() {
 	case "a map":
-		kinds = []reflect.Kind{reflect.Struct, reflect.Map}
+		return kind == reflect.Struct || kind == reflect.Map
 	case "a list":
-		kinds = []reflect.Kind{reflect.Slice}
+		return kind == reflect.Slice
 	case "true or false":
-		kinds = []reflect.Kind{reflect.Bool}
+		return kind == reflect.Bool
 	case "text":
 		if strings.Trim(n.Value, "0123456789") != "" {
-			kinds = []reflect.Kind{reflect.String}
+			return kind == reflect.String
 		}
 	}
-	for _, f := range forms {
-		if slices.Contains(kinds, f.Type.Kind()) {
-			return f
-		}
-	}
-	return forms[0]
+	return kind == reflect.Int64
 }
