@@ -24,7 +24,9 @@ func (d *differ) rules() {
 		d.compare(d.current.ruleFacts(old), d.next.ruleFacts(r))
 		d.compare(old.limitFacts(r), r.limitFacts(old))
 		if len(d.changes) > before {
-			d.changes = append(d.changes, Change{Kind: Counters, Rule: r.Name, From: counterNames(old, nil), To: names, CountersReset: !d.counters[names]})
+			c := Change{Kind: Counters, Rule: r.Name, From: counterNames(old, nil), To: names}
+			c.CountersReset = !d.counters[names]
+			d.changes = append(d.changes, c)
 		}
 	}
 	for _, r := range d.removed() {
