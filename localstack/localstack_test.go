@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // compose is the part of the Compose specification that the file uses.
@@ -29,7 +29,7 @@ func TestComposeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file compose
-	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
+	if err := yaml.Load(data, &file, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"localstack", "floci"} {

@@ -18,7 +18,7 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	"internal/limit":       "",
 	"internal/ruledoc":     "",
-	"internal/yamlfile":    "internal/ruledoc github.com/goccy/go-yaml",
+	"internal/yamlfile":    "internal/ruledoc go.yaml.in/yaml",
 	"internal/rulefile":    "internal/ruledoc internal/yamlfile internal/rules internal/rules/lint",
 	"internal/request":     "internal/urlpath",
 	"internal/rules/key":   "internal/request internal/ruledoc internal/urlpath",
@@ -49,17 +49,18 @@ var allowed = map[string]string{
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
-	"internal/pathtest":    "",
-	"internal/dynamotest":  "internal/dynamo github.com/aws/aws-sdk-go-v2",
-	"internal/dynamomodel": "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/redistest":   "github.com/redis/go-redis",
-	"internal/storetest":   "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
-	"internal/sim":         "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
-	"internal/deps":        "",
-	"localstack":           "", // tests of the scripts
-	"functions/authorizer": "internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/backend":    "internal/apigw github.com/aws/aws-lambda-go",
-	"internal/text":        "internal/ruledoc",
+	"internal/pathtest":     "",
+	"internal/rulefiletest": "internal/yamlfile github.com/google/go-cmp github.com/santhosh-tekuri/jsonschema",
+	"internal/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/dynamomodel":  "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/redistest":    "github.com/redis/go-redis",
+	"internal/storetest":    "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
+	"internal/sim":          "internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
+	"internal/deps":         "",
+	"localstack":            "", // tests of the scripts
+	"functions/authorizer":  "internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
+	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/app internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",

@@ -1,6 +1,7 @@
 package ruledoc
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -51,7 +52,7 @@ func (c Change) String() string {
 	case Moved:
 		line += fmt.Sprintf("moved from %s to %s", c.From, c.To)
 	case Changed:
-		line += fmt.Sprintf("from %s to %s", orNone(c.From), orNone(c.To))
+		line += fmt.Sprintf("from %s to %s", cmp.Or(c.From, "none"), cmp.Or(c.To, "none"))
 	}
 	switch {
 	case c.Key != "" && c.CountersReset:
@@ -80,13 +81,6 @@ func (c Change) ofPatterns() bool {
 	before, _, _ := strings.Cut(c.From, withRoute)
 	after, _, ok := strings.Cut(c.To, withRoute)
 	return ok && before == after
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }
 
 // subject names what has changed: "rule chat, limit tokens, capacity".

@@ -2,7 +2,6 @@ package ruledoc
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,14 +25,17 @@ func (c *checker) fail(path, format string, args ...any) {
 
 // value checks a value by the tags of the field that holds it.
 func (c *checker) value(path string, v reflect.Value, tags Tags) {
-	if c.special(path, v) {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
+	if v.Kind() == reflect.Pointer {
 		if !v.IsNil() {
 			c.value(path, v.Elem(), tags)
 		}
+		return
+	}
+	if u, ok := v.Interface().(Union); ok && v.Kind() != reflect.Slice {
+		c.union(path, u)
+		return
+	}
+	switch v.Kind() {
 	case reflect.Struct:
 		c.structure(path, v)
 	case reflect.Slice:
@@ -61,19 +63,21 @@ func (c *checker) structure(path string, v reflect.Value) {
 
 // length checks the number of entries.
 func (c *checker) length(path string, v reflect.Value, tags Tags) {
-	least, most := tags.MinItems, tags.MaxItems
-	switch {
-	case most == 0 && least > 0 && v.Len() < least:
+	least, most := tags.Items[0], tags.Items[1]
+	if least == 0 {
+		return
+	}
+	switch n := int64(v.Len()); {
+	case most == 0 && n == 0:
 		c.fail(path, "is empty: write a value or remove it")
-	case most != 0 && (v.Len() < least || v.Len() > most):
-		c.fail(path, "holds %d %s: write %d to %d", v.Len(), path[strings.LastIndexByte(path, '.')+1:], least, most)
+	case most != 0 && (n < least || n > most):
+		c.fail(path, "holds %d %s: write %d to %d", n, path[strings.LastIndexByte(path, '.')+1:], least, most)
 	}
 }
 
 func (c *checker) list(path string, v reflect.Value, tags Tags) {
-	switch v.Interface().(type) {
-	case Texts, Words, Statuses:
-		c.length(path, v, Tags{MinItems: 1})
+	if _, ok := v.Interface().(Union); ok {
+		c.length(path, v, Tags{Items: [2]int64{1, 0}})
 	}
 	for i := range v.Len() {
 		c.value(Index(path, i), v.Index(i), tags)
@@ -101,64 +105,19 @@ func (c *checker) number(path string, n int64, tags Tags) {
 // maxPercent is the highest candidate in percent of a capacity.
 const maxPercent = 1000
 
-// special checks the types that have several forms, in the form that they
-// have. It returns false for all other types.
-func (c *checker) special(path string, v reflect.Value) bool {
-	switch value := v.Interface().(type) {
-	case Cost:
-		if value != (Cost{Units: value.Units}) {
-			return false
-		}
-		c.number(path, value.Units, formTags(value, "Units"))
-	case Anchor:
-		if value.From != "" {
-			return false
-		}
-		c.number(path, value.Day, formTags(value, "Day"))
-	case Candidate:
-		c.candidate(path, value)
-	case Capacities:
-		c.capacities(path, value)
-	case PlanCapacity:
-		if !value.Unlimited {
-			c.capacities(path, value.Capacity)
-		}
-	default:
-		return false
+// union checks a value in the form that it has.
+func (c *checker) union(path string, u Union) {
+	forms := formsIn(u)
+	if len(forms) > 1 {
+		c.fail(path, "states both %s and %s: keep one of them", forms[0].Name, forms[1].Name)
 	}
-	return true
-}
-
-func (c *checker) candidate(path string, value Candidate) {
-	switch {
-	case value.Percent == 0:
-		c.number(path, value.Units, formTags(value, "Units"))
-	case value.Percent < 1 || value.Percent > maxPercent:
+	for _, f := range forms {
+		c.length(path, f.value, f.Tags)
+		c.value(path, f.value, f.Tags)
+	}
+	if value, ok := u.(Candidate); ok && (value.Percent < 0 || value.Percent > maxPercent) {
 		c.fail(path, `"%d%%" is out of range: write a percentage from 1%% to %d%%`, value.Percent, maxPercent)
 	}
-}
-
-func (c *checker) capacities(path string, all Capacities) {
-	if len(all) == 0 {
-		c.fail(path, "is empty: write a capacity, such as {requests: 60}")
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		at, form := path, "Only"
-		if name != "" {
-			at, form = Join(path, name), "ByName"
-		}
-		c.number(at, all[name], formTags(all, form))
-	}
-}
-
-// formTags returns the tags of a form in which documents write a value.
-func formTags(value Union, form string) Tags {
-	for _, f := range Fields(reflect.TypeOf(value.Forms())) {
-		if f.Name == form {
-			return f.Tags
-		}
-	}
-	return NoTags
 }
 
 // Join returns the path of a field, or of an entry of a map.

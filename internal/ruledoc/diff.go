@@ -34,10 +34,13 @@ func Diff(current, next *Document) []Change {
 	for i := range d.current.Rules {
 		d.counters[counterNames(&d.current.Rules[i], nil)] = true
 	}
-	d.document()
+	d.compare(d.current.facts(), d.next.facts())
+	d.compare(entries("deny", d.current.Deny), entries("deny", d.next.Deny))
+	d.compare(entries("skip", d.current.Skip), entries("skip", d.next.Skip))
 	d.rules()
-	for _, name := range d.ruleNames() {
-		d.overrides(name)
+	d.overrides(PlanOverrides)
+	for _, r := range slices.Concat(d.next.Rules, d.removed()) {
+		d.overrides(r.Name)
 	}
 	return d.changes
 }
@@ -48,7 +51,40 @@ type differ struct {
 	changes       []Change
 }
 
-func (d *differ) add(c Change) { d.changes = append(d.changes, c) }
+// compare adds the differences between two lists of facts: first those of the
+// facts after, in their order, then those of facts that are gone.
+func (d *differ) compare(before, after []fact) {
+	was := make(map[Change]fact, len(before))
+	for _, f := range before {
+		was[f.about] = f
+	}
+	is := make(map[Change]bool, len(after))
+	for _, f := range after {
+		is[f.about] = true
+		if old, ok := was[f.about]; ok {
+			d.add(f.about, Changed, old.text, f.text)
+		} else {
+			d.add(f.about, Added, "", f.text)
+		}
+	}
+	for _, f := range before {
+		if !is[f.about] {
+			d.add(f.about, Removed, f.text, "")
+		}
+	}
+}
+
+// add adds a difference, unless there is none. Only whole things are added or
+// removed; any other value changes from none, or to none.
+func (d *differ) add(about Change, kind ChangeKind, from, to string) {
+	c := about
+	if c.Kind = kind; about.Kind != whole {
+		c.Kind = Changed
+	}
+	if c.From, c.To = from, to; c.Kind != Changed || from != to {
+		d.changes = append(d.changes, c)
+	}
+}
 
 // forDiff returns a normal document in which key templates and keys name the
 // secret that hashes them, because one secret's hash is no other's.
@@ -104,115 +140,46 @@ func (d *Document) nameHashes(rule string) {
 	}
 }
 
-// document compares what concerns the whole document.
-func (d *differ) document() {
-	d.fields(Change{}, d.current.facts(), d.next.facts())
-	d.entries("deny", d.current.Deny, d.next.Deny)
-	d.entries("skip", d.current.Skip, d.next.Skip)
-}
-
+// facts returns what concerns the whole document.
 func (d *Document) facts() []fact {
-	all := prefixed("defaults.", facts(*d.Defaults))
-	all = append(all, facts(*d, "defaults", "deny", "skip", "plan", "rules", "plans", "overrides")...)
-	all = append(all, prefixed("plan.", facts(*d.Plan))...)
-	return append(all, fact{"plans", text(Texts(slices.Sorted(maps.Keys(d.Plans))))})
+	all := facts(Change{Field: "defaults."}, *d.Defaults)
+	all = append(all, facts(Change{}, *d, "defaults", "deny", "skip", "plan", "rules", "plans", "overrides")...)
+	all = append(all, facts(Change{Field: "plan."}, *d.Plan)...)
+	return append(all, fact{Change{Field: "plans"}, text(Texts(slices.Sorted(maps.Keys(d.Plans))))})
 }
 
-func prefixed(prefix string, all []fact) []fact {
-	for i := range all {
-		all[i].field = prefix + all[i].field
+// entries returns the entries of deny or skip, network by network.
+func entries(field string, selectors []Selector) (all []fact) {
+	for _, s := range selectors {
+		networks := s.CIDRs
+		for i := range max(1, len(networks)) {
+			s.CIDRs = networks[i:min(i+1, len(networks))]
+			entry := text(s)
+			all = append(all, fact{Change{Kind: whole, Field: field, To: entry}, entry})
+		}
 	}
 	return all
 }
 
-// fields compares two versions of one thing, field by field. c says which
-// thing that is. The two may have different fields.
-func (d *differ) fields(c Change, before, after []fact) {
-	c.Kind = Changed
-	had := make(map[string]string, len(before))
-	for _, f := range before {
-		had[f.field] = f.text
-	}
-	for _, f := range after {
-		if c.Field, c.From, c.To = f.field, had[f.field], f.text; c.From != c.To {
-			d.add(c)
-		}
-		delete(had, f.field)
-	}
-	for _, f := range before {
-		if c.Field, c.From, c.To = f.field, had[f.field], ""; c.From != "" {
-			d.add(c)
-		}
-	}
-}
-
-// entries compares the entries of deny or skip, network by network.
-func (d *differ) entries(field string, current, next []Selector) {
-	before, after := eachNetwork(current), eachNetwork(next)
-	for _, text := range without(after, before) {
-		d.add(Change{Kind: Added, Field: field, To: text})
-	}
-	for _, text := range without(before, after) {
-		d.add(Change{Kind: Removed, Field: field, From: text})
-	}
-}
-
-func eachNetwork(entries []Selector) (texts []string) {
-	for _, s := range entries {
-		networks := s.CIDRs
-		if len(networks) == 0 {
-			texts = append(texts, text(s))
-		}
-		for i := range networks {
-			s.CIDRs = networks[i : i+1]
-			texts = append(texts, text(s))
-		}
-	}
-	return texts
-}
-
-// without returns the texts that are not among others.
-func without(texts, others []string) []string {
-	known := make(map[string]bool, len(others))
-	for _, o := range others {
-		known[o] = true
-	}
-	return slices.DeleteFunc(slices.Clone(texts), func(t string) bool { return known[t] })
-}
-
-// ruleNames returns the names under which either document may have overrides.
-func (d *differ) ruleNames() []string {
-	names := []string{PlanOverrides}
-	for _, r := range d.next.Rules {
-		names = append(names, r.Name)
-	}
-	for _, r := range d.removed() {
-		names = append(names, r.Name)
-	}
-	return names
-}
-
 // overrides compares the overrides of a rule, or of plans.
 func (d *differ) overrides(rule string) {
-	before, after := d.current.Overrides[rule], d.next.Overrides[rule]
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
-	slices.Sort(keys)
-	was, is := d.current.Rule(rule), d.next.Rule(rule)
-	for _, key := range slices.Compact(keys) {
-		old, had := before[key]
-		o, has := after[key]
-		c := Change{Kind: Changed, Rule: rule, Field: fieldOverrides, Key: key, From: overrideText(old), To: overrideText(o)}
-		switch {
-		case had == has && c.From == c.To:
-			continue
-		case !had:
-			c.Kind = Added
-		case !has:
-			c.Kind = Removed
+	from := len(d.changes)
+	d.compare(d.current.overrideFacts(rule), d.next.overrideFacts(rule))
+	added := d.changes[from:]
+	slices.SortStableFunc(added, func(a, b Change) int { return strings.Compare(a.Key, b.Key) })
+	if was, is := d.current.Rule(rule), d.next.Rule(rule); was != nil && is != nil {
+		for i, c := range added {
+			before, after := d.current.Overrides[rule][c.Key].Limits, d.next.Overrides[rule][c.Key].Limits
+			added[i].CountersReset = counterNames(was, before) != counterNames(is, after)
 		}
-		c.CountersReset = was != nil && is != nil && counterNames(was, old.Limits) != counterNames(is, o.Limits)
-		d.add(c)
 	}
+}
+
+func (d *Document) overrideFacts(rule string) (all []fact) {
+	for key, o := range d.Overrides[rule] {
+		all = append(all, fact{Change{Kind: whole, Rule: rule, Field: fieldOverrides, Key: key}, overrideText(o)})
+	}
+	return all
 }
 
 // overrideText writes an override without its limits' usual algorithm. Their
@@ -220,7 +187,9 @@ func (d *differ) overrides(rule string) {
 func overrideText(o Override) string {
 	o.Limits = slices.Clone(o.Limits)
 	for i := range o.Limits {
-		o.Limits[i].hideAlgorithm()
+		if l := &o.Limits[i]; l.Algorithm == DefaultAlgorithm {
+			l.Algorithm = ""
+		}
 	}
 	return text(o)
 }
@@ -246,9 +215,8 @@ func countingText(limits []Limit) string {
 		counting[i] = Limit{
 			Name: l.Name, Algorithm: l.Algorithm, Window: l.Window, Granularity: l.Granularity, Timezone: l.Timezone, Anchor: l.Anchor,
 		}
-		counting[i].hideAlgorithm()
 	}
-	return text(counting)
+	return limitsText(counting)
 }
 
 // routes writes the patterns that stand in the names of counters, in their

@@ -3,6 +3,7 @@ package ruledoc
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // rules compares the rules, each with its limits and what plans make of it.
@@ -11,29 +12,31 @@ func (d *differ) rules() {
 	for i := range d.next.Rules {
 		r := &d.next.Rules[i]
 		old := d.current.Rule(r.Name)
+		names := counterNames(r, nil)
 		if old == nil {
-			reset := !d.counters[counterNames(r, nil)]
-			d.add(Change{Kind: Added, Rule: r.Name, To: d.next.summary(r), CountersReset: reset})
+			d.changes = append(d.changes, Change{Kind: Added, Rule: r.Name, To: d.next.summary(r), CountersReset: !d.counters[names]})
 			continue
 		}
 		if moved[r.Name] {
-			d.add(Change{Kind: Moved, Rule: r.Name, From: d.current.place(old), To: d.next.place(r)})
+			d.changes = append(d.changes, Change{Kind: Moved, Rule: r.Name, From: d.current.place(old), To: d.next.place(r)})
 		}
-		d.rule(old, r)
+		before := len(d.changes)
+		d.compare(d.current.ruleFacts(old), d.next.ruleFacts(r))
+		d.compare(old.limitFacts(r), r.limitFacts(old))
+		if len(d.changes) > before {
+			c := Change{Kind: Counters, Rule: r.Name, From: counterNames(old, nil), To: names}
+			c.CountersReset = !d.counters[names]
+			d.changes = append(d.changes, c)
+		}
 	}
 	for _, r := range d.removed() {
-		d.add(Change{Kind: Removed, Rule: r.Name, From: d.current.summary(r)})
+		d.changes = append(d.changes, Change{Kind: Removed, Rule: r.Name, From: d.current.summary(&r)})
 	}
 }
 
 // removed returns the rules that the next document does not have.
-func (d *differ) removed() (rules []*Rule) {
-	for i := range d.current.Rules {
-		if r := &d.current.Rules[i]; d.next.Rule(r.Name) == nil {
-			rules = append(rules, r)
-		}
-	}
-	return rules
+func (d *differ) removed() []Rule {
+	return slices.DeleteFunc(slices.Clone(d.current.Rules), func(r Rule) bool { return d.next.Rule(r.Name) != nil })
 }
 
 // place says when a rule is charged.
@@ -45,42 +48,28 @@ func (d *Document) place(r *Rule) string {
 	return "after " + d.Rules[i-1].Name
 }
 
-func (d *differ) rule(old, r *Rule) {
-	before := len(d.changes)
-	d.fields(Change{Rule: r.Name}, d.current.ruleFacts(old), d.next.ruleFacts(r))
-	for i := range r.Limits {
-		l := &r.Limits[i]
-		c := Change{Rule: r.Name, Limit: l.Name}
-		if j := old.limit(l.Name); j >= 0 {
-			d.fields(c, facts(old.Limits[j], "name"), facts(*l, "name"))
+// limitFacts returns the fields of the limits that another version of the rule
+// has too, and the others as a whole.
+func (r *Rule) limitFacts(other *Rule) (all []fact) {
+	for _, l := range r.Limits {
+		about := Change{Rule: r.Name, Limit: l.Name}
+		if slices.ContainsFunc(other.Limits, func(o Limit) bool { return o.Name == l.Name }) {
+			all = append(all, facts(about, l, "name")...)
 			continue
 		}
-		c.Kind, c.Field, c.To = Added, fieldLimits, l.summary()
-		d.add(c)
+		about.Kind, about.Field = whole, fieldLimits
+		all = append(all, fact{about, flow(facts(Change{}, l, "name"))})
 	}
-	for _, l := range old.Limits {
-		if r.limit(l.Name) < 0 {
-			d.add(Change{Kind: Removed, Rule: r.Name, Limit: l.Name, Field: fieldLimits, From: l.summary()})
-		}
-	}
-	if len(d.changes) > before {
-		names := counterNames(r, nil)
-		d.add(Change{Kind: Counters, Rule: r.Name, From: counterNames(old, nil), To: names, CountersReset: !d.counters[names]})
-	}
-}
-
-// limit returns the index of a limit; -1 for none.
-func (r *Rule) limit(name string) int {
-	return slices.IndexFunc(r.Limits, func(l Limit) bool { return l.Name == name })
+	return all
 }
 
 // ruleFacts returns the fields of a rule, its limits aside, and what each plan
 // makes of it.
 func (d *Document) ruleFacts(r *Rule) []fact {
-	all := facts(*r, "name", fieldLimits)
+	all := facts(Change{Rule: r.Name}, *r, "name", fieldLimits)
 	for _, plan := range slices.Sorted(maps.Keys(d.Plans)) {
 		if capacity, ok := d.Plans[plan][r.Name]; ok {
-			all = append(all, fact{"plans." + plan, text(capacity)})
+			all = append(all, fact{Change{Rule: r.Name, Field: "plans." + plan}, text(capacity)})
 		}
 	}
 	return all
@@ -88,40 +77,13 @@ func (d *Document) ruleFacts(r *Rule) []fact {
 
 // summary writes a whole rule, but for what most rules have in common.
 func (d *Document) summary(r *Rule) string {
-	rest := *r
-	if rest.OnError == DefaultOnError {
-		rest.OnError = ""
-	}
-	if rest.Mode == DefaultMode {
-		rest.Mode = ""
-	}
-	rest.Cost = hideUsual(rest.Cost)
-	limits := slices.Clone(r.Limits)
-	for i := range limits {
-		limits[i].hideUsual()
-	}
-	return flow(append(d.ruleFacts(&rest), fact{fieldLimits, text(limits)}))
+	return flow(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, limitsText(r.Limits)}))
 }
 
-func (l Limit) summary() string {
-	l.hideUsual()
-	return flow(facts(l, "name"))
-}
-
-func (l *Limit) hideUsual() {
-	l.hideAlgorithm()
-	l.Cost = hideUsual(l.Cost)
-}
-
-func (l *Limit) hideAlgorithm() {
-	if l.Algorithm == DefaultAlgorithm {
-		l.Algorithm = ""
+func limitsText(limits []Limit) string {
+	texts := make([]string, len(limits))
+	for i, l := range limits {
+		texts[i] = flow(facts(Change{}, l))
 	}
-}
-
-func hideUsual(c *Cost) *Cost {
-	if c != nil && *c == (Cost{Units: 1}) {
-		return nil
-	}
-	return c
+	return "[" + strings.Join(texts, ", ") + "]"
 }

@@ -42,6 +42,9 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
+// marshalForm writes a value in the form that it has.
+func marshalForm(u Union) ([]byte, error) { return marshal(formsIn(u)[0].value.Interface()) }
+
 func decodeStrict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -6,76 +6,67 @@ import (
 	"strconv"
 )
 
-// Texts is a list of texts. A document may write a single one without a list.
-type Texts []string
+// List is a list of texts, which documents have in the forms of E. A document
+// may write a single one without a list.
+type List[E ~string] []string
 
-// MarshalJSON writes a single text alone.
-func (t Texts) MarshalJSON() ([]byte, error) { return marshalSome(t) }
+// Texts is a list of texts.
+type Texts = List[string]
 
-// UnmarshalJSON reads a text or a list of texts.
-func (t *Texts) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(t), func(raw json.RawMessage) (text string, err error) {
-		return text, json.Unmarshal(raw, &text)
-	})
-}
-
-// Forms returns the forms of Texts.
-func (Texts) Forms() any {
-	return struct {
-		One  string
-		Some []string `items:"1 0"`
-	}{}
-}
-
-// Words is a list of values to compare claims with. A document may write a
-// single one without a list, and numbers and booleans without quotes, which
-// compare by their text.
-type Words []string
-
-// MarshalJSON writes a single word alone.
-func (w Words) MarshalJSON() ([]byte, error) { return marshalSome(w) }
-
-// UnmarshalJSON reads a text, a number, a boolean, or a list of them.
-func (w *Words) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(w), scalarText)
-}
-
-// Forms returns the forms of Words. Values of the kind scalar may be numbers
-// and booleans too, which count as the text that the file has.
-func (Words) Forms() any {
-	return struct {
-		One  string   `kind:"scalar"`
-		Some []string `kind:"scalar" items:"1 0"`
-	}{}
-}
+// Words is a list of values to compare claims with. Documents may write numbers
+// and booleans without quotes, which compare by their text.
+type Words = List[word]
 
 // Statuses is a list of HTTP statuses such as "404" and classes such as "5xx".
-// A document may write a single one without a list, and statuses as numbers.
-type Statuses []string
+// Documents write statuses as numbers.
+type Statuses = List[status]
 
-// MarshalJSON writes a single status alone, and statuses such as 404 as
-// numbers, which is how documents have them.
-func (s Statuses) MarshalJSON() ([]byte, error) {
-	statuses := make([]status, len(s))
-	for i, text := range s {
-		statuses[i] = status(text)
+// MarshalJSON writes a single entry alone.
+func (l List[E]) MarshalJSON() ([]byte, error) {
+	entries := make([]E, len(l))
+	for i, text := range l {
+		entries[i] = E(text)
 	}
-	return marshalSome(statuses)
+	if len(entries) == 1 {
+		return marshal(entries[0])
+	}
+	return marshal(entries)
 }
 
-// UnmarshalJSON reads a status, a class, or a list of them.
-func (s *Statuses) UnmarshalJSON(data []byte) error {
-	return unmarshalSome(data, (*[]string)(s), scalarText)
+// UnmarshalJSON reads an entry or a list of entries.
+func (l *List[E]) UnmarshalJSON(data []byte) error {
+	entries := make([]E, 1)
+	if err := unmarshalForm(data, '[', &entries, &entries[0]); err != nil {
+		return err
+	}
+	*l = make(List[E], len(entries))
+	for i, entry := range entries {
+		(*l)[i] = string(entry)
+	}
+	return nil
 }
 
-// Forms returns the forms of Statuses.
-func (Statuses) Forms() any {
+// Forms returns the forms of a List.
+func (List[E]) Forms() any {
 	return struct {
-		Class string   `pattern:"^[1-5]xx$"`
-		Code  int64    `range:"100 599"`
-		Some  []status `items:"1 0"`
+		One  E
+		Some []E `items:"1 0"`
 	}{}
 }
+
+// word is one entry of Words.
+type word string
+
+// Forms returns the form of a word. Numbers and booleans count as the text
+// that the file has.
+func (word) Forms() any {
+	return struct {
+		Text string `scalar:"true"`
+	}{}
+}
+
+// UnmarshalJSON reads a text, or a number or boolean as it is written.
+func (w *word) UnmarshalJSON(data []byte) error { return unmarshalScalar(data, (*string)(w)) }
 
 // status is one entry of Statuses.
 type status string
@@ -97,44 +88,17 @@ func (s status) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a status or a class.
-func (s *status) UnmarshalJSON(data []byte) error {
-	text, err := scalarText(data)
-	*s = status(text)
-	return err
-}
+func (s *status) UnmarshalJSON(data []byte) error { return unmarshalScalar(data, (*string)(s)) }
 
-func marshalSome[E ~string](values []E) ([]byte, error) {
-	if len(values) == 1 {
-		return marshal(values[0])
+// unmarshalScalar reads the text of a JSON string, or a number or boolean as it
+// is written.
+func unmarshalScalar(data []byte, text *string) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, text)
+	case '{', '[', 'n':
+		return fmt.Errorf("%s is not a text, a number or a boolean", data)
 	}
-	return marshal(values)
-}
-
-func unmarshalSome(data []byte, to *[]string, one func(json.RawMessage) (string, error)) error {
-	raws := []json.RawMessage{data}
-	if begins(data, '[') {
-		if err := json.Unmarshal(data, &raws); err != nil {
-			return err
-		}
-	}
-	*to = make([]string, len(raws))
-	for i, raw := range raws {
-		var err error
-		if (*to)[i], err = one(raw); err != nil {
-			return err
-		}
-	}
+	*text = string(data)
 	return nil
-}
-
-// scalarText returns the text of a JSON string, or a number or boolean as it is
-// written.
-func scalarText(raw json.RawMessage) (text string, err error) {
-	if isText(raw) {
-		return text, json.Unmarshal(raw, &text)
-	}
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
-		return "", fmt.Errorf("%s is not a text, a number or a boolean", raw)
-	}
-	return string(raw), nil
 }

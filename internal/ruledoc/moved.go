@@ -9,19 +9,16 @@ func moved(current, next []Rule) map[string]bool {
 	for i, r := range current {
 		at[r.Name] = i
 	}
+	moved := map[string]bool{}
 	var names []string
 	var positions []int
 	for _, r := range next {
 		if i, ok := at[r.Name]; ok {
-			names, positions = append(names, r.Name), append(positions, i)
+			names, positions, moved[r.Name] = append(names, r.Name), append(positions, i), true
 		}
 	}
-	moved := map[string]bool{}
-	stay := longestRise(positions)
-	for i, name := range names {
-		if _, stays := slices.BinarySearch(stay, i); !stays {
-			moved[name] = true
-		}
+	for _, i := range longestRise(positions) {
+		delete(moved, names[i])
 	}
 	return moved
 }

@@ -37,12 +37,13 @@ func Normalize(d *Document) *Document {
 		}
 	}
 	for name, overrides := range d.Overrides {
-		if len(overrides) == 0 {
-			delete(d.Overrides, name)
-		}
 		for key, o := range overrides {
 			overrides[key] = o.normalize(d.Rule(name))
 		}
+	}
+	maps.DeleteFunc(d.Overrides, func(_ string, overrides map[string]Override) bool { return len(overrides) == 0 })
+	if len(d.Overrides) == 0 {
+		d.Overrides = nil
 	}
 	return d
 }
@@ -136,7 +137,8 @@ func (l *Limit) normalize() {
 	}
 }
 
-// canonicalDuration leaves what is no valid length of time as it is.
+// canonicalDuration writes a length of time in one way; it leaves any other text
+// unchanged.
 func canonicalDuration(text string) string {
 	if d, ok := ParseDuration(text); ok && MinWindow <= d && d <= MaxWindow {
 		return FormatDuration(d)

@@ -1,20 +1,13 @@
-// Package ruledoc holds the rules document as plain Go data.
+// Package ruledoc has the rules document as plain Go data.
 //
 // Everything else about rules derives from these types: files are decoded
 // into them (package rulefile), editors get a JSON Schema made from their
-// tags, published versions hold them as JSON, diffs compare them, and package
+// tags, published versions store them as JSON, diffs compare them, and package
 // rules compiles them into what a limiter evaluates. Go programs fill them in
 // directly.
 //
-// The zero value of a field means that the document does not state it.
-//
-// Tags: json names a field; doc describes it to people who write rules; example
-// is a value that messages quote; range and enum bound a value; need is what to
-// write when a required field is missing; items bounds the length of a list or
-// map, where 0 as the most is no bound; only says that a boolean may only be
-// true; empty says that a text may be empty; pattern is that of a text, for
-// editors; names has the patterns of a map's names, and of those of the maps
-// inside it.
+// The zero value of a field means that the document does not state it. The tag
+// json names a field; Tags has the other tags.
 package ruledoc
 
 import "time"
@@ -120,7 +113,7 @@ type Limit struct {
 	Candidate   *Candidate `json:"candidate,omitempty" doc:"A candidate capacity, in units or percent: logs report what it would change."`
 }
 
-// Plan holds what a plan makes of rules, by their names.
+// Plan has the capacities of callers with this plan, by the names of rules.
 type Plan map[string]PlanCapacity
 
 // Override replaces limits for one exact key. It states exactly one of

@@ -1,33 +1,32 @@
 package ruledoc
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
 
 // Tags bound a value, and describe it to people. They stand in the tags of the
-// struct field that holds the value; the names are those of the tags.
+// struct field that holds the value, under the names of these fields.
 type Tags struct {
-	Doc     string
-	Example string // that messages quote; the first word of Enum by default
-	Need    string // what to write if the value is missing
-	Pattern string // of a text
-	Names   []string
-	Enum    []string
-	Not     string // "word: why it cannot stand here"
+	Doc     string   // for people who write rules
+	Example string   // that messages quote; the first word of Enum by default
+	Need    string   // what to write if the value is missing
+	Pattern string   // of a text, for editors
+	Names   []string // the patterns of the names of a map, and of the maps inside it
+	Enum    []string // the only values
+	Not     string   // "word: why it cannot stand here"
 
-	Range    [2]int64 // of an integer
-	MinItems int
-	MaxItems int // 0 for any number
+	Range [2]int64 // of an integer
+	Items [2]int64 // the least and the most of a list or map; 0 for no bound
 
 	Only   bool // a boolean may only be true
-	Empty  bool // empty:"ok": a text with an example may be empty all the same
-	Scalar bool // kind:"scalar": text, or a number or boolean as written
+	Empty  bool // a text with an example may be empty all the same
+	Scalar bool // text, or a number or boolean as written
 }
 
 // NoTags are those of a value without a field.
@@ -35,43 +34,32 @@ var NoTags = Tags{Range: [2]int64{math.MinInt64, math.MaxInt64}}
 
 // With returns t with what tag states in place of its own.
 func (t Tags) With(tag reflect.StructTag) Tags {
-	for _, text := range []struct {
-		name string
-		into *string
-	}{
-		{"doc", &t.Doc}, {"example", &t.Example}, {"need", &t.Need}, {"pattern", &t.Pattern}, {"not", &t.Not},
-	} {
-		if stated, ok := tag.Lookup(text.name); ok {
-			*text.into = stated
+	for f, into := range reflect.ValueOf(&t).Elem().Fields() {
+		stated, ok := tag.Lookup(strings.ToLower(f.Name))
+		if !ok {
+			continue
 		}
-	}
-	if enum, ok := tag.Lookup("enum"); ok {
-		t.Enum = strings.Fields(enum)
-	}
-	if names, ok := tag.Lookup("names"); ok {
-		t.Names = strings.Fields(names)
-	}
-	if least, most, ok := strings.Cut(tag.Get("range"), " "); ok {
-		t.Range[0], _ = strconv.ParseInt(least, 10, 64)
-		t.Range[1], _ = strconv.ParseInt(most, 10, 64)
-	}
-	if least, most, ok := strings.Cut(tag.Get("items"), " "); ok {
-		t.MinItems, _ = strconv.Atoi(least)
-		t.MaxItems, _ = strconv.Atoi(most)
+		switch into := into.Addr().Interface().(type) {
+		case *string:
+			*into = stated
+		case *[]string:
+			*into = strings.Fields(stated)
+		case *[2]int64:
+			_, _ = fmt.Sscan(stated, &into[0], &into[1])
+		case *bool:
+			*into = true
+		}
 	}
 	if t.Example == "" && len(t.Enum) > 0 {
 		t.Example = t.Enum[0]
 	}
-	t.Only = t.Only || tag.Get("only") == "true"
-	t.Empty = t.Empty || tag.Get("empty") == "ok"
-	t.Scalar = t.Scalar || tag.Get("kind") == "scalar"
 	return t
 }
 
 // Entry returns the tags of the entries of a list or map with the tags t. The
 // example of an entry is the one inside the example of all.
 func (t Tags) Entry() Tags {
-	t.Doc, t.Need, t.MinItems, t.MaxItems = "", "", 0, 0
+	t.Doc, t.Need, t.Items = "", "", [2]int64{}
 	if len(t.Names) > 0 {
 		t.Names = t.Names[1:]
 	}
@@ -132,9 +120,34 @@ func Pattern(of any, field string) *regexp.Regexp {
 }
 
 // Union is a type whose values have several forms in documents. Forms returns a
-// struct with a field for each; exactly one is filled in, and UnmarshalJSON of
-// the type reads its JSON.
+// struct with a field for each, where that of the value is filled in;
+// UnmarshalJSON of the type reads its JSON.
 type Union interface{ Forms() any }
+
+// form is a value in one of its forms.
+type form struct {
+	Field
+	value reflect.Value
+}
+
+// formsIn returns the form that a value has: several if a Go program states more
+// than a document can. The zero value has the first form that is not text.
+func formsIn(u Union) (stated []form) {
+	v := reflect.ValueOf(u.Forms())
+	var zero []form
+	for _, f := range Fields(v.Type()) {
+		switch value := v.FieldByIndex(f.Index); {
+		case !value.IsZero():
+			stated = append(stated, form{f, value})
+		case zero == nil && value.Kind() != reflect.String:
+			zero = []form{{f, value}}
+		}
+	}
+	if stated == nil {
+		return zero
+	}
+	return stated
+}
 
 // FormsOf returns the forms of a type; ok is false if it is no Union.
 func FormsOf(t reflect.Type) (forms reflect.Type, ok bool) {

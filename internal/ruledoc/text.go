@@ -9,31 +9,41 @@ import (
 	"strings"
 )
 
-// fact is a field and its value in one line; the text is empty for a field
-// that is not stated.
-type fact struct{ field, text string }
+// fact is something that a document states: a Change that says what it is about,
+// and its value in one line, which is empty for a field that is not stated.
+type fact struct {
+	about Change
+	text  string
+}
+
+// whole is the Kind of facts about things that are added and removed.
+const whole ChangeKind = "whole"
 
 // facts returns the fields of a struct in their order, but for some.
-func facts(of any, but ...string) (all []fact) {
+func facts(about Change, of any, but ...string) (all []fact) {
 	v := reflect.ValueOf(of)
+	prefix := about.Field
 	for _, f := range Fields(v.Type()) {
 		if !slices.Contains(but, f.Name) {
-			all = append(all, fact{f.Name, text(v.FieldByIndex(f.Index).Interface())})
+			about.Field = prefix + f.Name
+			all = append(all, fact{about, text(v.FieldByIndex(f.Index).Interface())})
 		}
 	}
 	return all
 }
 
-// flow writes facts as a map in one line; "" if none is stated.
+// usual has the values that are not worth a mention, by the fields of rules and
+// limits.
+var usual = map[string]string{"on_error": DefaultOnError, "mode": DefaultMode, "cost": "1", "algorithm": DefaultAlgorithm}
+
+// flow writes facts about a rule or a limit as a map in one line, without what
+// is usual.
 func flow(facts []fact) string {
 	var fields []string
 	for _, f := range facts {
-		if f.text != "" {
-			fields = append(fields, f.field+": "+f.text)
+		if f.text != "" && f.text != usual[f.about.Field] {
+			fields = append(fields, f.about.Field+": "+f.text)
 		}
-	}
-	if len(fields) == 0 {
-		return ""
 	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }
@@ -49,7 +59,7 @@ func text(value any) string {
 	if err != nil {
 		return err.Error() // of no value that a document can hold
 	}
-	return Flow(encoded, word)
+	return Flow(encoded, quoteParts)
 }
 
 // Flow writes a value of JSON as YAML in one line, with texts as quote writes
@@ -90,8 +100,8 @@ func Entries(value json.RawMessage) (names []string, values []json.RawMessage) {
 	return names, values
 }
 
-// word writes a text so that no part of it is taken for what surrounds it.
-func word(text string) string {
+// quoteParts writes a text so that no part of it is taken for what surrounds it.
+func quoteParts(text string) string {
 	if text == "" || strings.ContainsAny(text, `,"[]`) {
 		return strconv.Quote(text)
 	}

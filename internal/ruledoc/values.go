@@ -10,10 +10,10 @@ import (
 // reads and writes the forms of documents as JSON. Reading JSON checks forms
 // only; package rules checks what the values mean.
 //
-// The method Forms returns a struct whose fields are the forms. Decoders of
-// files choose the form that fits the file, and the first if none does; schemas
-// list them all. Tags of the field that holds the value apply to forms that do
-// not state their own.
+// The method Forms returns a struct whose fields are the forms, with the value
+// in its own form. Decoders of files choose the form that fits the file, and the
+// first if none does; schemas list them all. Tags of the field that holds the
+// value apply to forms that do not state their own.
 
 // OverrideKeys says by which keys the overrides of a rule are looked up: the
 // rule's own, or those of another template. The zero value is
@@ -24,12 +24,7 @@ type OverrideKeys struct {
 }
 
 // MarshalJSON writes true, false or the template.
-func (o OverrideKeys) MarshalJSON() ([]byte, error) {
-	if o.Template != "" {
-		return marshal(o.Template)
-	}
-	return marshal(o.OwnKey)
-}
+func (o OverrideKeys) MarshalJSON() ([]byte, error) { return marshalForm(o) }
 
 // UnmarshalJSON reads true, false or a template.
 func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
@@ -38,11 +33,11 @@ func (o *OverrideKeys) UnmarshalJSON(data []byte) error {
 }
 
 // Forms returns the forms of OverrideKeys.
-func (OverrideKeys) Forms() any {
+func (o OverrideKeys) Forms() any {
 	return struct {
 		Template string `example:"tenant:{jwt.tenant}"`
 		OwnKey   bool
-	}{}
+	}{o.Template, o.OwnKey}
 }
 
 // Cost is what a request takes from a limit: Units, or what the request states
@@ -56,12 +51,7 @@ type Cost struct {
 }
 
 // MarshalJSON writes a number, or an object if requests state the cost.
-func (c Cost) MarshalJSON() ([]byte, error) {
-	if c == (Cost{Units: c.Units}) {
-		return marshal(c.Units)
-	}
-	return marshal(statedCost(c))
-}
+func (c Cost) MarshalJSON() ([]byte, error) { return marshalForm(c) }
 
 // UnmarshalJSON reads a number or an object.
 func (c *Cost) UnmarshalJSON(data []byte) error {
@@ -70,11 +60,13 @@ func (c *Cost) UnmarshalJSON(data []byte) error {
 }
 
 // Forms returns the forms of Cost.
-func (Cost) Forms() any {
+func (c Cost) Forms() any {
+	units := c.Units
+	c.Units = 0
 	return struct {
-		Units  int64 `range:"0 4294967295"`
-		Stated statedCost
-	}{}
+		Units int64 `range:"0 4294967295"`
+		From  statedCost
+	}{units, statedCost(c)}
 }
 
 // statedCost is the form of a Cost that requests state.
@@ -89,12 +81,7 @@ type Anchor struct {
 }
 
 // MarshalJSON writes a number, or an object if a claim holds the day.
-func (a Anchor) MarshalJSON() ([]byte, error) {
-	if a.From == "" {
-		return marshal(a.Day)
-	}
-	return marshal(statedAnchor(a))
-}
+func (a Anchor) MarshalJSON() ([]byte, error) { return marshalForm(a) }
 
 // UnmarshalJSON reads a number or an object.
 func (a *Anchor) UnmarshalJSON(data []byte) error {
@@ -103,11 +90,15 @@ func (a *Anchor) UnmarshalJSON(data []byte) error {
 }
 
 // Forms returns the forms of Anchor.
-func (Anchor) Forms() any {
-	return struct {
-		Day    int64 `range:"1 28"`
-		Stated statedAnchor
-	}{}
+func (a Anchor) Forms() any {
+	var forms struct {
+		Day  int64 `range:"1 28"`
+		From statedAnchor
+	}
+	if forms.Day = a.Day; a.From != "" {
+		forms.Day, forms.From = 0, statedAnchor(a)
+	}
+	return forms
 }
 
 // statedAnchor is the form of an Anchor whose day a claim holds.
@@ -132,12 +123,7 @@ func (c Candidate) String() string {
 }
 
 // MarshalJSON writes a number, or a text such as "80%".
-func (c Candidate) MarshalJSON() ([]byte, error) {
-	if c.Percent != 0 {
-		return marshal(c.String())
-	}
-	return marshal(c.Units)
-}
+func (c Candidate) MarshalJSON() ([]byte, error) { return marshalForm(c) }
 
 // UnmarshalJSON reads a number, or a text such as "80%".
 func (c *Candidate) UnmarshalJSON(data []byte) error {
@@ -156,11 +142,15 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 }
 
 // Forms returns the forms of Candidate.
-func (Candidate) Forms() any {
-	return struct {
+func (c Candidate) Forms() any {
+	var forms struct {
 		Units   int64  `range:"1 4294967295"`
 		Percent string `example:"80%" pattern:"^[1-9][0-9]{0,3}%$"`
-	}{}
+	}
+	if forms.Units = c.Units; c.Percent != 0 {
+		forms.Percent = c.String()
+	}
+	return forms
 }
 
 // Capacities are capacities by limit name. The name "" stands for the only
@@ -168,12 +158,7 @@ func (Candidate) Forms() any {
 type Capacities map[string]int64
 
 // MarshalJSON writes a number, or an object by limit name.
-func (c Capacities) MarshalJSON() ([]byte, error) {
-	if only, ok := c[""]; ok && len(c) == 1 {
-		return marshal(only)
-	}
-	return marshal(map[string]int64(c))
-}
+func (c Capacities) MarshalJSON() ([]byte, error) { return marshalForm(c) }
 
 // UnmarshalJSON reads a number or an object by limit name.
 func (c *Capacities) UnmarshalJSON(data []byte) error {
@@ -188,12 +173,19 @@ func (c *Capacities) UnmarshalJSON(data []byte) error {
 
 // capacityForms are the forms of Capacities.
 type capacityForms struct {
-	Only   int64            `range:"1 4294967295"`
-	ByName map[string]int64 `range:"1 4294967295" items:"1 0" example:"{requests: 60, tokens: 90000}" names:"^[a-z0-9][a-z0-9-]{0,30}$" not:"unlimited: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"`
+	Capacity   int64            `range:"1 4294967295"`
+	Capacities map[string]int64 `range:"1 4294967295" items:"1 0" example:"{requests: 60, tokens: 90000}" names:"^[a-z0-9][a-z0-9-]{0,30}$" not:"unlimited: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"`
 }
 
 // Forms returns the forms of Capacities.
-func (Capacities) Forms() any { return capacityForms{} }
+func (c Capacities) Forms() any { return c.forms() }
+
+func (c Capacities) forms() capacityForms {
+	if only, ok := c[""]; ok && len(c) == 1 {
+		return capacityForms{Capacity: only}
+	}
+	return capacityForms{Capacities: c}
+}
 
 // PlanCapacity is what a plan makes of one rule: other capacities, or no limit.
 type PlanCapacity struct {
@@ -204,12 +196,7 @@ type PlanCapacity struct {
 const unlimited = "unlimited"
 
 // MarshalJSON writes "unlimited", a number, or an object by limit name.
-func (p PlanCapacity) MarshalJSON() ([]byte, error) {
-	if p.Unlimited {
-		return marshal(unlimited)
-	}
-	return marshal(p.Capacity)
-}
+func (p PlanCapacity) MarshalJSON() ([]byte, error) { return marshalForm(p) }
 
 // UnmarshalJSON reads "unlimited", a number, or an object by limit name.
 func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
@@ -223,9 +210,13 @@ func (p *PlanCapacity) UnmarshalJSON(data []byte) error {
 }
 
 // Forms returns the forms of PlanCapacity.
-func (PlanCapacity) Forms() any {
-	return struct {
+func (p PlanCapacity) Forms() any {
+	var forms struct {
 		capacityForms
 		Unlimited string `enum:"unlimited"`
-	}{}
+	}
+	if forms.capacityForms = p.Capacity.forms(); p.Unlimited {
+		forms.Unlimited = unlimited
+	}
+	return forms
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Parse reads a rules file and compiles it. The Set has the warnings: single
-// lines about what is valid but probably meant otherwise. name is the file's
-// name in warnings and errors. The error is of type yamlfile.Errors and holds
+// lines about rules that are valid but probably not intended. name is the file's
+// name in warnings and errors. The error is of type yamlfile.Errors and lists
 // everything that is wrong.
 func Parse(name string, text []byte) (*rules.Set, error) {
 	document := &ruledoc.Document{}
@@ -29,7 +29,7 @@ func Parse(name string, text []byte) (*rules.Set, error) {
 	return set, nil
 }
 
-// ParseOverride reads one override, as a rules document holds it. place is its
+// ParseOverride reads one override, as a rules document states it. place is its
 // name in errors, which are of type yamlfile.Errors. Set.CheckOverride tells
 // whether a rule can have it.
 func ParseOverride(place string, text []byte) (*rules.Override, error) {

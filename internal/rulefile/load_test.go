@@ -43,7 +43,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	for _, name := range want {
 		if !strings.Contains(string(text), "\n| `"+name+"` |") || !strings.Contains(string(text), "\n**`"+name+"`** ") {
-			t.Errorf("nothing is said of %s", name)
+			t.Errorf("docs/rules.md does not explain %s", name)
 		}
 	}
 }

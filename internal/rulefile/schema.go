@@ -49,9 +49,9 @@ func (b builder) of(t reflect.Type, tags ruledoc.Tags) schema {
 	case reflect.Map:
 		return b.mapOf(t, tags)
 	case reflect.Slice:
-		s := schema{"type": "array", "items": b.of(t.Elem(), tags.Entry()), "minItems": tags.MinItems}
-		if tags.MaxItems > 0 {
-			s["maxItems"] = tags.MaxItems
+		s := schema{"type": "array", "items": b.of(t.Elem(), tags.Entry()), "minItems": tags.Items[0]}
+		if tags.Items[1] > 0 {
+			s["maxItems"] = tags.Items[1]
 		}
 		return s
 	case reflect.Bool:
@@ -82,9 +82,17 @@ func (b builder) anyOf(forms reflect.Type, tags ruledoc.Tags) schema {
 	for _, f := range ruledoc.Fields(forms) {
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, b.object(f.Type))
-		} else {
-			all = append(all, b.of(f.Type, tags.With(f.Tag)))
+			continue
 		}
+		form := b.of(f.Type, tags.With(f.Tag))
+		if inner, ok := form["anyOf"].([]schema); ok { // an entry of several forms
+			all = append(all, inner...)
+		} else {
+			all = append(all, form)
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
 	}
 	return schema{"anyOf": all}
 }
@@ -111,8 +119,8 @@ func (b builder) mapOf(t reflect.Type, tags ruledoc.Tags) schema {
 	if len(tags.Names) > 0 {
 		s["propertyNames"] = schema{"pattern": tags.Names[0]}
 	}
-	if tags.MinItems > 0 {
-		s["minProperties"] = tags.MinItems
+	if tags.Items[0] > 0 {
+		s["minProperties"] = tags.Items[0]
 	}
 	return s
 }

@@ -1,103 +1,34 @@
 package rulefile
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/slidegate/slidegate/internal/yamlfile"
+	"github.com/slidegate/slidegate/internal/rulefiletest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-const schemaFile = "../../docs/rules.schema.json"
-
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("rules.schema.json", document); err != nil {
-		return nil, err
-	}
-	return c.Compile("rules.schema.json")
-})
 
 // read loads a document. What Parse takes, the schema has to take too.
 func read(t testing.TB, file, document string) error {
 	t.Helper()
 	_, err := Parse(file, []byte(document))
 	if err == nil {
-		if err := bySchema(t, document); err != nil {
+		if err := rulefiletest.Validate(t, document); err != nil {
 			t.Errorf("the schema refuses what Parse takes: %v\nof:\n%.2000s", err, document)
 		}
 	}
 	return err
 }
 
-// bySchema returns what the schema has against a document of plain YAML.
-func bySchema(t testing.TB, document string) error {
-	t.Helper()
-	s, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var value any
-	if _, err := yamlfile.Decode("f", []byte(document), &value); err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(asJSON(value))
-}
-
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-
-// asJSON is how an editor sees a value.
-func asJSON(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, value := range v {
-			v[name] = asJSON(value)
-		}
-	case []any:
-		for i, value := range v {
-			v[i] = asJSON(value)
-		}
-	case json.Number:
-		if !jsonNumber.MatchString(v.String()) {
-			return 0.5 // files take no other numbers as whole ones
-		}
-	}
-	return value
-}
-
 // The schema in docs is that of the current types.
 func TestSchema(t *testing.T) {
-	got := string(Schema())
-	if *update {
-		if err := os.WriteFile(schemaFile, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("run go test -update in internal/rulefile (-want +got):\n%s", diff)
-	}
+	rulefiletest.CheckGolden(t, rulefiletest.SchemaFile, string(Schema()))
 }
 
 // Places where a document may have fields, each as a document around one field that is unknown everywhere.
@@ -142,7 +73,7 @@ func TestSchemaFields(t *testing.T) {
 		if err := read(t, "f", good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
-		if err := bySchema(t, bad); err == nil {
+		if err := rulefiletest.Validate(t, bad); err == nil {
 			t.Errorf("the schema takes %s", bad)
 		}
 		err := read(t, "f", bad)
@@ -236,7 +167,7 @@ func TestSchemaValues(t *testing.T) {
 		"{overrides: {plan: {k: {capacity: 1}}}, rules: []}", "{overrides: {r: {k: {limits: [{capacity: 1, window: 1s, candidate: 1}]}}}, rules: []}",
 		"{overrides: {r: {k: {limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.n}}]}}}, rules: []}",
 	} {
-		if bySchema(t, document) == nil {
+		if rulefiletest.Validate(t, document) == nil {
 			t.Errorf("the schema takes %s", document)
 		}
 		if read(t, "f", document) == nil {

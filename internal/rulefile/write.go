@@ -114,17 +114,15 @@ func quote(text string) string {
 	if plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
 		return text
 	}
-	return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) // files hold few < in a row
+	return strconv.Quote(text)
 }
-
-var angles = regexp.MustCompile(`<{3,}`)
 
 // oneLine keeps a comment on its line, and within what files may hold.
 func oneLine(comment string) string {
-	return angles.ReplaceAllString(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || c == utf8.RuneError {
+	return strings.Map(func(c rune) rune {
+		if unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp) || c == utf8.RuneError {
 			return '?'
 		}
 		return c
-	}, comment), "<<")
+	}, comment)
 }

@@ -56,7 +56,7 @@ func fill(t *rapid.T, v reflect.Value, tags ruledoc.Tags, depth int) {
 		f := fields[rapid.IntRange(0, len(fields)-1).Draw(t, "form")]
 		form := reflect.New(f.Type).Elem()
 		fill(t, form, tags.With(f.Tag), depth)
-		if f.Tag.Get("kind") == "" && f.Tags.Pattern != "" {
+		if !f.Tags.Scalar && f.Tags.Pattern != "" {
 			form.SetString(rapid.StringMatching(f.Tags.Pattern).Draw(t, "text"))
 		}
 		setForm(t, v, form)

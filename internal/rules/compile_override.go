@@ -63,7 +63,7 @@ func (c *compiler) target(path, name string) overrideTarget {
 	if c.ruleIsWrong(r) {
 		return overrideTarget{}
 	}
-	if r.overridable == nil {
+	if r.overridable == nil && len(c.doc.Overrides[name]) > 0 {
 		if c.doc.Rule(name).Overrides != nil {
 			c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
 			return overrideTarget{}

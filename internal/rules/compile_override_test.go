@@ -77,7 +77,7 @@ func TestCompileOverrideErrors(t *testing.T) {
 			"o:1:45: limits[0].anchor: a claim decides in rules alone: write the day of the month, such as 15"},
 		{"limits: [{capacity: 5, window: 1s, cost: 6}]",
 			"o:1:42: limits[0].cost: 6 is above the capacity 5 of limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
-		{"{unlimited: true", "o:1:1: not YAML: could not find flow mapping end token '}'"},
+		{"{unlimited: true", "o:1:1: not YAML: did not find expected ',' or '}' while parsing a flow mapping"},
 	} {
 		_, err := parseOverride("o", []byte(tt.document))
 		if err == nil {
@@ -284,4 +284,22 @@ func FuzzCompileOverride(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An empty map of overrides says as much as none: the normal form, which has no
+// such map, is about the same keys.
+func TestNoOverridesInAMap(t *testing.T) {
+	for _, overrides := range []string{"", ", overrides: false"} {
+		s, err := read(t, "f", "{rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: 1, window: 1s}]"+overrides+"}], overrides: {api: {}}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, problems := Compile(s.Document())
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if s.OverrideKeys("api") != "" || again.OverrideKeys("api") != "" || s.OverridesHashed("api") != again.OverridesHashed("api") {
+			t.Errorf("overrides are found by %q, and in the normal form by %q", s.OverrideKeys("api"), again.OverrideKeys("api"))
+		}
+	}
 }

@@ -2,17 +2,15 @@ package rules
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/rulefiletest"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // One document holds every mistake there is a message for; the golden file holds them all, each at its place.
 func TestEveryErrorAtOnce(t *testing.T) {
@@ -24,19 +22,7 @@ func TestEveryErrorAtOnce(t *testing.T) {
 	if s != nil || err == nil {
 		t.Fatalf("got a set %v and error %v", s, err)
 	}
-	got := err.Error() + "\n"
-	if *update {
-		if err := os.WriteFile("testdata/bad.golden", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/bad.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	rulefiletest.CheckGolden(t, "testdata/bad.golden", err.Error()+"\n")
 }
 
 func TestErrorTypes(t *testing.T) {

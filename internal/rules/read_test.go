@@ -1,21 +1,18 @@
 package rules
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
-	"os"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefiletest"
 	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
@@ -28,7 +25,7 @@ func read(t testing.TB, file, document string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := bySchema(t, document); err != nil {
+	if err := rulefiletest.Validate(t, document); err != nil {
 		t.Errorf("the schema refuses what Compile takes: %v\nof:\n%.2000s", err, document)
 	}
 	checkNormal(t, s, d, document)
@@ -159,37 +156,6 @@ func (s *Set) namedOverrides() map[string]map[string]Override {
 		}
 	}
 	return named
-}
-
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	text, err := os.ReadFile("../../docs/rules.schema.json")
-	if err != nil {
-		return nil, err
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("rules.schema.json", document); err != nil {
-		return nil, err
-	}
-	return c.Compile("rules.schema.json")
-})
-
-// bySchema returns what the schema has against a document of plain YAML.
-func bySchema(t testing.TB, document string) error {
-	t.Helper()
-	s, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var root any
-	if _, err := yamlfile.Decode("f", []byte(document), &root); err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(root)
 }
 
 // parseOverride compiles an override out of YAML.

@@ -5,7 +5,7 @@
 // Plain YAML is one document of maps, lists and values. Anchors, aliases, tags
 // and merge keys are refused: every value then stands where it is used, where a
 // person can read it and an error can name its place. The bounds on size and
-// nesting in text.go and structure.go keep the worst file to seconds.
+// nesting in parse.go keep the worst file to seconds.
 package yamlfile
 
 import (
@@ -16,8 +16,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -89,29 +88,23 @@ type decoder struct {
 	foreign bool // see DecodeForeign
 }
 
-// node is a node of the document with its path and place.
+// node is a node of the document with its path.
 type node struct {
-	ast.Node
+	*yaml.Node
 	path  string
 	owner string // the path of the map that it is a field of
-	at    *token.Token
 }
 
-// newNode notes where a person would say that a value begins: the library gives
-// a map the place of its first colon. key is nil for a value without one.
-func (d *decoder) newNode(n ast.Node, path, owner string, key *token.Token) node {
-	at := n.GetToken()
-	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
-		at = m.Values[0].Key.GetToken()
-	}
-	d.places[path] = places{placeOf(cmp.Or(key, at)), placeOf(at)}
-	return node{n, path, owner, at}
+// newNode notes where a value and its key stand. key is nil for a value without
+// one.
+func (d *decoder) newNode(n *yaml.Node, path, owner string, key *yaml.Node) node {
+	d.places[path] = places{placeOf(cmp.Or(key, n)), placeOf(n)}
+	return node{n, path, owner}
 }
 
 // fail reports an error in a value that is decoded all the same.
 func (d *decoder) fail(n node, format string, args ...any) {
-	place := placeOf(n.at)
-	d.errors = append(d.errors, &Error{Line: place.Line, Column: place.Column, Path: n.path, Reason: fmt.Sprintf(format, args...)})
+	d.errors = append(d.errors, &Error{Line: n.Line, Column: n.Column, Path: n.path, Reason: fmt.Sprintf(format, args...)})
 }
 
 // refuse reports an error that keeps a value from being decoded.
@@ -125,16 +118,16 @@ func (d *decoder) refuse(n node, format string, args ...any) {
 
 // is says what the node is, for messages.
 func (n node) is() string {
-	switch n.Node.(type) {
-	case *ast.MappingNode:
+	switch n.Tag {
+	case "!!map":
 		return "a map"
-	case *ast.SequenceNode:
+	case "!!seq":
 		return "a list"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+	case "!!int", "!!float":
 		return "a number"
-	case *ast.BoolNode:
+	case "!!bool":
 		return "true or false"
-	case *ast.NullNode:
+	case "!!null":
 		return "empty"
 	}
 	return "text"
@@ -142,7 +135,7 @@ func (n node) is() string {
 
 // value decodes a node into a Go value of any type.
 func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
-	if n.Type() == ast.NullType && d.foreign {
+	if n.is() == "empty" && d.foreign {
 		return
 	}
 	if into.Kind() == reflect.Pointer {
@@ -180,30 +173,27 @@ func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
 
 // entry is a name in a map, and the value that it has.
 type entry struct {
-	name string
-	key  node
+	key node
 	node
 }
 
 // pairs returns the entries of a map, and reports names that stand there twice.
-func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
-	entries := make([]entry, 0, len(m.Values))
-	lines := make(map[string]int, len(m.Values))
-	for _, pair := range m.Values {
-		at := pair.Key.GetToken()
-		path := ruledoc.Join(n.path, at.Value)
-		key := node{pair.Key, path, n.path, at}
-		if len(at.Value) > maxName {
+func (d *decoder) pairs(n node) []entry {
+	entries := make([]entry, 0, len(n.Content)/2)
+	lines := make(map[string]int, len(n.Content)/2)
+	for i := 0; i < len(n.Content); i += 2 {
+		key := node{n.Content[i], ruledoc.Join(n.path, n.Content[i].Value), n.path}
+		if len(key.Value) > maxName {
 			key.path = n.path
-			d.fail(key, "a name in it has %d bytes, and %d is the most: shorten it", len(at.Value), maxName)
+			d.fail(key, "a name in it has %d bytes, and %d is the most: shorten it", len(key.Value), maxName)
 			continue
 		}
-		if line, ok := lines[at.Value]; ok {
+		if line, ok := lines[key.Value]; ok {
 			d.fail(key, "is there twice, first in line %d: remove one of them", line)
 			continue
 		}
-		lines[at.Value] = at.Position.Line
-		entries = append(entries, entry{at.Value, key, d.newNode(pair.Value, path, n.path, at)})
+		lines[key.Value] = key.Line
+		entries = append(entries, entry{key, d.newNode(n.Content[i+1], key.path, n.path, key.Node)})
 	}
 	return entries
 }
@@ -211,12 +201,11 @@ func (d *decoder) pairs(n node, m *ast.MappingNode) []entry {
 // object decodes a map into a struct, and returns the fields that it has.
 func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
 	fields := ruledoc.Fields(into.Type())
-	m, ok := n.Node.(*ast.MappingNode)
-	if !ok {
+	if n.Kind != yaml.MappingNode {
 		d.refuse(n, "must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
 		return nil
 	}
-	found = d.byName(n, m, fields)
+	found = d.byName(n, fields)
 	for _, f := range fields {
 		if e, ok := found[f.Name]; ok {
 			d.value(e.node, into.FieldByIndex(f.Index), f.Tags)
@@ -227,23 +216,23 @@ func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
 
 // byName finds the fields of a map by name. A misspelled one counts as the one
 // that was probably meant, so that errors inside it are reported too.
-func (d *decoder) byName(n node, m *ast.MappingNode, fields []ruledoc.Field) map[string]entry {
+func (d *decoder) byName(n node, fields []ruledoc.Field) map[string]entry {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.Name
 	}
-	found := make(map[string]entry, len(m.Values))
+	found := make(map[string]entry, len(n.Content)/2)
 	var unknown []entry
-	for _, e := range d.pairs(n, m) {
-		if slices.Contains(names, e.name) {
-			found[e.name] = e
+	for _, e := range d.pairs(n) {
+		if slices.Contains(names, e.key.Value) {
+			found[e.key.Value] = e
 		} else {
 			unknown = append(unknown, e)
 		}
 	}
 	for _, e := range unknown {
-		d.fail(e.key, "unknown field: %s", ruledoc.Suggest(e.name, names, "there are", "and"))
-		meant := ruledoc.Closest(e.name, names)
+		d.fail(e.key, "unknown field: %s", ruledoc.Suggest(e.key.Value, names, "there are", "and"))
+		meant := ruledoc.Closest(e.key.Value, names)
 		if _, stated := found[meant]; meant == "" || stated {
 			d.undecoded[e.path], d.incomplete[n.path] = true, true
 			continue
@@ -260,32 +249,30 @@ func (d *decoder) byName(n node, m *ast.MappingNode, fields []ruledoc.Field) map
 func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
 	t := into.Type()
 	into.Set(reflect.MakeMap(t))
-	m, ok := n.Node.(*ast.MappingNode)
 	switch {
-	case !ok:
+	case n.Kind != yaml.MappingNode:
 		d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
 		return
-	case len(m.Values) < tags.MinItems:
+	case len(n.Content) == 0 && tags.Items[0] > 0:
 		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
 	}
-	for _, e := range d.pairs(n, m) {
+	for _, e := range d.pairs(n) {
 		v := reflect.New(t.Elem()).Elem()
 		d.value(e.node, v, tags.Entry())
-		into.SetMapIndex(reflect.ValueOf(e.name).Convert(t.Key()), v)
+		into.SetMapIndex(reflect.ValueOf(e.key.Value).Convert(t.Key()), v)
 	}
 }
 
 func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
-	s, ok := n.Node.(*ast.SequenceNode)
 	switch {
-	case !ok:
+	case n.Kind != yaml.SequenceNode:
 		d.refuse(n, "must be a list%s, and is %s", suchAs(tags), n.is())
 		return
-	case len(s.Values) < tags.MinItems:
+	case len(n.Content) == 0 && tags.Items[0] > 0:
 		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))
 	}
-	into.Set(reflect.MakeSlice(into.Type(), len(s.Values), len(s.Values)))
-	for i, v := range s.Values {
+	into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))
+	for i, v := range n.Content {
 		path := ruledoc.Index(n.path, i)
 		d.value(d.newNode(v, path, path, nil), into.Index(i), tags.Entry())
 	}

@@ -1,17 +1,14 @@
-package yamlfile
+package yamlfile_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefiletest"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // One document holds every mistake of form; the golden file has a message for
 // each, at its place. Mistakes of meaning in it are for package rules to find.
@@ -21,23 +18,11 @@ func TestEveryErrorAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d ruledoc.Document
-	_, err = Decode("bad.yaml", text, &d)
+	_, err = yamlfile.Decode("bad.yaml", text, &d)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	got := err.Error() + "\n"
-	if *update {
-		if err := os.WriteFile("testdata/bad.golden", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/bad.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	rulefiletest.CheckGolden(t, "testdata/bad.golden", err.Error()+"\n")
 }
 
 func TestExamples(t *testing.T) {
@@ -58,7 +43,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d ruledoc.Document
-		if _, err := Decode(file, text, &d); err != nil || len(d.Rules) == 0 {
+		if _, err := yamlfile.Decode(file, text, &d); err != nil || len(d.Rules) == 0 {
 			t.Errorf("%d rules, %v", len(d.Rules), err)
 		}
 	}

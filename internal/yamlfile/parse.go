@@ -5,86 +5,140 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/scanner"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 )
+
+// These bounds are far above any file that a person or a program has cause to
+// write. They keep the worst file to seconds and a gigabyte.
+const (
+	maxDocument = 4 << 20 // bytes
+	maxMarks    = 1 << 20 // characters that have a meaning in YAML
+	maxDepth    = 32      // maps and lists within each other
+	maxEntries  = 1 << 14 // of one map or list
+	maxName     = 2048    // bytes of a name, which is a part of many paths
+)
+
+const marks = "[]{},:-?&*!%#'\""
 
 // parse reads one document of plain YAML; nil is one without a value. Its errors
 // name no file.
-func parse(document []byte) (ast.Node, Errors) {
-	text, err := readText(document)
-	if err != nil {
-		return nil, Errors{err}
+func parse(document []byte) (*yaml.Node, Errors) {
+	text := strings.TrimPrefix(string(document), "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	if place, reason := checkText(text); reason != "" {
+		return nil, Errors{{Line: place.Line, Column: place.Column, Reason: reason}}
 	}
-	tokens := tokenize(text)
-	if bad := checkStructure(tokens); len(bad) > 0 {
-		return nil, bad
+	var documents []yaml.Node
+	if err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()); err != nil {
+		return nil, Errors{syntaxError(err, text)}
 	}
-	file, perr := parseTokens(tokens)
-	if perr != nil {
-		return nil, Errors{syntaxError(perr, text)}
+	if len(documents) == 0 {
+		return nil, nil
 	}
-	for _, d := range file.Docs {
-		if d.Body != nil {
-			return d.Body, nil
-		}
+	if len(documents) > 1 {
+		return nil, Errors{errorAt(&documents[1], "a second document begins here: a file holds one")}
 	}
-	return nil, nil
+	root := documents[0].Content[0]
+	return root, checkPlain(root, 0)
 }
 
-// tokenize scans the text once, and leaves comments out. It stops at text that
-// it cannot scan, where it adds an invalid token, which the parser reports.
-func tokenize(text string) token.Tokens {
-	var s scanner.Scanner
-	s.Init(text)
-	scanned, _ := s.Scan()
-	var tokens token.Tokens
-	for _, tk := range scanned {
-		if tk.Type != token.CommentType {
-			tokens.Add(tk)
+// checkText refuses what the parser would report without its place, or take too
+// much memory for.
+func checkText(text string) (at Place, reason string) {
+	at = Place{1, 1}
+	if len(text) > maxDocument {
+		return at, fmt.Sprintf("the document has %d bytes, and %d is the most: split it", len(text), maxDocument)
+	}
+	if strings.HasPrefix(text, "%") {
+		return at, "directives are not supported: remove it, or quote text that begins with %"
+	}
+	marked := 0
+	for i, c := range text {
+		switch {
+		case c == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
+			return at, "is not UTF-8: save the file as UTF-8"
+		case unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp) && c != '\t' && c != '\n': // YAML takes some for line ends
+			return at, fmt.Sprintf("the control character %q is not allowed: remove it", c)
+		case strings.ContainsRune(marks, c):
+			if marked++; marked > maxMarks {
+				return at, "the document holds too many values: split it"
+			}
+		}
+		if at.Column++; c == '\n' {
+			at = Place{at.Line + 1, 1}
 		}
 	}
-	return tokens
+	return at, ""
 }
 
-// parseTokens parses tokens. A panic of the library becomes an error, for the
-// text can come from anyone.
-func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("cannot be read as YAML: %v", v)
+const collection = yaml.MappingNode | yaml.SequenceNode
+
+// checkPlain reports YAML that files do without. Every value stands where it is
+// used, and no small file can expand into a large one.
+func checkPlain(n *yaml.Node, depth int) (bad Errors) {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return Errors{errorAt(n, "aliases are not supported: write the value out, or quote text that begins with *")}
+	case n.Anchor != "":
+		bad = Errors{errorAt(n, "anchors are not supported: write the value out wherever it is used, or quote text that begins with &")}
+	case n.Style&yaml.TaggedStyle != 0:
+		bad = Errors{errorAt(n, "tags are not supported: write the plain value, or quote text that begins with !")}
+	case n.Tag == "!!merge":
+		bad = Errors{errorAt(n, "merge keys are not supported: write the fields out")}
+	case n.Kind&collection != 0 && depth == maxDepth:
+		return Errors{errorAt(n, "more than %d maps and lists within each other", maxDepth)}
+	case n.Kind == yaml.SequenceNode && len(n.Content) > maxEntries || len(n.Content) > 2*maxEntries:
+		return Errors{errorAt(n, "more than %d entries in one map or list: split it; `slidegate overrides import` reads longer lists", maxEntries)}
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind&collection != 0 {
+			bad = append(bad, errorAt(child, "a name must be text: put it in quotes"))
+			continue
 		}
-	}()
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // the decoder reports duplicates
+		bad = append(bad, checkPlain(child, depth+1)...)
+	}
+	return bad
 }
 
-// unquotedKey finds a key such as {ip} that YAML reads as a map.
-var unquotedKey = regexp.MustCompile(`\bkey:[^"'#]*\{`)
+func errorAt(n *yaml.Node, format string, args ...any) *Error {
+	return &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)}
+}
 
+// Lines with mistakes that the parser's message does not explain.
+var (
+	tabIndent      = regexp.MustCompile(`^ *\t`)
+	dashInBrackets = regexp.MustCompile(`[\[,] *- `)
+	unquotedKey    = regexp.MustCompile(`\bkey:[^"'#]*\{`) // {ip} is a map
+)
+
+// syntaxError says where the text is not YAML. The parser places an unexpected
+// end behind the text; what it leaves open is in the context.
 func syntaxError(err error, text string) *Error {
-	e := &Error{Line: 1, Column: 1, Reason: err.Error()}
-	var at interface { // all errors of the library have these methods
-		GetToken() *token.Token
-		GetMessage() string
+	at := &yaml.LoadError{Message: err.Error()}
+	errors.As(err, &at)
+	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	last := Place{len(lines), max(1, utf8.RuneCountInString(lines[len(lines)-1]))}
+	place := last
+	for _, mark := range []yaml.Mark{at.ContextMark, at.Mark} {
+		if 1 <= mark.Line && mark.Line <= last.Line {
+			place = Place{mark.Line, mark.Column}
+		}
 	}
-	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
-		return e
+	e := &Error{Line: place.Line, Column: place.Column, Reason: "not YAML: " + at.Message}
+	if at.ContextMsg != "" {
+		e.Reason += " " + at.ContextMsg
 	}
-	place := at.GetToken().Position
-	e.Line, e.Column, e.Reason = place.Line, place.Column, "not YAML: "+at.GetMessage()
-	if unquotedKey.MatchString(lineOf(text, e.Line)) {
+	line := lines[place.Line-1]
+	switch {
+	case tabIndent.MatchString(line):
+		e.Reason = "not YAML: a tab indents this line: indent with spaces"
+	case dashInBrackets.MatchString(line):
+		e.Reason += "; entries in brackets have commas between them, and no -"
+	case unquotedKey.MatchString(line):
 		e.Reason += "; put the key in quotes, such as key: \"ip:{ip}\""
 	}
 	return e
-}
-
-func lineOf(text string, line int) string {
-	for range line - 1 {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	return text
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -13,7 +13,7 @@ import (
 // characters.
 type Place struct{ Line, Column int }
 
-func placeOf(tk *token.Token) Place { return Place{tk.Position.Line, tk.Position.Column} }
+func placeOf(n *yaml.Node) Place { return Place{n.Line, n.Column} }
 
 // Positions know where the values of a decoded file stand.
 type Positions struct {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	_, p, what := decode(`rules:
+	_, p, message := decode(`rules:
   - name: r
     limit: [{capacity: x, window: 1s}]
     when: {methods: []}
@@ -22,7 +22,7 @@ overrides:
     "ip:10.0.0.3": 7
 `)
 	if p == nil {
-		t.Fatal(what)
+		t.Fatal(message)
 	}
 	problem := func(path string) ruledoc.Problem { return ruledoc.Problem{Path: path, Reason: "is wrong"} }
 	key := func(path string) ruledoc.Problem {
@@ -40,17 +40,17 @@ overrides:
 		{"a missing field", ruledoc.Problem{Path: "rules[0].key", Reason: "is missing: write it"}, "f:2:5: rules[0]: key is missing: write it"},
 		{"a field of a missing one", ruledoc.Problem{Path: "plan.from", Reason: "is missing"}, "f:1:1: plan.from is missing"},
 		{"a default", problem("rules[0].cost"), "f:2:5: rules[0]: is wrong"},
-		{"an entry of what is no list", problem("rules[0].mode[0]"), "f:5:11: rules[0].mode: is wrong"},
+		{"an entry of a value that is no list", problem("rules[0].mode[0]"), "f:5:11: rules[0].mode: is wrong"},
 		{"dots in names", problem("overrides.r.ip:10.0.0.1.capacity"), "f:9:17: overrides.r.ip:10.0.0.1.capacity: is wrong"},
 		{"the key before them", key("overrides.r.ip:10.0.0.1"), "f:8:5: overrides.r.ip:10.0.0.1: is unknown"},
 		{"a field of a misspelled one", problem("rules[0].limits[0].window"), "f:3:35: rules[0].limits[0].window: is wrong"},
-		{"what could not be decoded", problem("rules[0].limits[0].capacity"), ""},
+		{"a value that was not decoded", problem("rules[0].limits[0].capacity"), ""},
 		{"a map without it", problem("rules[0].limits[0]"), ""},
 		{"the list around that", problem("rules[0].limits"), "f:3:12: rules[0].limits: is wrong"},
 		{"a map with an empty list", problem("rules[0].when"), ""},
-		{"inside what could not be decoded", problem("overrides.r.ip:10.0.0.3.capacity"), ""},
+		{"inside a value that was not decoded", problem("overrides.r.ip:10.0.0.3.capacity"), ""},
 		{"its key", key("overrides.r.ip:10.0.0.3"), "f:11:5: overrides.r.ip:10.0.0.3: is unknown"},
-		{"beside what could not be decoded", problem("overrides.r.ip:10.0.0.2.plan"), "f:10:35: overrides.r.ip:10.0.0.2.plan: is wrong"},
+		{"beside a value that was not decoded", problem("overrides.r.ip:10.0.0.2.plan"), "f:10:35: overrides.r.ip:10.0.0.2.plan: is wrong"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got string

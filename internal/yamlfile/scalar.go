@@ -3,26 +3,24 @@ package yamlfile
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // text decodes a text.
 func (d *decoder) text(n node, tags ruledoc.Tags) string {
-	if text, ok := n.string(); ok {
-		if text == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
+	written, is := n.Value, n.is()
+	if is == "text" {
+		if written == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
 			d.refuse(n, "is empty: write text, such as %s", tags.Example)
 		}
-		return text
+		return written
 	}
-	written, is := n.at.Value, n.is()
 	_, notTime := time.ParseDuration(tags.Example)
 	switch {
 	case is == "empty":
@@ -36,27 +34,16 @@ func (d *decoder) text(n node, tags ruledoc.Tags) string {
 	case tags.Scalar && is == "true or false":
 		return strings.ToLower(written)
 	case tags.Scalar:
-		if !jsonNumber.MatchString(written) {
+		if !json.Valid([]byte(written)) {
 			d.refuse(n, "%s is not a number as JSON writes one: put it in quotes, as the token has it", written)
 		}
 		return written
-	case n.Type() == ast.IntegerType && notTime == nil:
+	case n.Tag == "!!int" && notTime == nil:
 		d.refuse(n, "needs a unit: write %ss for seconds", written)
 	default:
 		d.refuse(n, "must be text, and is %s: write %q", is, written)
 	}
 	return ""
-}
-
-// string returns the text of a node that is one.
-func (n node) string() (text string, ok bool) {
-	switch v := n.Node.(type) {
-	case *ast.StringNode:
-		return v.Value, true
-	case *ast.LiteralNode:
-		return v.Value.Value, true
-	}
-	return "", false
 }
 
 // suchAs quotes the example, if there is one, for the middle of a sentence.
@@ -67,34 +54,29 @@ func suchAs(tags ruledoc.Tags) string {
 	return ", such as " + tags.Example
 }
 
-// jsonNumber is a number as JSON, and so every token with claims, writes one.
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-
 // inBraces returns what stands in the braces of a map that was meant to be a
 // text such as {ip}: one name and no value.
 func (n node) inBraces() string {
-	m, ok := n.Node.(*ast.MappingNode)
-	if !ok || len(m.Values) != 1 || !m.IsFlowStyle || m.Values[0].Value.Type() != ast.NullType {
+	if n.Style&yaml.FlowStyle == 0 || len(n.Content) != 2 || n.Content[1].Tag != "!!null" {
 		return ""
 	}
-	return m.Values[0].Key.GetToken().Value
+	return n.Content[0].Value
 }
 
 // integer decodes a whole number of so many bits within the range of the tags.
 func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
-	text := n.at.Value
+	text := n.Value
 	if word, why, ok := strings.Cut(tags.Not, ": "); ok && text == word {
 		d.refuse(n, "%s", why)
 		return 0
 	}
-	quoted := n.at.Type == token.SingleQuoteType || n.at.Type == token.DoubleQuoteType
 	digits := strings.TrimPrefix(text, "-")
-	if quoted || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
-		d.refuse(n, "must be a whole number in plain digits without quotes, such as 10")
+	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
+	if n.Style != 0 || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
+		d.refuse(n, "must be a whole number in plain digits without quotes, such as %d", min(max(least, 10), most))
 		return 0
 	}
 	i, err := strconv.ParseInt(text, 10, bits) // fails for numbers out of range alone
-	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
 	if err != nil || i < least || i > most {
 		d.refuse(n, "%s is out of range: write a number from %d to %d", text, least, most)
 		return 0
@@ -105,16 +87,16 @@ func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
 // boolean decodes true or false. A field that may only be true counts as true
 // if it is wrong: it is stated, which is what other checks go by.
 func (d *decoder) boolean(n node, tags ruledoc.Tags) bool {
-	v, ok := n.Node.(*ast.BoolNode)
+	is := strings.EqualFold(n.Value, "true")
 	switch {
-	case !ok:
+	case n.Tag != "!!bool":
 		d.refuse(n, "must be true or false, and is %s", n.is())
 		return tags.Only
-	case tags.Only && !v.Value:
+	case tags.Only && !is:
 		d.refuse(n, "says nothing where it is false: write true, or remove it")
 		return true
 	}
-	return v.Value
+	return is
 }
 
 // time decodes a time with its offset from UTC.
@@ -130,22 +112,21 @@ func (d *decoder) time(n node, tags ruledoc.Tags) time.Time {
 // free decodes a value for which there is no type: into map[string]any, []any,
 // string, bool, nil, or json.Number, which holds a number as the file has it.
 func (d *decoder) free(n node) any {
-	switch v := n.Node.(type) {
-	case *ast.MappingNode:
+	switch n.is() {
+	case "a map":
 		m := map[string]any{}
 		d.entries(n, reflect.ValueOf(&m).Elem(), ruledoc.NoTags)
 		return m
-	case *ast.SequenceNode:
+	case "a list":
 		var list []any
 		d.list(n, reflect.ValueOf(&list).Elem(), ruledoc.NoTags)
 		return list
-	case *ast.BoolNode:
-		return v.Value
-	case *ast.NullNode:
+	case "true or false":
+		return d.boolean(n, ruledoc.NoTags)
+	case "a number":
+		return json.Number(n.Value)
+	case "empty":
 		return nil
 	}
-	if text, ok := n.string(); ok {
-		return text
-	}
-	return json.Number(n.at.Value)
+	return n.Value
 }

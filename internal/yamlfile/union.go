@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
@@ -49,29 +47,26 @@ func (d *decoder) requireFields(n node, found map[string]entry, fields []ruledoc
 	}
 }
 
-// choose returns the form that fits the node, or the first if none does. Digits
-// in quotes were probably meant to be a number.
+// choose returns the form that fits the node, or the first if none does.
 func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
-	var kinds []reflect.Kind
-	switch n.Node.(type) {
-	case *ast.MappingNode:
-		kinds = []reflect.Kind{reflect.Struct, reflect.Map}
-	case *ast.SequenceNode:
-		kinds = []reflect.Kind{reflect.Slice}
-	case *ast.BoolNode:
-		kinds = []reflect.Kind{reflect.Bool}
-	case *ast.StringNode, *ast.LiteralNode:
-		kinds = []reflect.Kind{reflect.String}
-		if strings.Trim(n.at.Value, "0123456789") == "" {
-			kinds = []reflect.Kind{reflect.Int64}
-		}
-	default:
-		kinds = []reflect.Kind{reflect.Int64}
-	}
-	for _, f := range forms {
-		if slices.Contains(kinds, f.Type.Kind()) {
-			return f
+	i := slices.IndexFunc(forms, func(f ruledoc.Field) bool { return n.fits(f.Type.Kind()) })
+	return forms[max(i, 0)]
+}
+
+// fits reports whether the node probably means a value of a kind. Digits in
+// quotes were probably meant to be a number.
+func (n node) fits(kind reflect.Kind) bool {
+	switch n.is() {
+	case "a map":
+		return kind == reflect.Struct || kind == reflect.Map
+	case "a list":
+		return kind == reflect.Slice
+	case "true or false":
+		return kind == reflect.Bool
+	case "text":
+		if strings.Trim(n.Value, "0123456789") != "" {
+			return kind == reflect.String
 		}
 	}
-	return forms[0]
+	return kind == reflect.Int64
 }

@@ -1,0 +1,90 @@
+// Package rulefiletest compares files in tests: with golden files, and with the
+// schema of rules files.
+package rulefiletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/slidegate/slidegate/internal/yamlfile"
+)
+
+// SchemaFile is the schema in docs, from a package in internal.
+const SchemaFile = "../../docs/rules.schema.json"
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// CheckGolden compares a text with a golden file. go test -update rewrites the
+// file first.
+func CheckGolden(t testing.TB, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("run go test -update if %s is out of date (-want +got):\n%s", file, diff)
+	}
+}
+
+var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	text, err := os.ReadFile(SchemaFile)
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("rules.schema.json", document); err != nil {
+		return nil, err
+	}
+	return c.Compile("rules.schema.json")
+})
+
+// Validate returns what the schema finds wrong in a document of plain YAML.
+func Validate(t testing.TB, document string) error {
+	t.Helper()
+	s, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if _, err := yamlfile.Decode("f", []byte(document), &value); err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(asJSON(value))
+}
+
+// asJSON is how an editor sees a value.
+func asJSON(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, value := range v {
+			v[name] = asJSON(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = asJSON(value)
+		}
+	case json.Number:
+		if !json.Valid([]byte(v)) {
+			return 0.5 // files take no other numbers as whole ones
+		}
+	}
+	return value
+}
