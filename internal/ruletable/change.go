@@ -23,39 +23,49 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// change is one write of a transaction. If its condition does not hold, the
-// transaction writes nothing.
-type change struct {
-	put       item // the new item, or nil
-	remove    item // the key of the item to remove, or nil
-	condition string
-	values    item
+// condition is what must hold of an item, or its transaction writes nothing. The
+// zero value always holds.
+type condition struct {
+	expression *string
+	values     item
 }
 
-func (c change) on(table string) types.TransactWriteItem {
-	var condition *string
-	if c.condition != "" {
-		condition = aws.String(c.condition)
+var (
+	absent  = condition{expression: aws.String("attribute_not_exists(p)")}
+	present = condition{expression: aws.String("attribute_exists(p)")}
+)
+
+// still is the condition that a number of the item is the one that the author
+// saw, 0 if there was no item.
+func still(attribute string, seen int64) condition {
+	if seen == 0 {
+		return absent
 	}
-	if c.remove != nil {
-		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: aws.String(table), Key: c.remove, ConditionExpression: condition, ExpressionAttributeValues: c.values,
-		}}
-	}
+	return condition{aws.String(attribute + " = :seen"), item{":seen": numberValue(seen)}}
+}
+
+func (t *Table) put(i item, c condition) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{
-		TableName: aws.String(table), Item: c.put, ConditionExpression: condition, ExpressionAttributeValues: c.values,
+		TableName: &t.name, Item: i, ConditionExpression: c.expression, ExpressionAttributeValues: c.values,
 	}}
 }
 
-// transact makes changes and adds the event to the history, all or nothing. It
+func (t *Table) remove(key item, c condition) types.TransactWriteItem {
+	return types.TransactWriteItem{Delete: &types.Delete{
+		TableName: &t.name, Key: key, ConditionExpression: c.expression, ExpressionAttributeValues: c.values,
+	}}
+}
+
+// transact makes writes and adds the event to the history, all or nothing. It
 // fails with ErrConflict if a condition does not hold, or if another
 // transaction is in progress on the same item.
-func (t *Table) transact(ctx context.Context, e Event, changes ...change) error {
-	var writes []types.TransactWriteItem
-	for _, c := range append(changes, change{put: e.item()}) {
-		writes = append(writes, c.on(t.name))
+func (t *Table) transact(ctx context.Context, e Event, writes ...types.TransactWriteItem) error {
+	entry, err := e.item()
+	if err != nil {
+		return err
 	}
-	_, err := t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
+	writes = append(writes, t.put(entry, condition{}))
+	_, err = t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
 	if conflicts(err) {
 		return t.errorf("%w", ErrConflict)
 	}

@@ -1,7 +1,6 @@
 package ruletable
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -31,17 +30,4 @@ func Compile(name string, d *ruledoc.Document) (*rules.Set, error) {
 		return nil, &Problems{name, problems}
 	}
 	return set, nil
-}
-
-// compileOverride compiles the document of an override.
-func compileOverride(name, document string) (*rules.Override, error) {
-	d, err := ruledoc.UnmarshalOverride([]byte(document))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	o, problems := rules.CompileOverride(d)
-	if len(problems) > 0 {
-		return nil, &Problems{name, problems}
-	}
-	return o, nil
 }

@@ -52,7 +52,7 @@ func (t *Table) ImportOverrides(ctx context.Context, rule string, all iter.Seq[O
 	if err != nil || len(overrides) == 0 {
 		return err
 	}
-	run := &importing{Table: t, rule: rule, note: note, progress: progress}
+	run := &importing{Table: t, progress: progress}
 	err = run.all(ctx, overrides)
 	e := Event{Note: note, Kind: OverridesImported, Rule: rule, Written: run.written, Total: len(overrides)}
 	if err != nil {
@@ -96,8 +96,6 @@ func importable(rule string, all iter.Seq[Override], note Note) ([]Override, err
 // importing is an import in progress.
 type importing struct {
 	*Table
-	rule     string
-	note     Note
 	progress func(written int)
 
 	mu      sync.Mutex
@@ -111,12 +109,12 @@ func (run *importing) all(ctx context.Context, overrides []Override) error {
 	work.SetLimit(writesAtOnce)
 	for batch := range slices.Chunk(overrides, readSize) {
 		work.Go(func() error {
-			grants, err := run.grants(ctx, batch)
+			err := run.addGrants(ctx, batch)
 			for few := range slices.Chunk(batch, writeSize) {
 				if err != nil {
 					break
 				}
-				err = run.write(ctx, few, grants)
+				err = run.write(ctx, few)
 			}
 			return err
 		})
@@ -124,12 +122,11 @@ func (run *importing) all(ctx context.Context, overrides []Override) error {
 	return work.Wait()
 }
 
-// write writes up to 25 overrides with the grants of their keys.
-func (run *importing) write(ctx context.Context, batch []Override, grants map[string][]Grant) error {
+// write writes up to 25 overrides.
+func (run *importing) write(ctx context.Context, batch []Override) error {
 	var writes []types.WriteRequest
 	for _, o := range batch {
-		o.Grants = grants[o.Key]
-		i, err := o.item(run.note.When)
+		i, err := o.item(o.When)
 		if err != nil {
 			return err
 		}
@@ -148,34 +145,35 @@ func (run *importing) write(ctx context.Context, batch []Override, grants map[st
 	})
 }
 
-// grants reads the grants of up to 100 keys.
-func (run *importing) grants(ctx context.Context, batch []Override) (map[string][]Grant, error) {
-	keys := make([]item, len(batch))
-	for n, o := range batch {
-		keys[n] = key(overridePartition+run.rule, o.Key)
+// addGrants reads the grants of up to 100 keys of a rule, and adds them to their
+// overrides.
+func (run *importing) addGrants(ctx context.Context, batch []Override) error {
+	rule, keys, byKey := batch[0].Rule, make([]item, len(batch)), map[string]*Override{}
+	for n := range batch {
+		keys[n], byKey[batch[n].Key] = key(overridePartition+rule, batch[n].Key), &batch[n]
 	}
-	all := map[string][]Grant{}
-	err := untilDone(ctx, len(keys), func(ctx context.Context) (left int, err error) {
+	return untilDone(ctx, len(keys), func(ctx context.Context) (left int, err error) {
 		out, err := run.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{run.name: {
-				Keys: keys, ConsistentRead: aws.Bool(true),
-				ProjectionExpression:     aws.String("#s, #grants"),
-				ExpressionAttributeNames: map[string]string{"#s": attrSort, "#grants": attrGrants},
+				Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("s, grants"),
 			}},
 		}, repeating)
 		if err != nil {
 			return 0, dynamo.Translate(err, run.name)
 		}
 		for _, found := range out.Responses[run.name] {
-			o := Override{Rule: run.rule, Key: text(found, attrSort)}
-			if all[o.Key], err = grantsOf(found); err != nil {
-				return 0, run.errorf("%w", o.unreadable(err))
+			var o Override
+			if err = unmarshal(found, &o); err == nil {
+				err = checkGrants(o.Grants)
 			}
+			if err != nil {
+				return 0, run.unreadable(rule, found, err)
+			}
+			byKey[o.Key].Grants = o.Grants
 		}
 		keys = out.UnprocessedKeys[run.name].Keys
 		return len(keys), nil
 	})
-	return all, err
 }
 
 // wrote counts written overrides.

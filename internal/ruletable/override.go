@@ -3,23 +3,25 @@ package ruletable
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Override is an override that operators set for one key of a rule.
 type Override struct {
-	Rule     string // or rules.PlanOverrides
-	Key      string
-	Document string // JSON of a ruledoc.Override; "" if there are only grants
-	Grants   []Grant
-	Note           // of who set the document, or gave the first grant
-	Revision int64 // a random number for each state of the override; 0 for a new one
+	Rule     string  `dynamodbav:"-"` // or rules.PlanOverrides
+	Key      string  `dynamodbav:"s"`
+	Document string  `dynamodbav:"document"` // JSON of a ruledoc.Override; "" if there are only grants
+	Grants   []Grant `dynamodbav:"grants,omitempty"`
+	Note             // of who set the document, or gave the first grant
+	Revision int64   `dynamodbav:"revision"` // a random number for each state of the override; 0 for a new one
 }
 
 // Compile returns the override for rules, with all its grants, even ended ones.
@@ -27,9 +29,13 @@ type Override struct {
 func (o *Override) Compile(name string) (*rules.Override, error) {
 	compiled := &rules.Override{}
 	if o.Document != "" {
-		var err error
-		if compiled, err = compileOverride(name, o.Document); err != nil {
-			return nil, err
+		d, err := ruledoc.UnmarshalOverride([]byte(o.Document))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		var problems []ruledoc.Problem
+		if compiled, problems = rules.CompileOverride(d); len(problems) > 0 {
+			return nil, &Problems{name, problems}
 		}
 	}
 	for _, g := range o.Grants {
@@ -40,9 +46,9 @@ func (o *Override) Compile(name string) (*rules.Override, error) {
 
 // Grant raises a capacity for a time.
 type Grant struct {
-	Limit string     `json:"limit"` // the limit's name, "" for a rule's only limit
-	Add   int64      `json:"add"`   // units, above 0
-	Until time.Time  `json:"until"` // when it ends
+	Limit string     `json:"limit" dynamodbav:"limit"` // the limit's name, "" for a rule's only limit
+	Add   int64      `json:"add" dynamodbav:"add"`     // units, above 0
+	Until time.Time  `json:"until" dynamodbav:"until"` // when it ends
 	Note  `json:"-"` // of who gave it
 }
 
@@ -73,23 +79,25 @@ func overrideAt(rule, sort string) (item, error) {
 
 // item returns the item of the override, with a new revision and without grants
 // that have ended by then.
-func (o *Override) item(then time.Time) (item, error) {
-	i, err := overrideAt(o.Rule, o.Key)
+func (o Override) item(then time.Time) (item, error) {
+	at, err := overrideAt(o.Rule, o.Key)
 	if err != nil {
 		return nil, err
 	}
+	o.Grants, o.Revision = o.live(then), 1+rand.Int64N(maxRevision)
 	size := len(o.Document) + o.size()
-	grants := o.live(then)
-	for _, g := range grants {
-		size += g.size()
+	for _, g := range o.Grants {
+		size += 100 + len(g.Limit) + g.size()
 	}
 	if size > maxOverride {
 		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes are %w: the limit is %d bytes",
 			o.Rule, o.Key, size, ErrTooLarge, maxOverride)
 	}
-	i[attrDocument], i[attrRevision] = textValue(o.Document), numberValue(1+rand.Int64N(maxRevision))
-	writeGrants(i, grants)
-	o.write(i)
+	i, err := marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(i, at)
 	return i, nil
 }
 
@@ -103,80 +111,38 @@ func (o *Override) live(then time.Time) (grants []Grant) {
 	return grants
 }
 
-// overrideOf reads an override from its item. It fails with ErrUnreadable.
-func overrideOf(rule string, i item) (*Override, error) {
-	o := &Override{Rule: rule, Key: text(i, attrSort), Note: noteOf(i)}
-	document, ok := i[attrDocument].(*types.AttributeValueMemberS)
-	if !ok {
-		return nil, o.unreadable(errors.New("no text document"))
+// overrideOf reads an override of a rule from its item. It fails with
+// ErrUnreadable.
+func (t *Table) overrideOf(rule string, i item) (*Override, error) {
+	o := &Override{}
+	err := unmarshal(i, o)
+	_, ok := i[attrDocument].(*types.AttributeValueMemberS)
+	switch {
+	case err != nil:
+	case !ok:
+		err = errors.New("no text document")
+	case o.Revision < 1:
+		err = errors.New("no revision above 0")
+	default:
+		err = checkGrants(o.Grants)
 	}
-	o.Document = document.Value
-	var err error
-	if o.Revision, err = number(i, attrRevision); err != nil {
-		return nil, o.unreadable(err)
+	if err != nil {
+		return nil, t.unreadable(rule, i, err)
 	}
-	if o.Grants, err = grantsOf(i); err != nil {
-		return nil, o.unreadable(err)
-	}
+	o.Rule = rule
 	return o, nil
 }
 
-func (o *Override) unreadable(err error) error {
-	return fmt.Errorf("override of rule %s for key %q: %w: %w", o.Rule, o.Key, ErrUnreadable, err)
-}
-
-func (g *Grant) size() int { return 100 + len(g.Limit) + g.Note.size() }
-
-func (g *Grant) item() item {
-	i := item{attrLimit: textValue(g.Limit), attrAdd: numberValue(g.Add), attrUntil: timeValue(g.Until)}
-	g.write(i)
-	return i
-}
-
-// writeGrants puts grants into an item, which has no list if there are none.
-func writeGrants(i item, grants []Grant) {
-	if len(grants) == 0 {
-		return
-	}
-	list := make([]types.AttributeValue, len(grants))
-	for n := range grants {
-		list[n] = &types.AttributeValueMemberM{Value: grants[n].item()}
-	}
-	i[attrGrants] = &types.AttributeValueMemberL{Value: list}
-}
-
-// grantsOf reads the grants of an item.
-func grantsOf(i item) ([]Grant, error) {
-	value, ok := i[attrGrants]
-	if !ok {
-		return nil, nil
-	}
-	list, ok := value.(*types.AttributeValueMemberL)
-	if !ok {
-		return nil, errors.New("its grants are not a list")
-	}
-	grants := make([]Grant, len(list.Value))
-	for n, each := range list.Value {
-		m, ok := each.(*types.AttributeValueMemberM)
-		if !ok {
-			return nil, fmt.Errorf("grants[%d] is not a map", n)
-		}
-		var err error
-		if grants[n], err = grantOf(m.Value); err != nil {
-			return nil, fmt.Errorf("grants[%d]: %w", n, err)
+// checkGrants checks grants from an item.
+func checkGrants(grants []Grant) error {
+	for n, g := range grants {
+		if g.Add < 1 || g.Until.IsZero() {
+			return fmt.Errorf("grants[%d] needs add, above 0, and until, a time of RFC 3339", n)
 		}
 	}
-	return grants, nil
+	return nil
 }
 
-func grantOf(i item) (Grant, error) {
-	add, err := number(i, attrAdd)
-	if err != nil {
-		return Grant{}, err
-	}
-	until, err := time.Parse(time.RFC3339, text(i, attrUntil))
-	if err != nil {
-		return Grant{}, fmt.Errorf("until is %q, not a time as in RFC 3339", text(i, attrUntil))
-	}
-	return Grant{Limit: text(i, attrLimit), Add: add, Until: until, Note: noteOf(i)}, nil
+func (t *Table) unreadable(rule string, i item, cause error) error {
+	return t.errorf("override of rule %s for key %q: %w: %w", rule, text(i, attrSort), ErrUnreadable, cause)
 }

@@ -27,11 +27,7 @@ func (t *Table) override(ctx context.Context, rule, key string, consistent bool)
 	if err != nil || found == nil {
 		return nil, err
 	}
-	o, err := overrideOf(rule, found)
-	if err != nil {
-		return nil, t.errorf("%w", err)
-	}
-	return o, nil
+	return t.overrideOf(rule, found)
 }
 
 // SetOverride sets the document of a key; its grants stay until they end.
@@ -74,7 +70,7 @@ func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note)
 	if err != nil {
 		return err
 	}
-	return t.transact(ctx, e, change{remove: at, condition: "attribute_exists(p)"})
+	return t.transact(ctx, e, t.remove(at, present))
 }
 
 // Grant raises a capacity of a key for a time, in addition to its other grants,
@@ -100,6 +96,11 @@ func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 // are cheap. After ErrUnreadable for one item the next follows; any other error
 // is the last.
 func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*Override, error] {
+	if len(prefix) > maxSort || !utf8.ValidString(prefix) {
+		return func(yield func(*Override, error) bool) {
+			yield(nil, fmt.Errorf("overrides of rule %s: no key begins with %.100q: keys are UTF-8 of at most %d bytes", rule, prefix, maxSort))
+		}
+	}
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
 		ExpressionAttributeValues: item{":p": textValue(overridePartition + rule)},
@@ -108,25 +109,7 @@ func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*O
 		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
 		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
 	}
-	return func(yield func(*Override, error) bool) {
-		if len(prefix) > maxSort || !utf8.ValidString(prefix) {
-			yield(nil, fmt.Errorf("overrides of rule %s: no key begins with %.100q: keys are UTF-8 of at most %d bytes", rule, prefix, maxSort))
-			return
-		}
-		for found, err := range t.pages(ctx, in) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			o, err := overrideOf(rule, found)
-			if err != nil {
-				err = t.errorf("%w", err)
-			}
-			if !yield(o, err) {
-				return
-			}
-		}
-	}
+	return query(ctx, t, in, func(found item) (*Override, error) { return t.overrideOf(rule, found) })
 }
 
 // edit replaces an override by the result of alter. Nil stands for no override.
@@ -152,18 +135,16 @@ func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Over
 
 // replace writes or removes an override if the table still holds the old one.
 func (t *Table) replace(ctx context.Context, old, next *Override, e Event) error {
-	c := change{condition: "attribute_not_exists(p)"}
+	var seen int64
 	if old != nil {
-		c.condition, c.values = attrRevision+" = :seen", item{":seen": numberValue(old.Revision)}
+		seen = old.Revision
 	}
-	var err error
-	if next != nil {
-		c.put, err = next.item(e.When)
-	} else {
-		c.remove, err = overrideAt(old.Rule, old.Key)
+	if next == nil {
+		return t.transact(ctx, e, t.remove(key(overridePartition+e.Rule, e.Key), still(attrRevision, seen)))
 	}
+	i, err := next.item(e.When)
 	if err != nil {
 		return err
 	}
-	return t.transact(ctx, e, c)
+	return t.transact(ctx, e, t.put(i, still(attrRevision, seen)))
 }

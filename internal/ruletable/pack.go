@@ -18,43 +18,53 @@ const (
 	maxDocument = 4 << 20
 )
 
-// pack returns both forms of a version, gzipped.
-func (v *Version) pack() (text, document []byte, err error) {
+// packed is the item of a version without its key. Both forms are gzipped.
+type packed struct {
+	Text []byte `dynamodbav:"document"`
+	JSON []byte `dynamodbav:"json,omitempty"` // missing from versions of an older Slidegate
+	Note
+}
+
+// pack returns the item of a version without its key.
+func (v *Version) pack() (item, error) {
 	if v.Document == nil {
-		return nil, nil, errors.New("a version needs its document")
+		return nil, errors.New("a version needs its document")
 	}
 	data, err := ruledoc.Marshal(v.Document)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if text, err = zip(v.Text); err == nil {
-		document, err = zip(data)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if size := len(text) + len(document) + v.size(); size > maxItem || max(len(v.Text), len(data)) > maxDocument {
-		return nil, nil, fmt.Errorf("rules of %d bytes, and %d as JSON, are %w: they take %d bytes gzipped, with who and why, and %d is the limit; split them over several tables",
-			len(v.Text), len(data), ErrTooLarge, size, maxItem)
-	}
-	return text, document, nil
-}
-
-// unpack returns a version from its item. A version of an older Slidegate has
-// no document.
-func unpack(i item) (v *Version, err error) {
-	v = &Version{Note: noteOf(i)}
-	text, ok, err := unzip(i, attrDocument)
-	if err == nil && !ok {
-		err = errors.New("no binary " + attrDocument)
+	p := packed{Note: v.Note}
+	if p.Text, err = zip(v.Text); err == nil {
+		p.JSON, err = zip(data)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.Text = text
-	data, ok, err := unzip(i, attrJSON)
-	if err != nil || !ok {
-		return v, err
+	if size := len(p.Text) + len(p.JSON) + v.size(); size > maxItem || max(len(v.Text), len(data)) > maxDocument {
+		return nil, fmt.Errorf("rules of %d bytes, and %d as JSON, are %w: they take %d bytes gzipped, with who and why, and %d is the limit; split them over several tables",
+			len(v.Text), len(data), ErrTooLarge, size, maxItem)
+	}
+	return marshal(p)
+}
+
+// unpack returns a version from its item.
+func unpack(i item) (*Version, error) {
+	var p packed
+	err := unmarshal(i, &p)
+	if err != nil {
+		return nil, err
+	}
+	v := &Version{Note: p.Note}
+	if v.Text, err = unzip(p.Text); err != nil {
+		return nil, fmt.Errorf("document: %w", err)
+	}
+	if p.JSON == nil {
+		return v, nil
+	}
+	data, err := unzip(p.JSON)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
 	}
 	v.Document, err = ruledoc.Unmarshal(data)
 	return v, err
@@ -68,22 +78,14 @@ func zip(data []byte) ([]byte, error) {
 	return zipped.Bytes(), err
 }
 
-// unzip returns a gzipped attribute of an item; ok is false if there is none.
-func unzip(i item, name string) (data []byte, ok bool, err error) {
-	zipped, ok := binary(i, name)
-	if !ok {
-		return nil, false, nil
-	}
+func unzip(zipped []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(zipped))
 	if err != nil {
-		return nil, true, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	data, err = io.ReadAll(io.LimitReader(r, maxDocument+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err == nil && len(data) > maxDocument {
 		err = ErrTooLarge
 	}
-	if err != nil {
-		return nil, true, fmt.Errorf("%s: %w", name, err)
-	}
-	return data, true, nil
+	return data, err
 }

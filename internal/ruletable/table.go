@@ -82,9 +82,9 @@ func Description(name string) dynamo.Table {
 // are for people. The time also orders the history, and decides which grants
 // have ended when their override is written again.
 type Note struct {
-	Who  string    `json:"who"`
-	When time.Time `json:"when"`
-	Why  string    `json:"why"`
+	Who  string    `json:"who" dynamodbav:"who"`
+	When time.Time `json:"when" dynamodbav:"when"`
+	Why  string    `json:"why" dynamodbav:"why"`
 }
 
 func (n Note) size() int { return len(n.Who) + len(n.Why) }
@@ -99,25 +99,24 @@ func (t *Table) get(ctx context.Context, key item, consistent bool) (item, error
 	return out.Item, nil
 }
 
-// pages yields the items of a query, page by page. It ends with the first
-// error.
-func (t *Table) pages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[item, error] {
-	return func(yield func(item, error) bool) {
+// query yields the results of a query as decode reads them, page by page. After
+// an error of decode the next result follows; any other error is the last.
+func query[T any](ctx context.Context, t *Table, in *dynamodb.QueryInput, decode func(item) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		in := *in
-		in.TableName, in.ConsistentRead, in.ExclusiveStartKey = aws.String(t.name), aws.Bool(true), nil
-		for {
-			out, err := t.api.Query(ctx, &in)
+		in.TableName, in.ConsistentRead = aws.String(t.name), aws.Bool(true)
+		pages := dynamodb.NewQueryPaginator(t.api, &in)
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
 			if err != nil {
-				yield(nil, dynamo.Translate(err, t.name))
+				var none T
+				yield(none, dynamo.Translate(err, t.name))
 				return
 			}
-			for _, found := range out.Items {
-				if !yield(found, nil) {
+			for _, found := range page.Items {
+				if !yield(decode(found)) {
 					return
 				}
-			}
-			if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-				return
 			}
 		}
 	}

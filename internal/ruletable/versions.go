@@ -41,7 +41,7 @@ type Version struct {
 // and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
 // otherwise it fails with ErrTooLarge.
 func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int64, err error) {
-	packed, err := v.item()
+	packed, err := v.pack()
 	if err != nil {
 		return 0, t.errorf("%w", err)
 	}
@@ -52,7 +52,7 @@ func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int6
 	number = max(seen, last) + 1
 	maps.Copy(packed, versionAt(number))
 	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: seen, To: number},
-		change{put: packed, condition: "attribute_not_exists(p)"}, point(seen, number))
+		t.put(packed, absent), t.point(seen, number))
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +73,7 @@ func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	case v.Document == nil:
 		return t.errorf("version %d: %w", to, ErrNoDocument)
 	}
-	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, point(from, to))
+	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, t.point(from, to))
 }
 
 // Current returns the number of the version in force. It fails with ErrNone if
@@ -86,11 +86,16 @@ func (t *Table) Current(ctx context.Context) (int64, error) {
 	if found == nil {
 		return 0, t.errorf("%w", ErrNone)
 	}
-	n, err := number(found, attrVersion)
+	var pointer struct {
+		Version int64 `dynamodbav:"version"`
+	}
+	if err = unmarshal(found, &pointer); err == nil && pointer.Version < 1 {
+		err = errors.New("no version above 0")
+	}
 	if err != nil {
 		return 0, t.errorf("item (%s, %s): %w", partitionSet, sortCurrent, err)
 	}
-	return n, nil
+	return pointer.Version, nil
 }
 
 // Get returns a version. It fails with ErrNoVersion if there is none with this
@@ -130,7 +135,8 @@ func (t *Table) nameOf(number int64) string {
 }
 
 // Versions yields all versions without text and document, newest first. It
-// reads page by page, and ends with the first error.
+// reads page by page. After an item that is no version the next follows; any
+// other error is the last.
 func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		inForce, err := t.Current(ctx)
@@ -138,16 +144,12 @@ func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 			yield(Version{}, err)
 			return
 		}
-		for found, err := range t.pages(ctx, versions()) {
-			v := Version{Note: noteOf(found)}
-			if err == nil {
-				v.Number, err = t.numberOf(found)
-			}
+		query(ctx, t, versions(), func(found item) (v Version, err error) {
+			unmarshalReadable(found, &v.Note)
+			v.Number, err = t.numberOf(found)
 			v.InForce = v.Number == inForce
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
+			return v, err
+		})(yield)
 	}
 }
 
@@ -156,11 +158,8 @@ func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 func (t *Table) last(ctx context.Context) (int64, error) {
 	newest := versions()
 	newest.Limit = aws.Int32(1)
-	for found, err := range t.pages(ctx, newest) {
-		if err != nil {
-			return 0, err
-		}
-		return t.numberOf(found)
+	for number, err := range query(ctx, t, newest, t.numberOf) {
+		return number, err
 	}
 	return 0, nil
 }
@@ -168,11 +167,9 @@ func (t *Table) last(ctx context.Context) (int64, error) {
 // versions is the query of Versions.
 func versions() *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
-		KeyConditionExpression: aws.String("p = :p AND s BETWEEN :first AND :last"),
-		ProjectionExpression:   aws.String("#s, #who, #when, #why"),
-		ExpressionAttributeNames: map[string]string{
-			"#s": attrSort, "#who": attrWho, "#when": attrWhen, "#why": attrWhy,
-		},
+		KeyConditionExpression:   aws.String("p = :p AND s BETWEEN :first AND :last"),
+		ProjectionExpression:     aws.String("s, who, #when, why"),
+		ExpressionAttributeNames: map[string]string{"#when": "when"}, // a reserved word
 		ExpressionAttributeValues: item{
 			":p": textValue(partitionSet), ":first": textValue(digits(0)), ":last": textValue(digits(lastVersion)),
 		},
@@ -189,27 +186,10 @@ func (t *Table) numberOf(version item) (int64, error) {
 }
 
 // point moves the pointer if it is still at version from, 0 for none.
-func point(from, to int64) change {
+func (t *Table) point(from, to int64) types.TransactWriteItem {
 	moved := key(partitionSet, sortCurrent)
 	moved[attrVersion] = numberValue(to)
-	if from == 0 {
-		return change{put: moved, condition: "attribute_not_exists(p)"}
-	}
-	return change{put: moved, condition: attrVersion + " = :from", values: item{":from": numberValue(from)}}
-}
-
-// item returns the item of a version without its key.
-func (v *Version) item() (item, error) {
-	text, document, err := v.pack()
-	if err != nil {
-		return nil, err
-	}
-	i := item{
-		attrDocument: &types.AttributeValueMemberB{Value: text},
-		attrJSON:     &types.AttributeValueMemberB{Value: document},
-	}
-	v.write(i)
-	return i, nil
+	return t.put(moved, still(attrVersion, from))
 }
 
 // versionAt returns the key of a version's item.
