@@ -46,7 +46,11 @@ type Traffic struct {
 func (r *ChangeReport) compare(ctx context.Context, table *ruletable.Table, next *rules.Set, traffic *Traffic) (err error) {
 	r.Changes = []ruledoc.Change{}
 	if r.old != nil {
-		r.Changes = append(r.Changes, ruledoc.Diff(r.old.Document(), next.Document())...)
+		current := *r.old.Document()
+		if table != nil && r.From == 0 { // the default depends on the rules, and there were none
+			current.AmbiguousPaths = next.Document().AmbiguousPaths
+		}
+		r.Changes = append(r.Changes, ruledoc.Diff(&current, next.Document())...)
 	}
 	if table != nil {
 		names := changedRules(r.Changes)
