@@ -1,17 +1,18 @@
 package engine
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // UnknownCosts returns, in order, the names among an outcome's costs that name
 // no limit that settles. Such a limit may belong to any rule of the file,
 // whether or not that covers the request, or to an override that replaces the
 // rule's limits. The charges of unknown names stay, so callers should log them.
 func (d *Decision) UnknownCosts(costs map[string]int64) (names []string) {
+	if len(costs) == 0 {
+		return nil
+	}
+	known := d.SettlingLimits()
 	for name := range costs {
-		if !d.settles(name) {
+		if _, found := slices.BinarySearch(known, name); !found {
 			names = append(names, name)
 		}
 	}
@@ -22,42 +23,22 @@ func (d *Decision) UnknownCosts(costs map[string]int64) (names []string) {
 // SettlingLimits returns, in order, the policy names of the limits that settle,
 // "rule" or "rule.limit".
 func (d *Decision) SettlingLimits() (names []string) {
-	d.eachSettling(func(rule, limit string) bool {
-		names = append(names, PolicyName(rule, limit))
-		return true
-	})
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func (d *Decision) settles(name string) (found bool) {
-	d.eachSettling(func(rule, limit string) bool {
-		found = strings.HasPrefix(name, rule) && name == PolicyName(rule, limit)
-		return !found
-	})
-	return found
-}
-
-// eachSettling calls visit for every limit that settles, those of the request
-// first, until visit returns false.
-func (d *Decision) eachSettling(visit func(rule, limit string) bool) {
-	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
-		for i := range vs {
-			for j := range vs[i].Terms.Limits {
-				if vs[i].Terms.Settles(j) && !visit(vs[i].Rule.Name, vs[i].Terms.Limits[j].Name) {
-					return
+	for _, v := range slices.Concat(d.Verdicts, d.Shadows) {
+		for i := range v.Terms.Limits {
+			if v.Terms.Settles(i) {
+				names = append(names, v.PolicyName(i))
+			}
+		}
+	}
+	if d.set != nil {
+		for _, r := range d.set.Rules {
+			for i := range r.Costs {
+				if r.Costs[i].Settle {
+					names = append(names, PolicyName(r.Name, r.Limits[i].Name))
 				}
 			}
 		}
 	}
-	if d.set == nil {
-		return
-	}
-	for _, r := range d.set.Rules {
-		for j := range r.Costs {
-			if r.Costs[j].Settle && !visit(r.Name, r.Limits[j].Name) {
-				return
-			}
-		}
-	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

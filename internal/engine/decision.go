@@ -66,14 +66,6 @@ type Verdict struct {
 	charged Store // the store that made the charge; nil for none
 }
 
-// denier returns the verdict if it denies, else nil.
-func (v *Verdict) denier() *Verdict {
-	if v.Allowed {
-		return nil
-	}
-	return v
-}
-
 // Settles reports whether the rule corrects its charge once the backend has
 // answered. The caller must see that answer and call Finish.
 func (v *Verdict) Settles() bool {
@@ -83,12 +75,6 @@ func (v *Verdict) Settles() bool {
 		}
 	}
 	return v.Rule.Settles()
-}
-
-// ban marks the request as denied by the override in v.
-func (d *Decision) ban(v *Verdict) {
-	d.Reason, d.Why = Banned, v.Terms.Why
-	d.deny(v)
 }
 
 // deny marks the request as denied by v, the only verdict reported.

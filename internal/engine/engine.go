@@ -178,7 +178,8 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			switch {
 			case !rule.Enforced():
 			case bypass == Refused:
-				d.ban(v)
+				d.Reason, d.Why = Banned, v.Terms.Why
+				d.deny(v)
 				return true
 			case bypass == ErrorDenies,
 				len(matched) > 1 && bypass == NoBypass && e.opts.Store.Denies(now, &v.Charge, &v.Verdict):

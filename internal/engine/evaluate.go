@@ -24,7 +24,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 		if denier == nil && err == nil {
 			continue
 		}
-		e.refund(ctx, now, d.Verdicts)
+		e.correct(ctx, now, d.Verdicts, "refund", (*Verdict).refund)
 		if err == nil {
 			d.conclude(denier)
 		}
@@ -35,49 +35,14 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 	return nil
 }
 
-// chargeNext charges the first of these rules, together with its atomic group.
-// It returns the verdict that denies the request, nil for none.
+// chargeNext charges the first of these rules, together with its atomic group,
+// and returns the verdict that denies the request, nil for none. If several
+// deny, it returns the one with the longest wait. If the store fails, each
+// rule's on_error decides, in order.
 func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict) (denier *Verdict, err error) {
-	if group := atomicGroup(vs); len(group) > 1 {
-		return e.chargeAll(ctx, now, set, group)
-	}
-	v := &vs[0]
-	v.decided = true
-	switch err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); {
-	case err != nil:
-		return e.degrade(ctx, now, set, v, err)
-	case !v.Allowed:
-		return v, nil
-	}
-	v.charged = e.opts.Store
-	return nil, nil
-}
-
-// atomicGroup returns the rules to charge together with the first one, itself
-// included, if that is atomic. A store takes at most limit.MaxLimits at once;
-// the next group has the others.
-func atomicGroup(vs []Verdict) (group []*Verdict) {
-	if !vs[0].Rule.Atomic {
-		return nil
-	}
-	for i := range vs {
-		if v := &vs[i]; v.Rule.Atomic && !v.decided && len(group) < limit.MaxLimits {
-			group = append(group, v)
-		}
-	}
-	return group
-}
-
-// chargeAll charges all rules of a group or none. If several deny, it returns
-// the one with the longest wait. If the store fails, each rule's on_error
-// decides, in order.
-func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, group []*Verdict) (denier *Verdict, err error) {
-	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
-	for i, v := range group {
-		v.decided = true
-		charges[i], verdicts[i] = &v.Charge, &v.Verdict
-	}
-	if cause := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); cause != nil {
+	var few [limit.MaxLimits]*Verdict
+	group := appendGroup(few[:0], vs)
+	if cause := e.charge(ctx, now, group); cause != nil {
 		for _, v := range group {
 			if denier, err := e.degrade(ctx, now, set, v, cause); denier != nil || err != nil {
 				return denier, err
@@ -98,6 +63,33 @@ func (e *Engine) chargeAll(ctx context.Context, now time.Time, set *rules.Set, g
 	return denier, nil
 }
 
+// appendGroup appends the first rule and, if that is atomic, the others to
+// charge together with it. A store takes at most limit.MaxLimits at once; the
+// next group has the others.
+func appendGroup(group []*Verdict, vs []Verdict) []*Verdict {
+	group = append(group, &vs[0])
+	for i := 1; i < len(vs) && vs[0].Rule.Atomic; i++ {
+		if v := &vs[i]; v.Rule.Atomic && !v.decided && len(group) < limit.MaxLimits {
+			group = append(group, v)
+		}
+	}
+	return group
+}
+
+// charge charges all rules of a group or none.
+func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) error {
+	if len(group) == 1 {
+		group[0].decided = true
+		return e.opts.Store.Charge(ctx, now, &group[0].Charge, &group[0].Verdict)
+	}
+	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
+	for i, v := range group {
+		v.decided = true
+		charges[i], verdicts[i] = &v.Charge, &v.Verdict
+	}
+	return e.opts.Store.ChargeAll(ctx, now, charges, verdicts)
+}
+
 func longer(a, b time.Duration) bool { return b != limit.Never && (a == limit.Never || a > b) }
 
 // degrade decides by the rule's on_error after the store has failed, and
@@ -114,10 +106,13 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.ZeroCost():
 		v.Uncounted, v.Allowed = true, true
-		return nil, nil
 	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):
-		return v.denier(), nil
+		// The local store has decided.
+	default:
+		v.Uncounted, v.Allowed, v.RetryAfter = true, false, outageRetry
 	}
-	v.Uncounted, v.Allowed, v.RetryAfter = true, false, outageRetry
+	if v.Allowed {
+		return nil, nil
+	}
 	return v, nil
 }

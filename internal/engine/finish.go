@@ -4,6 +4,15 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	// correctionTimeout bounds, in real time, each correction of a charge.
+	correctionTimeout = 250 * time.Millisecond
+	// maxSettlement is the most units that a correction may add to a charge.
+	maxSettlement = limit.MaxCapacity
 )
 
 // Outcome is the backend's answer to an allowed request.
@@ -22,45 +31,53 @@ type Outcome struct {
 // Rules that refund this status take nothing; limits that settle take the true
 // cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
-	e.correct(ctx, now, d.Verdicts, "settle", func(v *Verdict) []int64 { return v.settlement(o) })
-	e.correct(ctx, now, d.Shadows, "settle", func(v *Verdict) []int64 { return v.settlement(o) })
+	settlement := func(v *Verdict, i int) int64 { return v.settlement(i, o) }
+	e.correct(ctx, now, d.Verdicts, "settle", settlement)
+	e.correct(ctx, now, d.Shadows, "settle", settlement)
 }
 
-// settlement returns the deltas that correct the charge; nil for none.
-func (v *Verdict) settlement(o *Outcome) (deltas []int64) {
-	if v.charged == nil {
-		return nil
-	}
+// settlement returns the units by which the outcome corrects limit i.
+func (v *Verdict) settlement(i int, o *Outcome) int64 {
 	if v.Rule.Refunds(o.Status) {
-		return v.refundDeltas()
+		return v.refund(i)
 	}
-	for i, cost := range v.Charge.Costs {
-		if !v.Terms.Settles(i) {
-			continue
-		}
-		actual, reported := o.Costs[v.PolicyName(i)]
-		if !reported && o.Aborted {
-			actual = v.Terms.MostCost(i)
-		}
-		if !reported && !o.Aborted || actual < 0 || actual == cost {
-			continue
-		}
-		if deltas == nil {
-			deltas = make([]int64, len(v.Charge.Costs))
-		}
-		deltas[i] = min(actual-cost, maxSettlement)
+	if !v.Terms.Settles(i) {
+		return 0
 	}
-	return deltas
+	actual, reported := o.Costs[v.PolicyName(i)]
+	if !reported && o.Aborted {
+		actual, reported = v.Terms.MostCost(i), true
+	}
+	if !reported || actual < 0 {
+		return 0
+	}
+	return min(actual-v.Charge.Costs[i], maxSettlement)
 }
 
-// correct settles all charges by their deltas concurrently, and waits.
-func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, action string, deltas func(*Verdict) []int64) {
+// refund returns the units that undo the charge of limit i. A bucket or a log
+// cannot refund; its charge stays.
+func (v *Verdict) refund(i int) int64 {
+	if !v.Charge.Limits[i].Correctable() {
+		return 0
+	}
+	return -v.Charge.Costs[i]
+}
+
+// correct settles charges concurrently, each limit by its delta, and waits.
+func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, action string, delta func(v *Verdict, i int) int64) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range vs {
-		v := &vs[i]
-		by := deltas(v)
-		if by == nil {
+		v, changed := &vs[i], false
+		if v.charged == nil {
+			continue
+		}
+		deltas := make([]int64, len(v.Charge.Costs))
+		for j := range deltas {
+			deltas[j] = delta(v, j)
+			changed = changed || deltas[j] != 0
+		}
+		if !changed {
 			continue
 		}
 		wg.Go(func() {
@@ -68,7 +85,7 @@ func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, actio
 			// decision's deadline has passed.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
 			defer cancel()
-			if err := v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, by); err != nil {
+			if err := v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, deltas); err != nil {
 				e.opts.Recorder.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 			}
 		})
