@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
@@ -35,12 +34,11 @@ func (r *RateLimit) Protect(api awsapigateway.RestApi) {
 	awscdk.Aspects_Of(api).Add(&openPreflights{r.Authorizer.AuthorizerId()}, nil)
 }
 
-// gatewayResponse translates a response that the local gateway also uses. It
-// cuts the prefix of parameter names, because CDK adds it.
+// gatewayResponse translates a response that the local gateway also uses.
 func gatewayResponse(response apigw.GatewayResponse) *awsapigateway.GatewayResponseOptions {
 	headers := map[string]*string{}
-	for name, expression := range response.Parameters {
-		headers[strings.TrimPrefix(name, "gatewayresponse.header.")] = jsii.String(expression)
+	for name, expression := range response.Headers {
+		headers[name] = jsii.String(expression)
 	}
 	options := &awsapigateway.GatewayResponseOptions{
 		Type:            awsapigateway.ResponseType_Of(jsii.String(response.Type)),
@@ -49,12 +47,8 @@ func gatewayResponse(response apigw.GatewayResponse) *awsapigateway.GatewayRespo
 	if response.Status != 0 {
 		options.StatusCode = jsii.String(strconv.Itoa(response.Status))
 	}
-	if len(response.Templates) > 0 { // none keeps the gateway's own, an empty map would take it away
-		templates := map[string]*string{}
-		for contentType, template := range response.Templates {
-			templates[contentType] = jsii.String(template)
-		}
-		options.Templates = &templates
+	if response.Body != "" { // an empty map would remove the gateway's own bodies
+		options.Templates = &map[string]*string{"application/json": jsii.String(response.Body)}
 	}
 	return options
 }

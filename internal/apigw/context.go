@@ -3,6 +3,7 @@ package apigw
 import (
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -43,43 +44,32 @@ func decisionContext(d *engine.Decision) map[string]any {
 		contextAllowed:  strconv.FormatBool(d.Allowed),
 		contextDegraded: strconv.FormatBool(d.Degraded),
 	}
+	problem := headers.QuotaExceeded
 	switch d.Reason {
-	case engine.Banned:
-		c[contextRule] = ruleDeny // by the document or by an override: clients need not know which
+	case engine.Banned: // by the document or by an override: clients need not know which
+		c[contextRule], problem = ruleDeny, headers.Blocked
 	case engine.Unmatched:
-		c[contextRule] = ruleUnmatched
+		c[contextRule], problem = ruleUnmatched, headers.Unmatched
 	case engine.Ambiguous:
-		c[contextRule] = ruleAmbiguous
+		c[contextRule], problem = ruleAmbiguous, headers.AmbiguousPath
 	case engine.Limited:
 		describeLimits(c, d)
+		if !d.Allowed && d.Verdicts[0].Degraded {
+			problem = headers.ReducedCapacity
+		}
 	}
-	if d.Delay > 0 {
-		c[contextDelayMs] = strconv.FormatInt(milliseconds(d.Delay), 10)
+	if d.Delay > 0 { // rounded up, so that no request goes on before its turn
+		c[contextDelayMs] = strconv.FormatInt(int64((d.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
 	if !d.Allowed {
-		problem := problemOf(d)
 		c[contextProblemType], c[contextProblemTitle] = problem.Type, problem.Title
 	}
 	return c
 }
 
-func problemOf(d *engine.Decision) headers.Problem {
-	switch {
-	case d.Reason == engine.Banned:
-		return headers.Blocked
-	case d.Reason == engine.Unmatched:
-		return headers.Unmatched
-	case d.Reason == engine.Ambiguous:
-		return headers.AmbiguousPath
-	case d.Verdicts[0].Degraded:
-		return headers.ReducedCapacity
-	}
-	return headers.QuotaExceeded
-}
-
 // describeLimits adds every limit that was charged, and the tightest by itself.
 func describeLimits(c map[string]any, d *engine.Decision) {
-	rateLimit, policy := make([]byte, 0, 64), make([]byte, 0, 64)
+	var rateLimits, policies []string
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
 		if v.Uncounted || v.Rule.Quiet {
@@ -88,12 +78,11 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 		for j := range v.Terms.Limits {
 			p := headers.Policy{Name: v.PolicyName(j), Limit: &v.Terms.Limits[j], Result: v.Limits[j]}
 			p.Result.Allowed, p.Result.RetryAfter = d.Allowed, v.RetryAfter
-			rateLimit = headers.AppendRateLimit(rateLimit, &p)
-			policy = headers.AppendPolicy(policy, &p)
+			rateLimits, policies = append(rateLimits, p.RateLimit()), append(policies, p.RateLimitPolicy())
 		}
 	}
-	if len(policy) > 0 {
-		c[contextRateLimit], c[contextRateLimitPolicy] = string(rateLimit), string(policy)
+	if len(policies) > 0 {
+		c[contextRateLimit], c[contextRateLimitPolicy] = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
 	if v, i := d.Tightest(); v != nil {
 		c[contextRule] = v.PolicyName(i)
@@ -138,9 +127,4 @@ func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
 	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
 	addRetryAfter(c, delay)
 	return c
-}
-
-// milliseconds rounds up, so that no request goes on before its turn.
-func milliseconds(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

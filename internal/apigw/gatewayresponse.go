@@ -12,19 +12,13 @@ package apigw
 type GatewayResponse struct {
 	Type   string // "ACCESS_DENIED", "DEFAULT_4XX", …
 	Status int    // 0 leaves the status that API Gateway chose
-	// Parameters maps "gatewayresponse.header.NAME" to a mapping expression:
-	// 'literal', in single quotes, or context.authorizer.NAME. API Gateway
-	// leaves out headers whose source is missing.
-	Parameters map[string]string
-	// Templates maps a content type to a body. API Gateway uses only
-	// application/json.
-	Templates map[string]string
+	// Headers maps names of fields to mapping expressions: 'literal', in single
+	// quotes, or context.authorizer.NAME. API Gateway leaves out headers whose
+	// source is missing.
+	Headers map[string]string
+	// Body is the template of a JSON body. Without one, API Gateway has its own.
+	Body string
 }
-
-const (
-	headerPrefix = "gatewayresponse.header."
-	jsonTemplate = "application/json"
-)
 
 // ExposedHeaders lists the fields that scripts of another origin may read.
 const ExposedHeaders = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After"
@@ -41,32 +35,28 @@ const deniedBody = `{"type":"$context.authorizer.problemType",` +
 // from the defaults.
 func GatewayResponses() []GatewayResponse {
 	return []GatewayResponse{
-		{Type: "ACCESS_DENIED", Status: 429, Parameters: deniedHeaders(), Templates: map[string]string{jsonTemplate: deniedBody}},
-		{Type: "UNAUTHORIZED", Status: 401, Parameters: corsHeaders()},
-		{Type: "DEFAULT_4XX", Parameters: corsHeaders()},
-		{Type: "DEFAULT_5XX", Parameters: corsHeaders()},
+		{Type: "ACCESS_DENIED", Status: 429, Headers: deniedHeaders(), Body: deniedBody},
+		{Type: "UNAUTHORIZED", Status: 401, Headers: corsHeaders()},
+		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
+		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
 	}
 }
 
 func deniedHeaders() map[string]string {
-	parameters := corsHeaders()
-	parameters[headerPrefix+"Content-Type"] = "'application/problem+json'"
-	for name, source := range map[string]string{
-		"RateLimit":               contextRateLimit,
-		"RateLimit-Policy":        contextRateLimitPolicy,
-		"Retry-After":             contextRetryAfter,
-		"X-RateLimit-Limit":       contextLimit,
-		"X-RateLimit-Remaining":   contextRemaining,
-		"X-RateLimit-Retry-After": contextRetryAfter,
-	} {
-		parameters[headerPrefix+name] = "context.authorizer." + source
+	headers := corsHeaders()
+	headers["Content-Type"] = "'application/problem+json'"
+	for name, source := range limitFields {
+		headers[name] = "context.authorizer." + source
 	}
-	return parameters
+	for _, name := range []string{"Retry-After", "X-RateLimit-Retry-After"} {
+		headers[name] = "context.authorizer." + contextRetryAfter
+	}
+	return headers
 }
 
 func corsHeaders() map[string]string {
 	return map[string]string{
-		headerPrefix + "Access-Control-Allow-Origin":   "'*'",
-		headerPrefix + "Access-Control-Expose-Headers": "'" + ExposedHeaders + "'",
+		"Access-Control-Allow-Origin":   "'*'",
+		"Access-Control-Expose-Headers": "'" + ExposedHeaders + "'",
 	}
 }

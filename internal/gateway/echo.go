@@ -8,7 +8,8 @@ import (
 // echo is the default backend. It answers with the request and the authorizer's
 // context.
 func echo(w http.ResponseWriter, r *http.Request) {
-	addFields(w.Header(), decision(r.Context()))
+	decision := recorderOf(r).decision
+	addFields(w.Header(), decision)
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Access-Control-Allow-Methods", "*")
 		w.Header().Set("Access-Control-Allow-Headers", "*")
@@ -22,5 +23,5 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		Method     string         `json:"method"`
 		Path       string         `json:"path"`
 		Authorizer map[string]any `json:"authorizer"`
-	}{r.Method, r.URL.EscapedPath(), decision(r.Context())})
+	}{r.Method, r.URL.EscapedPath(), decision})
 }

@@ -5,6 +5,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -63,17 +64,12 @@ type gateway struct {
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{
-		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), stage: o.Stage, maxDelay: o.MaxDelay,
+		authorizer: o.Authorizer, backend: http.HandlerFunc(echo),
+		stage: cmp.Or(o.Stage, "local"), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
 		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
 	}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, g.log)
-	}
-	if g.stage == "" {
-		g.stage = "local"
-	}
-	if g.maxDelay == 0 {
-		g.maxDelay = DefaultMaxDelay
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
@@ -86,7 +82,7 @@ func New(o Options) http.Handler {
 // authorizer to a preflight.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
-		recorded := newResponseRecorder(w, r)
+		recorded, r := record(w, r, nil)
 		g.backend.ServeHTTP(recorded, r)
 		recorded.outcome() // removes the costs from the trailers; nothing was charged
 		return
@@ -100,7 +96,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
 		return
 	}
-	if !allows(&answer) {
+	if !d.Allowed {
 		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
 		return
 	}
@@ -109,17 +105,22 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
 		return
 	}
-	if !wait(r.Context(), delay) {
-		abort()
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-r.Context().Done():
+			abort() // its turn passes unused
+		}
 	}
-	g.pass(w, r.WithContext(withDecision(r.Context(), answer.Context)), d)
+	g.pass(w, r, answer.Context, d)
 }
 
 // pass lets the backend answer, and corrects the request's charge by its
 // outcome. That also happens after an answer that breaks off, which panics with
 // http.ErrAbortHandler.
-func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
-	recorded, whole := newResponseRecorder(w, r), false
+func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[string]any, d *engine.Decision) {
+	recorded, r := record(w, r, decision)
+	whole := false
 	defer func() {
 		outcome, malformed := recorded.outcome()
 		outcome.Aborted = outcome.Aborted || !whole || r.Context().Err() != nil
@@ -127,45 +128,8 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		g.costs.unsettled(r.Context(), d, outcome.Costs)
 		g.authorizer.Finish(r.Context(), d, outcome)
 	}()
-	g.backend.ServeHTTP(recorded, r.WithContext(withRecorder(r.Context(), recorded)))
+	g.backend.ServeHTTP(recorded, r)
 	whole = true
-}
-
-// wait delays a request. It returns false if the client has hung up; the turn
-// of the request then passes unused.
-func wait(ctx context.Context, delay time.Duration) bool {
-	if delay <= 0 {
-		return true
-	}
-	turn := time.NewTimer(delay)
-	defer turn.Stop()
-	select {
-	case <-turn.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func allows(answer *apigw.Response) bool {
-	for _, s := range answer.PolicyDocument.Statement {
-		if s.Effect != "Allow" {
-			return false
-		}
-	}
-	return len(answer.PolicyDocument.Statement) > 0
-}
-
-type decisionKey struct{}
-
-func withDecision(ctx context.Context, decision map[string]any) context.Context {
-	return context.WithValue(ctx, decisionKey{}, decision)
-}
-
-// decision returns the authorizer's context for a request; nil for a preflight.
-func decision(ctx context.Context) map[string]any {
-	d, _ := ctx.Value(decisionKey{}).(map[string]any)
-	return d
 }
 
 // addFields adds the decision's fields, and replaces those of the same name.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	stdlog "log"
 	"log/slog"
@@ -22,21 +23,19 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 			confine(r.Out)
 		},
 		ModifyResponse: func(response *http.Response) error {
-			if w := recorderOf(response.Request.Context()); w != nil && response.StatusCode == http.StatusSwitchingProtocols {
+			w := recorderOf(response.Request)
+			if response.StatusCode == http.StatusSwitchingProtocols {
 				w.record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
-			addFields(response.Header, decision(response.Request.Context()))
+			addFields(response.Header, w.decision)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			var broken *brokenUpload
 			switch {
 			case r.Context().Err() != nil:
 				abort() // the backend did not fail, so nothing is refunded
-			case errors.As(err, &broken):
-				if w := recorderOf(r.Context()); w != nil {
-					w.aborted = true
-				}
+			case errors.Is(err, errBrokenUpload):
+				recorderOf(r).aborted = true
 				http.Error(w, "the request's body breaks off", http.StatusBadRequest)
 			default:
 				log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err)
@@ -68,6 +67,9 @@ func confine(out *http.Request) {
 // status 200 to a client that only stopped sending.
 func abort() { panic(http.ErrAbortHandler) }
 
+// errBrokenUpload is the error of a client that does not send its whole request.
+var errBrokenUpload = errors.New("the client's body")
+
 // upload is the body of a request. It distinguishes the failures of a client to
 // send it from those of a backend.
 type upload struct{ io.ReadCloser }
@@ -77,13 +79,8 @@ func (u upload) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	return n, &brokenUpload{err}
+	return n, fmt.Errorf("%w: %w", errBrokenUpload, err)
 }
-
-type brokenUpload struct{ err error }
-
-func (b *brokenUpload) Error() string { return "the client's body: " + b.err.Error() }
-func (b *brokenUpload) Unwrap() error { return b.err }
 
 // errorLog logs the free text that net/http writes, as lines of one kind.
 type errorLog struct{ log *slog.Logger }

@@ -11,13 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
-const (
-	headerPrefix  = "gatewayresponse.header."
-	contextPrefix = "context.authorizer."
-)
-
-// defaultBody is API Gateway's body for a gateway response without a template.
-const defaultBody = `{"message":%q}`
+// contextPrefix precedes names of the authorizer's context in expressions.
+const contextPrefix = "context.authorizer."
 
 var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
@@ -29,15 +24,15 @@ func respond(w http.ResponseWriter, req *http.Request, r apigw.GatewayResponse, 
 		status = r.Status
 	}
 	w.Header().Set("Content-Type", "application/json")
-	for parameter, expression := range r.Parameters {
-		if value, ok := evaluate(expression, authorizer); ok {
-			w.Header()[strings.TrimPrefix(parameter, headerPrefix)] = []string{value}
+	for name, expression := range r.Headers {
+		if value := evaluate(expression, authorizer); value != "" {
+			w.Header()[name] = []string{value}
 		}
 	}
 	w.WriteHeader(status)
-	body, ok := r.Templates["application/json"]
-	if !ok {
-		body = fmt.Sprintf(defaultBody, http.StatusText(status))
+	body := r.Body
+	if body == "" { // API Gateway's own
+		body = fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
 	}
 	_, _ = io.WriteString(w, fill(body, authorizer)) // the client may have hung up
 }
@@ -55,14 +50,14 @@ func discardRest(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
 }
 
-// evaluate returns the value of a mapping expression; ok is false if its source
-// is missing.
-func evaluate(expression string, authorizer map[string]any) (value string, ok bool) {
+// evaluate returns the value of a mapping expression, "" if its source is
+// missing.
+func evaluate(expression string, authorizer map[string]any) string {
 	if literal, quoted := strings.CutPrefix(expression, "'"); quoted {
-		return strings.TrimSuffix(literal, "'"), true
+		return strings.TrimSuffix(literal, "'")
 	}
-	value, ok = authorizer[strings.TrimPrefix(expression, contextPrefix)].(string)
-	return value, ok && value != ""
+	value, _ := authorizer[strings.TrimPrefix(expression, contextPrefix)].(string)
+	return value
 }
 
 // fill substitutes the variables of a template. Like API Gateway, it does not

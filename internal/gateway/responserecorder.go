@@ -23,22 +23,20 @@ type responseRecorder struct {
 	costs   []string
 	http10  bool // the client speaks HTTP/1.0
 	aborted bool // the client broke off its request, so the backend did not give the answer
-}
 
-func newResponseRecorder(w http.ResponseWriter, r *http.Request) *responseRecorder {
-	return &responseRecorder{ResponseWriter: w, http10: !r.ProtoAtLeast(1, 1)}
+	decision map[string]any // the authorizer's context; nil for a preflight
 }
 
 type recorderKey struct{}
 
-func withRecorder(ctx context.Context, w *responseRecorder) context.Context {
-	return context.WithValue(ctx, recorderKey{}, w)
+// record returns a recorder of the answer to a request, and the request with it.
+func record(w http.ResponseWriter, r *http.Request, decision map[string]any) (*responseRecorder, *http.Request) {
+	recorder := &responseRecorder{ResponseWriter: w, http10: !r.ProtoAtLeast(1, 1), decision: decision}
+	return recorder, r.WithContext(context.WithValue(r.Context(), recorderKey{}, recorder))
 }
 
-// recorderOf returns the recorder of a request; nil for a preflight.
-func recorderOf(ctx context.Context) *responseRecorder {
-	w, _ := ctx.Value(recorderKey{}).(*responseRecorder)
-	return w
+func recorderOf(r *http.Request) *responseRecorder {
+	return r.Context().Value(recorderKey{}).(*responseRecorder)
 }
 
 // WriteHeader passes the status on. Statuses of the 1xx class precede the

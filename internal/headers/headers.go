@@ -7,6 +7,7 @@
 package headers
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -20,42 +21,24 @@ type Policy struct {
 	Result limit.Result
 }
 
-// AppendRateLimit appends one item of the RateLimit field, such as
+// RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits
 // longer than it has to.
-func AppendRateLimit(dst []byte, p *Policy) []byte {
+func (p *Policy) RateLimit() string {
 	wait := p.Result.Reset
 	if !p.Result.Allowed && p.Result.RetryAfter != limit.Never {
 		wait = min(wait, p.Result.RetryAfter)
 	}
-	dst = appendName(dst, p.Name)
-	dst = append(dst, ";r="...)
-	dst = strconv.AppendInt(dst, p.Result.Remaining, 10)
-	dst = append(dst, ";t="...)
-	return strconv.AppendInt(dst, Seconds(wait), 10)
+	return fmt.Sprintf(`"%s";r=%d;t=%d`, p.Name, p.Result.Remaining, Seconds(wait))
 }
 
-// AppendPolicy appends one item of the RateLimit-Policy field, such as
+// RateLimitPolicy returns one item of the RateLimit-Policy field, such as
 // `"per-user";q=100;w=60`: the capacity and the window in seconds, which is the
 // nominal length for a calendar window. That is the rate that a client can
 // sustain. A token bucket may allow more than q units for a while.
-func AppendPolicy(dst []byte, p *Policy) []byte {
-	dst = appendName(dst, p.Name)
-	dst = append(dst, ";q="...)
-	dst = strconv.AppendInt(dst, p.Limit.Capacity, 10)
-	dst = append(dst, ";w="...)
-	return strconv.AppendInt(dst, Seconds(p.Limit.Window), 10)
-}
-
-// appendName appends an item's name, after a comma if the list has items.
-func appendName(dst []byte, name string) []byte {
-	if len(dst) > 0 {
-		dst = append(dst, ", "...)
-	}
-	dst = append(dst, '"')
-	dst = append(dst, name...)
-	return append(dst, '"')
+func (p *Policy) RateLimitPolicy() string {
+	return fmt.Sprintf(`"%s";q=%d;w=%d`, p.Name, p.Limit.Capacity, Seconds(p.Limit.Window))
 }
 
 // RetryAfter returns the value of the Retry-After field: whole seconds, rounded

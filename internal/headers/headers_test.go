@@ -1,6 +1,7 @@
 package headers_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,11 +39,11 @@ func TestFields(t *testing.T) {
 			[]headers.Policy{{"per-user", &perUser, limit.Result{Reset: 61 * time.Second, RetryAfter: 2 * time.Second}}},
 			`"per-user";r=0;t=2`, `"per-user";q=100;w=60`,
 		},
-		"a bucket: the rate that it keeps up, and all that it holds": {
+		"a bucket: the sustained rate, and the whole burst remaining": {
 			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 24, Reset: 6 * time.Second}}},
 			`"uploads";r=24;t=6`, `"uploads";q=10;w=60`,
 		},
-		"held for its turn: as if it were not": {
+		"delayed: as without the delay": {
 			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 3, Reset: 12 * time.Second, Delay: 6 * time.Second}}},
 			`"uploads";r=3;t=12`, `"uploads";q=10;w=60`,
 		},
@@ -55,12 +56,12 @@ func TestFields(t *testing.T) {
 			`"per-user";r=3;t=61`, `"per-user";q=100;w=60`,
 		},
 	} {
-		var rateLimit, policy []byte
+		var rateLimits, policies []string
 		for i := range test.policies {
-			rateLimit = headers.AppendRateLimit(rateLimit, &test.policies[i])
-			policy = headers.AppendPolicy(policy, &test.policies[i])
+			rateLimits = append(rateLimits, test.policies[i].RateLimit())
+			policies = append(policies, test.policies[i].RateLimitPolicy())
 		}
-		if string(rateLimit) != test.rateLimit || string(policy) != test.policy {
+		if rateLimit, policy := strings.Join(rateLimits, ", "), strings.Join(policies, ", "); rateLimit != test.rateLimit || policy != test.policy {
 			t.Errorf("%s:\nRateLimit: %s\nRateLimit-Policy: %s\nwant\n%s\n%s", name, rateLimit, policy, test.rateLimit, test.policy)
 		}
 	}
