@@ -43,10 +43,7 @@ func newBackend(stack awscdk.Stack, code awslambda.Code, s settings) awslambda.F
 	role := awsiam.NewRole(stack, jsii.String("BackendRole"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
-	role.AddToPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions:   jsii.Strings("logs:CreateLogStream", "logs:PutLogEvents"),
-		Resources: jsii.Strings(*log.LogGroupArn()),
-	}))
+	log.GrantWrite(role)
 	return awslambda.NewFunction(stack, jsii.String("Backend"), &awslambda.FunctionProps{
 		Description:  jsii.String("Slidegate sample backend: echoes each request and its decision"),
 		Code:         code,

@@ -20,64 +20,39 @@ type settings struct {
 }
 
 func readSettings(node constructs.Node) (settings, error) {
-	s := settings{dist: "../dist", architecture: awslambda.Architecture_ARM_64(), removal: awscdk.RemovalPolicy_RETAIN}
-	for _, setting := range []struct {
-		name string
-		set  func(string) error
-	}{
-		{"dist", s.setDist},
-		{"architecture", s.setArchitecture},
-		{"deadline", s.setDeadline},
-		{"removal", s.setRemoval},
-	} {
-		value := node.TryGetContext(jsii.String(setting.name))
-		if value == nil {
-			continue
+	read := func(name, byDefault string) string {
+		if value := node.TryGetContext(jsii.String(name)); value != nil {
+			return fmt.Sprint(value)
 		}
-		if err := setting.set(fmt.Sprint(value)); err != nil {
-			return settings{}, fmt.Errorf("context %s=%v: %w", setting.name, value, err)
-		}
+		return byDefault
 	}
-	return s, nil
-}
-
-func (s *settings) setDist(value string) error {
-	s.dist = value
-	return nil
-}
-
-func (s *settings) setArchitecture(value string) error {
-	switch value {
+	s := settings{dist: read("dist", "../dist")}
+	switch name := read("architecture", "arm64"); name {
 	case "arm64":
 		s.architecture = awslambda.Architecture_ARM_64()
 	case "x86_64":
 		s.architecture = awslambda.Architecture_X86_64()
 	default:
-		return errors.New("unknown architecture: use arm64 or x86_64")
+		return s, fmt.Errorf("context architecture=%s: unknown architecture: use arm64 or x86_64", name)
 	}
-	return nil
-}
-
-func (s *settings) setDeadline(value string) error {
-	deadline, err := time.ParseDuration(value)
-	if err != nil {
-		return err
-	}
-	if deadline <= 0 {
-		return errors.New("a deadline must be above 0: leave it out for the authorizer's own")
-	}
-	s.deadline = deadline
-	return nil
-}
-
-func (s *settings) setRemoval(value string) error {
-	switch value {
+	switch name := read("removal", "retain"); name {
 	case "retain":
 		s.removal = awscdk.RemovalPolicy_RETAIN
 	case "destroy":
 		s.removal = awscdk.RemovalPolicy_DESTROY
 	default:
-		return errors.New("unknown removal policy: use retain or destroy")
+		return s, fmt.Errorf("context removal=%s: unknown removal policy: use retain or destroy", name)
 	}
-	return nil
+	text := read("deadline", "")
+	if text == "" {
+		return s, nil
+	}
+	var err error
+	if s.deadline, err = time.ParseDuration(text); err == nil && s.deadline <= 0 {
+		err = errors.New("a deadline must be above 0: leave it out for the authorizer's own")
+	}
+	if err != nil {
+		return s, fmt.Errorf("context deadline=%s: %w", text, err)
+	}
+	return s, nil
 }

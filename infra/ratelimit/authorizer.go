@@ -50,7 +50,7 @@ func newRole(r *RateLimit, log awslogs.LogGroup) awsiam.Role {
 	role := awsiam.NewRole(r, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
-	role.AddToPolicy(allow(log.LogGroupArn(), "logs:CreateLogStream", "logs:PutLogEvents"))
+	log.GrantWrite(role)
 	role.AddToPolicy(allow(r.Counters.TableArn(), "dynamodb:GetItem", "dynamodb:UpdateItem"))
 	role.AddToPolicy(allow(r.Rules.TableArn(), "dynamodb:GetItem", "dynamodb:Query"))
 	return role

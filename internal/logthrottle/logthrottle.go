@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -46,19 +45,21 @@ type Handler struct {
 
 // kinds are shared by a Handler and those that derive from it.
 type kinds struct {
-	any atomic.Bool // whether byKind has any, which is rare
-
 	mu     sync.Mutex
 	byKind map[string]*kind
 }
 
-// kind is what became of a kind of line.
+// kind is the state of one kind of lines.
 type kind struct {
-	passed     time.Time // the last line that did
+	passed     time.Time // when the last line passed
 	suppressed int       // since then
 	latest     slog.Record
 	next       slog.Handler // for the latest
 }
+
+// due reports whether a line of this kind may pass. A clock that was set back
+// suppresses nothing.
+func (k *kind) due(now time.Time) bool { return now.Sub(k.passed).Abs() >= Every }
 
 // New returns a handler that writes to next. Lines that differ in one of attrs
 // are of different kinds. An attribute with a value for each request, such as a
@@ -104,10 +105,7 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 // line passed, ten seconds or more before now. It forgets kinds without
 // suppressed lines. Call it often: it is cheap if no line was logged lately.
 func (h *Handler) Sweep(ctx context.Context, now time.Time) {
-	if !h.kinds.any.Load() {
-		return
-	}
-	h.report(ctx, now, func(k *kind) bool { return now.Sub(k.passed).Abs() >= Every })
+	h.report(ctx, now, func(k *kind) bool { return k.due(now) })
 }
 
 // Flush writes one line for each kind that has suppressed lines. The next line
@@ -116,7 +114,7 @@ func (h *Handler) Flush(ctx context.Context) {
 	h.report(ctx, time.Time{}, func(*kind) bool { return true })
 }
 
-// report writes the latest line of each kind that is due.
+// report writes the latest line of each due kind that has suppressed lines.
 func (h *Handler) report(ctx context.Context, now time.Time, due func(*kind) bool) {
 	for _, k := range h.kinds.take(now, due) {
 		_ = write(ctx, k.next, k.latest, k.suppressed-1)
@@ -159,8 +157,7 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	case k == nil:
 		k = &kind{}
 		ks.byKind[name] = k
-		ks.any.Store(true)
-	case r.Time.Sub(k.passed).Abs() < Every: // a clock that was set back suppresses nothing
+	case !k.due(r.Time):
 		k.suppressed, k.latest, k.next = k.suppressed+1, r.Clone(), next
 		return 0, false
 	}
@@ -169,13 +166,11 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 }
 
 // hasRoom reports whether there is room for one more kind. If there is none, it
-// forgets the kinds of which no line came for ten seconds: without Sweep they
+// forgets the kinds without a line in the last ten seconds: without Sweep they
 // would stay for ever, and each new kind could lose its first line.
 func (ks *kinds) hasRoom(now time.Time) bool {
 	if len(ks.byKind) >= maxKinds {
-		maps.DeleteFunc(ks.byKind, func(_ string, k *kind) bool {
-			return k.suppressed == 0 && now.Sub(k.passed).Abs() >= Every
-		})
+		maps.DeleteFunc(ks.byKind, func(_ string, k *kind) bool { return k.suppressed == 0 && k.due(now) })
 	}
 	return len(ks.byKind) < maxKinds
 }
@@ -195,7 +190,6 @@ func (ks *kinds) take(now time.Time, due func(*kind) bool) (taken []kind) {
 			*k = kind{passed: now}
 		}
 	}
-	ks.any.Store(len(ks.byKind) > 0)
 	return taken
 }
 

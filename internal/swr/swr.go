@@ -80,10 +80,10 @@ func (e *entry[V]) fresh(now time.Time) bool {
 	return e != nil && now.Sub(e.loaded).Abs() < Every
 }
 
-// flight is a load under way. Its entry and error are set when done is closed.
+// flight is a load under way. Its outcome is set when done is closed.
 type flight[V any] struct {
 	done  chan struct{}
-	entry *entry[V]
+	value V
 	err   error
 }
 
@@ -102,53 +102,39 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 // A fresh value costs no allocation.
 func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
 	last, _ := c.entries.GetIfPresent(key)
-	switch {
-	case last.fresh(now):
+	if last.fresh(now) {
 		return last.value, last.err
-	case last == nil || last.err != nil:
-		return c.first(ctx, now, key)
 	}
-	return c.reload(ctx, now, key, last), nil
+	if last != nil && last.err != nil {
+		last = nil // there is no value to go on with
+	}
+	load, started := c.join(ctx, now, key, last)
+	if last == nil { // a request that gives up leaves the load to the others
+		select {
+		case <-load.done:
+			return load.value, load.err
+		case <-ctx.Done():
+			var none V
+			return none, fmt.Errorf("%s: waiting for the first answer: %w", key, context.Cause(ctx))
+		}
+	}
+	if started { // a load that takes longer continues beside the request
+		select {
+		case <-load.done:
+			if load.err == nil { // a reload never fails, but an earlier first load may have
+				return load.value, nil
+			}
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	return last.value, nil
 }
 
 // Len returns the number of keys in memory.
 func (c *Cache[K, V]) Len() int {
 	c.entries.CleanUp()
 	return c.entries.EstimatedSize()
-}
-
-// first waits for the value of a key of which none is known. A request that
-// gives up leaves the load to the others.
-func (c *Cache[K, V]) first(ctx context.Context, now time.Time, key K) (V, error) {
-	var none V
-	load, _ := c.join(ctx, now, key, nil)
-	select {
-	case <-load.done:
-	case <-ctx.Done():
-		return none, fmt.Errorf("%s: waiting for the first answer: %w", key, context.Cause(ctx))
-	}
-	if load.err != nil {
-		return none, load.err
-	}
-	return load.entry.value, load.entry.err
-}
-
-// reload starts a load unless one is in flight, and waits for it for a moment.
-// A load that takes longer continues beside the request.
-func (c *Cache[K, V]) reload(ctx context.Context, now time.Time, key K, last *entry[V]) V {
-	load, started := c.join(ctx, now, key, last)
-	if !started {
-		return last.value
-	}
-	select {
-	case <-load.done: // a reload never fails, but an earlier first load may have
-		if load.entry.err == nil {
-			return load.entry.value
-		}
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
-	return last.value
 }
 
 // join returns the load of a key that is in flight, or that has ended since the
@@ -161,13 +147,13 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entr
 	}
 	load = &flight[V]{done: make(chan struct{})}
 	if found, _ := c.entries.GetIfPresent(key); found.fresh(now) {
-		load.entry = found
+		load.value, load.err = found.value, found.err
 		close(load.done)
 		return load, true
 	}
 	c.flights[key] = load
 	go func() {
-		load.entry, load.err = c.load(context.WithoutCancel(ctx), now, key, last)
+		load.value, load.err = c.load(context.WithoutCancel(ctx), now, key, last)
 		c.mu.Lock()
 		delete(c.flights, key)
 		c.mu.Unlock()
@@ -178,7 +164,7 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entr
 
 // load reads a value and keeps it; last is the entry to keep if that fails, nil
 // for none. It never fails if there is one.
-func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (*entry[V], error) {
+func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (V, error) {
 	var known V
 	timeout := c.opts.FirstTimeout
 	if last != nil {
@@ -187,14 +173,15 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	value, err := c.opts.Load(ctx, key, known)
-	switch {
-	case err != nil && last != nil:
-		c.opts.Report(key, known, err)
-		value, err = known, nil
-	case err != nil && (c.opts.Answer == nil || !c.opts.Answer(err)):
-		return nil, err
+	if err != nil {
+		value = known
+		if last != nil {
+			c.opts.Report(key, known, err)
+			err = nil
+		}
 	}
-	next := &entry[V]{value: value, err: err, loaded: now}
-	c.entries.Set(key, next)
-	return next, nil
+	if err == nil || c.opts.Answer != nil && c.opts.Answer(err) {
+		c.entries.Set(key, &entry[V]{value: value, err: err, loaded: now})
+	}
+	return value, err
 }
