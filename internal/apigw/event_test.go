@@ -59,6 +59,8 @@ func slowPathBelow(ev *RequestEvent) string {
 	return clean
 }
 
+func withoutEmpty(p string) string { return "/" + strings.Join(segments(p), "/") }
+
 // longestEnd returns the longest end of a path that is wanted, as sent or
 // decoded; the path itself if there is none.
 func longestEnd(p string, wanted func(string) bool) (end string, ok bool) {

@@ -19,7 +19,11 @@ func pathBelow(ev *RequestEvent) string {
 	}
 	asSent := func(segment string) (string, error) { return segment, nil }
 	clean := path.Clean(below)
-	for _, wanted := range endings(below, clean) {
+	searches := []ending{{rest: segments(clean)}}
+	if full := segments(below); !slices.Equal(full, searches[0].rest) {
+		searches = []ending{{rest: full, dots: true}, searches[0]}
+	}
+	for _, wanted := range searches {
 		if start := min(endIn(ev.Path, wanted, asSent), endIn(ev.Path, wanted, url.PathUnescape)); start < len(ev.Path) {
 			return ev.Path[start:]
 		}
@@ -32,8 +36,8 @@ func pathBelow(ev *RequestEvent) string {
 
 // filledIn returns a template with a request's parameters.
 func filledIn(template string, parameters map[string]string) (string, bool) {
-	segments := strings.Split(template, "/")
-	for i, s := range segments {
+	parts := strings.Split(template, "/")
+	for i, s := range parts {
 		name, isParameter := strings.CutPrefix(s, "{")
 		if !isParameter {
 			continue
@@ -42,22 +46,14 @@ func filledIn(template string, parameters map[string]string) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		segments[i] = value
+		parts[i] = value
 	}
-	return strings.Join(segments, "/"), strings.HasPrefix(template, "/")
+	return strings.Join(parts, "/"), strings.HasPrefix(template, "/")
 }
 
-// endings returns what the path may end in, in the order of the search.
-func endings(below, clean string) []ending {
-	if full := withoutEmpty(below); full != clean {
-		return []ending{{rest: full, dots: true}, {rest: clean}}
-	}
-	return []ending{{rest: clean}}
-}
-
-func withoutEmpty(p string) string {
-	segments := slices.DeleteFunc(strings.Split(p, "/"), func(s string) bool { return s == "" })
-	return "/" + strings.Join(segments, "/")
+// segments returns the segments of a path that are not empty.
+func segments(p string) []string {
+	return slices.DeleteFunc(strings.Split(p, "/"), func(s string) bool { return s == "" })
 }
 
 // endIn returns the start of the longest end of a path that is equivalent to
@@ -74,39 +70,35 @@ func endIn(p string, wanted ending, decode func(segment string) (string, error))
 		if err != nil || !wanted.precede(segment) {
 			return start
 		}
-		if wanted.complete() {
+		if len(wanted.rest) == 0 {
 			start = slash
 		}
 		end = slash
 	}
 }
 
-// ending is the unread rest of a wanted path, which is read from its end. It
-// has no empty segments.
+// ending is the unread rest of a wanted path, which is read from its end.
 type ending struct {
-	rest string
-	dots bool // "." and ".." are ordinary names; otherwise the path is clean
-	up   int  // segments that the ".." read so far remove
+	rest []string // segments that are not empty
+	dots bool     // "." and ".." are ordinary names; otherwise the path is clean
+	up   int      // segments that the ".." read so far remove
 }
-
-func (e *ending) complete() bool { return e.rest == "" || e.rest == "/" }
 
 // precede reads the preceding segment, or several if a slash was escaped. It
 // returns false if the path cannot have the wanted end.
 func (e *ending) precede(text string) bool {
 	for _, segment := range slices.Backward(strings.Split(text, "/")) {
+		last := len(e.rest) - 1
 		switch {
 		case segment == "" || segment == "." && !e.dots:
 		case segment == ".." && !e.dots:
 			e.up++
 		case e.up > 0:
 			e.up--
+		case last < 0 || e.rest[last] != segment:
+			return false
 		default:
-			before, ok := strings.CutSuffix(e.rest, segment)
-			if !ok || !strings.HasSuffix(before, "/") {
-				return false
-			}
-			e.rest = before[:len(before)-1]
+			e.rest = e.rest[:last]
 		}
 	}
 	return true
