@@ -18,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -53,13 +54,20 @@ rules:
 // now is 3.25 s into a minute.
 var now = time.Unix(1_792_231_503, 250_000_000)
 
-func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
+// parse compiles a rules file.
+func parse(t testing.TB, document string) *rules.Set {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+	return set
+}
+
+func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
+	t.Helper()
+	set := parse(t, document)
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
@@ -155,11 +163,8 @@ func checkContext(t *testing.T, c map[string]any) {
 
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
-		set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
+		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 const business = `
@@ -34,10 +33,7 @@ overrides:
 // headers: off, and overrides. Each line is the last of several answers,
 // without the values of the problem.
 func TestBusiness(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(business))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, business)
 	for _, test := range []struct {
 		path, ip string
 		times    int
@@ -56,6 +52,7 @@ func TestBusiness(t *testing.T) {
 		ev.RequestContext.Identity.SourceIP = test.ip
 		var answer apigw.Response
 		for range test.times {
+			var err error
 			if answer, err = authorizer.HandleRequest(context.Background(), ev); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // TestRefunds refunds what windows took when a later rule denies; buckets and
@@ -62,13 +61,10 @@ func (stubborn) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt
 
 // TestGiveBackFails tells of units that a store has kept; the denial stands.
 func TestGiveBackFails(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(`rules:
+	set := parse(t, `rules:
   - {name: wide, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
 	log := &recorder{}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: blindly{stubborn{memory.New(0)}}, Local: memory.New(0), Recorder: log})
 	for i, allowed := range []bool{true, false} {
@@ -88,10 +84,7 @@ func (blindly) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return fa
 
 // TestLocalFull denies where this process has no room to count either.
 func TestLocalFull(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]")
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
@@ -260,10 +253,7 @@ func TestHangUp(t *testing.T) {
   - {name: c, key: all, atomic: true, on_error: allow, limits: [{capacity: 5, window: 60s}]}
   - {name: d, key: all, limits: [{capacity: 5, window: 60s}]}
 `
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, document)
 	for calls := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		store, log := &hangup{memory.New(0), calls, cancel}, &recorder{}
@@ -285,10 +275,7 @@ func TestHangUp(t *testing.T) {
 // TestCallersDeadline is no hanging up: the caller wants an answer, and
 // on_error has one.
 func TestCallersDeadline(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})

@@ -92,12 +92,19 @@ type bench struct {
 	recorder *recorder
 }
 
-func newBench(t *testing.T, document string) *bench {
+// parse compiles a rules file.
+func parse(t testing.TB, document string) *rules.Set {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return set
+}
+
+func newBench(t *testing.T, document string) *bench {
+	t.Helper()
+	set := parse(t, document)
 	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.local, Recorder: b.recorder})
 	return b
@@ -266,10 +273,7 @@ func (slow) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.V
 }
 
 func TestDeadline(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	e := engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}, Deadline: time.Millisecond,
 	})
@@ -289,10 +293,7 @@ func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdic
 // Counting it locally would admit more than the limit.
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
-		set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
 		if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || d.Allowed != want || !d.Degraded {
 			t.Errorf("%s: decision %+v, error %v", policy, d, err)

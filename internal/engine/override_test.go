@@ -74,10 +74,7 @@ func newBusiness(t *testing.T, o *operators) *bench { return newBusinessOf(t, o,
 
 func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(business))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, business)
 	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder, Today: today,
@@ -205,15 +202,12 @@ func TestBans(t *testing.T) {
 // TestWhoIsAsked has a rule with overrides in the document alone, and one
 // without any: the engine looks up neither.
 func TestWhoIsAsked(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(`
+	set := parse(t, `
 rules:
   - {name: listed, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}
   - {name: written, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}
   - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
-overrides: {written: {"stage:prod": {capacity: 2}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+overrides: {written: {"stage:prod": {capacity: 2}}}`)
 	o := &operators{}
 	e := engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{},
@@ -253,13 +247,10 @@ func TestUnreadable(t *testing.T) {
 // TestDeniedForFree floods with made-up keys from an address at its limit: the
 // engine looks up no overrides for them.
 func TestDeniedForFree(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(`
+	set := parse(t, `
 rules:
   - {name: user, key: "user:{header.x-user}", overrides: true, limits: [{capacity: 9, window: 60s}]}
-  - {name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+  - {name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}`)
 	o, r := &operators{}, &recorder{}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: r})
 	for i := range 1000 {
@@ -278,13 +269,10 @@ rules:
 // the rule: it may deny, so on_error decides, and the answer is marked.
 func TestUnreadableUnlimited(t *testing.T) {
 	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
-		set, err := rulefile.Parse("rules.yaml", []byte(`
+		set := parse(t, `
 plan: {from: jwt.plan}
 plans: {all: {api: unlimited}}
-rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
+rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}]`)
 		r := &recorder{}
 		e := engine.New(engine.Options{
 			Rules: engine.Fixed{Set: set}, Overrides: &operators{err: errDown}, Store: memory.New(0), Local: memory.New(0), Recorder: r,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -23,10 +22,7 @@ overrides: {api: {"user:written": {capacity: 7}}}
 
 func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(layered))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, layered)
 	return &engine.Resolver{Set: set, Overrides: o, Now: epoch}, set.Rules[0]
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // TestLeavesEvenly sends a burst through a leaky bucket: two requests a second
@@ -132,11 +131,8 @@ func TestMaxDelay(t *testing.T) {
 // TestMaxDelayBody: a request with too long a delay gets the problem of an
 // exceeded quota. It stays charged, so the next turn is later.
 func TestMaxDelayBody(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
+	set := parse(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]")
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: slog.New(slog.DiscardHandler)})
 	for i, want := range []struct {
 		status                int
@@ -177,13 +173,10 @@ func TestStopWhileDelayed(t *testing.T) {
 // authorizer. The gateway logs nothing and passes nothing on.
 func TestHangUpBeforeTheDecision(t *testing.T) {
 	var log bytes.Buffer
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, document)
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Recorder: app.NewRecorder(logger, false)})
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Log: logger})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {

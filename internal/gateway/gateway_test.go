@@ -41,19 +41,20 @@ func authorizer(t *testing.T, source engine.RuleSource) *apigw.Authorizer {
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
-func fixed(t *testing.T) engine.RuleSource {
+// parse compiles a rules file.
+func parse(t testing.TB, document string) *rules.Set {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Fixed{Set: set}
+	return set
 }
 
 // start runs a gateway on a free port, and returns its address.
 func start(t *testing.T, backend *url.URL) string {
 	t.Helper()
-	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, fixed(t)), Backend: backend, Log: quiet}))
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, engine.Fixed{Set: parse(t, document)}), Backend: backend, Log: quiet}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

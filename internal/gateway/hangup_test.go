@@ -16,7 +16,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 const corrected = `
@@ -53,10 +52,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestHangingUp: clients that hang up before the end of the answer get no
 // refund, and pay the true cost of their request.
 func TestHangingUp(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(corrected))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, corrected)
 	for path, test := range map[string]struct{ hungUp int }{
 		"/work": {3}, // three are charged, and a fourth is denied
 		"/chat": {2}, // each costs the maximum of 400, not the stated 1: a third is denied
@@ -70,7 +66,7 @@ func TestHangingUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := slog.New(slog.DiscardHandler)
-			e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
+			e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
 			authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 			finished := make(chan struct{})
 			inner := gateway.New(gateway.Options{Authorizer: authorizer, Backend: address, Log: log})
@@ -117,11 +113,8 @@ func TestHangingUp(t *testing.T) {
 // get status 200.
 func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set, err := rulefile.Parse("rules.yaml", []byte(leaky))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
+		set := parse(t, leaky)
+		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
 		handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, time.Now), Log: quiet})
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

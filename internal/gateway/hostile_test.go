@@ -21,7 +21,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // front is a gateway before a backend, with its log.
@@ -48,10 +47,7 @@ func (f *front) logged() string {
 // serveBefore starts a gateway before a backend.
 func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, document)
 	behind := httptest.NewServer(backend)
 	t.Cleanup(behind.Close)
 	target, err := url.Parse(behind.URL)

@@ -18,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // pipes is a network in memory, because nothing in a bubble may wait for a real
@@ -64,10 +63,7 @@ type site struct {
 // startSite serves rules until close, with the echo as backend.
 func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, document)
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))

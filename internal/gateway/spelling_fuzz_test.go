@@ -20,7 +20,6 @@ import (
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // A client can send a path in many forms, and servers may read them in another
@@ -84,11 +83,8 @@ func (l *limited) rulesOf(place string) []string {
 
 func placesAuthorizer(t testing.TB, policy string) *apigw.Authorizer {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(policy+placesRules))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
+	set := parse(t, policy+placesRules)
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // guarded are the rules for the table below. Each allows one request a minute.
@@ -121,10 +120,7 @@ func TestKeysDoNotCollide(t *testing.T) {
 // address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, document)
 	log := slog.New(slog.DiscardHandler)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
 	now := time.Unix(1_700_000_040, 0)
@@ -161,10 +157,7 @@ func sendRaw(t *testing.T, address, request string) int {
 // clients stay limited, memory stays bounded, and after the minute all clients
 // are allowed again.
 func TestMadeUpKeys(t *testing.T) {
-	set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, `rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`)
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
