@@ -13,8 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// TestRefunds refunds what windows took when a later rule denies; buckets and
-// logs keep it, and no store is asked to correct them.
+// TestRefunds: if a later rule denies, windows refund their charges. Buckets and
+// logs keep theirs, and the engine calls no store to correct them.
 func TestRefunds(t *testing.T) {
 	b := newBench(t, `rules:
   - name: mixed
@@ -52,21 +52,21 @@ func TestRefunds(t *testing.T) {
 	}
 }
 
-// stubborn is a store that takes nothing back.
-type stubborn struct{ *memory.Store }
+// noRefunds is a store that cannot refund.
+type noRefunds struct{ *memory.Store }
 
-func (stubborn) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
+func (noRefunds) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
 	return errDown
 }
 
-// TestGiveBackFails tells of units that a store has kept; the denial stands.
-func TestGiveBackFails(t *testing.T) {
+// TestRefundFails: a refund that fails is recorded, and the denial stands.
+func TestRefundFails(t *testing.T) {
 	set := parse(t, `rules:
   - {name: wide, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
 	log := &recorder{}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: blindly{stubborn{memory.New(0)}}, Local: memory.New(0), Recorder: log})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: noSnapshot{noRefunds{memory.New(0)}}, Local: memory.New(0), Recorder: log})
 	for i, allowed := range []bool{true, false} {
 		if d, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
@@ -77,12 +77,13 @@ func TestGiveBackFails(t *testing.T) {
 	}
 }
 
-// blindly is a store that knows nothing without a round trip.
-type blindly struct{ engine.Store }
+// noSnapshot is a store without a local snapshot.
+type noSnapshot struct{ engine.Store }
 
-func (blindly) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+func (noSnapshot) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
-// TestLocalFull denies where this process has no room to count either.
+// TestLocalFull: if the store fails and the local store is full, the request is
+// denied.
 func TestLocalFull(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]")
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
@@ -91,11 +92,11 @@ func TestLocalFull(t *testing.T) {
 		t.Fatalf("decision %+v, error %v", d, err)
 	}
 	if v, _ := d.Tightest(); v != nil {
-		t.Errorf("the tightest limit is %v, though none was asked", v.Rule.Name)
+		t.Errorf("the tightest limit is %v, though no limit was counted", v.Rule.Name)
 	}
 }
 
-// TestDelay asks for the longest delay of all rules, and for none on a denial.
+// TestDelay: a decision has the longest delay of all rules, and a denial none.
 func TestDelay(t *testing.T) {
 	b := newBench(t, `rules:
   - {name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 60s, queue: 3}]}
@@ -127,12 +128,12 @@ func TestDelay(t *testing.T) {
 	b.store.down = []string{"r"} // a twentieth: five in a hundred seconds
 	b.decide(t, "/")
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Delay != 20*time.Second {
-		t.Errorf("counted here: %+v", d)
+		t.Errorf("counted locally: %+v", d)
 	}
 }
 
-// TestLocalShare counts requests that this process lets through on its own
-// while the store is down: its share, and one at least.
+// TestLocalShare: while the store is down, this process allows its share of the
+// limit, and at least one request.
 func TestLocalShare(t *testing.T) {
 	for _, test := range []struct {
 		limit string
@@ -161,30 +162,30 @@ func TestLocalShare(t *testing.T) {
 		for range 50 {
 			d := b.decide(t, "/")
 			if !d.Degraded || d.Verdicts[0].Uncounted {
-				t.Fatalf("%s: not counted here: %+v", test.limit, d.Verdicts[0])
+				t.Fatalf("%s: not counted locally: %+v", test.limit, d.Verdicts[0])
 			}
 			if d.Allowed {
 				got++
 			}
 		}
 		if got != test.want {
-			t.Errorf("%s: %d let through, want %d", test.limit, got, test.want)
+			t.Errorf("%s: %d allowed, want %d", test.limit, got, test.want)
 		}
 	}
 }
 
-// TestLocalRate lets time pass: a bucket's share of the rate does not grow with
-// what a request costs.
+// TestLocalRate: a bucket's share of the rate does not grow with the cost of
+// requests.
 func TestLocalRate(t *testing.T) {
 	for _, test := range []struct {
 		limit string
-		want  []int // requests let through at the start, and by the end of each of the next hours
+		want  []int // requests allowed at the start, and by the end of each of the next hours
 	}{
 		{"{algorithm: token_bucket, capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, // 180 an hour
 		{"{algorithm: leaky_bucket, capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
 		{"{algorithm: token_bucket, capacity: 3600, window: 1h, cost: 90}", []int{2, 2, 2}},
 		{"{algorithm: token_bucket, capacity: 5, window: 1h}", []int{1, 1, 1}}, // a unit an hour at least
-		{"{capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 1, 0, 1}},     // a window has no other room; slots give up one
+		{"{capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 1, 0, 1}},     // the window frees the cost only when the slot leaves it
 	} {
 		b := newBench(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
 		b.store.down = []string{"r"}
@@ -200,14 +201,14 @@ func TestLocalRate(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Errorf("%s: %d let through in hour %d, want %d", test.limit, got, hour, want)
+				t.Errorf("%s: %d allowed in hour %d, want %d", test.limit, got, hour, want)
 			}
 		}
 	}
 }
 
-// hangup is a store whose caller hangs up during some call. It answers as a
-// driver does.
+// hangup is a store whose caller hangs up during one call. Like a driver, it
+// then returns the context's error.
 type hangup struct {
 	*memory.Store
 	after  int
@@ -236,7 +237,7 @@ func (h *hangup) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charg
 	return h.Store.ChargeAll(ctx, now, cs, vs)
 }
 
-// Settle needs a caller that is still there, as a driver does.
+// Settle fails, as a driver does, if its context has ended.
 func (h *hangup) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -244,8 +245,8 @@ func (h *hangup) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *
 	return h.Store.Settle(ctx, now, c, r, deltas)
 }
 
-// TestHangUp returns the caller's own error: no decision, no failure of the
-// store, and nothing taken.
+// TestHangUp: if the caller hangs up, Decide returns the context's error. It
+// records no failure of the store, and all charges are refunded.
 func TestHangUp(t *testing.T) {
 	const document = `rules:
   - {name: a, key: all, limits: [{capacity: 5, window: 60s}]}
@@ -272,8 +273,8 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestCallersDeadline is no hanging up: the caller wants an answer, and
-// on_error has one.
+// TestCallersDeadline: after the caller's deadline, on_error decides, unlike
+// after a hang-up.
 func TestCallersDeadline(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

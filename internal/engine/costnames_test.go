@@ -41,19 +41,19 @@ func TestUnknownCosts(t *testing.T) {
 		want  []string
 		known []string
 	}{
-		"what there is":               {requestTo("/chat"), known, nil, known},
-		"a slip":                      {requestTo("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
-		"several, in order":           {requestTo("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
-		"what does not settle":        {requestTo("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
-		"less or more than a name":    {requestTo("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
-		"another route's":             {requestTo("/export"), []string{"chat.tokens"}, nil, known},
-		"no rule covers it":           {requestTo("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"skipped":                     {requestTo("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"a plan lifts it":             {freed(requestTo("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"an override's limits":        {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "trial"}},
-		"an override's, of another":   {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
-		"letter case is not forgiven": {requestTo("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
-		"none":                        {requestTo("/chat"), nil, nil, known},
+		"limits that settle":        {requestTo("/chat"), known, nil, known},
+		"a misspelled name":         {requestTo("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
+		"several, in order":         {requestTo("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
+		"limits that do not settle": {requestTo("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
+		"less or more than a name":  {requestTo("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
+		"another route's":           {requestTo("/export"), []string{"chat.tokens"}, nil, known},
+		"no rule covers it":         {requestTo("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"skipped":                   {requestTo("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"a plan lifts it":           {freed(requestTo("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"an override's limits":      {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "trial"}},
+		"an override's, of another": {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
+		"another letter case":       {requestTo("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
+		"none":                      {requestTo("/chat"), nil, nil, known},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, settled)

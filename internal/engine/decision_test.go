@@ -24,8 +24,8 @@ func TestTightest(t *testing.T) {
 	}
 }
 
-// TestTightestOfDenials names the limit to wait longest for, and before all one
-// that is never to be had.
+// TestTightestOfDenials: the tightest of several limits that deny is the one
+// with the longest wait. A limit that never allows the request comes first.
 func TestTightestOfDenials(t *testing.T) {
 	b := newBench(t, `rules:
   - name: r
@@ -35,7 +35,7 @@ func TestTightestOfDenials(t *testing.T) {
 	b.decide(t, "/")
 	d := b.decide(t, "/")
 	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "r.b" {
-		t.Errorf("got %v %d, want the limit to wait longest for", v, i)
+		t.Errorf("got %v %d, want the limit with the longest wait", v, i)
 	}
 	d.Verdicts[0].Limits[2].RetryAfter = limit.Never
 	if v, i := d.Tightest(); v.PolicyName(i) != "r.c" {
@@ -43,8 +43,9 @@ func TestTightestOfDenials(t *testing.T) {
 	}
 }
 
-// TestTightestBucket measures a bucket by what it holds: of 2,000 with 1,999
-// left less is gone than of 1,000 with 990, though it refills at 10 a minute.
+// TestTightestBucket: the share left of a bucket is that of its burst. A bucket
+// with 1,999 of 2,000 left is less used than a window with 990 of 1,000, though
+// it refills at only 10 a minute.
 func TestTightestBucket(t *testing.T) {
 	const (
 		window = `{name: window, key: all, cost: 10, limits: [{capacity: 1000, window: 60s}]}`

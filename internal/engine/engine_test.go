@@ -38,7 +38,7 @@ func (f *faulty) fails(c *limit.Charge) bool {
 func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	f.charges++
 	if f.fails(c) {
-		v.Allowed = true // what an unfinished answer may leave behind
+		v.Allowed = true // an interrupted call may leave any verdict
 		return errDown
 	}
 	return f.Store.Charge(ctx, now, c, v)
@@ -154,8 +154,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestAmbiguousPaths denies before anything else, and counts nothing. The rules
-// may say that both forms of a path count instead.
+// TestAmbiguousPaths: an ambiguous path is denied before anything is counted.
+// With ambiguous_paths: clean, the rules match both variants of the path.
 func TestAmbiguousPaths(t *testing.T) {
 	b := newBench(t, twoRules)
 	for range 3 {
@@ -176,11 +176,12 @@ func TestAmbiguousPaths(t *testing.T) {
 		}
 	}
 	if d := b.decide(t, "/x/../health"); d.Allowed || d.Reason != engine.Unmatched {
-		t.Errorf("a path that is not clean is skipped: %+v", d)
+		t.Errorf("a path that is not clean was skipped: %+v", d)
 	}
 }
 
-// TestSeveralRules gives back what the first rule took when the second denies.
+// TestSeveralRules: if the second rule denies, the charge of the first is
+// refunded.
 func TestSeveralRules(t *testing.T) {
 	for _, noSnapshot := range []bool{false, true} {
 		b := newBench(t, twoRules)
@@ -206,10 +207,10 @@ func TestSeveralRules(t *testing.T) {
 }
 
 func TestOnError(t *testing.T) {
-	for policy, want := range map[string][]bool{ // what three requests get while the store is down
+	for policy, want := range map[string][]bool{ // whether each of three requests is allowed while the store is down
 		"allow": {true, true, true},
 		"deny":  {false, false, false},
-		"local": {true, true, false}, // 40 shared out among 20 processes
+		"local": {true, true, false}, // 40 divided among 20 processes
 	} {
 		b := newBench(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
 		b.store.down = []string{"r"}
@@ -232,7 +233,7 @@ func TestOnError(t *testing.T) {
 	}
 }
 
-// TestOnErrorOfOneRule lets the other rules decide while one of them cannot.
+// TestOnErrorOfOneRule: while the store fails for one rule, the others decide.
 func TestOnErrorOfOneRule(t *testing.T) {
 	b := newBench(t, `rules:
   - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
@@ -282,15 +283,15 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// undecided is a store that is well but has no turn for anybody.
+// undecided is a store that answers, but cannot take any charge.
 type undecided struct{ *memory.Store }
 
 func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
 	return memory.ErrFull
 }
 
-// TestUndecidedIsNoOutage denies a charge that a healthy store could not take.
-// Counting it locally would admit more than the limit.
+// TestUndecidedIsNoOutage: a charge that a healthy store could not take is
+// denied. Counting it locally would admit more than the limit.
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")

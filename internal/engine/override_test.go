@@ -16,16 +16,16 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// operators are what they have set by command, by rule and key.
+// operators are the overrides that operators set by command.
 type operators struct {
-	overrides map[string]*rules.Override
+	overrides map[string]*rules.Override // by rule and key
 	err       error
-	asked     []string
-	at        time.Time // of the last question
+	lookups   []string
+	at        time.Time // of the last lookup
 }
 
 func (o *operators) Override(_ context.Context, now time.Time, rule, key string) (*rules.Override, error) {
-	o.asked, o.at = append(o.asked, rule+" "+key), now
+	o.lookups, o.at = append(o.lookups, rule+" "+key), now
 	return o.overrides[rule+" "+key], o.err
 }
 
@@ -82,8 +82,8 @@ func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	return b
 }
 
-// TestPlansAndOverrides counts the requests of a caller in a minute: by the
-// rule, its plan, and overrides.
+// TestPlansAndOverrides: the rule, the caller's plan, and overrides decide how
+// many requests a caller gets in a minute.
 func TestPlansAndOverrides(t *testing.T) {
 	hour := epoch.Add(time.Hour)
 	set := map[string]*rules.Override{
@@ -112,7 +112,7 @@ func TestPlansAndOverrides(t *testing.T) {
 		{"past", "", 2},
 		{"shape", "pro", 1},
 		{"granted", "", 5},
-		{"granted", "pro", 7}, // on top of what the plan says
+		{"granted", "pro", 7}, // added to the plan's capacity
 		{"both", "pro", 5},
 	} {
 		b := newBusiness(t, &operators{overrides: set})
@@ -139,7 +139,7 @@ func TestToday(t *testing.T) {
 		"plan user:moved":   {Plan: "pro", Until: epoch},
 		"api user:raised":   {Capacity: map[string]int64{"": 6}, Until: soon},
 		"api user:ended":    {Capacity: map[string]int64{"": 6}, Until: epoch},
-		"api user:big":      {Capacity: map[string]int64{"": 6}, Until: epoch}, // what the document says holds again
+		"api user:big":      {Capacity: map[string]int64{"": 6}, Until: epoch}, // the document's override applies again
 		"api user:granted":  {Grants: []rules.Grant{{Add: 3, Until: soon}, {Add: 50, Until: epoch}}},
 	}}
 	for _, test := range []struct {
@@ -161,7 +161,7 @@ func TestToday(t *testing.T) {
 			t.Errorf("%s was looked up at %v, want %v", test.sub, o.at, epoch)
 		}
 		if !b.ask(t, test.sub, test.plan, ago+2*time.Minute).Allowed {
-			t.Errorf("%s is denied in a window of its own", test.sub)
+			t.Errorf("%s is denied in a new window", test.sub)
 		}
 	}
 }
@@ -187,7 +187,7 @@ rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}
 	}
 }
 
-// TestBans denies by override, before anything is charged.
+// TestBans: an override denies before anything is charged.
 func TestBans(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"tenant tenant:acme": nil, "api user:x": {Deny: true, Why: "ticket 83"}}}
 	for sub, why := range map[string]string{"banned": "ticket 81", "gone": "ticket 82", "x": "ticket 83"} {
@@ -199,9 +199,9 @@ func TestBans(t *testing.T) {
 	}
 }
 
-// TestWhoIsAsked has a rule with overrides in the document alone, and one
-// without any: the engine looks up neither.
-func TestWhoIsAsked(t *testing.T) {
+// TestOverrideLookups: the engine looks up overrides only for rules that take
+// them by command, not for a rule whose overrides are in the document alone.
+func TestOverrideLookups(t *testing.T) {
 	set := parse(t, `
 rules:
   - {name: listed, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}
@@ -215,16 +215,16 @@ overrides: {written: {"stage:prod": {capacity: 2}}}`)
 	for i := range 3 {
 		d, err := e.Decide(context.Background(), epoch, &request.Request{Method: "GET", Path: "/", Stage: "prod"})
 		if err != nil || d.Allowed != (i < 2) {
-			t.Errorf("%+v, error %v: want what the document says", d, err)
+			t.Errorf("%+v, error %v: want the document's override to apply", d, err)
 		}
 	}
-	if want := []string{"listed stage:prod", "listed stage:prod"}; !slices.Equal(o.asked, want) {
-		t.Errorf("asked for %q, want %q", o.asked, want)
+	if want := []string{"listed stage:prod", "listed stage:prod"}; !slices.Equal(o.lookups, want) {
+		t.Errorf("looked up %q, want %q", o.lookups, want)
 	}
 }
 
-// TestUnreadable fails to read overrides: the rule's on_error decides, and the
-// recorder sees each failure.
+// TestUnreadable: if overrides cannot be read, the rule's on_error decides, and
+// each failure is recorded.
 func TestUnreadable(t *testing.T) {
 	b := newBusiness(t, &operators{err: errors.New("no answer")})
 	d := b.ask(t, "7", "pro", 0)
@@ -244,9 +244,9 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestDeniedForFree floods with made-up keys from an address at its limit: the
+// TestFloodCausesNoLookups: if another rule denies a flood of made-up keys, the
 // engine looks up no overrides for them.
-func TestDeniedForFree(t *testing.T) {
+func TestFloodCausesNoLookups(t *testing.T) {
 	set := parse(t, `
 rules:
   - {name: user, key: "user:{header.x-user}", overrides: true, limits: [{capacity: 9, window: 60s}]}
@@ -260,13 +260,14 @@ rules:
 			t.Fatalf("request %d: %+v, error %v", i, d, err)
 		}
 	}
-	if len(o.asked) != 1 {
-		t.Errorf("%d keys were looked up for 999 denials", len(o.asked)-1)
+	if len(o.lookups) != 1 {
+		t.Errorf("%d keys were looked up for 999 denials", len(o.lookups)-1)
 	}
 }
 
-// TestUnreadableUnlimited fails to read the override of a key whose plan lifts
-// the rule: it may deny, so on_error decides, and the answer is marked.
+// TestUnreadableUnlimited: the override of a key whose plan lifts the rule
+// cannot be read. It might deny, so on_error decides, and the decision is
+// degraded.
 func TestUnreadableUnlimited(t *testing.T) {
 	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
 		set := parse(t, `
@@ -285,8 +286,8 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 	}
 }
 
-// TestStalePlanOverride meets an override of a plan that is gone: the caller
-// has no plan, not the one in the token, and this is recorded.
+// TestStalePlanOverride: an override names a plan that no longer exists. The
+// caller has no plan, not the one in the token, and the override is recorded.
 func TestStalePlanOverride(t *testing.T) {
 	b := newBusiness(t, &operators{overrides: map[string]*rules.Override{"plan user:7": {Plan: "free-2024"}}})
 	if d := b.ask(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
@@ -297,8 +298,8 @@ func TestStalePlanOverride(t *testing.T) {
 	}
 }
 
-// TestStaleOverride meets an override for a limit that the rule no longer has.
-// The rest of it applies, and the recorder sees it.
+// TestStaleOverride: an override has a capacity for a limit that the rule no
+// longer has. The rest of it applies, and the override is recorded.
 func TestStaleOverride(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
 	b := newBusiness(t, o)
@@ -310,9 +311,9 @@ func TestStaleOverride(t *testing.T) {
 	}
 }
 
-// TestShapesDoNotMeet replaces a rule's limits for a key: it counts apart, and
-// goes on where it was when that ends.
-func TestShapesDoNotMeet(t *testing.T) {
+// TestReplacedLimitsCountSeparately: an override that replaces a rule's limits
+// has counters of its own. When it ends, the rule's counters continue.
+func TestReplacedLimitsCountSeparately(t *testing.T) {
 	replaced, err := rulefile.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
 	if err != nil {
 		t.Fatal(err)

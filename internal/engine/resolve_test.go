@@ -26,8 +26,8 @@ func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rule
 	return &engine.Resolver{Set: set, Overrides: o, Now: epoch}, set.Rules[0]
 }
 
-// TestResolve applies plan, override and grants, in this order, and finds the
-// same by keys as by a request.
+// TestResolve: plan, override and grants apply in this order. Resolving known
+// keys gives the same as resolving a request.
 func TestResolve(t *testing.T) {
 	hour := epoch.Add(time.Hour)
 	o := &operators{overrides: map[string]*rules.Override{
@@ -41,7 +41,7 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		sub, plan  string
 		wantPlan   string
-		capacity   int64 // 0 where the counter is not asked
+		capacity   int64 // 0 for a caller without a counter
 		bypass     engine.Bypass
 		denied     bool
 		stale      bool
@@ -79,21 +79,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveWithoutKeys knows neither the key of the plan's override nor the
-// rule's: what the request itself says applies.
+// TestResolveWithoutKeys: if neither override key is known, the plan that the
+// request names applies.
 func TestResolveWithoutKeys(t *testing.T) {
 	o := &operators{}
 	r, rule := newResolver(t, o)
 	req := &request.Request{Claims: map[string]any{"plan": "pro"}}
 	plan := r.PlanByKey(context.Background(), req, "")
 	res := r.ResolveKey(context.Background(), rule, req, plan.Name, "user:7", "")
-	if plan.Name != "pro" || res.Charge.Limits[0].Capacity != 500 || len(o.asked) > 0 {
-		t.Errorf("%+v, %+v, asked for %q", plan, res, o.asked)
+	if plan.Name != "pro" || res.Charge.Limits[0].Capacity != 500 || len(o.lookups) > 0 {
+		t.Errorf("%+v, %+v, looked up %q", plan, res, o.lookups)
 	}
 }
 
-// TestResolveUnreadable cannot read overrides: the document's apply, on_error
-// says what follows, and rules without overrides do not notice.
+// TestResolveUnreadable: if overrides cannot be read, the document's apply, and
+// on_error decides. Rules without overrides are not affected.
 func TestResolveUnreadable(t *testing.T) {
 	down := errors.New("no answer")
 	r, rule := newResolver(t, &operators{err: down})

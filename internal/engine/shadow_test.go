@@ -32,13 +32,13 @@ rules:
 			t.Errorf("request %d: %+v", i, d.Shadows)
 		}
 	}
-	if b.store.charges != 3+3 { // the fourth request is denied by what is at hand
+	if b.store.charges != 3+3 { // the fourth request is denied by the local snapshot
 		t.Errorf("%d charges", b.store.charges)
 	}
 }
 
-// TestShadowAlone has no rule in force cover the request: what becomes of it is
-// the document's unmatched, as it would be without the shadow rule.
+// TestShadowAlone: if only a shadow rule covers the request, the document's
+// unmatched decides, as without the shadow rule.
 func TestShadowAlone(t *testing.T) {
 	for policy, want := range map[string]bool{"allow": true, "deny": false} {
 		b := newBench(t, `
@@ -56,8 +56,8 @@ rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60
 	}
 }
 
-// TestShadowFails breaks the store for a shadow rule alone: it is recorded, and
-// nothing else.
+// TestShadowFails: if the store fails for a shadow rule alone, the failure is
+// recorded, and nothing else changes.
 func TestShadowFails(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -97,8 +97,8 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
-// TestNoCandidateDuringAnOutage counts in this process: its share of the
-// capacity says nothing of a candidate capacity.
+// TestNoCandidateDuringAnOutage: the local share of a capacity does not show
+// what a candidate capacity would have decided.
 func TestNoCandidateDuringAnOutage(t *testing.T) {
 	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
 	b.store.down = []string{"r"}
@@ -107,8 +107,8 @@ func TestNoCandidateDuringAnOutage(t *testing.T) {
 	}
 }
 
-// TestNoCandidateOfABan has an override deny the key of a rule with a
-// candidate: nothing was counted, so the candidate has no outcome.
+// TestNoCandidateOfABan: if an override denies the key of a rule with a
+// candidate, nothing is counted, so the candidate has no outcome.
 func TestNoCandidateOfABan(t *testing.T) {
 	b := newBench(t, `
 rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]
@@ -139,11 +139,11 @@ rules:
 		"failed":                        {engine.Outcome{Status: 503}, 10, 9, 500},
 		"not found":                     {engine.Outcome{Status: 404}, 10, 9, 500},
 		"cost less":                     {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
-		"cost more than may be stated":  {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 900}}, 9, 9, 100},
-		"cost more than there is":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 1500}}, 9, 9, 0},
+		"cost more than the maximum":    {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 900}}, 9, 9, 100},
+		"cost more than is left":        {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 1500}}, 9, 9, 0},
 		"cost what was stated":          {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, 9, 9, 500},
 		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
-		"cut, and the cost unknown":     {engine.Outcome{Status: 200, Aborted: true}, 9, 9, 500},
+		"aborted, the cost unknown":     {engine.Outcome{Status: 200, Aborted: true}, 9, 9, 500},
 		"aborted, with a cost":          {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
 		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
 	} {
@@ -171,7 +171,7 @@ rules:
 	}
 }
 
-// TestQuiet charges a rule that answers do not report.
+// TestQuiet: a rule with headers: off is charged, but answers do not report it.
 func TestQuiet(t *testing.T) {
 	b := newBench(t, `
 rules:

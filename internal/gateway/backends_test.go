@@ -10,33 +10,32 @@ import (
 	"github.com/slidegate/slidegate/internal/pathtest"
 )
 
-// backends say by which of the places a request is answered, "" for none, each
-// as one that is in use reads its path.
+// backends read paths as servers in use do. Each returns the place that answers
+// a request, "" for none.
 var backends = map[string]func(*http.Request) string{
-	// A server in Go. http.ServeMux cuts a path into segments and then decodes
-	// each. It redirects to the clean path, but takes escaped dots for names,
-	// and cleans nothing where the method is CONNECT.
+	// A server in Go. http.ServeMux splits a path into segments and then decodes
+	// each. It redirects to the clean path, but treats escaped dots as names,
+	// and cleans no path of the method CONNECT.
 	"net/http": func(r *http.Request) string {
 		answer := httptest.NewRecorder()
 		placesMux.ServeHTTP(answer, r)
 		return answer.Header().Get("place")
 	},
-	// Servers that decode the path, cut it and leave it at that, as those of
-	// Python's ASGI do.
+	// Servers that decode the path and split it, such as ASGI servers in Python.
 	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
-	// NGINX and what stands behind it: the path is decoded, and cleaned.
+	// NGINX, and servers behind it: they get the path decoded and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
-	// The same where it does not merge slashes, and where one behind it does.
+	// NGINX that does not merge slashes, and a server behind it that does.
 	"decode, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(r.URL.Path)) },
 	"decode, remove dots, merge": func(r *http.Request) string {
 		return placeOf(pathtest.MergeSlashes(pathtest.RemoveDotSegments(r.URL.Path)))
 	},
-	// Tomcat where it lets them pass, and others: the same, but an escaped
-	// slash stays as it is.
-	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + butSlashes(r.URL))) },
-	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(butSlashes(r.URL))) },
-	// Tomcat and Jetty: parameters are pathtest.DropParameters from segments,
-	// then the path is decoded and cleaned, or its dots removed.
+	// Tomcat that accepts escaped slashes, and others: an escaped slash stays
+	// escaped.
+	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + decodedButSlashes(r.URL))) },
+	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(decodedButSlashes(r.URL))) },
+	// Tomcat and Jetty: they drop the parameters of segments, decode the path,
+	// and clean it or remove its dots.
 	"drop parameters, decode, clean": func(r *http.Request) string {
 		return placeOf(path.Clean("/" + decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
 	},
@@ -45,14 +44,14 @@ var backends = map[string]func(*http.Request) string{
 	},
 	// The same behind a proxy that has decoded the path.
 	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + pathtest.DropParameters(r.URL.Path))) },
-	// What is written for Windows.
+	// Servers for Windows, where a backslash separates segments too.
 	"decode, turn backslashes, clean": func(r *http.Request) string {
 		return placeOf(path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/")))
 	},
 }
 
-// proxies change what was sent, before a backend or its own router gets it, and
-// decode nothing.
+// proxies rewrite the path that was sent before a backend, or their own router,
+// reads it. They decode nothing.
 var proxies = map[string]func(sent string) string{
 	"":                           func(sent string) string { return sent },
 	"remove dots: ":              pathtest.RemoveDotSegments,                                                                  // HAProxy
@@ -71,7 +70,7 @@ var proxies = map[string]func(sent string) string{
 
 // answeredAt returns the places that may answer a request, and their servers.
 // It evaluates a path that two proxies pass on only once.
-func answeredAt(r *http.Request, tell func(by, place string)) {
+func answeredAt(r *http.Request, report func(server, place string)) {
 	seen := map[string]bool{}
 	for proxy, change := range proxies {
 		passed := *r
@@ -84,12 +83,12 @@ func answeredAt(r *http.Request, tell func(by, place string)) {
 		}
 		seen[passed.URL.EscapedPath()] = true
 		for backend, place := range backends {
-			tell(proxy+backend, place(&passed))
+			report(proxy+backend, place(&passed))
 		}
 	}
 }
 
-// resolved is what Go makes of a reference.
+// resolved resolves a path as a reference, as package url does.
 func resolved(sent string) string {
 	reference, err := url.Parse(sent)
 	if err != nil {
@@ -98,11 +97,12 @@ func resolved(sent string) string {
 	return (&url.URL{Scheme: "http", Host: "backend", Path: "/"}).ResolveReference(reference).EscapedPath()
 }
 
-func butSlashes(u *url.URL) string {
+// decodedButSlashes decodes all escapes of a path but those of slashes.
+func decodedButSlashes(u *url.URL) string {
 	return decoded(strings.NewReplacer("%2f", "%252F", "%2F", "%252F").Replace(u.EscapedPath()))
 }
 
-// decoded decodes what is known to be well escaped.
+// decoded decodes a path whose escapes are valid.
 func decoded(p string) string {
 	text, err := url.PathUnescape(p)
 	if err != nil {
@@ -111,7 +111,7 @@ func decoded(p string) string {
 	return text
 }
 
-// placesMux answers with the place in a field.
+// placesMux answers with the place in the field "place".
 var placesMux = func() *http.ServeMux {
 	mux := http.NewServeMux()
 	for place := range places {
@@ -120,7 +120,7 @@ var placesMux = func() *http.ServeMux {
 	return mux
 }()
 
-// placeOf matches the segments of a path unchanged.
+// placeOf returns the place of a path whose segments are final.
 func placeOf(p string) string {
 	s := strings.Split(strings.TrimPrefix(p, "/"), "/")
 	switch n := len(s); {

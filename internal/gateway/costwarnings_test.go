@@ -84,8 +84,8 @@ func TestUnsettledCosts(t *testing.T) {
 			{0, nil, ""},
 			{0, []string{"chat.token", "chat.tokens"}, stays + "ignored=[chat.token] limits=[chat.tokens]\n"},
 			{0, []string{"chat.token"}, ""},
-			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too early,
-			{time.Millisecond, []string{"chat.requests", "chat.token"}, stays + "ignored=[chat.requests] limits=[chat.tokens]\n"}, // and not forgotten
+			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too early, so not logged
+			{time.Millisecond, []string{"chat.requests", "chat.token"}, stays + "ignored=[chat.requests] limits=[chat.tokens]\n"}, // logged now
 			{time.Hour, []string{"chat.requests", "chat.token"}, ""},
 			{0, []string{"b", "", "a"}, stays + `ignored="[ a b]" limits=[chat.tokens]` + "\n"},
 			{time.Hour, []string{strings.Repeat("x", 1<<20)}, stays + "ignored=[" + strings.Repeat("x", 64) + "...] limits=[chat.tokens]\n"},

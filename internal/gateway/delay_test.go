@@ -24,8 +24,8 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 )
 
-// TestLeavesEvenly sends a burst through a leaky bucket: two requests a second
-// go on, half a second apart. Requests beyond the queue are denied at once.
+// TestLeavesEvenly sends a burst through a leaky bucket: the gateway passes on
+// two requests a second, half a second apart. Requests beyond the queue are denied at once.
 func TestLeavesEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSite(t, leaky, 0)
@@ -84,7 +84,7 @@ func TestHangUpWhileDelayed(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		conn.Close()
 		if _, _, took := s.get(t, "/third"); took != 800*time.Millisecond {
-			t.Errorf("the third waited %v, want the turn that it was given", took)
+			t.Errorf("the third request waited %v, want 800ms: its turn stays after that of the second", took)
 		}
 		if want := []string{"/first 0s", "/third 1s"}; !slices.Equal(s.reached, want) {
 			t.Errorf("passed on %v, want %v", s.reached, want)
@@ -98,22 +98,22 @@ func TestHangUpWhileDelayed(t *testing.T) {
 func TestMaxDelay(t *testing.T) {
 	for name, test := range map[string]struct {
 		maxDelay, interval time.Duration
-		held               bool
+		delayed            bool
 		retryAfter         string
 	}{
-		"its own":           {3 * time.Second, 3 * time.Second, true, ""},
-		"beyond its own":    {3 * time.Second, 3100 * time.Millisecond, false, "4"},
-		"the default":       {0, gateway.DefaultMaxDelay, true, ""},
-		"beyond by default": {0, 20 * time.Second, false, "20"},
+		"the option":       {3 * time.Second, 3 * time.Second, true, ""},
+		"over the option":  {3 * time.Second, 3100 * time.Millisecond, false, "4"},
+		"the default":      {0, gateway.DefaultMaxDelay, true, ""},
+		"over the default": {0, 20 * time.Second, false, "20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSite(t, fmt.Sprintf("rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: %v, queue: 2}]}]", test.interval), test.maxDelay)
 				s.get(t, "/first")
 				status, fields, took := s.get(t, "/second")
-				if test.held {
+				if test.delayed {
 					if status != http.StatusOK || took != test.interval {
-						t.Errorf("status %d after %v, want it held for %v", status, took, test.interval)
+						t.Errorf("status %d after %v, want a delay of %v", status, took, test.interval)
 					}
 				} else if status != http.StatusTooManyRequests || took != 0 || fields.Get("Retry-After") != test.retryAfter ||
 					fields.Get("X-RateLimit-Remaining") != "0" || fields.Get("Content-Type") != "application/problem+json" {

@@ -50,7 +50,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestHangingUp: clients that hang up before the end of the answer get no
-// refund, and pay the true cost of their request.
+// refund, and are charged the maximum cost of their request.
 func TestHangingUp(t *testing.T) {
 	set := parse(t, corrected)
 	for path, test := range map[string]struct{ hungUp int }{

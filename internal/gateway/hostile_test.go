@@ -157,10 +157,10 @@ func TestBrokenUploads(t *testing.T) {
 		sent   string
 		answer int // 0 for a client that does not wait for an answer
 	}{
-		"a body too short, and gone":  {"Content-Length: 10\n\nhello", 0},
-		"chunks that break off":       {"Transfer-Encoding: chunked\n\n5\nhello\n", 0},
-		"what are no chunks":          {"Transfer-Encoding: chunked\n\n5\nhello\nzz\n", http.StatusBadRequest},
-		"a chunk longer than it says": {"Transfer-Encoding: chunked\n\n5\nhello world\n0\n\n", http.StatusBadRequest},
+		"a body too short, then a hang-up": {"Content-Length: 10\n\nhello", 0},
+		"chunks that break off":            {"Transfer-Encoding: chunked\n\n5\nhello\n", 0},
+		"invalid chunks":                   {"Transfer-Encoding: chunked\n\n5\nhello\nzz\n", http.StatusBadRequest},
+		"a chunk longer than it says":      {"Transfer-Encoding: chunked\n\n5\nhello world\n0\n\n", http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reached := make(chan bool)
@@ -241,7 +241,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 // TestIdleClients: the gateway closes idle connections, and those of denied
 // clients that do not send the rest of their request.
 func TestIdleClients(t *testing.T) {
-	const patience = 2 * time.Minute
+	const timeout = 2 * time.Minute
 	for name, sent := range map[string]string{
 		"nothing":              "",
 		"half a head":          "GET / HTTP/1.1\nHost",
@@ -254,7 +254,7 @@ func TestIdleClients(t *testing.T) {
 				s := startSite(t, document, 0)
 				conn := s.send(sent)
 				defer conn.Close()
-				_ = conn.SetReadDeadline(time.Now().Add(patience))
+				_ = conn.SetReadDeadline(time.Now().Add(timeout))
 				answer, err := io.ReadAll(conn)
 				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 429 ")) {
 					t.Errorf("after %v: %v, answered\n%s", time.Since(s.started), err, answer)

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestConnectionNamesAsTheProxyReadsThem names a field in Connection, with a
-// space that is not one in HTTP. The backend gets the field, so limits use it.
+// TestConnectionNamesAsTheProxyReadsThem names a field in Connection, followed
+// by a character that HTTP does not treat as a space. The backend gets the
+// field, so limits use it.
 func TestConnectionNamesAsTheProxyReadsThem(t *testing.T) {
 	f := serveBefore(t, `rules: [{name: tenant, trusted: [header.x-tenant], key: "t:{header.x-tenant}", limits: [{capacity: 1, window: 60s}]}]`,
 		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Tenant")) })

@@ -20,8 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 )
 
-// pipes is a network in memory, because nothing in a bubble may wait for a real
-// one.
+// pipes is a network in memory: a synctest bubble must not wait for a real one.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -71,7 +70,7 @@ func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	handler := gateway.New(gateway.Options{
 		Authorizer: apigw.NewAuthorizer(e, time.Now), MaxDelay: maxDelay, Log: log,
 	})
-	go func() { s.stopped <- gateway.Serve(ctx, s.net, noting{s, handler}) }()
+	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}) }()
 	return s
 }
 
@@ -83,26 +82,26 @@ func (s *site) close(t *testing.T) {
 	}
 }
 
-// noting records when the gateway begins to answer a request, which the echo
-// does at once.
-type noting struct {
+// recording records when the gateway answers a request. The echo answers as
+// soon as the gateway passes the request on.
+type recording struct {
 	site    *site
 	gateway http.Handler
 }
 
-func (n noting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.gateway.ServeHTTP(&notingWriter{w, n.site, r.URL.Path}, r)
+func (h recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.gateway.ServeHTTP(&recordingWriter{w, h.site, r.URL.Path}, r)
 }
 
-type notingWriter struct {
+type recordingWriter struct {
 	http.ResponseWriter
 	site *site
 	path string
 }
 
-func (w *notingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *recordingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *notingWriter) Write(body []byte) (int, error) {
+func (w *recordingWriter) Write(body []byte) (int, error) {
 	w.site.mu.Lock()
 	w.site.reached = append(w.site.reached, w.path+" "+time.Since(w.site.started).String())
 	w.site.mu.Unlock()

@@ -42,7 +42,7 @@ rules:
     overrides: true
     limits: [{capacity: 1, window: 60s}]
 overrides:
-  partner: {"partner:small": {capacity: 1, why: lowering is all that a client's word may do}}
+  partner: {"partner:small": {capacity: 1, why: a value that clients state may only lower a limit}}
 `
 
 // TestSpoofing: a client exhausts a limit, and then tries to get past it. No
@@ -67,14 +67,14 @@ func TestSpoofing(t *testing.T) {
 		{"another method", "GET /admin/users", "DELETE /admin/users"},
 		{"a method in lower case", "POST /login", "post /login"},
 		{"a method override", "POST /login", "POST /login\nX-HTTP-Method-Override: GET"},
-		{"the path that is not limited in front", "GET /admin/users", "GET /health/../admin/users"},
+		{"an unlimited path before the limited one", "GET /admin/users", "GET /health/../admin/users"},
 		{"skip, not quite", "GET /health/x", "GET /health//"},
 		{"skip, with dots", "GET /health/x", "GET /health/."},
 		{"skip, in upper case", "GET /health/x", "GET /HEALTH"},
 		{"skip, escaped", "GET /health/x", "GET /%68ealth"},
 
 		{"a forwarded address", "GET /address", "GET /address\nX-Forwarded-For: 198.51.100.7"},
-		{"a forwarded address, in RFC 7239's words", "GET /address", "GET /address\nForwarded: for=198.51.100.7"},
+		{"a forwarded address as in RFC 7239", "GET /address", "GET /address\nForwarded: for=198.51.100.7"},
 		{"the address that a CDN would send", "GET /address", "GET /address\nCF-Connecting-IP: 198.51.100.7\nTrue-Client-IP: 198.51.100.7\nX-Real-IP: 198.51.100.7"},
 
 		{"a field's name in another case", "GET /me\nX-User: 7", "GET /me\nx-uSER: 7"},
@@ -87,7 +87,7 @@ func TestSpoofing(t *testing.T) {
 		{"two costs", "GET /chat\nX-Tokens: 100", "GET /chat\nX-Tokens: 1\nX-Tokens: 1"},
 		{"a cost too large to read", "GET /chat\nX-Tokens: 1", "GET /chat\nX-Tokens: 340282366920938463463374607431768211456"},
 		{"another's override", "GET /partner\nX-Partner: small", "GET /partner\nX-Partner: small"},
-		{"a verdict of one's own", "GET /admin/users", "GET /admin/users\nX-Amzn-Authorizer: allowed\nSlidegate-Cost: admin=0"},
+		{"a made-up verdict", "GET /admin/users", "GET /admin/users\nX-Amzn-Authorizer: allowed\nSlidegate-Cost: admin=0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			address := serveRules(t, guarded)
@@ -95,7 +95,7 @@ func TestSpoofing(t *testing.T) {
 				t.Fatalf("the first request is answered %d", status)
 			}
 			if status := sendRaw(t, address, test.again); status != http.StatusTooManyRequests && status != http.StatusBadRequest {
-				t.Errorf("the second is answered %d", status)
+				t.Errorf("the second request is answered %d", status)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestMadeUpKeys(t *testing.T) {
 		return d.Allowed
 	}
 	if !allowed(0, "victim") || allowed(0, "victim") {
-		t.Fatal("a limit of one")
+		t.Fatal("want one request allowed, and the second denied")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	before := heap()
@@ -189,10 +189,10 @@ func TestMadeUpKeys(t *testing.T) {
 		t.Errorf("memory grew by %d bytes: more than a kilobyte for each of %d keys", grown, bound)
 	}
 	if allowed(59*time.Second, "victim") {
-		t.Error("the flood has freed a client from its limit")
+		t.Error("after the flood, a limited client is allowed again")
 	}
 	if !allowed(122*time.Second, "victim") || !allowed(122*time.Second, "another") {
-		t.Error("a minute later there is no room")
+		t.Error("a minute later, clients are denied")
 	}
 }
 

@@ -22,18 +22,19 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 )
 
-// A client can send a path in many forms, and servers may read them in another
-// way than the rules do. These tests ask oracles, which know nothing of the
-// rules, which place answers a request. A path is either denied as ambiguous,
-// or every place that may answer it is limited by the rules for that place; and
-// only /health and /static answer requests that are skipped.
+// A client can send many variants of a path, and servers may read them
+// differently from the rules. These tests compare the rules with oracles:
+// models of servers, which say where a request would be answered.
 //
-// Under ambiguous_paths: clean, requests are not denied, and the rules look at
-// two forms of their path. A server that reads it in a third way may answer
-// without the rules for that place. But no form gains a skip.
+// With ambiguous_paths: deny, a path is either denied as ambiguous, or the rules
+// of every place that may answer it limit it. Only /health and /static answer
+// requests that are skipped. With ambiguous_paths: clean, no request is denied
+// as ambiguous, and the rules match two variants of its path. A server that
+// reads a third variant may answer without the rules of that place. But no
+// variant gains a skip.
 
-// places are where requests are answered, as patterns of net/http, and the
-// rules that must limit them there.
+// places maps the places that answer requests, as patterns of net/http, to the
+// rules that must limit requests there.
 var places = map[string][]string{
 	"/":              {"all"},
 	"/admin":         {"all", "admin-path", "admin-route"},
@@ -55,7 +56,7 @@ rules:
 - {name: deep, when: {path: /one/*/deep}, key: all, limits: [{algorithm: fixed_window, capacity: 4000000000, window: 1d}]}
 `
 
-// path policies of the rules
+// The values of ambiguous_paths.
 const (
 	deny  = "ambiguous_paths: deny"
 	clean = "ambiguous_paths: clean"
@@ -73,7 +74,7 @@ func newLimited(t testing.TB, policy string) limited {
 	return limited{policy, a, gateway.New(gateway.Options{Authorizer: a, Log: quiet})}
 }
 
-// rulesOf returns the rules that must limit requests that a place answers.
+// rulesOf returns the rules that must limit the requests of a place.
 func (l *limited) rulesOf(place string) []string {
 	if all := places[place]; l.policy == deny || len(all) == 0 {
 		return all
@@ -115,22 +116,23 @@ func throughGateway(t tester, l *limited, method, target string) {
 		t.Errorf("%q: status %d", line, answer.Code)
 	}
 	limits := strings.Join(answer.Header()[rateLimit], ", ")
-	answeredAt(r, func(by, place string) { l.expectLimits(t, line, limits, by, place) })
+	answeredAt(r, func(server, place string) { l.expectLimits(t, line, limits, server, place) })
 }
 
-// rateLimit is the field as the gateway writes it, which differs from net/http.
+// rateLimit is the field as the gateway writes it. net/http would write
+// Ratelimit.
 var rateLimit = "RateLimit"
 
-// expectLimits looks for the rules of a place in the RateLimit field.
+// expectLimits checks that the RateLimit field names the rules of a place.
 func (l *limited) expectLimits(t tester, request, limits, oracle, place string) {
 	for _, rule := range l.rulesOf(place) {
 		if !strings.Contains(limits, `"`+rule+`"`) {
-			t.Errorf("%s: %q escapes the rule %s: %s answers it by %s", l.policy, request, rule, oracle, place)
+			t.Errorf("%s: %q escapes rule %s: %s answers it at %s", l.policy, request, rule, oracle, place)
 		}
 	}
 }
 
-// plainPath has nothing that servers could read in several ways.
+// plainPath matches paths that all servers read in the same way.
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-]+)*/?([?].*)?$`)
 
 func (l *limited) expectAmbiguous(t tester, target string) {
@@ -141,10 +143,11 @@ func (l *limited) expectAmbiguous(t tester, target string) {
 
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
-// throughMiniStack has a path decided as MiniStack does: it decodes the path,
-// escapes that are none apart, finds the resource by the segments that are not
-// empty, dots among them, and puts the decoded path into the event. What API
-// Gateway itself makes of such paths is not documented.
+// throughMiniStack sends a path through the authorizer as the emulator MiniStack
+// does. MiniStack decodes the valid escapes of the path, and puts the result
+// into the event. It finds the resource by the segments that are not empty;
+// dots are ordinary segments. AWS does not document how API Gateway itself
+// reads such paths.
 func throughMiniStack(t tester, l *limited, target string) {
 	raw, _, _ := strings.Cut(target, "?")
 	if !strings.HasPrefix(raw, "/") {
@@ -168,8 +171,8 @@ func throughMiniStack(t tester, l *limited, target string) {
 	}
 }
 
-// placesEvent is that of a REST API with a resource for each of the places.
-// Those that end in a slash are greedy.
+// placesEvent returns the event of a REST API with a resource for each place.
+// Places that end in a slash are greedy resources.
 func placesEvent(base, decoded, place string, segments []string) apigw.RequestEvent {
 	resource, parameters := place, map[string]string{}
 	switch before := strings.Count(place, "/") - 1; {
@@ -186,8 +189,8 @@ func placesEvent(base, decoded, place string, segments []string) apigw.RequestEv
 	return ev
 }
 
-// spellings are paths that have fooled servers.
-var spellings = []string{
+// pathVariants are paths that different servers have read in different ways.
+var pathVariants = []string{
 	"/admin", "/admin/", "/admin/x", "/ADMIN/x", "//admin/x", "/./admin/x", "/x/../admin/x", "/admin/../admin/x",
 	"/%61dmin/x", "/%2561dmin/x", "/admin%2Fx", "/admin%2fx", "/%2Fadmin/x", "/admin;a=b/x", "/admin/x;a=b", "/admin/x?y=/health",
 	"/admin/..", "/admin/../x", "/admin/%2e%2e/x", "/admin/%2E./x", "/admin/.%2e/x", "/admin/%252e%252e/x", "/admin/..%2fx",
@@ -208,10 +211,10 @@ var spellings = []string{
 	"http://elsewhere/admin/x", "http://elsewhere/health/../admin", "http://elsewhere", "http:admin/x", "*", "admin/x", "/", "//", "/%2F", "/..", "/%2e%2e/admin",
 }
 
-func FuzzSpellings(f *testing.F) {
-	for _, target := range spellings {
+func FuzzPathVariants(f *testing.F) {
+	for _, target := range pathVariants {
 		f.Add("GET", target)
-		f.Add("CONNECT", target) // net/http goes another way
+		f.Add("CONNECT", target) // net/http cleans no path of CONNECT
 	}
 	f.Add("CONNECT", "admin:80")
 	f.Add("get", "/admin/x")
@@ -225,8 +228,8 @@ func FuzzSpellings(f *testing.F) {
 	})
 }
 
-// TestSpellings makes paths up of the parts in which they differ.
-func TestSpellings(t *testing.T) {
+// TestPathVariants combines the parts in which variants of paths differ.
+func TestPathVariants(t *testing.T) {
 	names := []string{"admin", "one", "x", "deep", "health", "static", "%61dmin", "ADMIN", "dee%70", "x%2Fy", "", ";a", "admin;a", "deep%3Ba"}
 	dots := []string{".", "..", "%2e", "%2e%2e", ".%2E", "..%2f", "%2F..", "%252e%252e", "%2F..%2F", "..;", "..%3Ba"}
 	slashes := []string{"/", "/", "/", "/", "//", "%2F", "%2f", "/./", "%252F", "\\", "?"}
