@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// left returns what a rule has left, by looking without a charge.
+// left returns the units that a rule has left, without charging it.
 func (b *bench) left(t *testing.T, d *engine.Decision, rule string) int64 {
 	t.Helper()
 	i := slices.IndexFunc(d.Verdicts, func(v engine.Verdict) bool { return v.Rule.Name == rule })
@@ -41,9 +41,9 @@ const atomicRules = `rules:
   - {name: smaller, when: {path: /both}, key: all, atomic: true, limits: [{capacity: 2, window: 120s}]}
 `
 
-// TestAtomic charges all atomic rules of a request in one turn, the first
-// one's, or none of them: what a bucket holds is not lost to a denial by
-// another.
+// TestAtomic: the atomic rules of a request are charged together, when the first
+// of them is due, or none of them is. A bucket loses no units if another rule
+// denies.
 func TestAtomic(t *testing.T) {
 	b := newBench(t, atomicRules)
 	b.store.noSnapshot = true
@@ -66,8 +66,8 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// TestAtomicDenials shows the rule to wait longest for where several deny at
-// once: a caller that waits for it is not denied by another.
+// TestAtomicDenials: if several rules of a group deny, the decision names the one
+// with the longest wait. After that wait, no other of them denies.
 func TestAtomicDenials(t *testing.T) {
 	b := newBench(t, atomicRules)
 	for range 2 {
@@ -79,8 +79,8 @@ func TestAtomicDenials(t *testing.T) {
 	}
 }
 
-// TestAtomicMany charges as many rules at once as a store takes, and the rest
-// in the next turn.
+// TestAtomicMany: a group has at most limit.MaxLimits rules, and the next group
+// has the others.
 func TestAtomicMany(t *testing.T) {
 	document := "rules:\n"
 	for _, name := range strings.Split("abcdefghij", "") {
@@ -92,9 +92,8 @@ func TestAtomicMany(t *testing.T) {
 	}
 }
 
-// TestAtomicOutage has each rule's on_error decide for it when they cannot be
-// charged together. A denial refunds what the rules before it took, here or in
-// the store.
+// TestAtomicOutage: if a group cannot be charged, the on_error of each rule
+// decides for it. A denial refunds earlier rules, in the local store too.
 func TestAtomicOutage(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy   string
@@ -126,12 +125,12 @@ func TestAtomicOutage(t *testing.T) {
 			rule := healthy.Verdicts[1].Rule
 			share := rule.Limits[0]
 			share.Capacity = 2
-			var here limit.Verdict
-			if err := b.local.Peek(t.Context(), epoch, &limit.Charge{Key: itemOf(rule), Limits: []limit.Limit{share}, Costs: []int64{0}}, &here); err != nil {
+			var local limit.Verdict
+			if err := b.local.Peek(t.Context(), epoch, &limit.Charge{Key: itemOf(rule), Limits: []limit.Limit{share}, Costs: []int64{0}}, &local); err != nil {
 				t.Fatal(err)
 			}
-			if want := map[bool]int64{true: 1, false: 2}[test.allowed]; here.Remaining != want {
-				t.Errorf("this process has %d left, want %d", here.Remaining, want)
+			if want := map[bool]int64{true: 1, false: 2}[test.allowed]; local.Remaining != want {
+				t.Errorf("the local store has %d left, want %d", local.Remaining, want)
 			}
 		})
 	}

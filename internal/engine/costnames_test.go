@@ -66,21 +66,21 @@ func TestUnknownCosts(t *testing.T) {
 				costs[name] = 1
 			}
 			if got := d.UnknownCosts(costs); !slices.Equal(got, test.want) {
-				t.Errorf("nothing settles by %q, want %q", got, test.want)
+				t.Errorf("unknown are %q, want %q", got, test.want)
 			}
 			if got := d.SettlingLimits(); !slices.Equal(got, test.known) {
-				t.Errorf("what settles is %q, want %q", got, test.known)
+				t.Errorf("the limits that settle are %q, want %q", got, test.known)
 			}
 		})
 	}
 }
 
-// TestUnknownCostsWithoutRules: a decision that no engine made has no names,
-// and does not fail.
+// TestUnknownCostsWithoutRules: a decision that no engine made has no limits that
+// settle.
 func TestUnknownCostsWithoutRules(t *testing.T) {
 	d := &engine.Decision{Allowed: true}
 	if got := d.UnknownCosts(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.SettlingLimits() != nil {
-		t.Errorf("nothing settles by %q; what settles is %q", got, d.SettlingLimits())
+		t.Errorf("unknown are %q; the limits that settle are %q", got, d.SettlingLimits())
 	}
 }
 

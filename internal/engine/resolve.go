@@ -9,15 +9,14 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Resolver works out what the rules come to for one caller: its plan, then for
-// each rule the override of the key, the limits and costs that result, and the
-// charge to make. Decisions and the commands that explain, show and reset
-// counters all go through it, so they cannot disagree. It charges nothing.
+// Resolver finds the plan of one caller, then for each rule the override of the
+// key, the resulting limits and costs, and the charge to make. Decisions use it,
+// and so do the commands that explain, show and reset counters. It charges
+// nothing.
 type Resolver struct {
 	Set *rules.Set
-	// Overrides are those that operators set by command; nil for none. Where
-	// one cannot be read, the resolution goes on with the document's and
-	// carries Err.
+	// Overrides are those that operators set by command; nil for none. If one
+	// cannot be read, the document's applies, and Err says why.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
 }
@@ -25,8 +24,8 @@ type Resolver struct {
 // Plan is the plan of one caller, and where it comes from.
 type Plan struct {
 	Name string // empty for none
-	// Key is the key by which overrides of the plan are looked up; empty where
-	// the rules have no such overrides, or where the key is not known.
+	// Key is the key by which overrides of the plan are looked up; empty if the
+	// rules have no such overrides, or if the key is not known.
 	Key      string
 	Override *rules.Override // of Key; nil for none
 	Denied   bool            // Override denies everything to the caller
@@ -34,7 +33,7 @@ type Plan struct {
 	Err      error           // the overrides set by command could not be read
 }
 
-// Resolution is what one rule comes to for one caller.
+// Resolution is the result of resolving one rule for one caller.
 //
 // Say rule api allows 100 requests a minute, the caller's plan makes that 500,
 // and an operator has granted 50 more for an hour. Then Terms.Limits holds a
@@ -43,8 +42,8 @@ type Plan struct {
 type Resolution struct {
 	Rule *rules.Rule
 	Key  string // what the rule counts by
-	// OverrideKey is the key by which overrides of the rule are looked up;
-	// empty where the rule has none, or where the key is not known.
+	// OverrideKey is the key by which overrides of the rule are looked up; empty
+	// if the rule has none, or if the key is not known.
 	OverrideKey string
 	Override    *rules.Override // of OverrideKey; nil for none
 	Terms       rules.Terms     // the limits and costs in effect
@@ -52,10 +51,10 @@ type Resolution struct {
 	Err         error           // the overrides set by command could not be read
 }
 
-// Bypass says why the counter of a resolution is not asked.
+// Bypass is the reason for which the counter of a resolution is not charged.
 type Bypass uint8
 
-// The reasons for which a counter is not asked.
+// The reasons for which a counter is not charged.
 const (
 	NoBypass    Bypass = iota // the counter decides
 	Refused                   // an override denies every request of the key
@@ -64,7 +63,7 @@ const (
 	ErrorDenies               // the override could not be read, and on_error is deny
 )
 
-// Bypass returns why the counter is not asked, or NoBypass.
+// Bypass returns why the counter is not charged, or NoBypass.
 func (r *Resolution) Bypass() Bypass {
 	switch {
 	case r.Terms.Denied:
@@ -101,8 +100,8 @@ func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key stri
 	return p
 }
 
-// Resolve returns what a rule comes to for a request that it matches, of a
-// caller on this plan ("" for none).
+// Resolve resolves a rule for a request that it matches, of a caller on this plan
+// ("" for none).
 func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) Resolution {
 	key := string(rule.AppendKey(make([]byte, 0, 64), req))
 	overrideKey, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req)
@@ -112,8 +111,8 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.R
 	return r.ResolveKey(ctx, rule, req, plan, key, string(overrideKey))
 }
 
-// ResolveKey is Resolve for keys that are known already. If overrideKey is
-// empty, the rule's overrides have no say. The request states the costs.
+// ResolveKey is Resolve for keys that are known already. If overrideKey is empty,
+// no override of the rule applies. The request states the costs.
 func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
 	res := Resolution{Rule: rule, Key: key, OverrideKey: overrideKey}
 	if overrideKey != "" {
@@ -124,8 +123,8 @@ func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *reques
 	return res
 }
 
-// override returns the override of a key: the one set by command, where the
-// rule takes those, else the document's.
+// override returns the override of a key: the one set by command, if the rule
+// takes those, else the document's.
 func (r *Resolver) override(ctx context.Context, rule, key string, byCommand bool) (*rules.Override, error) {
 	if r.Overrides == nil || !byCommand {
 		return r.Set.Override(rule, key), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestShadow has a shadow rule beside one in force. It charges and reports only
-// requests that are allowed, and changes neither the answer nor its fields.
+// TestShadow: a shadow rule beside a rule in force is charged for allowed
+// requests only, and changes no decision.
 func TestShadow(t *testing.T) {
 	b := newBench(t, `
 rules:
@@ -24,7 +24,7 @@ rules:
 		}
 		if !d.Allowed {
 			if len(d.Shadows) != 0 {
-				t.Errorf("request %d was denied, and a shadow rule says %+v", i, d.Shadows)
+				t.Errorf("request %d was denied, and shadow rules were charged: %+v", i, d.Shadows)
 			}
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/logthrottle"
 )
 
-// These bound what is logged of a backend's costs. A backend may send anything
+// These bound what the log has of a backend's costs. A backend may send anything
 // with every answer.
 const (
 	maxUnknown   = 32 // names that are logged, in all

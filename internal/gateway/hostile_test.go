@@ -160,7 +160,7 @@ func TestBrokenUploads(t *testing.T) {
 		"a body too short, then a hang-up": {"Content-Length: 10\n\nhello", 0},
 		"chunks that break off":            {"Transfer-Encoding: chunked\n\n5\nhello\n", 0},
 		"invalid chunks":                   {"Transfer-Encoding: chunked\n\n5\nhello\nzz\n", http.StatusBadRequest},
-		"a chunk longer than it says":      {"Transfer-Encoding: chunked\n\n5\nhello world\n0\n\n", http.StatusBadRequest},
+		"a chunk longer than its size":     {"Transfer-Encoding: chunked\n\n5\nhello world\n0\n\n", http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reached := make(chan bool)

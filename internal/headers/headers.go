@@ -50,7 +50,7 @@ func RetryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, Seconds(d)), 10)
 }
 
-// Seconds rounds up to whole seconds, so that no field says too early a time.
+// Seconds rounds up to whole seconds, so that no field promises too early a time.
 func Seconds(d time.Duration) int64 {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {

@@ -17,9 +17,8 @@ import (
 const (
 	// Every is how often a line of one kind passes.
 	Every = 10 * time.Second
-	// Suppressed is the attribute that says how many lines of the same kind
-	// were suppressed since the last one that passed. A line without it stands
-	// for itself alone.
+	// Suppressed is the attribute with the number of lines of the same kind that
+	// were suppressed since the last one passed. It is missing if none was.
 	Suppressed = "suppressed"
 	// maxKinds bounds the kinds in memory. Beyond it all others are one kind.
 	maxKinds = 100

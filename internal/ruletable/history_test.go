@@ -75,7 +75,7 @@ func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 		t.Errorf("it put an item of partition %v, want history", put.Item["p"])
 	}
 	if why, ok := put.Item["why"].(*types.AttributeValueMemberS); !ok || why.Value != "ticket 86" {
-		t.Errorf("it says %v, want why", put.Item["why"])
+		t.Errorf("its reason is %v, want the note's", put.Item["why"])
 	}
 }
 
