@@ -70,11 +70,18 @@ func rulesCopy(dir string, log *slog.Logger) *rules.Set {
 	if dir == "" {
 		return nil
 	}
-	set, err := readRules(filepath.Join(dir, "rules.json"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, "rules.json")
+	set, err := readRules(path)
+	if err == nil {
+		err = app.LoadSecrets(path, set)
+	}
+	switch {
+	case err == nil:
+		return set
+	case !errors.Is(err, fs.ErrNotExist):
 		log.Error("the copy of the rules in the zip cannot be used", "error", err)
 	}
-	return set
+	return nil
 }
 
 func readRules(path string) (*rules.Set, error) {
@@ -86,14 +93,7 @@ func readRules(path string) (*rules.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	set, err := ruletable.Compile(path, document)
-	if err != nil {
-		return nil, err
-	}
-	if err := app.LoadSecrets(path, set); err != nil {
-		return nil, err
-	}
-	return set, nil
+	return ruletable.Compile(path, document)
 }
 
 func deadline(text string) (time.Duration, error) {

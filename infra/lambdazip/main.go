@@ -92,10 +92,11 @@ func pack(root, name, goarch string, document []byte, path string) error {
 	if err := writeZip(&packed, executable, document); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
-	if err := os.WriteFile(path+".new", packed.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the zip: %w", err)
+	err = os.WriteFile(path+".new", packed.Bytes(), 0o644)
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the zip: %w", err)
 	}
 	return nil
@@ -126,24 +127,18 @@ func build(root, name, goarch string) ([]byte, error) {
 // entries have no times.
 func writeZip(w io.Writer, executable, document []byte) error {
 	z := zip.NewWriter(w)
-	if err := writeEntry(z, bootstrapEntry, 0o755, executable); err != nil {
-		return err
-	}
-	if document != nil {
-		if err := writeEntry(z, rulesEntry, 0o644, document); err != nil {
-			return err
+	write := func(name string, mode os.FileMode, data []byte) error {
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(mode)
+		entry, err := z.CreateHeader(header)
+		if err == nil {
+			_, err = entry.Write(data)
 		}
-	}
-	return z.Close()
-}
-
-func writeEntry(z *zip.Writer, name string, mode os.FileMode, data []byte) error {
-	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
-	header.SetMode(mode)
-	entry, err := z.CreateHeader(header)
-	if err != nil {
 		return err
 	}
-	_, err = entry.Write(data)
-	return err
+	err := write(bootstrapEntry, 0o755, executable)
+	if err == nil && document != nil {
+		err = write(rulesEntry, 0o644, document)
+	}
+	return errors.Join(err, z.Close())
 }

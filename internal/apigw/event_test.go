@@ -103,16 +103,3 @@ func TestPathBelowTheRootIsQuick(t *testing.T) {
 		}
 	}
 }
-
-func TestDelay(t *testing.T) {
-	for text, want := range map[any]string{
-		"1": "1ms", "1500": "1.5s", "0": "0s", "": "0s", nil: "0s", 7: "0s", "-1": "0s", "1.5": "0s", "9223372036854775807": "0s",
-	} {
-		if got := Delay(map[string]any{"delayMs": text}).String(); got != want {
-			t.Errorf("%v: %s, want %s", text, got, want)
-		}
-	}
-	if got := Delay(nil); got != 0 {
-		t.Errorf("no context: %v", got)
-	}
-}

@@ -60,3 +60,27 @@ func corsHeaders() map[string]string {
 		"Access-Control-Expose-Headers": "'" + ExposedHeaders + "'",
 	}
 }
+
+// limitFields maps the fields of limits to the names of their values in the
+// context.
+var limitFields = map[string]string{
+	"RateLimit":             contextRateLimit,
+	"RateLimit-Policy":      contextRateLimitPolicy,
+	"X-RateLimit-Limit":     contextLimit,
+	"X-RateLimit-Remaining": contextRemaining,
+}
+
+// AllowedFields returns the fields that a backend adds to its answer, from the
+// authorizer's context. API Gateway adds none itself.
+func AllowedFields(authorizer map[string]any) map[string]string {
+	fields := map[string]string{
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": ExposedHeaders,
+	}
+	for field, name := range limitFields {
+		if value, ok := authorizer[name].(string); ok && value != "" {
+			fields[field] = value
+		}
+	}
+	return fields
+}

@@ -49,13 +49,15 @@ func (c *costWarnings) malformed(ctx context.Context, ignored []string) {
 // as a misspelled one. It logs each of them once, and one line in ten seconds;
 // a name that comes too early is logged when it comes again.
 func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
-	names := d.UnknownCosts(costs)
-	if len(names) == 0 {
-		return
-	}
+	unknown := d.UnknownCosts(costs)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	names = c.newNames(names)
+	var names []string
+	for _, name := range unknown {
+		if name = clip(name); !c.unknown[name] {
+			names = append(names, name)
+		}
+	}
 	if len(names) == 0 || c.full || time.Since(c.reported) < logthrottle.Every {
 		return
 	}
@@ -64,23 +66,12 @@ func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs 
 		c.log.WarnContext(ctx, "the backend invents names for its costs: no more of them are logged", "field", costField, "names", maxUnknown)
 		return
 	}
+	names = names[:min(len(names), maxListed, maxUnknown-len(c.unknown))]
 	for _, name := range names {
 		c.unknown[name] = true
 	}
 	c.log.WarnContext(ctx, "the backend's costs name no limit with settle: true; the request stays charged as it was",
 		"field", costField, "ignored", names, "limits", listed(d.SettlingLimits()))
-}
-
-// newNames returns the names that were not logged before, as many as still may
-// be.
-func (c *costWarnings) newNames(names []string) (unlogged []string) {
-	room := max(1, min(maxListed, maxUnknown-len(c.unknown)))
-	for _, name := range names {
-		if name = clip(name); !c.unknown[name] && len(unlogged) < room {
-			unlogged = append(unlogged, name)
-		}
-	}
-	return unlogged
 }
 
 // listed shortens a list for a line of the log.

@@ -100,14 +100,13 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
 		return
 	}
-	delay := apigw.Delay(answer.Context)
-	if delay > g.maxDelay {
-		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, delay))
+	if d.Delay > g.maxDelay {
+		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, d.Delay))
 		return
 	}
-	if delay > 0 {
+	if d.Delay > 0 {
 		select {
-		case <-time.After(delay):
+		case <-time.After(d.Delay):
 		case <-r.Context().Done():
 			abort() // its turn passes unused
 		}

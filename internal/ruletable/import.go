@@ -93,7 +93,6 @@ func importable(rule string, all iter.Seq[Override], note Note) ([]Override, err
 	return overrides, nil
 }
 
-// importing is an import in progress.
 type importing struct {
 	*Table
 	progress func(written int)
@@ -122,7 +121,6 @@ func (run *importing) all(ctx context.Context, overrides []Override) error {
 	return work.Wait()
 }
 
-// write writes up to 25 overrides.
 func (run *importing) write(ctx context.Context, batch []Override) error {
 	var writes []types.WriteRequest
 	for _, o := range batch {
@@ -176,7 +174,6 @@ func (run *importing) addGrants(ctx context.Context, batch []Override) error {
 	})
 }
 
-// wrote counts written overrides.
 func (run *importing) wrote(n int) {
 	run.mu.Lock()
 	defer run.mu.Unlock()

@@ -133,7 +133,6 @@ func (t *Table) overrideOf(rule string, i item) (*Override, error) {
 	return o, nil
 }
 
-// checkGrants checks grants from an item.
 func checkGrants(grants []Grant) error {
 	for n, g := range grants {
 		if g.Add < 1 || g.Until.IsZero() {

@@ -164,7 +164,6 @@ func (t *Table) last(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
-// versions is the query of Versions.
 func versions() *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		KeyConditionExpression:   aws.String("p = :p AND s BETWEEN :first AND :last"),
@@ -192,7 +191,6 @@ func (t *Table) point(from, to int64) types.TransactWriteItem {
 	return t.put(moved, still(attrVersion, from))
 }
 
-// versionAt returns the key of a version's item.
 func versionAt(number int64) item { return key(partitionSet, digits(number)) }
 
 func digits(version int64) string { return fmt.Sprintf("%010d", version) }
