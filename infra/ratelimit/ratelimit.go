@@ -13,6 +13,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -102,11 +103,7 @@ func (p *Props) withDefaults() (Props, error) {
 	if q.Architecture == nil {
 		q.Architecture = awslambda.Architecture_ARM_64()
 	}
-	if q.RemovalPolicy == "" {
-		q.RemovalPolicy = awscdk.RemovalPolicy_RETAIN
-	}
-	if q.LogRetention == "" {
-		q.LogRetention = awslogs.RetentionDays_ONE_MONTH
-	}
+	q.RemovalPolicy = cmp.Or(q.RemovalPolicy, awscdk.RemovalPolicy_RETAIN)
+	q.LogRetention = cmp.Or(q.LogRetention, awslogs.RetentionDays_ONE_MONTH)
 	return q, nil
 }

@@ -76,9 +76,10 @@ func describeLimits(c map[string]any, d *engine.Decision) {
 			continue
 		}
 		for j := range v.Terms.Limits {
-			p := headers.Policy{Name: v.PolicyName(j), Limit: &v.Terms.Limits[j], Result: v.Limits[j]}
-			p.Result.Allowed, p.Result.RetryAfter = d.Allowed, v.RetryAfter
-			rateLimits, policies = append(rateLimits, p.RateLimit()), append(policies, p.RateLimitPolicy())
+			name, result := v.PolicyName(j), v.Limits[j]
+			result.Allowed, result.RetryAfter = d.Allowed, v.RetryAfter
+			rateLimits = append(rateLimits, headers.RateLimit(name, &result))
+			policies = append(policies, headers.RateLimitPolicy(name, &v.Terms.Limits[j]))
 		}
 	}
 	if len(policies) > 0 {

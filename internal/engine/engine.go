@@ -113,7 +113,10 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 		return &Decision{Reason: Skipped, Allowed: true, set: set}, nil
 	}
 	d := &Decision{Reason: Limited, set: set}
-	resolver := e.resolver(now, set)
+	resolver := Resolver{Set: set, Overrides: e.opts.Overrides, Now: now}
+	if !e.opts.Today.IsZero() {
+		resolver.Now = e.opts.Today
+	}
 	if e.resolvePlan(ctx, now, &resolver, req, d) {
 		d.Reason = Banned
 		return d, nil
@@ -132,14 +135,6 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	}
 	e.evaluateShadows(ctx, now, d)
 	return d, nil
-}
-
-// resolver returns the resolver for a decision.
-func (e *Engine) resolver(now time.Time, set *rules.Set) Resolver {
-	if !e.opts.Today.IsZero() {
-		now = e.opts.Today
-	}
-	return Resolver{Set: set, Overrides: e.opts.Overrides, Now: now}
 }
 
 // resolvePlan sets the caller's plan, and reports whether an override denies

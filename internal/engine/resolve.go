@@ -83,7 +83,7 @@ func (r *Resolver) Plan(ctx context.Context, req *request.Request) Plan {
 	var buffer [64]byte
 	key, ok := r.Set.AppendPlanKey(buffer[:0], req)
 	if !ok {
-		return Plan{Name: r.Set.Plan(req)}
+		key = nil
 	}
 	return r.PlanByKey(ctx, req, string(key))
 }
@@ -106,7 +106,7 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.R
 	key := string(rule.AppendKey(make([]byte, 0, 64), req))
 	overrideKey, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req)
 	if !ok {
-		return r.ResolveKey(ctx, rule, req, plan, key, "")
+		overrideKey = nil
 	}
 	return r.ResolveKey(ctx, rule, req, plan, key, string(overrideKey))
 }

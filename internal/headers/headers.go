@@ -2,8 +2,8 @@
 // RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-11, Retry-After of
 // RFC 9110, and the problem details of RFC 9457.
 //
-// Names of rules and limits are plain ASCII without quotes, so no value needs
-// escaping.
+// Clients know a limit as "rule", or as "rule.limit" if the rule has several.
+// These names are plain ASCII without quotes, so no value needs escaping.
 package headers
 
 import (
@@ -14,31 +14,24 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Policy is one limit as a client sees it.
-type Policy struct {
-	Name   string // "rule", or "rule.limit" where a rule has several
-	Limit  *limit.Limit
-	Result limit.Result
-}
-
 // RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits
 // longer than it has to.
-func (p *Policy) RateLimit() string {
-	wait := p.Result.Reset
-	if !p.Result.Allowed && p.Result.RetryAfter != limit.Never {
-		wait = min(wait, p.Result.RetryAfter)
+func RateLimit(name string, r *limit.Result) string {
+	wait := r.Reset
+	if !r.Allowed && r.RetryAfter != limit.Never {
+		wait = min(wait, r.RetryAfter)
 	}
-	return fmt.Sprintf(`"%s";r=%d;t=%d`, p.Name, p.Result.Remaining, Seconds(wait))
+	return fmt.Sprintf(`"%s";r=%d;t=%d`, name, r.Remaining, Seconds(wait))
 }
 
 // RateLimitPolicy returns one item of the RateLimit-Policy field, such as
 // `"per-user";q=100;w=60`: the capacity and the window in seconds, which is the
 // nominal length for a calendar window. That is the rate that a client can
 // sustain. A token bucket may allow more than q units for a while.
-func (p *Policy) RateLimitPolicy() string {
-	return fmt.Sprintf(`"%s";q=%d;w=%d`, p.Name, p.Limit.Capacity, Seconds(p.Limit.Window))
+func RateLimitPolicy(name string, l *limit.Limit) string {
+	return fmt.Sprintf(`"%s";q=%d;w=%d`, name, l.Capacity, Seconds(l.Window))
 }
 
 // RetryAfter returns the value of the Retry-After field: whole seconds, rounded

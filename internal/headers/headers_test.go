@@ -9,6 +9,13 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// policy is one limit as a client sees it.
+type policy struct {
+	name   string
+	limit  *limit.Limit
+	result limit.Result
+}
+
 func TestFields(t *testing.T) {
 	perUser := limit.Limit{Capacity: 100, Window: time.Minute}
 	burst := limit.Limit{Name: "burst", Capacity: 5, Window: 2500 * time.Millisecond}
@@ -16,50 +23,50 @@ func TestFields(t *testing.T) {
 	utc := limit.Calendar{Unit: limit.Month, Location: time.UTC}
 	monthly := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 500, Window: utc.Nominal(), Granularity: utc.Nominal(), Calendar: &utc}
 	for name, test := range map[string]struct {
-		policies          []headers.Policy
+		policies          []policy
 		rateLimit, policy string
 	}{
 		"none": {nil, "", ""},
 		"allowed": {
-			[]headers.Policy{{"per-user", &perUser, limit.Result{Allowed: true, Remaining: 50, Reset: 30 * time.Second}}},
+			[]policy{{"per-user", &perUser, limit.Result{Allowed: true, Remaining: 50, Reset: 30 * time.Second}}},
 			`"per-user";r=50;t=30`, `"per-user";q=100;w=60`,
 		},
 		"parts of a second are rounded up": {
-			[]headers.Policy{{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1, Reset: 1001 * time.Millisecond}}},
+			[]policy{{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1, Reset: 1001 * time.Millisecond}}},
 			`"chat.burst";r=1;t=2`, `"chat.burst";q=5;w=3`,
 		},
 		"several": {
-			[]headers.Policy{
+			[]policy{
 				{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1}},
 				{"chat.long", &perUser, limit.Result{Allowed: true, Remaining: 7, Reset: time.Second}},
 			},
 			`"chat.burst";r=1;t=0, "chat.long";r=7;t=1`, `"chat.burst";q=5;w=3, "chat.long";q=100;w=60`,
 		},
 		"denied: no longer than the retry-after": {
-			[]headers.Policy{{"per-user", &perUser, limit.Result{Reset: 61 * time.Second, RetryAfter: 2 * time.Second}}},
+			[]policy{{"per-user", &perUser, limit.Result{Reset: 61 * time.Second, RetryAfter: 2 * time.Second}}},
 			`"per-user";r=0;t=2`, `"per-user";q=100;w=60`,
 		},
 		"a bucket: the sustained rate, and the whole burst remaining": {
-			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 24, Reset: 6 * time.Second}}},
+			[]policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 24, Reset: 6 * time.Second}}},
 			`"uploads";r=24;t=6`, `"uploads";q=10;w=60`,
 		},
 		"delayed: as without the delay": {
-			[]headers.Policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 3, Reset: 12 * time.Second, Delay: 6 * time.Second}}},
+			[]policy{{"uploads", &bucket, limit.Result{Allowed: true, Remaining: 3, Reset: 12 * time.Second, Delay: 6 * time.Second}}},
 			`"uploads";r=3;t=12`, `"uploads";q=10;w=60`,
 		},
 		"a month: 30 days, and the true time to the next": {
-			[]headers.Policy{{"export", &monthly, limit.Result{Allowed: true, Remaining: 499, Reset: 31 * 24 * time.Hour}}},
+			[]policy{{"export", &monthly, limit.Result{Allowed: true, Remaining: 499, Reset: 31 * 24 * time.Hour}}},
 			`"export";r=499;t=2678400`, `"export";q=500;w=2592000`,
 		},
 		"denied for good": {
-			[]headers.Policy{{"per-user", &perUser, limit.Result{Remaining: 3, Reset: 61 * time.Second, RetryAfter: limit.Never}}},
+			[]policy{{"per-user", &perUser, limit.Result{Remaining: 3, Reset: 61 * time.Second, RetryAfter: limit.Never}}},
 			`"per-user";r=3;t=61`, `"per-user";q=100;w=60`,
 		},
 	} {
 		var rateLimits, policies []string
-		for i := range test.policies {
-			rateLimits = append(rateLimits, test.policies[i].RateLimit())
-			policies = append(policies, test.policies[i].RateLimitPolicy())
+		for _, p := range test.policies {
+			rateLimits = append(rateLimits, headers.RateLimit(p.name, &p.result))
+			policies = append(policies, headers.RateLimitPolicy(p.name, p.limit))
 		}
 		if rateLimit, policy := strings.Join(rateLimits, ", "), strings.Join(policies, ", "); rateLimit != test.rateLimit || policy != test.policy {
 			t.Errorf("%s:\nRateLimit: %s\nRateLimit-Policy: %s\nwant\n%s\n%s", name, rateLimit, policy, test.rateLimit, test.policy)

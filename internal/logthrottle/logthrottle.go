@@ -4,7 +4,6 @@ package logthrottle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -203,14 +202,15 @@ func write(ctx context.Context, next slog.Handler, r slog.Record, suppressed int
 // rootCause returns the text of the innermost error. Where an error wraps
 // several, the first counts: it is the sentinel of the package that wraps them.
 func rootCause(err error) string {
-	for {
-		cause := errors.Unwrap(err)
-		if several, ok := any(err).(interface{ Unwrap() []error }); ok && len(several.Unwrap()) > 0 {
-			cause = several.Unwrap()[0]
+	switch wrapper := err.(type) {
+	case interface{ Unwrap() error }:
+		if cause := wrapper.Unwrap(); cause != nil {
+			return rootCause(cause)
 		}
-		if cause == nil {
-			return err.Error()
+	case interface{ Unwrap() []error }:
+		if causes := wrapper.Unwrap(); len(causes) > 0 {
+			return rootCause(causes[0])
 		}
-		err = cause
 	}
+	return err.Error()
 }

@@ -1,6 +1,7 @@
 package ruletable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,6 @@ func (id overrideID) String() string {
 
 // NewOverrideCache returns a cache of the table's overrides.
 func NewOverrideCache(table *Table, o OverrideCacheOptions) *OverrideCache {
-	if o.MaxEntries <= 0 {
-		o.MaxEntries = DefaultMaxOverrides
-	}
 	c := &OverrideCache{table: table}
 	c.cache = swr.New(swr.Options[overrideID, *rules.Override]{
 		Load: c.load, FirstTimeout: readTimeout, Timeout: readTimeout,
@@ -62,7 +60,7 @@ func NewOverrideCache(table *Table, o OverrideCacheOptions) *OverrideCache {
 			o.Report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
 		},
 		Answer:     func(err error) bool { return errors.Is(err, ErrUnreadable) },
-		MaxEntries: o.MaxEntries,
+		MaxEntries: cmp.Or(o.MaxEntries, DefaultMaxOverrides),
 	})
 	return c
 }
