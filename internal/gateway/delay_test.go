@@ -131,9 +131,8 @@ func TestMaxDelay(t *testing.T) {
 // TestMaxDelayBody: a request with too long a delay gets the problem of an
 // exceeded quota. It stays charged, so the next turn is later.
 func TestMaxDelayBody(t *testing.T) {
-	set := parse(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]")
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: slog.New(slog.DiscardHandler)})
-	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: slog.New(slog.DiscardHandler)})
+	const document = "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"
+	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
 	for i, want := range []struct {
 		status                int
 		remaining, retryAfter string
@@ -177,7 +176,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
 	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Log: logger})
-	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: logger})
+	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, atNow), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,17 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
-// greedyRoute is the template that every local request matches, so that rules
-// match by the path.
-const greedyRoute = "/{proxy+}"
+const (
+	stage = "local"
+	// greedyRoute is the template that every local request matches, so that
+	// rules match by the path.
+	greedyRoute = "/{proxy+}"
+)
 
 // event describes a request as a REST API does to its authorizer. The client's
 // address is that of the connection, whatever the headers say. As API Gateway
 // does, event appends it to X-Forwarded-For.
-func event(r *http.Request, stage string) apigw.RequestEvent {
+func event(r *http.Request) apigw.RequestEvent {
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path

@@ -43,7 +43,6 @@ const (
 type Options struct {
 	Authorizer *apigw.Authorizer
 	Backend    *url.URL // where to pass allowed requests on; nil echoes them
-	Stage      string   // the stage that events name; empty for "local"
 	// MaxDelay bounds how long an allowed request waits for its turn in a leaky
 	// bucket; 0 stands for DefaultMaxDelay. A request with a longer delay is
 	// denied, and stays charged: passing it on early would let a burst through.
@@ -54,7 +53,6 @@ type Options struct {
 type gateway struct {
 	authorizer *apigw.Authorizer
 	backend    http.Handler
-	stage      string
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
@@ -64,8 +62,7 @@ type gateway struct {
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{
-		authorizer: o.Authorizer, backend: http.HandlerFunc(echo),
-		stage: cmp.Or(o.Stage, "local"), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
+		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
 		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
 	}
 	if o.Backend != nil {
@@ -87,7 +84,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		recorded.outcome() // removes the costs from the trailers; nothing was charged
 		return
 	}
-	answer, d, err := g.authorizer.Decide(r.Context(), event(r, g.stage))
+	answer, d, err := g.authorizer.Decide(r.Context(), event(r))
 	if err != nil && r.Context().Err() != nil {
 		abort()
 	}

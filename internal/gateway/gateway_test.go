@@ -35,10 +35,16 @@ var now = time.Unix(1_700_000_040, 500_000_000)
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-func authorizer(t *testing.T, source engine.RuleSource) *apigw.Authorizer {
+func atNow() time.Time { return now }
+
+// newAuthorizer returns an authorizer for a rules file, with a store in memory.
+func newAuthorizer(t testing.TB, document string, clock func() time.Time, log *slog.Logger) *apigw.Authorizer {
 	t.Helper()
-	e := app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: app.NewRecorder(quiet, false)})
-	return apigw.NewAuthorizer(e, func() time.Time { return now })
+	return authorizerOf(engine.Fixed{Set: parse(t, document)}, clock, log)
+}
+
+func authorizerOf(source engine.RuleSource, clock func() time.Time, log *slog.Logger) *apigw.Authorizer {
+	return apigw.NewAuthorizer(app.NewEngine(app.Config{Rules: source, Store: memory.New(0), Recorder: app.NewRecorder(log, true)}), clock)
 }
 
 // parse compiles a rules file.
@@ -54,7 +60,7 @@ func parse(t testing.TB, document string) *rules.Set {
 // start runs a gateway on a free port, and returns its address.
 func start(t *testing.T, backend *url.URL) string {
 	t.Helper()
-	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, engine.Fixed{Set: parse(t, document)}), Backend: backend, Log: quiet}))
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Backend: backend, Log: quiet}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -210,7 +216,7 @@ func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) {
 }
 
 func TestAuthorizerFailure(t *testing.T) {
-	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer(t, noRules{}), Log: quiet}))
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizerOf(noRules{}, atNow, quiet), Log: quiet}))
 	defer server.Close()
 	response, body := get(t, "GET", server.URL)
 	if response.StatusCode != http.StatusInternalServerError || response.Header.Get("Access-Control-Allow-Origin") != "*" {

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,11 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
-	"github.com/slidegate/slidegate/internal/memory"
 )
 
 const corrected = `
@@ -52,7 +47,6 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestHangingUp: clients that hang up before the end of the answer get no
 // refund, and are charged the maximum cost of their request.
 func TestHangingUp(t *testing.T) {
-	set := parse(t, corrected)
 	for path, test := range map[string]struct{ hungUp int }{
 		"/work": {3}, // three are charged, and a fourth is denied
 		"/chat": {2}, // each costs the maximum of 400, not the stated 1: a third is denied
@@ -65,11 +59,8 @@ func TestHangingUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log := slog.New(slog.DiscardHandler)
-			e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
-			authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 			finished := make(chan struct{})
-			inner := gateway.New(gateway.Options{Authorizer: authorizer, Backend: address, Log: log})
+			inner := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, corrected, atNow, quiet), Backend: address, Log: quiet})
 			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { finished <- struct{}{} }() // also after a panic
 				inner.ServeHTTP(w, r)
@@ -113,9 +104,7 @@ func TestHangingUp(t *testing.T) {
 // get status 200.
 func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set := parse(t, leaky)
-		e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
-		handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, time.Now), Log: quiet})
+		handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, leaky, time.Now, quiet), Log: quiet})
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()

@@ -16,11 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
-	"github.com/slidegate/slidegate/internal/memory"
 )
 
 // front is a gateway before a backend, with its log.
@@ -47,7 +43,6 @@ func (f *front) logged() string {
 // serveBefore starts a gateway before a backend.
 func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front {
 	t.Helper()
-	set := parse(t, document)
 	behind := httptest.NewServer(backend)
 	t.Cleanup(behind.Close)
 	target, err := url.Parse(behind.URL)
@@ -56,8 +51,7 @@ func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front
 	}
 	f := &front{}
 	log := slog.New(slog.NewTextHandler(f, nil))
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, true)})
-	inner := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Backend: target, Log: log})
+	inner := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, log), Backend: target, Log: log})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.handled.Add(1)
 		defer f.handled.Done()

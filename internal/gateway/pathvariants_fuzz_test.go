@@ -10,16 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/memory"
 )
 
 // A client can send many variants of a path, and servers may read them
@@ -70,7 +66,7 @@ type limited struct {
 }
 
 func newLimited(t testing.TB, policy string) limited {
-	a := placesAuthorizer(t, policy)
+	a := newAuthorizer(t, policy+placesRules, atNow, quiet)
 	return limited{policy, a, gateway.New(gateway.Options{Authorizer: a, Log: quiet})}
 }
 
@@ -80,13 +76,6 @@ func (l *limited) rulesOf(place string) []string {
 		return all
 	}
 	return []string{"all"}
-}
-
-func placesAuthorizer(t testing.TB, policy string) *apigw.Authorizer {
-	t.Helper()
-	set := parse(t, policy+placesRules)
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Log: quiet})
-	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
 // tester is a *testing.T or a *rapid.T.

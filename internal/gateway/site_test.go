@@ -13,11 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
-	"github.com/slidegate/slidegate/internal/memory"
 )
 
 // pipes is a network in memory: a synctest bubble must not wait for a real one.
@@ -62,14 +58,10 @@ type site struct {
 // startSite serves rules until close, with the echo as backend.
 func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	t.Helper()
-	set := parse(t, document)
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
-	handler := gateway.New(gateway.Options{
-		Authorizer: apigw.NewAuthorizer(e, time.Now), MaxDelay: maxDelay, Log: log,
-	})
+	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, time.Now, log), MaxDelay: maxDelay, Log: log})
 	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}) }()
 	return s
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
@@ -120,11 +119,7 @@ func TestKeysDoNotCollide(t *testing.T) {
 // address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
-	set := parse(t, document)
-	log := slog.New(slog.DiscardHandler)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
-	now := time.Unix(1_700_000_040, 0)
-	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, func() time.Time { return now }), Log: log})
+	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
@@ -160,7 +155,7 @@ func TestMadeUpKeys(t *testing.T) {
 	set := parse(t, `rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`)
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
+	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.DiscardHandler)})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()
