@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/rand"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -17,9 +16,9 @@ const (
 	greedyRoute = "/{proxy+}"
 )
 
-// event describes a request as a REST API does to its authorizer. The client's
-// address is that of the connection, whatever the headers say. As API Gateway
-// does, event appends it to X-Forwarded-For.
+// event describes a request as a REST API does to its authorizer, as far as the
+// authorizer reads it. The client's address is that of the connection, whatever
+// the headers say. As API Gateway does, event appends it to X-Forwarded-For.
 func event(r *http.Request) apigw.RequestEvent {
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
@@ -36,17 +35,11 @@ func event(r *http.Request) apigw.RequestEvent {
 		Resource:                        greedyRoute,
 		Path:                            path,
 		HTTPMethod:                      r.Method,
-		Headers:                         last(headers),
 		MultiValueHeaders:               headers,
-		QueryStringParameters:           last(query),
 		MultiValueQueryStringParameters: query,
 		PathParameters:                  map[string]string{"proxy": strings.TrimPrefix(path, "/")},
 	}
-	ev.RequestContext.Path = "/" + stage + path
 	ev.RequestContext.Stage = stage
-	ev.RequestContext.HTTPMethod = r.Method
-	ev.RequestContext.ResourcePath = greedyRoute
-	ev.RequestContext.RequestID = rand.Text()
 	ev.RequestContext.Identity.SourceIP = peer(r)
 	return ev
 }
@@ -72,16 +65,4 @@ func endToEnd(fields http.Header) http.Header {
 		}
 	}
 	return kept
-}
-
-// last keeps the last of repeated values, as API Gateway's single-valued maps
-// do.
-func last(all map[string][]string) map[string]string {
-	single := make(map[string]string, len(all))
-	for name, values := range all {
-		if len(values) > 0 {
-			single[name] = values[len(values)-1]
-		}
-	}
-	return single
 }

@@ -90,15 +90,15 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
-		respond(w, r, g.responses["DEFAULT_5XX"], http.StatusInternalServerError, nil)
+		g.respond(w, r, "DEFAULT_5XX", nil)
 		return
 	}
 	if !d.Allowed {
-		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, answer.Context)
+		g.respond(w, r, "ACCESS_DENIED", answer.Context)
 		return
 	}
 	if d.Delay > g.maxDelay {
-		respond(w, r, g.responses["ACCESS_DENIED"], http.StatusForbidden, apigw.TooLong(answer.Context, d.Delay))
+		g.respond(w, r, "ACCESS_DENIED", apigw.TooLong(answer.Context, d.Delay))
 		return
 	}
 	if d.Delay > 0 {

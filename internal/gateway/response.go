@@ -1,14 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/slidegate/slidegate/internal/apigw"
 )
 
 // contextPrefix precedes names of the authorizer's context in expressions.
@@ -16,13 +15,12 @@ const contextPrefix = "context.authorizer."
 
 var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
-// respond answers with a gateway response. status applies if the response has
-// none of its own.
-func respond(w http.ResponseWriter, req *http.Request, r apigw.GatewayResponse, status int, authorizer map[string]any) {
+// respond answers with the gateway response of a type. One without a status is
+// for failures of the authorizer.
+func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string, authorizer map[string]any) {
 	discardRest(w, req)
-	if r.Status != 0 {
-		status = r.Status
-	}
+	r := g.responses[kind]
+	status := cmp.Or(r.Status, http.StatusInternalServerError)
 	w.Header().Set("Content-Type", "application/json")
 	for name, expression := range r.Headers {
 		if value := evaluate(expression, authorizer); value != "" {

@@ -42,9 +42,7 @@ func OpenReplay(ctx context.Context, where session.Locations, listener Listener)
 // recordedOverrides returns the overrides set by command for recorded traffic,
 // which needs all of them at one moment: each key is looked up once.
 func recordedOverrides(table *ruletable.Table, listener Listener) engine.OverrideSource {
-	return ruletable.NewOverrideCache(table, ruletable.OverrideCacheOptions{
-		Report: func(err error) { listener.Note("%v", err) }, MaxEntries: replayOverrides,
-	})
+	return ruletable.NewOverrideCache(table, replayOverrides, func(err error) { listener.Note("%v", err) })
 }
 
 // loadSecrets loads the rules' secrets from the environment. The secret of

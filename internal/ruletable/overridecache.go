@@ -1,7 +1,6 @@
 package ruletable
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/swr"
 )
 
-// DefaultMaxOverrides bounds the keys of an OverrideCache. A key without an
+// DefaultMaxOverrides bounds the keys of a limiter's OverrideCache. A key without an
 // override takes about 200 bytes, or 700 if it has the maximum length; an
 // override with a capacity takes 400 more.
 const DefaultMaxOverrides = 50_000
@@ -36,31 +35,24 @@ type OverrideCache struct {
 	cache *swr.Cache[overrideID, *rules.Override]
 }
 
-// OverrideCacheOptions set up an OverrideCache.
-type OverrideCacheOptions struct {
-	// Report receives every failed read whose requests got the last known
-	// override. During an outage that is one for each key in ten seconds.
-	Report func(error)
-	// MaxEntries bounds the keys in memory, 0 for DefaultMaxOverrides.
-	MaxEntries int
-}
-
 type overrideID struct{ rule, key string }
 
 func (id overrideID) String() string {
 	return fmt.Sprintf("override of rule %s for key %q", id.rule, id.key)
 }
 
-// NewOverrideCache returns a cache of the table's overrides.
-func NewOverrideCache(table *Table, o OverrideCacheOptions) *OverrideCache {
+// NewOverrideCache returns a cache of the table's overrides for at most
+// maxEntries keys. report receives every failed read whose requests got the last
+// known override. During an outage that is one for each key in ten seconds.
+func NewOverrideCache(table *Table, maxEntries int, report func(error)) *OverrideCache {
 	c := &OverrideCache{table: table}
 	c.cache = swr.New(swr.Options[overrideID, *rules.Override]{
 		Load: c.load, FirstTimeout: readTimeout, Timeout: readTimeout,
 		Report: func(_ overrideID, _ *rules.Override, err error) {
-			o.Report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
+			report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
 		},
 		Answer:     func(err error) bool { return errors.Is(err, ErrUnreadable) },
-		MaxEntries: cmp.Or(o.MaxEntries, DefaultMaxOverrides),
+		MaxEntries: maxEntries,
 	})
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // TestReadsOfDifferentOverrides: concurrent reads for different keys, or for
@@ -18,7 +19,7 @@ import (
 func TestReadsOfDifferentOverrides(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
-		cache, _ := newCache(api, 0)
+		cache, _ := newCache(api, ruletable.DefaultMaxOverrides)
 		places := [][2]string{{"api", "k"}, {"api", "k2"}, {"chat", "k"}, {"plan", "k"}}
 		for i, at := range places {
 			api.put(strings.TrimPrefix(at[0]+"/"+at[1], "api/"), fmt.Sprintf(`{"capacity": %d}`, i+1))
@@ -45,7 +46,7 @@ func TestSlowTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
 		api.put("k", `{"capacity": 5}`)
-		cache, reports := newCache(api, 0)
+		cache, reports := newCache(api, ruletable.DefaultMaxOverrides)
 		ask := func(want int64, took time.Duration) {
 			t.Helper()
 			start := time.Now()
@@ -88,7 +89,7 @@ func TestGivingUpOnAnOverride(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
 		api.put("k", `{"capacity": 5}`)
 		api.set(nil, gate)
-		cache, _ := newCache(api, 0)
+		cache, _ := newCache(api, ruletable.DefaultMaxOverrides)
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		defer cancel()
 		_, err := cache.Override(ctx, epoch, "api", "k")

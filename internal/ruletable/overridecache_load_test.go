@@ -42,7 +42,7 @@ func TestFlood(t *testing.T) {
 func TestHitAllocatesNothing(t *testing.T) {
 	api := &shelf{}
 	api.put("k", `{"capacity": 5}`)
-	cache, _ := newCache(api, 0)
+	cache, _ := newCache(api, ruletable.DefaultMaxOverrides)
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(1000, func() {
 		for _, key := range []string{"k", "none"} {
@@ -62,7 +62,7 @@ func TestManyOverrides(t *testing.T) {
 	client, name := newTable(t)
 	must(t, ruletable.New(client, name).ImportOverrides(t.Context(), "api", numbered(many), note(0, "the list"), nil))
 	api := &counting{API: client}
-	cache := ruletable.NewOverrideCache(ruletable.New(api, name), ruletable.OverrideCacheOptions{Report: func(err error) { t.Error(err) }})
+	cache := ruletable.NewOverrideCache(ruletable.New(api, name), ruletable.DefaultMaxOverrides, func(err error) { t.Error(err) })
 	for at := range 3 {
 		for range 100 {
 			for i := range 20 { // half of them are absent

@@ -69,7 +69,7 @@ func TestOverrideCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := &shelf{}
-			cache, reports := newCache(api, 0)
+			cache, reports := newCache(api, ruletable.DefaultMaxOverrides)
 			reported := 0
 			for i, s := range trace {
 				s.before(api)
@@ -85,7 +85,7 @@ func TestOverrideCache(t *testing.T) {
 
 func TestOverrideCacheErrors(t *testing.T) {
 	api := &shelf{}
-	cache, reports := newCache(api, 0)
+	cache, reports := newCache(api, ruletable.DefaultMaxOverrides)
 	api.put("tenant:acme", `{"capacity": -5}`)
 	_, err := cache.Override(t.Context(), epoch, "api", "tenant:acme")
 	if want := `dynamodb://rules override of rule api for key "tenant:acme": capacity: `; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "overrides delete") {
@@ -118,7 +118,7 @@ func TestGrantsReachRequests(t *testing.T) {
 	grants := []rules.Grant{
 		{Limit: "hour", Add: 50, Until: epoch.Add(time.Minute), From: epoch}, {Add: 7, Until: epoch.Add(90 * time.Second), From: epoch},
 	}
-	cache := ruletable.NewOverrideCache(table, ruletable.OverrideCacheOptions{Report: func(err error) { t.Error(err) }})
+	cache := ruletable.NewOverrideCache(table, ruletable.DefaultMaxOverrides, func(err error) { t.Error(err) })
 	for key, want := range map[string]*rules.Override{
 		"both": {Capacity: map[string]int64{"": 5}, Grants: grants}, "granted": {Grants: grants}, "none": nil,
 	} {
@@ -140,8 +140,8 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 		api, down := &shelf{}, errors.New("no answer")
 		var out strings.Builder
 		log := slog.New(logthrottle.New(slog.NewTextHandler(&out, nil), "error"))
-		cache := ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.OverrideCacheOptions{
-			Report: func(err error) { log.Error("overrides", "error", err) },
+		cache := ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.DefaultMaxOverrides, func(err error) {
+			log.Error("overrides", "error", err)
 		})
 		ask := func(broken error) (lines []string) {
 			t.Helper()

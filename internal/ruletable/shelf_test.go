@@ -120,9 +120,7 @@ func (r *reported) take() []error {
 
 func newCache(api ruletable.API, size int) (*ruletable.OverrideCache, *reported) {
 	var r reported
-	return ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.OverrideCacheOptions{
-		Report: r.add, MaxEntries: size,
-	}), &r
+	return ruletable.NewOverrideCache(ruletable.New(api, "rules"), size, r.add), &r
 }
 
 func sameOverride(a, b *rules.Override) bool {
