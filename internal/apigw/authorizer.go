@@ -9,10 +9,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 )
 
-// principal is the principal of every policy: the limiter does not authenticate
-// callers.
-const principal = "slidegate"
-
 // Response is an authorizer's answer: a policy, with the decision as context.
 type Response = events.APIGatewayCustomAuthorizerResponse
 
@@ -49,27 +45,23 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
+	effect := "Deny"
+	if d.Allowed {
+		effect = "Allow"
+	}
 	return Response{
-		PrincipalID:    principal,
-		PolicyDocument: policy(d.Allowed, resource),
-		Context:        decisionContext(d),
+		PrincipalID: "slidegate", // the limiter does not authenticate callers
+		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
+			Version: "2012-10-17",
+			Statement: []events.IAMPolicyStatement{{
+				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
+			}},
+		},
+		Context: decisionContext(d),
 	}, d, nil
 }
 
 // Finish corrects the charge of an allowed request by its outcome.
 func (a *Authorizer) Finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
 	a.engine.Finish(ctx, a.now(), d, o)
-}
-
-func policy(allowed bool, resource string) events.APIGatewayCustomAuthorizerPolicy {
-	effect := "Deny"
-	if allowed {
-		effect = "Allow"
-	}
-	return events.APIGatewayCustomAuthorizerPolicy{
-		Version: "2012-10-17",
-		Statement: []events.IAMPolicyStatement{{
-			Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
-		}},
-	}
 }

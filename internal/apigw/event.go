@@ -19,8 +19,6 @@ import (
 // RequestEvent is the event of a REST API's REQUEST authorizer.
 type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
-var errNoARN = errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
-
 // readRequest reads an event. The client's address is the one that API Gateway saw,
 // whatever the headers say.
 func readRequest(ev *RequestEvent) (*request.Request, error) {
@@ -65,7 +63,7 @@ func several(all map[string][]string, last map[string]string) map[string][]strin
 func stageARN(methodARN string) (string, error) {
 	parts := strings.SplitN(methodARN, "/", 3)
 	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {
-		return "", errNoARN
+		return "", errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
 	}
 	return parts[0] + "/" + parts[1] + "/*", nil
 }

@@ -101,7 +101,8 @@ func (o Override) item(then time.Time) (item, error) {
 	return i, nil
 }
 
-// live returns the grants that have not ended by then.
+// live returns the grants that have not ended by then, nil if there are none: an
+// item without grants has no list of them.
 func (o *Override) live(then time.Time) (grants []Grant) {
 	for _, g := range o.Grants {
 		if then.Before(g.Until) {

@@ -61,7 +61,11 @@ func NewSource(table *Table, o SourceOptions) *Source {
 	s.cache = swr.New(swr.Options[tableName, inForce]{
 		Load: s.load, FirstTimeout: first, Timeout: refreshTimeout,
 		Report: func(_ tableName, last inForce, err error) {
-			o.Report(fmt.Errorf("refreshing rules, keeping %s: %w", last.name(), err))
+			kept := "the copy from the deployment"
+			if last.version != 0 {
+				kept = fmt.Sprintf("version %d", last.version)
+			}
+			o.Report(fmt.Errorf("refreshing rules, keeping %s: %w", kept, err))
 		},
 	})
 	return s
@@ -98,11 +102,4 @@ func (s *Source) newest(ctx context.Context, last inForce) (inForce, error) {
 		err = s.opts.Prepare(s.table.nameOf(number), set)
 	}
 	return inForce{set: set, version: number}, err
-}
-
-func (r inForce) name() string {
-	if r.version == 0 {
-		return "the copy from the deployment"
-	}
-	return fmt.Sprintf("version %d", r.version)
 }
