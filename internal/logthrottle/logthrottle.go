@@ -202,7 +202,7 @@ func write(ctx context.Context, next slog.Handler, r slog.Record, suppressed int
 // rootCause returns the text of the innermost error. Where an error wraps
 // several, the first counts: it is the sentinel of the package that wraps them.
 func rootCause(err error) string {
-	switch wrapper := err.(type) {
+	switch wrapper := any(err).(type) {
 	case interface{ Unwrap() error }:
 		if cause := wrapper.Unwrap(); cause != nil {
 			return rootCause(cause)
