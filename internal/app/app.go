@@ -26,30 +26,11 @@ const DefaultDeadline = 250 * time.Millisecond
 // localKeys bounds the counters of on_error: local in this process.
 const localKeys = 50_000
 
-// Config is what a main package chooses.
-type Config struct {
-	Rules engine.RuleSource
-	Store engine.Store
-	// Overrides are the ones that operators set by command; nil for none.
-	Overrides engine.OverrideSource
-	Deadline  time.Duration // 0 for none, if the store is in this process
-	Recorder  *Recorder     // nil for one that logs to Log and sees no answers
-	Log       *slog.Logger
-}
-
-// NewEngine returns an engine that logs every failure of its store.
-func NewEngine(c Config) *engine.Engine {
-	if c.Recorder == nil {
-		c.Recorder = NewRecorder(c.Log, false)
-	}
-	return engine.New(engine.Options{
-		Rules:     c.Rules,
-		Overrides: c.Overrides,
-		Store:     c.Store,
-		Local:     memory.New(localKeys),
-		Recorder:  c.Recorder,
-		Deadline:  c.Deadline,
-	})
+// NewEngine returns an engine whose rules with on_error: local count in this
+// process.
+func NewEngine(o engine.Options) *engine.Engine {
+	o.Local = memory.New(localKeys)
+	return engine.New(o)
 }
 
 // NewDynamoStore returns a store over a table of counters. wall is the client's
@@ -58,30 +39,23 @@ func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) 
 	return dynamo.New(client, table, dynamo.Options{Wall: wall, Confirmed: client.Clock.Confirmed})
 }
 
-// Table is a table of rules, as limiters read it.
-type Table struct {
-	Rules     *ruletable.Source
-	Overrides *ruletable.OverrideCache
-}
-
 // Prepare completes compiled rules for a limiter, or refuses them. name is the
 // place of the rules, for messages.
 type Prepare func(name string, set *rules.Set) error
 
-// NewTable returns the readers of a table of rules. They log every read that
-// fails; failed reads of overrides are throttled. fallback are the rules to
-// start with if the table cannot be read at the start; nil for none.
-func NewTable(client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger) *Table {
+// NewTable returns what limiters read of a table: the rules, and the overrides
+// that operators set by command. Both log every read that fails; failed reads of
+// overrides are throttled. fallback are the rules to start with if the table
+// cannot be read at the start; nil for none.
+func NewTable(
+	client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger,
+) (*ruletable.Source, *ruletable.OverrideCache) {
 	from := ruletable.New(client, table)
 	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
-	return &Table{
-		Rules: ruletable.NewSource(from, ruletable.SourceOptions{
-			Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
-		}),
-		Overrides: ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides, func(err error) {
-			throttled.Error("overrides", "error", err)
-		}),
-	}
+	source := ruletable.NewSource(from, ruletable.SourceOptions{
+		Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
+	})
+	return source, ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides, func(err error) { throttled.Error("overrides", "error", err) })
 }
 
 // LoadSecrets is the Prepare that reads the secrets of rules from the

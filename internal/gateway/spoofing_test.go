@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bufio"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -155,7 +154,7 @@ func TestMadeUpKeys(t *testing.T) {
 	set := parse(t, `rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`)
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(app.Config{Rules: engine.Fixed{Set: set}, Store: store, Log: slog.New(slog.DiscardHandler)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(quiet, false)})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()
