@@ -10,6 +10,14 @@ ENGINES     ?= ministack dynoxide dynamodb-local
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
+# The packages with concurrent code. The others run without the race detector,
+# which makes compiling and running several times slower.
+CONCURRENT   = ./internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
+
+# Everything but the race detector builds as the Lambdas' zips do, so that Go
+# compiles each package once.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint bench sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy
@@ -26,17 +34,28 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@localstack/redis.sh >/dev/null
-	@$(LOCAL) $(MAKE) --no-print-directory test-all
+	@$(MAKE) --no-print-directory -j4 install-cdk install-aws install-redis compile
+	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
 
-# Everything that `make test` runs once a local AWS answers at AWS_ENDPOINT_URL.
-.PHONY: test-all
-test-all:
-	go test -race ./...
-	go test ./internal/sim
-	cd bench && go test ./...
-	cd tools && go test ./...
-	cd infra && go test ./...
+# What `make test` downloads goes on while Go compiles.
+.PHONY: install-cdk install-aws install-redis compile
+install-cdk:
+	@infra/cdk.sh --version >/dev/null
+install-aws:
+	@$(LOCAL) true
+install-redis:
+	@localstack/redis.sh >/dev/null
+compile:
+	@for module in $(MODULES); do (cd $$module && go build ./...) || exit; done
+
+# The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
+.PHONY: test-race test-rest test-e2e
+test-race:
+	CGO_ENABLED=1 go test -race $(CONCURRENT)
+test-rest:
+	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
+	@for module in bench tools infra; do (cd $$module && go test ./...) || exit; done
+test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
