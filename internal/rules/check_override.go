@@ -12,16 +12,13 @@ import (
 
 // CheckOverride returns everything that is wrong with an override of this key
 // of a rule, or of PlanOverrides; nil if it fits. The key is one that
-// OverrideKey returned, or that a table holds.
+// OverrideKey returned, or that a table has.
 func (s *Set) CheckOverride(rule, key string, o *Override) error {
-	about, problem := s.overrideTarget(rule)
-	if problem != "" {
-		return errors.New(problem)
+	about, err := s.overrideTarget(rule)
+	if err != nil {
+		return err
 	}
-	var all []error
-	if err := about.check(key); err != nil {
-		all = append(all, err)
-	}
+	all := []error{about.check(key)}
 	for _, p := range about.problems(o) {
 		all = append(all, errors.New(p.String()))
 	}
@@ -33,89 +30,67 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 // user:auth0|666, or as replays and logs print it, such as user:auth0%7C666.
 // The error is ErrHashSecret if the key must be hashed and cannot be.
 func (s *Set) OverrideKey(rule, text string) (key string, err error) {
-	about, problem := s.overrideTarget(rule)
-	if problem != "" {
-		return "", errors.New(problem)
+	about, err := s.overrideTarget(rule)
+	if err != nil {
+		return "", err
 	}
-	return about.key(text)
+	if key, err = about.read(text); err != nil {
+		return "", err
+	}
+	if key, err = about.keys.Stored(key); err != nil {
+		return "", fmt.Errorf("overrides of %s: %w", about.name, err)
+	}
+	return key, nil
 }
 
-// overrideTarget is what overrides are about: a rule, or the plans of callers.
+// overrideTarget is a rule or the plans of callers, as subjects of overrides.
 type overrideTarget struct {
-	of       string                            // for people
+	name     string                            // for people
 	keys     *key.Template                     // nil if overrides cannot be checked
 	problems func(*Override) []ruledoc.Problem // of an override, by its fields
 }
 
-// read returns a key as documents hold it: before it is hashed.
+// overrideTarget finds the target of overrides from outside the document, which
+// a rule must allow. The error says why there can be none.
+func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
+	r, ok := s.Rule(rule)
+	switch {
+	case rule == PlanOverrides && s.plan.overrides == nil:
+		return about, errors.New("the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}")
+	case rule == PlanOverrides:
+		return overrideTarget{rule, s.plan.overrides, s.planProblems}, nil
+	case !ok:
+		return about, errors.New(s.noRule(rule))
+	case !r.TakesOverrides():
+		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule", rule)
+	}
+	return r.overrideTarget(), nil
+}
+
+func (r *Rule) overrideTarget() overrideTarget {
+	return overrideTarget{"rule " + r.Name, r.overridable, r.overrideProblems}
+}
+
+// read returns a key before it is hashed.
 func (about *overrideTarget) read(text string) (key string, err error) {
 	if key, err = about.keys.Read(text); err != nil {
-		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.String(), err)
+		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.name, about.keys.String(), err)
 	}
 	return key, nil
 }
 
 // check reports why no request looks up a key.
 func (about *overrideTarget) check(text string) error {
-	asMade, err := about.read(text)
+	made, err := about.read(text)
 	switch {
 	case err != nil:
 		return err
 	case about.keys.Hash != nil && !key.IsHashed(text):
-		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", text, about.of)
-	case asMade != text:
-		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", text, about.of, asMade)
+		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", text, about.name)
+	case made != text:
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", text, about.name, made)
 	}
 	return nil
-}
-
-// key returns a key as requests look it up.
-func (about *overrideTarget) key(text string) (key string, err error) {
-	if key, err = about.read(text); err != nil {
-		return "", err
-	}
-	if key, err = about.keys.Stored(key); err != nil {
-		return "", fmt.Errorf("overrides of %s: %w", about.of, err)
-	}
-	return key, nil
-}
-
-// overrideTarget finds what the overrides of this name are about. The problem says
-// why there can be none.
-func (s *Set) overrideTarget(rule string) (about overrideTarget, problem string) {
-	if rule == PlanOverrides {
-		if s.plan.overrides == nil {
-			return about, "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}"
-		}
-		return overrideTarget{PlanOverrides, s.plan.overrides, s.planProblems}, ""
-	}
-	if r, ok := s.Rule(rule); ok {
-		return r.overrideTarget()
-	}
-	return about, s.noRule(rule)
-}
-
-func (r *Rule) overrideTarget() (about overrideTarget, problem string) {
-	if !r.TakesOverrides() {
-		return about, fmt.Sprintf("rule %s does not say that it has overrides: write overrides: true in the rule", r.Name)
-	}
-	return r.documentTarget(), ""
-}
-
-// documentTarget returns what the document's own overrides of this name are
-// about.
-func (s *Set) documentTarget(name string) overrideTarget {
-	if r, ok := s.Rule(name); ok {
-		return r.documentTarget()
-	}
-	about, _ := s.overrideTarget(name)
-	return about
-}
-
-// documentTarget is overrideTarget for the document's own overrides, which need no leave
-// of the rule.
-func (r *Rule) documentTarget() overrideTarget {
-	return overrideTarget{"rule " + r.Name, r.overridable, r.overrideProblems}
 }
 
 func (s *Set) planProblems(o *Override) (all []ruledoc.Problem) {

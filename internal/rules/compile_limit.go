@@ -43,8 +43,9 @@ func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []
 // limit compiles a limit. What depends on a field that is wrong is not checked.
 func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge {
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
+	l := &ch.limit
 	if c.wrong[path+".capacity"] {
-		ch.limit.Capacity = 0
+		l.Capacity = 0
 	}
 	if d.Name == "" && in.several {
 		c.fail(path+".name", "is missing: one of several limits needs a name, such as name: requests")
@@ -52,17 +53,21 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	c.name(path+".name", d.Name, limitName, in.taken)
 	if in.override {
 		c.refuseOfRules(path, d)
-	} else {
-		ch.anchored = c.anchorSource(path, d)
+	} else if d.Anchor != nil && d.Anchor.From != "" {
+		var problem string
+		ch.anchored, problem = key.ParseTrusted(d.Anchor.From)
+		c.check(path+".anchor.from", problem)
 	}
 	var known bool
-	if ch.limit.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
-		c.window(path, d, &ch.limit)
-		c.refuseMisplaced(path, d, ch.limit.Algorithm)
-		c.detail(path, d, &ch.limit)
-		ch.candidate = c.candidate(path, d, &ch.limit)
+	if l.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
+		c.window(path, d, l)
+		c.refuseMisplaced(path, d, l.Algorithm)
+		c.detail(path, d, l)
+		field, problem := outOfRange(l)
+		c.check(path+"."+field, problem)
+		ch.candidate = c.candidate(path, d, l)
 	}
-	ch.cost = c.price(path, d, &ch.limit, in)
+	ch.cost = c.price(path, d, l, in)
 	return ch
 }
 
@@ -77,22 +82,14 @@ func (c *compiler) refuseOfRules(path string, d *ruledoc.Limit) {
 	}
 }
 
-func (c *compiler) anchorSource(path string, d *ruledoc.Limit) key.Part {
-	if d.Anchor == nil || d.Anchor.From == "" {
-		return key.Part{}
-	}
-	p, problem := key.ParseTrusted(d.Anchor.From)
-	if problem != "" {
-		c.fail(path+".anchor.from", "%s", problem)
-	}
-	return p
-}
-
 // detail compiles the fields that only some algorithms have.
 func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 	switch l.Algorithm {
 	case limit.SlidingWindow:
-		c.slots(path, d, l)
+		l.Granularity = c.duration(path+".granularity", d.Granularity, "")
+		if d.Granularity == "" && l.Window != 0 {
+			c.fail(path+".window", "%s", noDefault(l.Window))
+		}
 	case limit.FixedWindow:
 		c.calendar(path, d, l)
 		l.Granularity = l.Window
@@ -100,13 +97,10 @@ func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 		l.Granularity = l.Window
 	case limit.SlidingWindowLog:
 		l.Granularity = limit.Exact
-		if problem := tooManyStamps(l); problem != "" {
-			c.fail(path+".capacity", "%s", problem)
+	case limit.TokenBucket, limit.LeakyBucket:
+		if l.Capacity != 0 && !c.wrong[path+"."+SizeField(l.Algorithm)] {
+			l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
 		}
-	case limit.TokenBucket:
-		c.bucket(path, "burst", d.Burst, l)
-	case limit.LeakyBucket:
-		c.bucket(path, "queue", d.Queue, l)
 	}
 }
 
@@ -130,60 +124,30 @@ func (c *compiler) duration(path, text, besides string) time.Duration {
 	return length
 }
 
-// slots compiles how the window of a sliding_window is cut into slots.
-func (c *compiler) slots(path string, d *ruledoc.Limit, l *limit.Limit) {
-	if d.Granularity == "" {
-		if l.Window != 0 {
-			c.fail(path+".window", "%s", noDefault(l.Window))
-		}
-		return
+// outOfRange returns the field of a limit that its algorithm cannot count, and
+// what to write instead. The problem is empty for a good limit, and for one that
+// lacks a field.
+func outOfRange(l *limit.Limit) (field, problem string) {
+	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
+	switch {
+	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
+		return "capacity", fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s",
+			l.Algorithm, limit.MaxLog, limit.SlidingWindow)
+	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
+		return "granularity", fmt.Sprintf("the window of %s is no whole multiple of %s: write %s",
+			window, ruledoc.FormatDuration(width), nearestGranularity(l.Window, width))
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
+		return "granularity", fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s",
+			window, l.Window/width, limit.MaxSlots, nearestGranularity(l.Window, width))
+	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
+		return "capacity", fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
+			l.Capacity, window, l.Window)
+	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
+		return SizeField(l.Algorithm), fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d",
+			l.Capacity, window, l.Burst, limit.MaxDrain/l.Interval())
 	}
-	l.Granularity = c.duration(path+".granularity", d.Granularity, "")
-	if l.Window == 0 || l.Granularity == 0 {
-		return
-	}
-	if problem := checkGranularity(l.Window, l.Granularity); problem != "" {
-		c.fail(path+".granularity", "%s", problem)
-	}
-}
-
-// bucket compiles how many units a bucket or a queue holds.
-func (c *compiler) bucket(path, field string, holds int64, l *limit.Limit) {
-	if l.Capacity == 0 || c.wrong[path+"."+field] {
-		return
-	}
-	l.Burst = holds
-	if l.Window == 0 {
-		return
-	}
-	if problem := tooFast(l); problem != "" {
-		c.fail(path+".capacity", "%s", problem)
-	} else if problem := tooSlow(l); problem != "" {
-		c.fail(path+"."+field, "%s", problem)
-	}
-}
-
-func tooManyStamps(l *limit.Limit) (problem string) {
-	if l.Algorithm != limit.SlidingWindowLog || l.Capacity <= limit.MaxLog {
-		return ""
-	}
-	return fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s", l.Algorithm, limit.MaxLog, limit.SlidingWindow)
-}
-
-func tooFast(l *limit.Limit) (problem string) {
-	if !l.Bucket() || time.Duration(l.Capacity) <= l.Window {
-		return ""
-	}
-	return fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-		l.Capacity, ruledoc.FormatDuration(l.Window), l.Window)
-}
-
-func tooSlow(l *limit.Limit) (problem string) {
-	if !l.Bucket() || l.Burst <= int64(limit.MaxDrain/l.Interval()) {
-		return ""
-	}
-	return fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d", l.Capacity, ruledoc.FormatDuration(l.Window), l.Burst,
-		limit.MaxDrain/l.Interval())
+	return "", ""
 }
 
 // candidate compiles a capacity on trial.
@@ -196,7 +160,7 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
 		c.fail(at, "the state of a %s cannot be evaluated at another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
-	} else if problem := tooManyStamps(&tried); problem != "" {
+	} else if field, problem := outOfRange(&tried); field == "capacity" {
 		c.fail(at, "%s", problem)
 	}
 	return *d.Candidate

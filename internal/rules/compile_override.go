@@ -54,9 +54,9 @@ func (c *compiler) overrides() {
 func (c *compiler) target(path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
 	if !ok {
-		about, problem := c.set.overrideTarget(name)
-		if problem != "" {
-			c.failKey(path, "%s", problem)
+		about, err := c.set.overrideTarget(name)
+		if err != nil {
+			c.failKey(path, "%s", err)
 		}
 		return about
 	}
@@ -71,7 +71,7 @@ func (c *compiler) target(path, name string) overrideTarget {
 		r.overridable, r.documentOnly = &r.template, true
 		r.restrictOnly = c.restrictOnly(r)
 	}
-	return r.documentTarget()
+	return r.overrideTarget()
 }
 
 // overridesOf compiles the overrides of one rule, by their keys as requests

@@ -29,11 +29,11 @@ func TestCompileOverride(t *testing.T) {
 		{"deny: true\nwhy: ticket 81 # since Monday\n", Override{Deny: true, Why: "ticket 81"}},
 		{"{plan: pro, until: 2026-12-31T00:00:00Z}", Override{Plan: "pro", Until: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)}},
 		{"{deny: true, until: '2026-12-31T01:00:00.5+01:00'}", Override{Deny: true, Until: time.Date(2026, 12, 31, 0, 0, 0, 5e8, time.UTC)}},
-		{"limits: [{capacity: 5, window: 1s}]", Override{Limits: limits(second), Costs: []Cost{{Units: 1, inherited: true}}, suffix: suffix(limits(second))}},
+		{"limits: [{capacity: 5, window: 1s}]", Override{Limits: limits(second), Costs: []Cost{{Min: 1, Max: 1, inherited: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: 3, over: clamp}]",
-			Override{Limits: limits(second), Costs: []Cost{{Units: 3, Clamp: true}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{Min: 3, Max: 3, Clamp: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: {from: jwt.n, max: 9}}]",
-			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, max: 9}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, Max: 9}}, suffix: suffix(limits(second))}},
 	} {
 		got, err := parseOverride("o", []byte(tt.document))
 		if err != nil {

@@ -24,9 +24,8 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 	}
 	if d.From != "" {
 		var problem string
-		if p.from, problem = key.ParseTrusted(d.From); problem != "" {
-			c.fail("plan.from", "%s", problem)
-		}
+		p.from, problem = key.ParseTrusted(d.From)
+		c.check("plan.from", problem)
 	}
 	if d.Overrides != "" {
 		p.overrides = c.planKey("plan.overrides", d.Overrides)
@@ -61,7 +60,7 @@ func (c *compiler) plans() {
 			if !ok {
 				c.failKey(at, "%s", c.set.noRule(name))
 			} else if !c.ruleIsWrong(r) {
-				r.addPlan(plan, c.planned(at, c.doc.Plans[plan][name], r))
+				r.plans[plan] = c.planned(at, c.doc.Plans[plan][name], r)
 			}
 		}
 	}
@@ -73,13 +72,6 @@ func (c *compiler) ruleIsWrong(r *Rule) bool {
 	return c.wrong[ruledoc.Index("rules", slices.Index(c.set.Rules, r))]
 }
 
-func (r *Rule) addPlan(name string, p *planned) {
-	if r.plans == nil {
-		r.plans = map[string]*planned{}
-	}
-	r.plans[name] = p
-}
-
 // planned compiles what a plan makes of a rule.
 func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
 	p := &planned{slices.Clone(r.Limits), d.Unlimited}
@@ -88,12 +80,9 @@ func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planne
 		if c.wrong[at] {
 			continue
 		}
-		i, l, problem := r.adjusted(name, d.Capacity[name])
-		if problem != "" {
-			c.fail(at, "%s", problem)
-			continue
+		if i, l, problem := r.adjusted(name, d.Capacity[name]); c.check(at, problem) {
+			p.limits[i] = l
 		}
-		p.limits[i] = l
 	}
 	return p
 }
@@ -132,12 +121,10 @@ func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, problem
 		return i, l, r.noLimit(r.Limits, name)
 	}
 	l = withCapacity(r.Limits[i], units)
-	for _, check := range []func(*limit.Limit) string{tooManyStamps, tooFast, tooSlow} {
-		if problem = check(&l); problem != "" {
-			return i, l, problem
-		}
+	if _, problem = outOfRange(&l); problem == "" {
+		problem = r.Costs[i].tooHigh(&l)
 	}
-	return i, l, r.Costs[i].tooHigh(&l)
+	return i, l, problem
 }
 
 // noLimit says what to write for a limit that is not among those of the rule,

@@ -28,7 +28,7 @@ func (c *compiler) rules() {
 
 func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
 	r := &Rule{
-		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1), plans: map[string]*planned{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
 	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {
@@ -79,11 +79,9 @@ func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 		case !r.template.Has(p) && !r.overridable.Has(p):
 			problem = p.String() + " is no part of the key, " + r.Key + ": remove it"
 		}
-		if problem != "" {
-			c.fail(ruledoc.Index(path+".trusted", i), "%s", problem)
-			continue
+		if c.check(ruledoc.Index(path+".trusted", i), problem) {
+			c.trusted[r] = append(c.trusted[r], p)
 		}
-		c.trusted[r] = append(c.trusted[r], p)
 	}
 	r.restrictOnly = c.restrictOnly(r)
 }

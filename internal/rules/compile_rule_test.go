@@ -43,10 +43,10 @@ func TestRuleFields(t *testing.T) {
 		{"key: a, unless: {path: /x}", func(r *Rule) any { return r.unless.Paths[0].Text }, "/x"},
 		{"key: a", func(r *Rule) any { return r.cost }, Fixed(1)},
 		{"key: a, cost: 3", func(r *Rule) any { return r.cost }, Fixed(3)},
-		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromHeader, Text: "x-n"}, min: 2, max: 9}},
-		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: key.Part{Kind: key.FromQuery, Text: "n"}, min: 1, max: 9}},
-		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromPath, Text: "n"}, min: 9, max: 9}},
-		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromClaim, Text: "/usage/n"}, max: 9}},
+		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromHeader, Text: "x-n"}, Min: 2, Max: 9}},
+		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: key.Part{Kind: key.FromQuery, Text: "n"}, Min: 1, Max: 9}},
+		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromPath, Text: "n"}, Min: 9, Max: 9}},
+		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromClaim, Text: "/usage/n"}, Max: 9}},
 	} {
 		r := parseRule(t, tt.fields)
 		if diff := cmp.Diff(tt.want, tt.check(r), inside); diff != "" {
@@ -72,7 +72,7 @@ rules:
 	if diff := cmp.Diff([]anchor{{0, key.Part{Kind: key.FromClaim, Text: "a"}, 1}, {2, key.Part{Kind: key.FromClaim, Text: "c"}, 7}}, r.anchors, inside); diff != "" {
 		t.Errorf("anchors (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Cost{Fixed(2), {Units: 3, Clamp: true}, Fixed(2)}, r.Costs, inside); diff != "" {
+	if diff := cmp.Diff([]Cost{Fixed(2), {Min: 3, Max: 3, Clamp: true}, Fixed(2)}, r.Costs, inside); diff != "" {
 		t.Errorf("costs (-want +got):\n%s", diff)
 	}
 	if r := parseRule(t, "key: k"); r.Candidates != nil {

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -35,7 +36,9 @@ func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s m
 	s.Routes = c.patterns(path+".route", d.Route, match.ParseRoute)
 	s.Paths = c.patterns(path+".path", d.Path, match.ParsePath)
 	s.LimitTo(c.cidrs(path+".cidrs", d.CIDRs))
-	s.Callers = request.ParseCallers(d.Caller)
+	if s.Callers = slices.Compact(slices.Sorted(slices.Values(d.Caller))); len(s.Callers) == 3 {
+		s.Callers = nil // every caller
+	}
 	s.Match = c.conditions(path+".match", d.Match)
 	return s
 }
@@ -54,12 +57,9 @@ func (c *compiler) patterns(path string, texts []string, parse func(string) (mat
 
 func (c *compiler) cidrs(path string, texts []string) (cidrs []netip.Prefix) {
 	for i, text := range texts {
-		network, problem := parseCIDR(text)
-		if problem != "" {
-			c.fail(ruledoc.Index(path, i), "%s", problem)
-			continue
+		if network, problem := parseCIDR(text); c.check(ruledoc.Index(path, i), problem) {
+			cidrs = append(cidrs, network)
 		}
-		cidrs = append(cidrs, network)
 	}
 	return cidrs
 }

@@ -94,22 +94,9 @@ func noDefault(window time.Duration) string {
 		"or write a rounder window", ruledoc.FormatDuration(window), ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots, nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
 }
 
-// checkGranularity returns what is wrong with cutting the window of a sliding_window into slots of g, and what to write
-// instead; nothing if it is fine.
-func checkGranularity(window, g time.Duration) (problem string) {
-	switch {
-	case window%g != 0:
-		return fmt.Sprintf("the window of %s is no whole multiple of %s: write %s", ruledoc.FormatDuration(window), ruledoc.FormatDuration(g),
-			nearestGranularity(window, g))
-	case window/g > limit.MaxSlots:
-		return fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s", ruledoc.FormatDuration(window), window/g,
-			limit.MaxSlots, nearestGranularity(window, g))
-	}
-	return ""
-}
-
-// nearestGranularity returns the width of slots nearest to g that a window can be cut into, in whole tenths of a second if
-// the window is such. There always is one: the window itself.
+// nearestGranularity returns the width of slots nearest to g that a window can
+// be cut into, in whole tenths of a second if the window is such. There always
+// is one: the window itself.
 func nearestGranularity(window, g time.Duration) string {
 	unit := ruledoc.MinWindow
 	if window%unit != 0 {

@@ -10,47 +10,33 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// Cost says what a request takes from a limit.
+// Cost says what a request takes from a limit: Min to Max units, which are the
+// same unless the request states its cost.
 type Cost struct {
-	Units  int64 // if the request does not state it
-	Clamp  bool  // a cost above what the limit can ever allow takes all of it
-	Settle bool  // the backend reports the true cost afterwards
+	Min, Max int64
+	Clamp    bool // a cost above what the limit can ever allow takes all of it
+	Settle   bool // the backend reports the true cost afterwards
 
 	from      key.Part // where the request states it; a literal for a fixed cost
-	min, max  int64    // bounds of a stated cost
 	inherited bool     // of an override's limit without a cost: the rule's counts
 }
 
 // Fixed returns a cost that is the same for every request.
-func Fixed(units int64) Cost { return Cost{Units: units} }
-
-// most returns the most that a request may cost, before the limit clamps it.
-func (c *Cost) most() int64 {
-	if c.from.Kind != key.Literal {
-		return c.max
-	}
-	return c.Units
-}
-
-// least returns the least that a request may cost, before the limit clamps it.
-func (c *Cost) least() int64 {
-	if c.from.Kind != key.Literal {
-		return c.min
-	}
-	return c.Units
-}
+func Fixed(units int64) Cost { return Cost{Min: units, Max: units} }
 
 // unpayable reports whether every request costs more than a limit of this size
 // can ever allow.
-func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.least() > most }
+func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.Min > most }
 
 // of returns what the request takes from a limit of this size. A stated cost
 // that is missing, repeated or unreadable counts as the largest that may be
 // stated, so that a client gains nothing by garbling it.
 func (c *Cost) of(req *request.Request, most int64) int64 {
-	units := c.Units
-	if c.from.Kind != key.Literal {
-		units = c.stated(req)
+	units := c.Max
+	if text, _ := c.from.Value(req); text != "" {
+		if n, err := strconv.ParseUint(text, 10, 63); err == nil {
+			units = max(c.Min, min(c.Max, int64(n)))
+		}
 	}
 	if c.Clamp {
 		units = min(units, most)
@@ -58,30 +44,9 @@ func (c *Cost) of(req *request.Request, most int64) int64 {
 	return units
 }
 
-func (c *Cost) stated(req *request.Request) int64 {
-	text, ok := c.from.Value(req)
-	if !ok {
-		return c.max
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return c.max
-	}
-	return max(c.min, min(c.max, int64(n)))
-}
-
-// Stated says where a request states its cost, such as "header.x-tokens", and
-// the least and the most that it can pay; ok is false for a fixed cost.
-func (c *Cost) Stated() (source string, least, most int64, ok bool) {
-	if c.from.Kind == key.Literal {
-		return "", 0, 0, false
-	}
-	return c.from.String(), c.min, c.max, true
-}
-
-// Bounds returns the least and the most that a request can pay, before the
-// limit clamps it.
-func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
+// Source says where a request states its cost, such as "header.x-tokens"; "" for
+// a fixed cost.
+func (c *Cost) Source() string { return c.from.String() }
 
 // ClientStated reports whether the client states the cost.
 func (c *Cost) ClientStated() bool { return c.from.Kind.IsClient() }
@@ -91,7 +56,7 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 	if *d == (ruledoc.Cost{Units: d.Units}) {
 		return Fixed(d.Units), !c.wrong[path]
 	}
-	cost = Cost{Settle: d.Settle, min: d.Min, max: d.Max}
+	cost = Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
 	if d.From != "" {
 		cost.from = c.costSource(path+".from", d.From)
 	}
@@ -112,9 +77,7 @@ func (c *compiler) costSource(path, text string) key.Part {
 	if problem == "" && p.Kind != key.FromHeader && p.Kind != key.FromQuery && p.Kind != key.FromPath && p.Kind != key.FromClaim {
 		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
 	}
-	if problem != "" {
-		c.fail(path, "%s", problem)
-	}
+	c.check(path, problem)
 	return p
 }
 
@@ -130,7 +93,7 @@ func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limit
 		price = &own
 	}
 	if !ok {
-		return Cost{Units: 1, Clamp: d.Over == "clamp", inherited: in.override}
+		return Cost{Min: 1, Max: 1, Clamp: d.Over == "clamp", inherited: in.override}
 	}
 	cost := *price
 	cost.Clamp = d.Over != ""
@@ -143,7 +106,7 @@ func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limit
 	}
 	if most := l.MaxCost(); most != 0 && cost.unpayable(most) {
 		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
-			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), SizeField(l.Algorithm), most, path)
+			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.Min, SizeField(l.Algorithm), most, path)
 	}
 	return cost
 }
@@ -166,5 +129,5 @@ func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
 		return ""
 	}
 	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
-		c.least(), SizeField(l.Algorithm), l.MaxCost())
+		c.Min, SizeField(l.Algorithm), l.MaxCost())
 }

@@ -72,7 +72,7 @@ func TestDescribe(t *testing.T) {
 			d.Candidates = append(d.Candidates, c.String())
 		}
 		for i := range r.Limits {
-			if source, _, _, ok := r.Costs[i].Stated(); ok {
+			if source := r.Costs[i].Source(); source != "" {
 				d.Costs = append(d.Costs, source)
 			}
 			if anchor := doc.Limits[i].Anchor; anchor != nil && anchor.From != "" {
@@ -98,8 +98,8 @@ func TestDescribe(t *testing.T) {
 	if none := parse(t, "rules: []"); none.Document().Plan != nil || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
 		t.Error("a document without plans has some")
 	}
-	if _, least, most, _ := s.Rules[1].Costs[1].Stated(); least != 500 || most != 4000 {
-		t.Errorf("a cost is stated from %d to %d", least, most)
+	if stated := s.Rules[1].Costs[1]; stated.Min != 500 || stated.Max != 4000 {
+		t.Errorf("a cost is stated from %d to %d", stated.Min, stated.Max)
 	}
 }
 

@@ -69,8 +69,8 @@ func TestWhy(t *testing.T) {
 		{"a long path", Rule{when: match.Selector{Paths: globsOf("/a")}}, request.Request{Path: "/" + strings.Repeat("x", 100)}, "path /" + strings.Repeat("x", 79) + "… does not match /a"},
 		{"address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "address 203.0.113.9 is not in 198.51.100.0/24, 2001:db8::/32"},
 		{"no address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{}, "the address is not known"},
-		{"caller", Rule{when: match.Selector{Callers: request.Known}}, request.Request{}, "caller is anonymous, not known"},
-		{"callers", Rule{when: match.Selector{Callers: request.Known | request.Anonymous}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
+		{"caller", Rule{when: match.Selector{Callers: []string{request.Known}}}, request.Request{}, "caller is anonymous, not known"},
+		{"callers", Rule{when: match.Selector{Callers: []string{request.Anonymous, request.Known}}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
 		{"claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: free}, "jwt.plan is free, not among pro, team"},
 		{"claim that is a list", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: listed}, `jwt.plan is ["free",7], not among pro, team`},
 		{"no claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{}, "jwt.plan is missing, not among pro, team"},
@@ -78,7 +78,7 @@ func TestWhy(t *testing.T) {
 
 		{"unless", Rule{unless: &match.Selector{Methods: []string{"GET"}, Routes: globsOf("/x", "/v1/hooks/**")}}, request.Request{Method: "GET", Path: "/v1/hooks/7"},
 			"unless: method is GET, route /v1/hooks/7 matches /v1/hooks/**"},
-		{"unless of somebody else", Rule{unless: &match.Selector{Callers: request.Known}}, request.Request{}, "+"},
+		{"unless of somebody else", Rule{unless: &match.Selector{Callers: []string{request.Known}}}, request.Request{}, "+"},
 		{"unless, but for the path's spelling", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/hooks//7"},
 			"+unless does not hold: path /hooks//7 is not sent in its clean form, /hooks/7"},
 		{"unless, but for letter case", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/Hooks/7"},
@@ -169,7 +169,7 @@ func drawSelector(t *rapid.T) (s match.Selector) {
 		s.CIDRs = []netip.Prefix{netip.MustParsePrefix(rapid.SampledFrom([]string{"10.0.0.0/8", "::/0", "0.0.0.0/0"}).Draw(t, "cidr"))}
 	}
 	if some("callers") {
-		s.Callers = rapid.SampledFrom([]request.Caller{request.Anonymous, request.Known, request.Rejected, request.Known | request.Rejected}).Draw(t, "caller")
+		s.Callers = rapid.SampledFrom([][]string{{request.Anonymous}, {request.Known}, {request.Rejected}, {request.Known, request.Rejected}}).Draw(t, "caller")
 	}
 	if some("match") {
 		source := sourceOf(rapid.SampledFrom([]string{"jwt.plan", "jwt./a/b", "jwt.scope", "apikey", "stage"}).Draw(t, "source"))

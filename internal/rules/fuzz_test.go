@@ -135,7 +135,7 @@ func checkSet(t *testing.T, s *Set) {
 		for _, plan := range append(s.plans, "") {
 			own := checkTerms(t, r, plan, nil)
 			for key, o := range s.overrides[r.Name] {
-				about := r.documentTarget()
+				about := r.overrideTarget()
 				if got, err := about.read(key); got != key {
 					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.String(), got, err)
 				}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Keys are those of one caller: of its counter and of its overrides.
@@ -34,34 +33,17 @@ func (s *Set) KeysFor(r *Rule, text string, req *request.Request) (keys Keys, er
 		return Keys{}, fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", text, r.Name, r.template.String(), err)
 	}
 	keys.AsItIs = whole == text
-	if keys.Counter, err = r.template.Stored(whole); err == nil {
-		keys.Override, err = r.keyOf(r.overridable, whole, req)
+	if keys.Counter, err = r.template.Stored(whole); err == nil && r.overridable != nil {
+		keys.Override.Key, keys.Override.Missing, err = r.overridable.Translate(whole, &r.template, req)
 	}
 	if err != nil {
 		return Keys{}, fmt.Errorf("rule %s: %w", r.Name, err)
 	}
-	if keys.Plan, err = r.keyOf(s.plan.overrides, whole, req); err != nil {
+	if s.plan.overrides != nil {
+		keys.Plan.Key, keys.Plan.Missing, err = s.plan.overrides.Translate(whole, &r.template, req)
+	}
+	if err != nil {
 		return Keys{}, fmt.Errorf("overrides of plan: %w", err)
 	}
 	return keys, nil
-}
-
-// keyOf returns the key of overrides. It takes values from one of the rule's
-// own keys, and from a request with no more than its caller's credentials.
-func (r *Rule) keyOf(overrides *key.Template, key string, req *request.Request) (found OverrideKey, err error) {
-	if overrides == nil {
-		return OverrideKey{}, nil
-	}
-	values, readable := r.template.Values(key)
-	if !readable && overrides.MakesSameKeys(&r.template) {
-		found.Key = key // both templates make the same key
-	} else {
-		var whole []byte
-		if whole, found.Missing = overrides.Fill(values, req); len(found.Missing) > 0 {
-			return found, nil
-		}
-		found.Key = overrides.Whole(whole)
-	}
-	found.Key, err = overrides.Stored(found.Key)
-	return found, err
 }

@@ -89,7 +89,7 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 
 // MostCost returns the largest cost that a request may state for limit i.
 func (t *Terms) MostCost(i int) int64 {
-	most := t.costs[i].most()
+	most := t.costs[i].Max
 	if t.costs[i].Clamp {
 		most = min(most, t.Limits[i].MaxCost())
 	}

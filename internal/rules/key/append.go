@@ -62,15 +62,9 @@ func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []b
 			dst = appendValues(dst, r.Header(p.Text))
 		case FromQuery:
 			dst = appendValues(dst, r.Query[p.Text])
-		case FromPath:
-			dst = appendValue(dst, r.PathParams[p.Text])
-		case FromMethod:
-			dst = appendValue(dst, r.Method)
 		case FromRoute:
 			dst = appendValue(dst, route)
-		case FromStage:
-			dst = appendValue(dst, r.Stage)
-		case FromClaim, FromAPIKey:
+		default:
 			text, _ := p.Value(r)
 			dst = appendValue(dst, text)
 		}

@@ -72,8 +72,8 @@ func (h *Hash) append(dst, key []byte) []byte {
 // IsHashed reports whether a key that fits some template is hashed.
 func IsHashed(key string) bool { return strings.HasPrefix(key, hmacPrefix) }
 
-// CheckHash reports why a text that begins as a hashed key is none.
-func CheckHash(key string) error {
+// checkHash reports why a text that begins as a hashed key is none.
+func checkHash(key string) error {
 	if digits := key[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
 		return fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
 	}

@@ -33,7 +33,7 @@ func (c *checker) checkBeside(i int) {
 // limits and cannot refund them; "" for none.
 func keeps(r *rules.Rule) string {
 	for i := range r.Limits {
-		if _, most := r.Costs[i].Bounds(); most > 0 && !r.Limits[i].Correctable() {
+		if r.Costs[i].Max > 0 && !r.Limits[i].Correctable() {
 			return r.Limits[i].Algorithm.String()
 		}
 	}
@@ -42,7 +42,7 @@ func keeps(r *rules.Rule) string {
 
 // denies reports whether the rule may deny a request.
 func denies(r *rules.Rule) bool {
-	return r.Mode == rules.Enforce && slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { _, most := c.Bounds(); return most > 0 })
+	return r.Mode == rules.Enforce && slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Max > 0 })
 }
 
 // deniesAfter returns a rule that may deny a request once rule i has charged it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,9 +63,9 @@ func (s *Selector) findings(r *request.Request, exactly bool) (all []finding) {
 	if len(s.CIDRs) > 0 {
 		all = append(all, s.addrFinding(f.Addr))
 	}
-	if s.Callers != 0 {
-		who := r.Caller().String()
-		all = append(all, findingOf(s.Callers&r.Caller() != 0, "caller is "+who, "caller is "+who+", not "+s.Callers.String()))
+	if len(s.Callers) > 0 {
+		is := "caller is " + r.Caller()
+		all = append(all, findingOf(slices.Contains(s.Callers, r.Caller()), is, is+", not "+strings.Join(s.Callers, " or ")))
 	}
 	for i := range s.Match {
 		c := &s.Match[i]

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gaissmai/bart"
+
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
@@ -19,8 +21,8 @@ type Selector struct {
 	Routes   []Pattern
 	Paths    []Pattern
 	CIDRs    []netip.Prefix
-	networks *prefixes      // of cidrs, if there are many
-	Callers  request.Caller // those it covers; 0 for all
+	networks *bart.Lite // of CIDRs, if there are many
+	Callers  []string   // such as request.Known; nil for all
 	Match    []Condition
 }
 
@@ -76,9 +78,9 @@ func matchingPath(patterns []Pattern, f *request.Derived, exactly bool) *Pattern
 
 // LimitTo sets the networks that the selector covers.
 func (s *Selector) LimitTo(networks []netip.Prefix) {
-	const few = 8 // which are as quickly gone through one by one
+	const few = 8 // a scan is as quick
 	if s.CIDRs = networks; len(networks) > few {
-		s.networks = newPrefixes(networks)
+		s.networks = setOf(networks)
 	}
 }
 
@@ -87,22 +89,15 @@ func (s *Selector) hasAddr(addr netip.Addr) bool {
 	case len(s.CIDRs) == 0:
 		return true
 	case s.networks != nil:
-		return s.networks.contains(addr)
+		return s.networks.Contains(addr)
 	}
 	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
 }
 
 // hasCaller reports whether the selector covers the caller and its claims.
 func (s *Selector) hasCaller(r *request.Request) bool {
-	if s.Callers != 0 && s.Callers&r.Caller() == 0 {
-		return false
-	}
-	for i := range s.Match {
-		if !s.Match[i].Holds(r) {
-			return false
-		}
-	}
-	return true
+	return (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
+		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
 }
 
 // Route returns the value of {route} in a key: the gateway's template, else the
@@ -135,7 +130,7 @@ func (s *Selector) Route(r *request.Request) string {
 
 // isEmpty reports whether the selector covers every request.
 func (s *Selector) isEmpty() bool {
-	return len(s.Methods)+len(s.Routes)+len(s.Paths)+len(s.CIDRs)+len(s.Match) == 0 && s.Callers == 0
+	return len(s.Methods)+len(s.Routes)+len(s.Paths)+len(s.CIDRs)+len(s.Callers)+len(s.Match) == 0
 }
 
 // Condition holds for requests whose value of a source is one of several.
