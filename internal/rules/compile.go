@@ -108,7 +108,7 @@ func (c *compiler) checkUnused() {
 	switch {
 	case d.Plan != nil && d.Plan.From != "" && d.Plans == nil:
 		c.fail("plan", "names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}")
-	case s.hash != nil && !s.hashesKeys():
+	case s.hash != nil && !s.OverridesHashed(PlanOverrides) && !slices.ContainsFunc(s.Rules, (*Rule).Hashed):
 		c.failKey("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:
 		c.fail("plans", "no source names the plan of a caller: write plan: {from: jwt.plan}")

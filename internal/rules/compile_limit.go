@@ -15,7 +15,6 @@ import (
 type limitContext struct {
 	cost     *Cost  // of the rule; nil for none, or a wrong one
 	costPath string // of that cost
-	several  bool   // limits stand together, and need names
 	override bool   // they are an override's
 	taken    map[string]string
 }
@@ -31,10 +30,14 @@ type charge struct {
 
 // limits compiles a list of limits and puts them in the order of their names.
 func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []charge {
-	in.several, in.taken = len(list) > 1, map[string]string{}
+	in.taken = map[string]string{}
 	charges := make([]charge, len(list))
 	for i := range list {
-		charges[i] = c.limit(ruledoc.Index(path, i), &list[i], in)
+		at := ruledoc.Index(path, i)
+		if list[i].Name == "" && len(list) > 1 {
+			c.fail(at+".name", "is missing: one of several limits needs a name, such as name: requests")
+		}
+		charges[i] = c.limit(at, &list[i], in)
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 	return charges
@@ -46,9 +49,6 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	l := &ch.limit
 	if c.wrong[path+".capacity"] {
 		l.Capacity = 0
-	}
-	if d.Name == "" && in.several {
-		c.fail(path+".name", "is missing: one of several limits needs a name, such as name: requests")
 	}
 	c.name(path+".name", d.Name, limitName, in.taken)
 	if in.override {

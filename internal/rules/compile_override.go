@@ -69,7 +69,7 @@ func (c *compiler) target(path, name string) overrideTarget {
 			return overrideTarget{}
 		}
 		r.overridable, r.documentOnly = &r.template, true
-		r.restrictOnly = c.restrictOnly(r)
+		r.restrictOnly = len(c.untrusted(r, r.overridable)) > 0
 	}
 	return r.overrideTarget()
 }

@@ -83,16 +83,18 @@ func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 			c.trusted[r] = append(c.trusted[r], p)
 		}
 	}
-	r.restrictOnly = c.restrictOnly(r)
+	r.restrictOnly = r.overridable != nil && len(c.untrusted(r, r.overridable)) > 0
 }
 
-// restrictOnly reports whether overrides can only restrict the rule: the
-// client fills in their keys, and the rule does not say that the backend
-// verifies what it writes there.
-func (c *compiler) restrictOnly(r *Rule) bool {
-	return r.overridable != nil && slices.ContainsFunc(r.overridable.Parts, func(p key.Part) bool {
-		return p.Kind.IsClient() && !slices.Contains(c.trusted[r], p)
-	})
+// untrusted returns the sources of a template that the client fills in, and of
+// which the rule does not say that the backend verifies them.
+func (c *compiler) untrusted(r *Rule, t *key.Template) (parts []key.Part) {
+	for _, p := range t.Parts {
+		if p.Kind.IsClient() && !slices.Contains(c.trusted[r], p) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // template compiles a key template; Check reports one that is missing.
@@ -158,50 +160,36 @@ func (c *compiler) statuses(path string, texts []string) (all []statuses) {
 	return all
 }
 
-// checkCounters checks which rules share counters: only those that say so. A
-// rule in shadow must not share with one that is in force, because what it
-// takes would be missing there.
+// checkCounters checks which rules share counters: only those that say so.
 func (c *compiler) checkCounters() {
-	sharing := map[string][]*Rule{} // by the name of the counter, the rules that state it
-	byName := map[string]int{}
+	sharing := map[string][]*Rule{} // by the name of the counter, the rules so far that state it
 	for i, r := range c.set.Rules {
-		byName[r.Name] = i
-		if c.doc.Rules[i].Counter != "" && !c.wrong[ruledoc.Index("rules", i)] {
-			sharing[r.prefix] = append(sharing[r.prefix], r)
-		}
-	}
-	for i, r := range c.set.Rules {
-		name := c.doc.Rules[i].Counter
-		if name == "" || c.wrong[ruledoc.Index("rules", i)] {
+		name, path := c.doc.Rules[i].Counter, ruledoc.Index("rules", i)
+		if name == "" || c.wrong[path] {
 			continue
 		}
-		path := ruledoc.Index("rules", i) + ".counter"
-		if owner, ok := byName[name]; ok && c.doc.Rules[owner].Counter != name {
+		path += ".counter"
+		owner := slices.IndexFunc(c.set.Rules, func(r *Rule) bool { return r.Name == name })
+		if owner >= 0 && c.doc.Rules[owner].Counter != name {
 			c.fail(path, "%q is the name of rules[%d], which does not share its counters: write counter: %[1]s there too, or another name", name, owner)
 		}
-		c.checkSharing(path, r, sharing[r.prefix])
+		for _, other := range sharing[name] {
+			if problem := c.whyNotShare(r, other); problem != "" {
+				c.fail(path, "rule %s has this counter too, and %s", other.Name, problem)
+				break
+			}
+		}
+		sharing[name] = append(sharing[name], r)
 	}
 }
 
-// checkSharing reports the first rule before this one that cannot share its
-// counters.
-func (c *compiler) checkSharing(path string, r *Rule, sharing []*Rule) {
-	for _, other := range sharing {
-		if other == r {
-			return
-		}
-		if r.Mode == Off || other.Mode == Off {
-			continue
-		}
-		if problem := c.whyNotShare(r, other); problem != "" {
-			c.fail(path, "rule %s has this counter too, and %s", other.Name, problem)
-			return
-		}
-	}
-}
-
+// whyNotShare says why two rules cannot share counters. A client could take
+// from the counters of the other rule's callers by a source that it fills in
+// for one of the two alone.
 func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 	switch {
+	case r.Mode == Off || other.Mode == Off:
+		return ""
 	case r.Atomic && other.Atomic:
 		return "two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"
 	case r.Hashed() != other.Hashed():
@@ -209,35 +197,14 @@ func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 	case r.Mode != other.Mode:
 		return "what the one in shadow takes would be missing in the other: write another counter while it is in shadow"
 	}
-	if p, of := c.clientPartOfOne(r, other); of != nil {
-		return "{" + p.String() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
-			"count by the same sources in both, or write another counter"
-	}
-	return ""
-}
-
-// clientPartOfOne returns a source that the client fills in for one of two
-// rules and not for the other. A client that sends the right text there would
-// take from the counters of the other rule's callers.
-func (c *compiler) clientPartOfOne(a, b *Rule) (p key.Part, of *Rule) {
-	for _, pair := range [][2]*Rule{{a, b}, {b, a}} {
-		others := c.clientParts(pair[1])
-		for _, p := range c.clientParts(pair[0]) {
+	for _, pair := range [][2]*Rule{{r, other}, {other, r}} {
+		of, others := pair[0], c.untrusted(pair[1], &pair[1].template)
+		for _, p := range c.untrusted(of, &of.template) {
 			if !slices.Contains(others, p) {
-				return p, pair[0]
+				return "{" + p.String() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
+					"count by the same sources in both, or write another counter"
 			}
 		}
 	}
-	return key.Part{}, nil
-}
-
-// clientParts are the sources of a rule's key that the client fills in and
-// that the rule does not trust.
-func (c *compiler) clientParts(r *Rule) (parts []key.Part) {
-	for _, p := range r.template.Parts {
-		if p.Kind.IsClient() && !slices.Contains(c.trusted[r], p) {
-			parts = append(parts, p)
-		}
-	}
-	return parts
+	return ""
 }

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -11,41 +9,30 @@ import (
 )
 
 // LoadHashSecret does what LoadSecrets does for the secret of hashed keys
-// alone: enough to find counters and overrides.
+// alone: enough to find counters and overrides. Without the right secret, the
+// set hashes keys by a random one of this process.
 func (s *Set) LoadHashSecret(lookup func(name string) (string, bool)) error {
 	if s.hash == nil {
 		return nil
 	}
-	err := s.loadHashSecret(lookup)
-	if s.hash.Missing = err; err != nil {
-		s.useRandomSecret()
-	}
-	return err
-}
-
-func (s *Set) loadHashSecret(lookup func(name string) (string, bool)) error {
-	secret, err := secretOf(lookup, s.hash.Env)
+	secret, err := secretOf("hash_secret", s.hash.Env, lookup)
 	if err == nil {
 		err = s.hash.Verify(secret)
 	}
-	if err != nil {
-		return fmt.Errorf("hash_secret: %w", err)
+	if err == nil {
+		s.hashBy([]byte(secret))
+		_, err = s.hashed()
 	}
-	s.hash.Secret = []byte(secret)
-	hashed, err := s.hashOverrides()
-	s.hashed = func() map[string]map[string]*Override { return hashed }
+	if s.hash.Missing = err; err != nil {
+		s.hashBy(key.RandomSecret())
+	}
 	return err
 }
 
-// useRandomSecret has the set hash by a random secret of this process. Most sets
-// load their secret before they look up an override, so nothing is hashed
-// until then.
-func (s *Set) useRandomSecret() {
-	s.hash.Secret = key.RandomSecret()
-	s.hashed = sync.OnceValue(func() map[string]map[string]*Override {
-		hashed, _ := s.hashOverrides() // no document can hold a hash by that secret
-		return hashed
-	})
+// hashBy sets the secret. The document's overrides are hashed once one of them
+// is looked up: most sets load another secret before.
+func (s *Set) hashBy(secret []byte) {
+	s.hash.Secret, s.hashed = secret, sync.OnceValues(s.hashOverrides)
 }
 
 // HashSecretError returns why the keys that the set hashes are not those of
@@ -63,12 +50,17 @@ func (s *Set) HashSecretError() error {
 // rule and hash. It fails if one key is there twice, plain and hashed.
 func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
 	all = map[string]map[string]*Override{}
-	for _, rule := range slices.Sorted(maps.Keys(s.overrides)) {
+	for _, rule := range sortedKeys(s.overrides) {
 		if !s.OverridesHashed(rule) {
 			continue
 		}
-		if all[rule], err = byHash(s.hash, s.overrides[rule]); err != nil {
-			return nil, fmt.Errorf("overrides of %s: %w", rule, err)
+		all[rule] = make(map[string]*Override, len(s.overrides[rule]))
+		for key, o := range s.overrides[rule] {
+			hash := s.hash.Of(key)
+			if _, ok := s.overrides[rule][hash]; ok && hash != key {
+				return nil, fmt.Errorf("overrides of %s: %s is the hash of %s, which is there too: remove one of them", rule, hash, key)
+			}
+			all[rule][hash] = o
 		}
 	}
 	return all, nil
@@ -85,24 +77,6 @@ func (s *Set) WritesHashes() bool {
 		}
 	}
 	return false
-}
-
-// hashesKeys reports whether any keys are hashed.
-func (s *Set) hashesKeys() bool {
-	return s.OverridesHashed(PlanOverrides) || slices.ContainsFunc(s.Rules, (*Rule).Hashed)
-}
-
-// byHash returns overrides by the hashes of their keys.
-func byHash(h *key.Hash, written map[string]*Override) (map[string]*Override, error) {
-	hashed := make(map[string]*Override, len(written))
-	for key, o := range written {
-		hash := h.Of(key)
-		if _, ok := written[hash]; ok && hash != key {
-			return nil, fmt.Errorf("%s is the hash of %s, which is there too: remove one of them", hash, key)
-		}
-		hashed[hash] = o
-	}
-	return hashed, nil
 }
 
 // Rehashed reports whether a table holds an override by a hash that another set
@@ -143,7 +117,7 @@ func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
 		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
 	}
 	h := &key.Hash{Env: c.envName("hash_secret.env", d.Env, "KEY_SECRET"), Check: d.Check}
-	h.Missing = fmt.Errorf("hash_secret: %w", noSecret(h.Env))
+	_, h.Missing = secretOf("hash_secret", h.Env, func(string) (string, bool) { return "", false }) // until it is loaded
 	return h
 }
 

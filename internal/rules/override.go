@@ -75,8 +75,9 @@ func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documen
 // be PlanOverrides.
 func (s *Set) Override(rule, key string) *Override {
 	if s.hashed != nil {
-		if hashed, ok := s.hashed()[rule]; ok {
-			return hashed[key]
+		hashed, _ := s.hashed() // LoadHashSecret reports the error
+		if of, ok := hashed[rule]; ok {
+			return of[key]
 		}
 	}
 	return s.overrides[rule][key]
@@ -140,10 +141,8 @@ func (s *Set) Plan(req *request.Request) string {
 
 // knownPlan returns the name of a plan; "" if the document has no such plan.
 func (s *Set) knownPlan(name string) string {
-	for _, known := range s.plans {
-		if known == name {
-			return name
-		}
+	if slices.Contains(s.plans, name) {
+		return name
 	}
 	return ""
 }

@@ -74,10 +74,10 @@ type Set struct {
 	denyAmbiguous   bool          // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
-	plans           []string                               // names, sorted
-	overrides       map[string]map[string]*Override        // by rule (or PlanOverrides) and plain key
-	hash            *key.Hash                              // of keys; nil for none
-	hashed          func() map[string]map[string]*Override // overrides by rule and hash; nil if no keys are hashed
+	plans           []string                                        // names, sorted
+	overrides       map[string]map[string]*Override                 // by rule (or PlanOverrides) and plain key
+	hash            *key.Hash                                       // of keys; nil for none
+	hashed          func() (map[string]map[string]*Override, error) // overrides by rule and hash; nil if no keys are hashed
 }
 
 // Document returns the normalized document that the set was compiled from. It
@@ -92,7 +92,7 @@ func (s *Set) precompute() {
 	}
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
-		s.useRandomSecret()
+		s.hashBy(key.RandomSecret())
 	}
 }
 

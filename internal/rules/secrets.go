@@ -22,30 +22,20 @@ func (s *Set) LoadSecrets(lookup func(name string) (string, bool)) error {
 // LoadProxySecret does what LoadSecrets does for the secret of the proxy that
 // sends the client's address alone. Without it, the address is the one that the
 // gateway saw.
-func (s *Set) LoadProxySecret(lookup func(name string) (string, bool)) error {
-	a := &s.address
-	if a.SecretEnv == "" {
-		return nil
+func (s *Set) LoadProxySecret(lookup func(name string) (string, bool)) (err error) {
+	if a := &s.address; a.SecretEnv != "" {
+		a.Secret, err = secretOf("client_ip", a.SecretEnv, lookup)
 	}
-	secret, err := secretOf(lookup, a.SecretEnv)
-	if err != nil {
-		return fmt.Errorf("client_ip: %w", err)
-	}
-	a.Secret = secret
-	return nil
+	return err
 }
 
-// secretOf returns a secret of the environment, which is never empty.
-func secretOf(lookup func(name string) (string, bool), env string) (secret string, err error) {
-	secret, ok := lookup(env)
-	if !ok || secret == "" {
-		return "", noSecret(env)
+// secretOf returns a secret of the environment that a field of the document
+// names. It is never empty.
+func secretOf(field, env string, lookup func(name string) (string, bool)) (string, error) {
+	if secret, ok := lookup(env); ok && secret != "" {
+		return secret, nil
 	}
-	return secret, nil
-}
-
-func noSecret(env string) error {
-	return fmt.Errorf("%w: set the environment variable %s", ErrMissingSecret, env)
+	return "", fmt.Errorf("%s: %w: set the environment variable %s", field, ErrMissingSecret, env)
 }
 
 // Locate replaces the gateway's peer by the client's address if the document

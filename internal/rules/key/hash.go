@@ -46,10 +46,10 @@ var RandomSecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 func (h *Hash) Verify(secret string) error {
 	switch {
 	case len(secret) < leastSecret:
-		return fmt.Errorf("the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
+		return fmt.Errorf("hash_secret: the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
 			"as openssl rand -hex 32 does", h.Env, len(secret), leastSecret)
 	case checkOf(secret) != h.Check:
-		return fmt.Errorf("the secret in %s is not the one that the rules were written for: its check is %s, and theirs is %s",
+		return fmt.Errorf("hash_secret: the secret in %s is not the one that the rules were written for: its check is %s, and theirs is %s",
 			h.Env, checkOf(secret), h.Check)
 	}
 	return nil

@@ -56,7 +56,8 @@ func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
 
 func (o *overlap) requests(a, b *requests) bool {
 	return overlapWords(a.callers, b.callers) && overlapWords(a.methods, b.methods) && overlapMatch(a.match, b.match) &&
-		o.networks(a.cidrs, b.cidrs) && o.patterns(a.routes, b.routes) && o.patterns(a.paths, b.paths)
+		overlapAny(o, a.cidrs, b.cidrs, netip.Prefix.Overlaps) &&
+		overlapAny(o, a.routes, b.routes, overlapSegments) && overlapAny(o, a.paths, b.paths, overlapSegments)
 }
 
 func overlapWords(a, b []string) bool {
@@ -73,12 +74,6 @@ func overlapMatch(a, b map[string]ruledoc.Words) bool {
 	}
 	return true
 }
-
-func (o *overlap) networks(a, b []netip.Prefix) bool {
-	return overlapAny(o, a, b, netip.Prefix.Overlaps)
-}
-
-func (o *overlap) patterns(a, b []segments) bool { return overlapAny(o, a, b, overlapSegments) }
 
 // overlapAny compares in pairs; an empty list overlaps anything.
 func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {

@@ -44,10 +44,10 @@ func TestOverlap(t *testing.T) {
 	} {
 		a, b := split([]string{tt.a}), split([]string{tt.b})
 		var o overlap
-		if got := o.patterns(a, b); got != tt.want {
+		if got := overlapAny(&o, a, b, overlapSegments); got != tt.want {
 			t.Errorf("%s and %s: %t, want %t", tt.a, tt.b, got, tt.want)
 		}
-		if got := o.patterns(b, a); got != tt.want {
+		if got := overlapAny(&o, b, a, overlapSegments); got != tt.want {
 			t.Errorf("%s and %s: %t, want %t", tt.b, tt.a, got, tt.want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestOverlapMissesNothing(t *testing.T) {
 			continue
 		}
 		found++
-		if o = (overlap{}); !o.patterns(split([]string{a}), split([]string{b})) {
+		if o = (overlap{}); !overlapAny(&o, split([]string{a}), split([]string{b}), overlapSegments) {
 			t.Fatalf("seed %d: %s and %s both match %s", seed, a, b, p)
 		}
 	}
