@@ -153,8 +153,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestKeysForOverrides reads, out of the keys of all kinds of requests, the key of their overrides.
-func TestKeysForOverrides(t *testing.T) {
+// TestResolveKeysOfOverrides reads, out of the keys of all kinds of requests, the key of their overrides.
+func TestResolveKeysOfOverrides(t *testing.T) {
 	s := parse(t, describable)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a|b", "user:7", strings.Repeat("x", 600)}))
@@ -164,8 +164,8 @@ func TestKeysForOverrides(t *testing.T) {
 		}
 		for _, r := range s.Rules {
 			made := string(r.AppendKey(nil, &req))
-			keys, err := s.KeysFor(r, made, &request.Request{})
-			if keys.Counter != made || !keys.AsItIs || err != nil {
+			keys, err := s.ResolveKeys(r, made, &request.Request{})
+			if keys.Counter != made || !keys.Exact || err != nil {
 				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, made, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
@@ -175,7 +175,7 @@ func TestKeysForOverrides(t *testing.T) {
 			if (len(keys.Override.Missing) > 0) != (has && keys.Override.Key == "") {
 				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, made, keys.Override.Key, keys.Override.Missing)
 			}
-			if known, err := s.KeysFor(r, made, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
+			if known, err := s.ResolveKeys(r, made, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
 				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, made, known, err, want)
 			}
 			if keys.Override.Key != "" && keys.Override.Key != string(want) {
@@ -186,7 +186,7 @@ func TestKeysForOverrides(t *testing.T) {
 }
 
 // The key of a plan's override is read where it is known, and nobody else's is taken for it.
-func TestKeysForPlans(t *testing.T) {
+func TestResolveKeysOfPlans(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, key, claims, want string }{
 		{"chat", "user:7", "{}", "user:7"},
@@ -196,18 +196,18 @@ func TestKeysForPlans(t *testing.T) {
 		{"export", "tenant:a", `{"tenant": "a"}`, ""},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.key, &request.Request{Claims: claimsOf(t, tt.claims)})
+		keys, err := s.ResolveKeys(r, tt.key, &request.Request{Claims: claimsOf(t, tt.claims)})
 		if err != nil || keys.Plan.Key != tt.want || (tt.want == "") != slices.Equal(keys.Plan.Missing, []string{"jwt.sub"}) {
 			t.Errorf("%s of %s: %+v, %v; want %q", tt.key, tt.rule, keys.Plan, err, tt.want)
 		}
 	}
 	r := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
-	if keys, err := r.KeysFor(r.Rules[0], "all", &request.Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
+	if keys, err := r.ResolveKeys(r.Rules[0], "all", &request.Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
 		t.Errorf("without overrides of plans: %+v, %v", keys, err)
 	}
 }
 
-func TestKeysFor(t *testing.T) {
+func TestResolveKeys(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, typed, want, problem string }{
 		{"chat", "user:7", "user:7", ""},
@@ -220,8 +220,8 @@ func TestKeysFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.typed, &request.Request{})
-		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
+		keys, err := s.ResolveKeys(r, tt.typed, &request.Request{})
+		if keys.Counter != tt.want || err == nil && keys.Exact != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
 			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}
 	}

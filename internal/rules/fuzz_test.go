@@ -148,7 +148,7 @@ func checkSet(t *testing.T, s *Set) {
 			}
 		}
 		key := string(r.AppendKey(nil, &request.Request{}))
-		if got, err := s.KeysFor(r, key, &request.Request{}); got.Counter != key || err != nil {
+		if got, err := s.ResolveKeys(r, key, &request.Request{}); got.Counter != key || err != nil {
 			t.Errorf("key %q of template %q is read as %+v, %v", key, r.Key, got, err)
 		}
 	}

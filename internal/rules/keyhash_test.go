@@ -140,11 +140,11 @@ func TestTypedKeysAreHashed(t *testing.T) {
 			override, _ := hashed.AppendOverrideKey(nil, req)
 			plain := string(s.Rules[i-1].AppendKey(nil, req))
 			if len(plain) < key.MaxLen {
-				if got, err := s.KeysFor(hashed, plain, &request.Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.AsItIs {
+				if got, err := s.ResolveKeys(hashed, plain, &request.Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.Exact {
 					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
 				}
 			}
-			if got, err := s.KeysFor(hashed, want, req); err != nil || got.Counter != want || !got.AsItIs ||
+			if got, err := s.ResolveKeys(hashed, want, req); err != nil || got.Counter != want || !got.Exact ||
 				got.Override.Key != string(override) && (got.Override.Key != "" || !slices.Equal(got.Override.Missing, []string{"jwt.tenant"})) {
 				t.Errorf("%q of %s is %+v, %v", want, hashed.Name, got, err)
 			}
@@ -186,7 +186,7 @@ func TestLocked(t *testing.T) {
 		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, key.ErrHashSecret) || err.Error() != "overrides of rule own-hashed: "+why {
 			t.Errorf("an override of %s: %v", typed, err)
 		}
-		if _, err := s.KeysFor(own, typed, &request.Request{}); !errors.Is(err, key.ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
+		if _, err := s.ResolveKeys(own, typed, &request.Request{}); !errors.Is(err, key.ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
 			t.Errorf("a counter of %s: %v", typed, err)
 		}
 	}

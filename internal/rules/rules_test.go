@@ -266,7 +266,7 @@ func TestItem(t *testing.T) {
 	if got, want := item(r, "ip:203.0.113.9"), "per-ip|ip:203.0.113.9|9e0c8586"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	_, err := (&Set{}).KeysFor(r, "203.0.113.9", &request.Request{})
+	_, err := (&Set{}).ResolveKeys(r, "203.0.113.9", &request.Request{})
 	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: "ip:" is not in its place`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
