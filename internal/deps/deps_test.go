@@ -41,8 +41,8 @@ var allowed = map[string]string{
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
 
-	"internal/imports/envoy":      "internal/imports internal/ruledoc internal/yamlfile",
-	"internal/imports/usageplans": "internal/imports internal/limit internal/ruledoc",
+	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
+	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
 
 	// The protocol is pure: DynamoDB's types, and no client of it.

@@ -10,14 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// reserved are names that mean something else where names of rules are read.
-var reserved = map[string]string{
-	"deny":        "the deny list in responses",
-	"unmatched":   "requests that no rule matches in responses",
-	"undisclosed": "rules that responses do not name",
-	PlanOverrides: "the plans of callers among overrides",
-}
-
 func (c *compiler) rules() {
 	taken := map[string]string{}
 	for i := range c.doc.Rules {
@@ -34,7 +26,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {
 		r.Name = "" // which no message suggests
 	}
-	if meaning, ok := reserved[d.Name]; ok {
+	if meaning, ok := ruledoc.ReservedNames[d.Name]; ok {
 		c.fail(path+".name", "%q stands for %s: write another name", d.Name, meaning)
 	}
 	if d.When != nil {
