@@ -20,11 +20,9 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 		o.Limits = []limit.Limit{}
 	}
 	says := o.fields()
-	switch len(says) {
-	case 0:
+	if len(says) == 0 {
 		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")
-	case 1:
-	default:
+	} else if len(says) > 1 {
 		c.fail(path, "says %s, and an override says one thing: remove all but one", ruledoc.Enumerate(says, "and"))
 	}
 	for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
@@ -32,6 +30,9 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	}
 	if o.Limits != nil {
 		o.suffix = suffix(o.Limits)
+	}
+	if year := d.Until.UTC().Year(); year < 0 || year > 9999 { // which JSON cannot hold
+		c.fail(ruledoc.Join(path, "until"), "is in the year %d in UTC: write a time in the years 0 to 9999, or none", year)
 	}
 	if len(d.Why) > longestWhy {
 		c.fail(ruledoc.Join(path, "why"), "has %d bytes, and %d is the most: shorten it", len(d.Why), longestWhy)

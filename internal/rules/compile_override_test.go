@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
@@ -66,6 +67,9 @@ func TestCompileOverrideErrors(t *testing.T) {
 		{"{deny: true, until: tomorrow}", `o:1:21: until: "tomorrow" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"{deny: true, until: 2026-12-31}", `o:1:21: until: "2026-12-31" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"{deny: true, until: 1798675200}", `o:1:21: until: must be text, and is a number: write "1798675200"`},
+		{"{deny: true, until: 10000-01-01T00:00:00Z}", `o:1:21: until: "10000-01-01T00:00:00Z" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
+		{"{deny: true, until: 9999-12-31T23:59:59-00:01}", "o:1:21: until: is in the year 10000 in UTC: write a time in the years 0 to 9999, or none"},
+		{"{deny: true, until: 0000-01-01T00:00:00+00:01}", "o:1:21: until: is in the year -1 in UTC: write a time in the years 0 to 9999, or none"},
 		{"{deny: true, why: " + strings.Repeat("a", 501) + "}", "o:1:19: why: has 501 bytes, and 500 is the most: shorten it"},
 		{"{deny: true, reason: x}", "o:1:14: reason: unknown field: there are capacity, limits, unlimited, plan, deny, until and why"},
 		{"limits: []", "o:1:9: limits: is an empty list: write a value such as {capacity: 10, window: 60s}, or remove it"},
@@ -86,6 +90,32 @@ func TestCompileOverrideErrors(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.document, diff)
+		}
+	}
+}
+
+func TestCompileNoOverride(t *testing.T) {
+	if o, problems := CompileOverride(nil); o != nil || len(problems) != 1 || problems[0].Reason != "says nothing: write capacity, limits, unlimited, plan or deny" {
+		t.Errorf("got %+v and %v", o, problems)
+	}
+}
+
+// A document can be published with any time that Compile takes.
+func TestEndOfOverrides(t *testing.T) {
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for until, good := range map[time.Time]bool{last: true, last.Add(time.Second): false, last.In(time.FixedZone("", 3600)): true} {
+		d := &ruledoc.Document{Rules: []ruledoc.Rule{perIP()}, Overrides: map[string]map[string]ruledoc.Override{
+			"per-ip": {"ip:203.0.113.9": {Deny: true, Until: until}},
+		}}
+		s, problems := Compile(d)
+		if (len(problems) == 0) != good {
+			t.Errorf("until %v: %v", until, problems)
+			continue
+		}
+		if good {
+			if _, err := ruledoc.Marshal(s.Document()); err != nil {
+				t.Errorf("until %v: %v", until, err)
+			}
 		}
 	}
 }

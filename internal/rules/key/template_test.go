@@ -172,6 +172,17 @@ func TestKeysAreApart(t *testing.T) {
 	})
 }
 
+// A template reads the escaped value as the key of requests with that value.
+func TestEscape(t *testing.T) {
+	user := parsed(t, "u:{header.x}")
+	for _, value := range []string{"a", "-", "a-b", "auth0|7", "a:b", "100%", "%41", "%zz|", "é", "\x00%"} {
+		want := string(user.Append(nil, &request.Request{Headers: map[string][]string{"X": {value}}}, ""))
+		if got, err := user.Read("u:" + Escape(value)); got != want || err != nil {
+			t.Errorf("%q is escaped as %q and read as %q, %v; want %q", value, Escape(value), got, err, want)
+		}
+	}
+}
+
 func FuzzKeyTemplate(f *testing.F) {
 	f.Add("ip:{ip}|{header.x-user}", "ann", "bob", "/v1/../x", "GET /users/{id}")
 	f.Add("{query.a}:{path.b}|{method}:{route}:{stage}", "-", ":|%", "", "$default")
