@@ -16,7 +16,6 @@ type limitContext struct {
 	cost     *Cost  // of the rule; nil for none, or a wrong one
 	costPath string // of that cost
 	override bool   // they are an override's
-	taken    map[string]string
 }
 
 // charge is a limit with what belongs to it.
@@ -30,13 +29,14 @@ type charge struct {
 
 // limits compiles a list of limits and puts them in the order of their names.
 func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []charge {
-	in.taken = map[string]string{}
+	taken := map[string]string{}
 	charges := make([]charge, len(list))
 	for i := range list {
 		at := ruledoc.Index(path, i)
 		if list[i].Name == "" && len(list) > 1 {
 			c.fail(at+".name", "is missing: one of several limits needs a name, such as name: requests")
 		}
+		c.name(at+".name", list[i].Name, limitName, taken)
 		charges[i] = c.limit(at, &list[i], in)
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
@@ -50,7 +50,6 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	if c.wrong[path+".capacity"] {
 		l.Capacity = 0
 	}
-	c.name(path+".name", d.Name, limitName, in.taken)
 	if in.override {
 		c.refuseOfRules(path, d)
 	} else if d.Anchor != nil && d.Anchor.From != "" {
@@ -166,27 +165,25 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	return *d.Candidate
 }
 
-// algorithmOf has the algorithm for each field that only one algorithm has.
-var algorithmOf = map[string]limit.Algorithm{
-	"granularity": limit.SlidingWindow, "burst": limit.TokenBucket, "queue": limit.LeakyBucket,
-	"timezone": limit.FixedWindow, "anchor": limit.FixedWindow,
-}
-
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.
 // To ignore them would leave a person with another limit than was written.
 func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algorithm) {
-	stated := map[string]bool{
-		"granularity": d.Granularity != "", "burst": d.Burst != 0, "queue": d.Queue != 0, "timezone": d.Timezone != "", "anchor": d.Anchor != nil,
-	}
-	for _, field := range sortedKeys(stated) {
-		owner := algorithmOf[field]
-		if !stated[field] || a == owner {
+	for _, f := range []struct {
+		name   string
+		owner  limit.Algorithm
+		stated bool
+	}{
+		{"anchor", limit.FixedWindow, d.Anchor != nil}, {"burst", limit.TokenBucket, d.Burst != 0},
+		{"granularity", limit.SlidingWindow, d.Granularity != ""}, {"queue", limit.LeakyBucket, d.Queue != 0},
+		{"timezone", limit.FixedWindow, d.Timezone != ""},
+	} {
+		if !f.stated || a == f.owner {
 			continue
 		}
 		instead := "remove it"
-		if a == limit.TokenBucket && field == "queue" || a == limit.LeakyBucket && field == "burst" {
-			instead = "write " + SizeField(a)
+		if size := SizeField(a); size != "capacity" && SizeField(f.owner) == f.name {
+			instead = "write " + size
 		}
-		c.fail(path+"."+field, "a %s has no %s: %s, or write algorithm: %s", a, field, instead, owner)
+		c.fail(path+"."+f.name, "a %s has no %s: %s, or write algorithm: %s", a, f.name, instead, f.owner)
 	}
 }

@@ -28,22 +28,16 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 		c.check("plan.from", problem)
 	}
 	if d.Overrides != "" {
-		p.overrides = c.planKey("plan.overrides", d.Overrides)
-		p.overrides.Hash = c.hashed("plan", d.Hash)
+		t := c.template("plan.overrides", d.Overrides)
+		t.Hash = c.hashed("plan", d.Hash)
+		if len(t.ClientSources) > 0 { // an override of a plan may loosen every rule
+			c.fail("plan.overrides", "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
+				ruledoc.Enumerate(t.ClientSources, "and"))
+		}
+		p.overrides = &t
 	} else if d.Hash {
 		c.fail("plan.hash", "is about the keys of overrides, and there are none: write overrides: \"user:{jwt.sub}\", or remove it")
 	}
-}
-
-// planKey compiles a template without sources of the client: an override of a
-// plan may loosen every rule.
-func (c *compiler) planKey(path, text string) *key.Template {
-	t := c.template(path, text)
-	if len(t.ClientSources) > 0 {
-		c.fail(path, "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
-			ruledoc.Enumerate(t.ClientSources, "and"))
-	}
-	return &t
 }
 
 // plans compiles what plans make of rules.

@@ -52,19 +52,13 @@ func (o *Override) InForce(now time.Time) bool {
 // AppendPlanKey appends the key of the overrides of plans; ok is false if there
 // are none.
 func (s *Set) AppendPlanKey(dst []byte, req *request.Request) (key []byte, ok bool) {
-	if s.plan.overrides == nil {
-		return dst, false
-	}
-	return appendKey(dst, s.plan.overrides, req, &match.Selector{}), true
+	return appendKey(dst, s.plan.overrides, req, &match.Selector{})
 }
 
 // AppendOverrideKey appends the key of the rule's overrides; ok is false if it
 // has none. The rule must match the request.
 func (r *Rule) AppendOverrideKey(dst []byte, req *request.Request) (key []byte, ok bool) {
-	if r.overridable == nil {
-		return dst, false
-	}
-	return appendKey(dst, r.overridable, req, &r.when), true
+	return appendKey(dst, r.overridable, req, &r.when)
 }
 
 // TakesOverrides reports whether the rule has overrides besides those of the

@@ -216,14 +216,19 @@ func (r *Rule) Settles() bool {
 // match the request. The key is printable ASCII and at most MaxKey bytes long.
 // With hash: true it reveals nothing of the request.
 func (r *Rule) AppendKey(dst []byte, req *request.Request) []byte {
-	return appendKey(dst, &r.template, req, &r.when)
+	dst, _ = appendKey(dst, &r.template, req, &r.when)
+	return dst
 }
 
-// appendKey appends the key of a request that the selector matches.
-func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selector) []byte {
+// appendKey appends the key of a request that the selector matches; ok is false
+// without a template.
+func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selector) (appended []byte, ok bool) {
+	if t == nil {
+		return dst, false
+	}
 	route := ""
 	if t.Has(key.Part{Kind: key.FromRoute}) {
 		route = s.Route(req)
 	}
-	return t.Append(dst, req, route)
+	return t.Append(dst, req, route), true
 }

@@ -130,7 +130,8 @@ func (c *checker) sharesNothing(i int) *rules.Rule {
 // one that selects requests in the same words.
 func (c *checker) hasBackstop(i int) bool {
 	for j, other := range c.set.Rules {
-		if len(other.ClientSources()) == 0 && other.Mode == rules.Enforce && alwaysCounts(other) && coversAllOf(&c.doc.Rules[j], &c.doc.Rules[i]) {
+		always := slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Min > 0 })
+		if always && other.Enforced() && len(other.ClientSources()) == 0 && coversAllOf(&c.doc.Rules[j], &c.doc.Rules[i]) {
 			return true
 		}
 	}
@@ -142,10 +143,4 @@ func coversAllOf(r, other *ruledoc.Rule) bool {
 		return false
 	}
 	return r.When == nil || reflect.DeepEqual(r.When, other.When)
-}
-
-// alwaysCounts reports whether every request takes something from the rule's
-// limits.
-func alwaysCounts(r *rules.Rule) bool {
-	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Min > 0 })
 }
