@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -19,9 +20,11 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 		return err
 	}
 	all := []error{about.check(key)}
-	for _, p := range about.problems(o) {
-		all = append(all, errors.New(p.String()))
-	}
+	about.checkFields(o, func(field, problem string) {
+		if problem != "" {
+			all = append(all, errors.New(ruledoc.Problem{Path: field, Reason: problem}.String()))
+		}
+	})
 	return errors.Join(all...)
 }
 
@@ -45,9 +48,10 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 
 // overrideTarget is a rule or the plans of callers, as subjects of overrides.
 type overrideTarget struct {
-	name     string                            // for people
-	keys     *key.Template                     // nil if overrides cannot be checked
-	problems func(*Override) []ruledoc.Problem // of an override, by its fields
+	name string        // for people
+	keys *key.Template // nil if overrides cannot be checked
+	// checkFields reports problems by field; an empty one is none.
+	checkFields func(o *Override, report func(field, problem string))
 }
 
 // overrideTarget finds the target of overrides from outside the document, which
@@ -58,7 +62,7 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 	case rule == PlanOverrides && s.plan.overrides == nil:
 		return about, errors.New("the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}")
 	case rule == PlanOverrides:
-		return overrideTarget{rule, s.plan.overrides, s.planProblems}, nil
+		return overrideTarget{rule, s.plan.overrides, s.checkPlanOverride}, nil
 	case !ok:
 		return about, errors.New(s.noRule(rule))
 	case !r.TakesOverrides():
@@ -68,7 +72,7 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 }
 
 func (r *Rule) overrideTarget() overrideTarget {
-	return overrideTarget{"rule " + r.Name, r.overridable, r.overrideProblems}
+	return overrideTarget{"rule " + r.Name, r.overridable, r.checkOverride}
 }
 
 // read returns a key before it is hashed.
@@ -93,20 +97,19 @@ func (about *overrideTarget) check(text string) error {
 	return nil
 }
 
-func (s *Set) planProblems(o *Override) (all []ruledoc.Problem) {
+func (s *Set) checkPlanOverride(o *Override, report func(field, problem string)) {
 	for _, f := range o.fields() {
-		if f == "capacity" || f == "limits" || f == "unlimited" || f == "grants" {
-			all = append(all, ruledoc.Problem{Path: f, Reason: "is for the keys of one rule: among the overrides of plan, write plan or deny"})
+		if f != "plan" && f != "deny" {
+			report(f, "is for the keys of one rule: among the overrides of plan, write plan or deny")
 		}
 	}
-	if o.Plan != "" && s.knownPlan(o.Plan) == "" {
-		reason := "there are no plans: write plans: {" + o.Plan + ": {RULE: CAPACITY}}"
-		if len(s.plans) > 0 {
-			reason = fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and"))
-		}
-		all = append(all, ruledoc.Problem{Path: "plan", Reason: reason})
+	switch {
+	case o.Plan == "" || slices.Contains(s.plans, o.Plan):
+	case len(s.plans) == 0:
+		report("plan", "there are no plans: write plans: {"+o.Plan+": {RULE: CAPACITY}}")
+	default:
+		report("plan", fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and")))
 	}
-	return all
 }
 
 // fields names what the override says.
@@ -125,35 +128,30 @@ func (o *Override) fields() (names []string) {
 	return names
 }
 
-func (r *Rule) overrideProblems(o *Override) (all []ruledoc.Problem) {
+func (r *Rule) checkOverride(o *Override, report func(field, problem string)) {
 	for _, f := range o.fields() {
 		switch {
 		case f == "plan":
-			all = append(all, ruledoc.Problem{Path: f, Reason: "is for all rules together: write it among the overrides of plan"})
+			report(f, "is for all rules together: write it among the overrides of plan")
 		case r.restrictOnly && (f == "limits" || f == "unlimited" || f == "grants"):
-			all = append(all, ruledoc.Problem{Path: f, Reason: "may loosen the rule, and " + r.whyRestrictOnly()})
+			report(f, "may loosen the rule, and "+r.whyRestrictOnly())
 		}
 	}
 	for _, name := range sortedKeys(o.Capacity) {
-		if reason := r.capacityProblem(name, o.Capacity[name]); reason != "" {
-			all = append(all, ruledoc.Problem{Path: capacityPath("capacity", name), Reason: reason})
-		}
-	}
-	for i := range o.Limits {
-		if reason := r.limitProblem(&o.Limits[i], &o.Costs[i]); reason != "" {
-			all = append(all, ruledoc.Problem{Path: "limits", Reason: reason})
-		}
+		report(capacityPath("capacity", name), r.capacityProblem(name, o.Capacity[name]))
 	}
 	limits := r.Limits
 	if o.Limits != nil {
 		limits = o.Limits
 	}
+	for i := range o.Limits {
+		report("limits", r.limitProblem(&o.Limits[i], &o.Costs[i]))
+	}
 	for _, g := range o.Grants {
 		if limitNamed(limits, g.Limit) < 0 {
-			all = append(all, ruledoc.Problem{Path: "grants", Reason: r.noLimit(limits, g.Limit)})
+			report("grants", r.noLimit(limits, g.Limit))
 		}
 	}
-	return all
 }
 
 func (r *Rule) whyRestrictOnly() string {

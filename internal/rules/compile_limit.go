@@ -109,18 +109,16 @@ func (c *compiler) duration(path, text, besides string) time.Duration {
 	length, ok := ruledoc.ParseDuration(text)
 	switch {
 	case text == "":
-		return 0
 	case strings.Trim(text, "0123456789") == "":
 		c.fail(path, "needs a unit: write %ss for seconds", text)
-		return 0
 	case !ok:
 		c.fail(path, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
-		return 0
 	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
 		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
-		return 0
+	default:
+		return length
 	}
-	return length
+	return 0
 }
 
 // outOfRange returns the field of a limit that its algorithm cannot count, and

@@ -18,18 +18,16 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	}
 	if d.Limits != nil {
 		o.Limits = []limit.Limit{}
+		for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
+			o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
+		}
+		o.suffix = suffix(o.Limits)
 	}
 	says := o.fields()
 	if len(says) == 0 {
 		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")
 	} else if len(says) > 1 {
 		c.fail(path, "says %s, and an override says one thing: remove all but one", ruledoc.Enumerate(says, "and"))
-	}
-	for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
-		o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
-	}
-	if o.Limits != nil {
-		o.suffix = suffix(o.Limits)
 	}
 	if year := d.Until.UTC().Year(); year < 0 || year > 9999 { // which JSON cannot hold
 		c.fail(ruledoc.Join(path, "until"), "is in the year %d in UTC: write a time in the years 0 to 9999, or none", year)
@@ -54,21 +52,20 @@ func (c *compiler) overrides() {
 // by its own keys, for as long as the document holds any.
 func (c *compiler) target(path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
-	if !ok {
+	switch {
+	case !ok:
 		about, err := c.set.overrideTarget(name)
 		if err != nil {
 			c.failKey(path, "%s", err)
 		}
 		return about
-	}
-	if c.ruleIsWrong(r) {
+	case c.ruleIsWrong(r):
 		return overrideTarget{}
-	}
-	if r.overridable == nil && len(c.doc.Overrides[name]) > 0 {
-		if c.doc.Rule(name).Overrides != nil {
-			c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
-			return overrideTarget{}
-		}
+	case r.overridable != nil || len(c.doc.Overrides[name]) == 0:
+	case c.doc.Rule(name).Overrides != nil:
+		c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
+		return overrideTarget{}
+	default:
 		r.overridable, r.documentOnly = &r.template, true
 		r.restrictOnly = len(c.untrusted(r, r.overridable)) > 0
 	}
@@ -88,9 +85,7 @@ func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Overrid
 			continue
 		}
 		if !c.wrong[at] {
-			for _, problem := range about.problems(o) {
-				c.fail(ruledoc.Join(at, problem.Path), "%s", problem.Reason)
-			}
+			about.checkFields(o, func(field, problem string) { c.check(ruledoc.Join(at, field), problem) })
 		}
 		key, err := about.read(text)
 		if err != nil {

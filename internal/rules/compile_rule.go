@@ -129,24 +129,22 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	}
 }
 
-var (
-	statusClass = regexp.MustCompile(`^[1-5]xx$`)
-	statusCode  = regexp.MustCompile(`^[0-9]{1,9}$`)
-)
+var statusClass = regexp.MustCompile(`^[1-5]xx$`)
 
 func (c *compiler) statuses(path string, texts []string) (all []statuses) {
 	for i, text := range texts {
-		code, _ := strconv.Atoi(text)
+		first, others := text, 0
+		if statusClass.MatchString(text) {
+			first, others = text[:1]+"00", 99
+		}
+		code, err := strconv.ParseUint(first, 10, 30)
 		switch {
-		case statusClass.MatchString(text):
-			class, _ := strconv.Atoi(text[:1])
-			all = append(all, statuses{100 * class, 100*class + 99})
-		case !statusCode.MatchString(text):
+		case err != nil:
 			c.fail(ruledoc.Index(path, i), "%q is no status: write a number such as 404, or a class such as 5xx", text)
 		case code < 100 || code > 599:
 			c.fail(ruledoc.Index(path, i), "%s is out of range: write a number from 100 to 599", text)
 		default:
-			all = append(all, statuses{code, code})
+			all = append(all, statuses{int(code), int(code) + others})
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -58,7 +59,13 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 	}
 	cost = Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
 	if d.From != "" {
-		cost.from = c.costSource(path+".from", d.From)
+		var problem string
+		cost.from, problem = key.ParseSource(d.From)
+		switch cost.from.Kind {
+		case key.FromIP, key.FromAPIKey, key.FromMethod, key.FromRoute, key.FromStage:
+			problem = cmp.Or(problem, d.From+" states no number: write a header, a parameter or a claim, such as header.x-tokens")
+		}
+		c.check(path+".from", problem)
 	}
 	if c.wrong[path] {
 		return cost, false
@@ -70,15 +77,6 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
 	}
 	return cost, !c.wrong[path]
-}
-
-func (c *compiler) costSource(path, text string) key.Part {
-	p, problem := key.ParseSource(text)
-	if problem == "" && p.Kind != key.FromHeader && p.Kind != key.FromQuery && p.Kind != key.FromPath && p.Kind != key.FromClaim {
-		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
-	}
-	c.check(path, problem)
-	return p
 }
 
 // price returns what a request takes from the limit: the limit's own cost,

@@ -200,10 +200,9 @@ func (t *Terms) anchor(anchors []anchor, req *request.Request) {
 	for _, a := range anchors {
 		calendar := *t.Limits[a.limit].Calendar
 		calendar.Anchor = a.day
-		if text, ok := a.from.Value(req); ok {
-			if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
-				calendar.Anchor = day
-			}
+		text, _ := a.from.Value(req)
+		if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
+			calendar.Anchor = day
 		}
 		t.Limits[a.limit].Calendar = &calendar
 	}
@@ -250,36 +249,26 @@ func (r *Rule) precompute() {
 	r.fixed = fixed
 }
 
-// suffix returns the end of the names of counters with these limits.
-func suffix(limits []limit.Limit) string { return "|" + shape(limits) }
-
-// shape returns 8 hex digits that identify how the limits count: everything but
-// how much they allow. It is part of a counter's name. Limits that count in
-// another way never meet an older counter's state, while a changed capacity,
-// burst or queue keeps it. Stores hold the digits, so this text must never
-// change.
-func shape(limits []limit.Limit) string {
+// suffix returns the end of the names of counters with these limits: 8 hex
+// digits that identify how the limits count, which is everything but how much
+// they allow. Limits that count in another way never meet an older counter's
+// state, while a changed capacity, burst or queue keeps it. Stores have the
+// digits, so this text must never change.
+func suffix(limits []limit.Limit) string {
 	var text strings.Builder
 	for i := range limits {
 		l := &limits[i]
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		timezone, anchor := calendarShape(l.Calendar)
+		timezone, anchor := "", ""
+		if c := l.Calendar; c != nil {
+			timezone = c.Location.String()
+			if c.Anchor > 1 { // months that start on the 1st state none
+				anchor = strconv.Itoa(c.Anchor)
+			}
+		}
 		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
 	}
-	return fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
-}
-
-// calendarShape formats where a calendar's windows begin: nothing for a window
-// that is a plain length of time, and no anchor for months that start on the
-// 1st.
-func calendarShape(c *limit.Calendar) (timezone, anchor string) {
-	if c == nil {
-		return "", ""
-	}
-	if c.Anchor > 1 {
-		anchor = strconv.Itoa(c.Anchor)
-	}
-	return c.Location.String(), anchor
+	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
 }

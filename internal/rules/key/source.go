@@ -137,12 +137,7 @@ func (p Part) String() string {
 // it has none, several, or a value that is no text. The route and the address
 // have forms of their own in keys, and none here.
 func (p *Part) Value(r *request.Request) (text string, ok bool) {
-	one := func(values []string) (string, bool) {
-		if len(values) != 1 {
-			return "", false
-		}
-		return values[0], true
-	}
+	var values []string
 	switch p.Kind {
 	case FromClaim:
 		return request.Plain(r.Claim(p.Text))
@@ -152,9 +147,9 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		}
 		return r.APIKey, r.APIKey != ""
 	case FromHeader:
-		return one(r.Header(p.Text))
+		values = r.Header(p.Text)
 	case FromQuery:
-		return one(r.Query[p.Text])
+		values = r.Query[p.Text]
 	case FromPath:
 		text, ok = r.PathParams[p.Text]
 		return text, ok
@@ -162,8 +157,13 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		return r.Method, true
 	case FromStage:
 		return r.Stage, r.Stage != ""
+	case Literal:
+		return p.Text, true
 	}
-	return p.Text, p.Kind == Literal
+	if len(values) != 1 {
+		return "", false
+	}
+	return values[0], true
 }
 
 // Each calls yield with every text that a condition on the source compares,

@@ -45,14 +45,14 @@ func Parse(text string) (t Template, problems []string) {
 			fail("%q is never closed: write } after the name", rest)
 			return t, problems
 		}
-		p, problem := parseBraced(inside)
-		if problem != "" {
+		if p, problem := parseBraced(inside); problem != "" {
 			fail("%s", problem)
+		} else {
+			t.Parts = append(t.Parts, p)
+			if p.Kind.IsClient() {
+				t.ClientSources = append(t.ClientSources, "{"+inside+"}")
+			}
 		}
-		if p.Kind.IsClient() {
-			t.ClientSources = append(t.ClientSources, "{"+inside+"}")
-		}
-		t.Parts = append(t.Parts, p)
 		if tail != "" && !isSeparator(tail[0]) {
 			fail("write : or | after {%s}, so that no two requests can have the same key", inside)
 		}

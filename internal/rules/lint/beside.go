@@ -40,17 +40,13 @@ func keeps(r *rules.Rule) string {
 	return ""
 }
 
-// denies reports whether the rule may deny a request.
-func denies(r *rules.Rule) bool {
-	return r.Mode == rules.Enforce && slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Max > 0 })
-}
-
 // deniesAfter returns a rule that may deny a request once rule i has charged it.
 func (c *checker) deniesAfter(i int) *rules.Rule {
 	r := c.set.Rules[i]
 	for j := c.turn(i); j < len(c.set.Rules); j++ {
 		other := c.set.Rules[j]
-		if j != i && !(r.Atomic && other.Atomic) && denies(other) && c.overlap(i, j) {
+		denies := other.Enforced() && slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Max > 0 })
+		if denies && j != i && !(r.Atomic && other.Atomic) && c.overlap(i, j) {
 			return other
 		}
 	}

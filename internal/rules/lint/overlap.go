@@ -119,24 +119,15 @@ func isDeep(s segments) bool {
 // overlapStars looks at the text of two segments before their first star and
 // after their last.
 func overlapStars(a, b string) bool {
-	aHead, aTail, aStars := ends(a)
-	bHead, bTail, bStars := ends(b)
 	if strings.ContainsFunc(a+b, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		return true // the cases of a letter may differ in length
 	}
-	if !aStars && !bStars {
+	if !strings.Contains(a+b, "*") {
 		return strings.EqualFold(a, b)
 	}
+	aHead, _, _ := strings.Cut(a, "*")
+	bHead, _, _ := strings.Cut(b, "*")
+	aTail, bTail := a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:]
 	n, m := min(len(aHead), len(bHead)), min(len(aTail), len(bTail))
 	return strings.EqualFold(aHead[:n], bHead[:n]) && strings.EqualFold(aTail[len(aTail)-m:], bTail[len(bTail)-m:])
-}
-
-// ends returns the text of a segment before its first star and after its last:
-// all of it, if there is none.
-func ends(s string) (head, tail string, stars bool) {
-	i := strings.IndexByte(s, '*')
-	if i < 0 {
-		return s, s, false
-	}
-	return s[:i], s[strings.LastIndexByte(s, '*')+1:], true
 }
