@@ -48,7 +48,7 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 
 // overrideTarget is a rule or the plans of callers, as subjects of overrides.
 type overrideTarget struct {
-	name string        // for people
+	name string        // in messages
 	keys *key.Template // nil if overrides cannot be checked
 	// checkFields reports problems by field; an empty one is none.
 	checkFields func(o *Override, report func(field, problem string))
@@ -112,7 +112,7 @@ func (s *Set) checkPlanOverride(o *Override, report func(field, problem string))
 	}
 }
 
-// fields names what the override says.
+// fields returns the names of the fields that the override states.
 func (o *Override) fields() (names []string) {
 	for _, f := range []struct {
 		name string

@@ -48,7 +48,7 @@ type compiler struct {
 	set      *Set
 	trusted  map[*Rule][]key.Part // sources of the client that rules trust
 	problems []ruledoc.Problem
-	wrong    map[string]bool // paths of problems, and of all that holds them
+	wrong    map[string]bool // paths of problems, and of the values around them
 }
 
 func newCompiler(d *ruledoc.Document, problems []ruledoc.Problem) *compiler {

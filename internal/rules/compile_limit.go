@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// limitContext is what limits have in common with those beside them.
+// limitContext is what all limits of a rule or an override share.
 type limitContext struct {
 	cost     *Cost  // of the rule; nil for none, or a wrong one
 	costPath string // of that cost
@@ -23,7 +23,7 @@ type charge struct {
 	limit     limit.Limit
 	cost      Cost
 	candidate Candidate
-	anchored  key.Part // where the day of the anchor comes from; a literal for a fixed day
+	anchored  key.Part // the source of the anchor's day; a literal for a fixed day
 	path      string
 }
 
@@ -104,7 +104,7 @@ func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 }
 
 // duration compiles a length of time; it returns 0 for what it has reported.
-// besides says what else could stand there.
+// besides names other values that the field allows.
 func (c *compiler) duration(path, text, besides string) time.Duration {
 	length, ok := ruledoc.ParseDuration(text)
 	switch {
@@ -147,7 +147,7 @@ func outOfRange(l *limit.Limit) (field, problem string) {
 	return "", ""
 }
 
-// candidate compiles a capacity on trial.
+// candidate compiles a capacity to try.
 func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Candidate {
 	at := path + ".candidate"
 	if d.Candidate == nil || c.wrong[at] {

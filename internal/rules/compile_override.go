@@ -38,7 +38,7 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	return o
 }
 
-// overrides compiles what the document says of single keys.
+// overrides compiles the document's overrides.
 func (c *compiler) overrides() {
 	c.set.overrides = map[string]map[string]*Override{}
 	for _, name := range sortedKeys(c.doc.Overrides) {
@@ -47,9 +47,9 @@ func (c *compiler) overrides() {
 	}
 }
 
-// target returns what overrides of a name are about: nothing, if they cannot
-// be checked. A rule that does not say by which keys it has overrides has them
-// by its own keys, for as long as the document holds any.
+// target returns the target of a rule's overrides, or of PlanOverrides; an empty
+// one if they cannot be checked. If a rule has overrides in the document and does
+// not state their keys, they are the rule's own.
 func (c *compiler) target(path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
 	switch {

@@ -142,7 +142,8 @@ overrides:
   plain: {"ip:203.0.113.9": {capacity: 7}}
 `
 
-// What an override may say depends on its rule. Overrides in a document go through the same judgement, at their place.
+// What an override can change depends on its rule. Overrides in a document are
+// checked in the same way, and errors have their position.
 func TestCheckOverride(t *testing.T) {
 	s := parse(t, kinds)
 	const partner = "the client sets {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
@@ -153,7 +154,7 @@ func TestCheckOverride(t *testing.T) {
 		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
 			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"api", "user:1", "unlimited: true", ""},
-		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // whether that is past is not asked here
+		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // the check does not look at the time
 		{"api", "user:1", "limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]", ""},
 		{"api", "user:1", "capacity: {requests: 5}", "capacity.requests: rule api has one limit, without a name: write the capacity alone"},
 		{"api", "user:1", "plan: pro", "plan: is for all rules together: write it among the overrides of plan"},
@@ -247,7 +248,7 @@ func TestCheckGrants(t *testing.T) {
 	}
 }
 
-// A grant goes to the limits that are in force: those of the override, if it has some.
+// A grant applies to the limits of the override, if it has any.
 func TestGrantsOnOverriddenLimits(t *testing.T) {
 	s := parse(t, kinds)
 	o, err := parseOverride("o", []byte("limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]"))
@@ -261,8 +262,8 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	}
 	api, _ := s.Rule("api")
 	terms := api.Terms(&request.Request{}, "", o, now)
-	if got := inWords(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
-		t.Errorf("misfit %t: %s", terms.Stale, got)
+	if got := describeTerms(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
+		t.Errorf("stale %t: %s", terms.Stale, got)
 	}
 	o.Grants[0].Limit = "c"
 	if err := s.CheckOverride("api", "user:1", o); err == nil || err.Error() != `grants: rule api has no limit "c": there are a and b` {
@@ -272,11 +273,12 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	o = &Override{Grants: []Grant{{Add: 4, Until: now.Add(1)}}}
 	terms = only.Rules[0].Terms(&request.Request{}, "", o, now)
 	if err := only.CheckOverride("r", "k", o); err != nil || terms.Stale || terms.Limits[0].Capacity != 5 {
-		t.Errorf("%v, misfit %t, %s", err, terms.Stale, inWords(&terms))
+		t.Errorf("%v, stale %t, %s", err, terms.Stale, describeTerms(&terms))
 	}
 }
 
-// Whatever an operator, or a table, has to say: an override that is found to fit does, and one that is read can be used.
+// An override that CheckOverride accepts never becomes stale by itself, and every
+// override that compiles gives limits that stores accept.
 func FuzzCompileOverride(f *testing.F) {
 	f.Add("capacity: 20000", uint8(0))
 	f.Add("{capacity: {tokens: 200000}, until: 2026-12-31T00:00:00Z, why: x}", uint8(1))
@@ -307,7 +309,7 @@ func FuzzCompileOverride(f *testing.F) {
 		for _, plan := range append(s.plans, "") {
 			terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 			if fits && terms.Stale {
-				t.Errorf("%s fits rule %s, and does not: %+v", document, r.Name, terms)
+				t.Errorf("%s passes the check of rule %s and is stale: %+v", document, r.Name, terms)
 			}
 			if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil && !terms.Denied && !terms.Unlimited {
 				t.Errorf("%s of rule %s: %v", document, r.Name, err)

@@ -40,7 +40,7 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 	}
 }
 
-// plans compiles what plans make of rules.
+// plans compiles the capacities of plans.
 func (c *compiler) plans() {
 	c.set.plans = sortedKeys(c.doc.Plans)
 	for _, plan := range c.set.plans {
@@ -60,13 +60,13 @@ func (c *compiler) plans() {
 	}
 }
 
-// ruleIsWrong reports whether there are problems in a rule: then what depends
-// on it is not checked.
+// ruleIsWrong reports whether a rule has problems. What depends on it is not
+// checked then.
 func (c *compiler) ruleIsWrong(r *Rule) bool {
 	return c.wrong[ruledoc.Index("rules", slices.Index(c.set.Rules, r))]
 }
 
-// planned compiles what a plan makes of a rule.
+// planned compiles the limits of a rule on a plan.
 func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
 	p := &planned{slices.Clone(r.Limits), d.Unlimited}
 	for _, name := range sortedKeys(d.Capacity) {
@@ -81,8 +81,7 @@ func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planne
 	return p
 }
 
-// capacityPath returns the path of a capacity; the name "" is a rule's only
-// limit, whose capacity stands alone.
+// capacityPath returns the path of a limit's capacity; "" names a rule's only limit.
 func capacityPath(path, limit string) string {
 	if limit == "" {
 		return path

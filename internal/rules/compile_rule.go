@@ -49,7 +49,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	return r
 }
 
-// keys compiles by what the rule counts and by which keys overrides are found.
+// keys compiles the key templates of the rule and of its overrides.
 func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 	r.template = c.template(path+".key", d.Key)
 	r.template.Hash = c.hashed(path, d.Hash)

@@ -55,7 +55,7 @@ func TestRuleFields(t *testing.T) {
 	}
 }
 
-// What stands beside each limit keeps its place when limits are put in the order of their names.
+// Costs, candidates and anchors follow their limits when those are sorted by name.
 func TestBesideLimits(t *testing.T) {
 	r := parse(t, `
 rules:
@@ -146,13 +146,13 @@ func TestCounters(t *testing.T) {
 		name, rules, want string
 	}{
 		{"shared", rule("a", ", counter: x") + ", " + rule("b", ", counter: x"), ""},
-		{"with its owner's leave", rule("a", ", counter: a") + ", " + rule("b", ", counter: a"), ""},
+		{"with the owner's consent", rule("a", ", counter: a") + ", " + rule("b", ", counter: a"), ""},
 		{"kept under a new name", rule("a", ", counter: x"), ""},
 		{"two in shadow", rule("a", ", counter: x, mode: shadow") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
 		{"one that is off", rule("a", ", counter: x, mode: off") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
 		{"one atomic", rule("a", ", counter: x, atomic: true") + ", " + rule("b", ", counter: x"), ""},
 
-		{"of a rule that does not know", rule("a", "") + ", " + rule("b", ", counter: a"),
+		{"of a rule that does not share", rule("a", "") + ", " + rule("b", ", counter: a"),
 			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
 		{"of a rule that has another", rule("a", ", counter: x") + ", " + rule("b", ", counter: a"),
 			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
@@ -228,7 +228,8 @@ func TestStatedCosts(t *testing.T) {
 	}
 }
 
-// An override's limit that does not state its cost costs what the rule's limit of that name does, else what the rule says.
+// An override's limit without a cost has that of the rule's limit of the same
+// name, else the rule's own.
 func TestInheritedCosts(t *testing.T) {
 	s := parse(t, `
 rules:

@@ -20,8 +20,7 @@ func (c *compiler) selectors(path string, entries []ruledoc.Selector) []match.Se
 	return selectors
 }
 
-// selector compiles what selects requests. empty is the reason against a
-// selector without any field.
+// selector compiles a selector. empty is the problem of one without any field.
 func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s match.Selector) {
 	if d.Methods == nil && d.Route == nil && d.Path == nil && d.CIDRs == nil && d.Caller == nil && d.Match == nil {
 		c.fail(path, "%s", empty)
@@ -86,7 +85,7 @@ func parseCIDR(text string) (c netip.Prefix, problem string) {
 	return c, ""
 }
 
-// besideMatch are the fields of selectors that stand for these sources.
+// besideMatch has the fields of selectors for the sources that match cannot have.
 var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
 
 // conditions compiles a map from trusted sources to the values they may have.

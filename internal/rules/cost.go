@@ -31,7 +31,7 @@ func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.Min > most }
 
 // of returns what the request takes from a limit of this size. A stated cost
 // that is missing, repeated or unreadable counts as the largest that may be
-// stated, so that a client gains nothing by garbling it.
+// stated, so that a client gains nothing by sending an unreadable one.
 func (c *Cost) of(req *request.Request, most int64) int64 {
 	units := c.Max
 	if text, _ := c.from.Value(req); text != "" {
@@ -120,8 +120,7 @@ func SizeField(a limit.Algorithm) string {
 	return "capacity"
 }
 
-// tooHigh says of a fixed cost, or the least that a request may state, that
-// the limit could never allow it.
+// tooHigh reports that the limit could never allow the least that a request pays.
 func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
 	if !c.unpayable(l.MaxCost()) {
 		return ""

@@ -7,7 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// TestStatedCost holds costs that the request states to their bounds: garbling one never pays.
+// A cost that the request states is bounded, and an unreadable one counts as the
+// largest.
 func TestStatedCost(t *testing.T) {
 	cost := Cost{from: key.Part{Kind: key.FromHeader, Text: "x-tokens"}, Min: 500, Max: 8000}
 	for _, test := range []struct {

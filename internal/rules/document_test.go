@@ -118,28 +118,29 @@ func TestWhyPlan(t *testing.T) {
 	}
 }
 
-// Overlay puts what an operator has said before what the document says, and keeps grants of what has ended.
+// An operator's override takes precedence over the document's. Of one that has
+// ended, the grants remain.
 func TestOverlay(t *testing.T) {
 	s := parse(t, describable)
 	now := time.Unix(1_800_000_000, 0)
 	grants := []Grant{{Add: 5, Until: now.Add(time.Hour)}}
 	ended := &Override{Deny: true, Until: now, Grants: grants}
-	said := &Override{Capacity: map[string]int64{"": 7}, Grants: grants}
+	claimSet := &Override{Capacity: map[string]int64{"": 7}, Grants: grants}
 	for _, tt := range []struct {
 		name, key string
-		said      *Override
+		claimSet  *Override
 		want      int64 // the capacity that decides; 0 for none
 		grants    int
 	}{
 		{"nobody", "tenant:new", nil, 0, 0},
 		{"the document", "tenant:acme", nil, 20000, 0},
-		{"an operator", "tenant:new", said, 7, 1},
-		{"an operator before the document", "tenant:acme", said, 7, 1},
+		{"an operator", "tenant:new", claimSet, 7, 1},
+		{"an operator before the document", "tenant:acme", claimSet, 7, 1},
 		{"an operator's word that has ended", "tenant:acme", ended, 20000, 1},
 		{"an operator's word that has ended, and no other", "tenant:new", ended, 0, 1},
 		{"grants alone, over the document", "tenant:acme", &Override{Grants: grants}, 20000, 1},
 	} {
-		o := s.Overlay("api", tt.key, tt.said, now)
+		o := s.Overlay("api", tt.key, tt.claimSet, now)
 		got, granted := int64(0), 0
 		if o != nil {
 			got, granted = o.Capacity[""], len(o.Grants)
@@ -153,7 +154,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestResolveKeysOfOverrides reads, out of the keys of all kinds of requests, the key of their overrides.
+// The key of an override follows from the key of a counter, for all kinds of
+// requests.
 func TestResolveKeysOfOverrides(t *testing.T) {
 	s := parse(t, describable)
 	rapid.Check(t, func(t *rapid.T) {
@@ -185,7 +187,7 @@ func TestResolveKeysOfOverrides(t *testing.T) {
 	})
 }
 
-// The key of a plan's override is read where it is known, and nobody else's is taken for it.
+// The key of a plan's override is found if its values are known, and is empty if not.
 func TestResolveKeysOfPlans(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, key, claims, want string }{
@@ -233,7 +235,7 @@ func TestPlanCapacities(t *testing.T) {
 		t.Errorf("enterprise: %+v", api)
 	}
 	if _, ok := plans["gold"]["api"]; ok {
-		t.Error("a plan that is not there says something")
+		t.Error("an unknown plan has capacities")
 	}
 	if api, ok := plans["pro"]["api"]; !ok || len(api.Capacity) != 1 || api.Capacity[""] != 600 {
 		t.Errorf("pro: %+v, %t", api, ok)

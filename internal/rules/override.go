@@ -25,7 +25,7 @@ type Override struct {
 	Limits    []limit.Limit    // replace all of the rule's, sorted by name; nil to keep them
 	Costs     []Cost           // of Limits, one each
 	Until     time.Time        // when all of the above ends; the zero Time for never
-	Why       string           // for people
+	Why       string           // in messages
 
 	suffix string // of counters with Limits
 
@@ -80,17 +80,17 @@ func (s *Set) Override(rule, key string) *Override {
 // Overlay returns the effective override of a key. An override that an operator
 // has set, nil for none, takes precedence over the document's. Of one that has
 // ended, the grants remain.
-func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override {
+func (s *Set) Overlay(rule, key string, stored *Override, now time.Time) *Override {
 	written := s.Override(rule, key)
 	switch {
-	case said == nil:
+	case stored == nil:
 		return written
-	case written != nil && !said.InForce(now):
+	case written != nil && !stored.InForce(now):
 		both := *written
-		both.Grants = said.Grants
+		both.Grants = stored.Grants
 		return &both
 	}
-	return said
+	return stored
 }
 
 // OverrideKeys returns the key template of a rule's overrides, or of

@@ -84,8 +84,7 @@ type Set struct {
 // must not be changed.
 func (s *Set) Document() *ruledoc.Document { return s.document }
 
-// precompute makes what requests are looked up in, and what no request can
-// change, once all else is final.
+// precompute derives what requests need from the fields of a final set.
 func (s *Set) precompute() {
 	for _, r := range s.Rules {
 		r.precompute()

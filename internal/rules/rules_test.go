@@ -29,7 +29,7 @@ func parse(t testing.TB, document string) *Set {
 	return s
 }
 
-// own returns what the rule comes to for a request that says nothing, of a caller without a plan or an override.
+// own returns the rule's terms for an empty request without a plan or an override.
 func own(r *Rule) Terms { return r.Terms(&request.Request{}, "", nil, time.Time{}) }
 
 func costs(r *Rule) []int64 { return own(r).Costs }
@@ -113,7 +113,7 @@ var inside = cmp.Options{
 	cmpopts.IgnoreFields(key.Hash{}, "Missing", "Secret"),
 }
 
-// Spellings of one document that must all come to the same.
+// These documents mean the same.
 func TestSameDocuments(t *testing.T) {
 	want := parse(t, "rules: [{name: r, when: {route: /v1/**}, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]")
 	for name, document := range map[string]string{
@@ -157,7 +157,7 @@ func TestRuleByName(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestEnumNames(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{Allow.String(), "allow"}, {Deny.String(), "deny"}, {Policy(9).String(), "unknown"},
 		{OnErrorLocal.String(), "local"}, {OnErrorAllow.String(), "allow"}, {OnErrorDeny.String(), "deny"}, {OnError(9).String(), "unknown"},
@@ -168,7 +168,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The digits are part of the names of stored counters. A change here empties every counter there is.
+// The digits are part of the names of stored counters. Changing them resets every
+// counter.
 func TestShape(t *testing.T) {
 	for _, tt := range []struct{ limits, shape string }{
 		{"[{capacity: 10, window: 60s}]", "9e0c8586"},
@@ -207,7 +208,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// Every example must be good, and none may be one that draws a warning.
+// Every example is valid and draws no warning.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil {

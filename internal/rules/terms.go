@@ -236,7 +236,7 @@ func limitNamed(limits []limit.Limit, name string) int {
 	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name })
 }
 
-// precompute works out what no request can change.
+// precompute derives what no request can change.
 func (r *Rule) precompute() {
 	r.suffix = suffix(r.Limits)
 	fixed := make([]int64, len(r.Costs))

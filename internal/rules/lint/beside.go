@@ -7,9 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// checkBeside warns about what other rules for the same requests do to rule i.
-// If there are more patterns than are compared, it says so instead: a warning
-// would be a guess.
+// checkBeside warns about effects of other rules for the same requests on rule i.
+// If there are too many patterns to compare, it warns about that instead.
 func (c *checker) checkBeside(i int) {
 	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
 	before := len(c.warnings)
@@ -64,7 +63,7 @@ func (c *checker) turn(i int) int {
 	return i
 }
 
-// partner returns the first of so many rules that is atomic and may be charged
+// partner returns the first of some rules that is atomic and may be charged
 // together with rule i; -1 for none.
 func (c *checker) partner(i, rulesBefore int) int {
 	for j, other := range c.set.Rules[:rulesBefore] {

@@ -1,5 +1,5 @@
-// Package lint finds what a good rules document probably means otherwise, such
-// as a rule that clients can evade.
+// Package lint finds probable mistakes in a valid rules document, such as a rule
+// that clients can evade.
 package lint
 
 import (
@@ -126,8 +126,8 @@ func (c *checker) sharesNothing(i int) *rules.Rule {
 }
 
 // hasBackstop reports whether another rule limits the requests of rule i by
-// what the client cannot make up. Only a rule for every request is sure to, or
-// one that selects requests in the same words.
+// sources that the client cannot make up. It must cover every request, or have
+// the same selector.
 func (c *checker) hasBackstop(i int) bool {
 	for j, other := range c.set.Rules {
 		always := slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Min > 0 })

@@ -46,9 +46,9 @@ func split(patterns []string) (all []segments) {
 	return all
 }
 
-// overlap tells which selectors may match the same request. It errs towards
-// may, in parts of patterns that it does not look at. Once it is spent its
-// answers mean nothing.
+// overlap reports which selectors may match the same request. It may report
+// selectors that do not, because it does not compare all parts of patterns. Once
+// it is spent its answers mean nothing.
 type overlap struct{ comparisons int }
 
 // spent reports whether more comparisons were needed than are made.
@@ -64,8 +64,8 @@ func overlapWords(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
 }
 
-// overlapMatch looks at sources that have one value alone: a claim may be a
-// list that holds the words of both.
+// overlapMatch compares sources that have only one value: a claim may be a list
+// with the words of both.
 func overlapMatch(a, b map[string]ruledoc.Words) bool {
 	for source, words := range a {
 		if other, ok := b[source]; ok && !strings.HasPrefix(source, "jwt.") && !overlapWords(words, other) {
@@ -87,8 +87,8 @@ func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
 	return len(a) == 0 || len(b) == 0
 }
 
-// overlapSegments looks at the segments before the first ** of either pattern
-// and after the last: those have their place.
+// overlapSegments compares the segments before the first ** of either pattern and
+// after the last.
 func overlapSegments(a, b segments) bool {
 	for len(a) > 0 && len(b) > 0 && a[0] != urlpath.AnyDepth && b[0] != urlpath.AnyDepth {
 		if !overlapStars(a[0], b[0]) {
@@ -111,13 +111,13 @@ func overlapSegments(a, b segments) bool {
 	return true // a ** is left, which may match all between
 }
 
-// isDeep reports whether the segments can match no segment at all.
+// isDeep reports whether the segments match an empty path.
 func isDeep(s segments) bool {
 	return !slices.ContainsFunc(s, func(segment string) bool { return segment != urlpath.AnyDepth })
 }
 
-// overlapStars looks at the text of two segments before their first star and
-// after their last.
+// overlapStars compares the text of two segments before their first star and after
+// their last.
 func overlapStars(a, b string) bool {
 	if strings.ContainsFunc(a+b, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		return true // the cases of a letter may differ in length

@@ -31,14 +31,14 @@ func TestOverlap(t *testing.T) {
 		{"/v1/**", "/v2/**", false},
 		{"/v1/**", "/**/x", true},
 		{"/**/x", "/**/y", false},
-		{"/**/x/**", "/a/b", true}, // not so: what is between is not looked at
+		{"/**/x/**", "/a/b", true}, // a false positive: segments between are not compared
 		{"/v1/**/x", "/v1", false},
 		{"/v1/**/**", "/v1", true},
 		{"/a*", "/b*", false},
 		{"/a*", "/*b", true},
 		{"/a*c", "/abd", false},
 		{"/a*c", "/ABC", true},
-		{"/\u00e9", "/\u00e8", true}, // not so: letters outside ASCII are not looked at
+		{"/\u00e9", "/\u00e8", true}, // a false positive: letters outside ASCII are not compared
 		{"/{id}", "/*", true},
 		{"/{id}", "/{name}", false},
 	} {
@@ -53,7 +53,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// What tells requests apart besides their paths.
+// Selectors may also differ in other fields than paths.
 func TestOverlapOfSelectors(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

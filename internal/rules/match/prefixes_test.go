@@ -47,12 +47,12 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	if setOf(list("0.0.0.0/0", "::/0")).Contains(netip.Addr{}) {
-		t.Error("an address that is not known is in no network")
+		t.Error("an unknown address is in a network")
 	}
 }
 
-// drawAddress draws addresses that are close to each other.
-func drawAddress(t *rapid.T, label string) netip.Addr {
+// drawAddr draws addresses that are close to each other.
+func drawAddr(t *rapid.T, label string) netip.Addr {
 	b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 127, 128, 255}), 16, 16).Draw(t, label)
 	switch rapid.IntRange(0, 4).Draw(t, label+"'s family") {
 	case 0, 1:
@@ -66,19 +66,19 @@ func drawAddress(t *rapid.T, label string) netip.Addr {
 	return netip.AddrFrom16(six)
 }
 
-// The set says of every address what a scan of the list says.
+// The set agrees with a scan of the list for every address.
 func TestPrefixesAgainstScan(t *testing.T) {
 	inside := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var list []netip.Prefix
 		for range rapid.IntRange(0, 20).Draw(t, "networks") {
-			addr := drawAddress(t, "network")
+			addr := drawAddr(t, "network")
 			bits := addr.BitLen() - rapid.IntRange(0, min(addr.BitLen(), 40)).Draw(t, "host bits")
-			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains does not mind
+			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains ignores host bits
 		}
 		set := setOf(list)
 		for range 20 {
-			addr := drawAddress(t, "address")
+			addr := drawAddr(t, "address")
 			if len(list) > 0 && rapid.Bool().Draw(t, "from the list") {
 				addr = list[rapid.IntRange(0, len(list)-1).Draw(t, "which")].Addr()
 			}

@@ -144,7 +144,7 @@ func (c *Condition) Holds(r *request.Request) (holds bool) {
 // which there may be very many, share one set.
 type Lookup struct {
 	networks *bart.Lite
-	Others   []*Selector // asked one by one
+	Others   []*Selector // compared one by one
 }
 
 // NewLookup returns the lookup of a list of selectors, which must not change

@@ -46,7 +46,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	if (&Condition{Part: key.Part{Kind: key.FromStage, Text: ""}, Words: []string{""}}).Holds(&request.Request{}) {
-		t.Error("a stage that is missing is no text")
+		t.Error("a missing stage equals the empty text")
 	}
 }
 
