@@ -109,14 +109,11 @@ func routeTemplate(route string) string {
 // IsToken reports whether s is a token of RFC 9110, section 5.6.2: the form of
 // header names and methods.
 func IsToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
+	isOther := func(c rune) bool {
 		alphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
+		return !alphanumeric && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, isOther)
 }
 
 // IsMethod reports whether s can be a method. A gateway's ANY and a star are

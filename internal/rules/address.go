@@ -19,10 +19,10 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 	if d.TrustedHops != nil {
 		a.Hops = int(*d.TrustedHops)
 	}
-	a.Header = c.headerName(path+".header", d.Header, "cf-connecting-ip")
+	a.Header = c.form(path+".header", d.Header, "header", "cf-connecting-ip", request.IsToken(d.Header))
 	if d.Secret != nil {
-		a.SecretHeader = c.headerName(path+".secret.header", d.Secret.Header, "x-origin-secret")
-		a.SecretEnv = c.envName(path+".secret.env", d.Secret.Env, "ORIGIN_SECRET")
+		a.SecretHeader = c.form(path+".secret.header", d.Secret.Header, "header", "x-origin-secret", request.IsToken(d.Secret.Header))
+		a.SecretEnv = c.form(path+".secret.env", d.Secret.Env, "environment variable", "ORIGIN_SECRET", envName.MatchString(d.Secret.Env))
 	}
 	switch {
 	case d.TrustedHops != nil && d.Header != "":
@@ -42,9 +42,10 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 	return a
 }
 
-func (c *compiler) headerName(path, name, example string) string {
-	if name != "" && !request.IsToken(name) {
-		c.fail(path, "%q is no header: write a name such as %s", name, example)
+// form reports a text that cannot be what the field holds, such as a header.
+func (c *compiler) form(path, text, what, example string, valid bool) string {
+	if text != "" && !valid {
+		c.fail(path, "%q is no %s: write a name such as %s", text, what, example)
 	}
-	return name
+	return text
 }

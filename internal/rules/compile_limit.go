@@ -50,9 +50,14 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	if c.wrong[path+".capacity"] {
 		l.Capacity = 0
 	}
-	if in.override {
-		c.refuseOfRules(path, d)
-	} else if d.Anchor != nil && d.Anchor.From != "" {
+	if in.override && d.Candidate != nil {
+		c.fail(path+".candidate", "is for limits of rules: remove it")
+	}
+	switch {
+	case d.Anchor == nil || d.Anchor.From == "":
+	case in.override:
+		c.fail(path+".anchor", "a claim decides in rules alone: write the day of the month, such as 15")
+	default:
 		var problem string
 		ch.anchored, problem = key.ParseTrusted(d.Anchor.From)
 		c.check(path+".anchor.from", problem)
@@ -68,17 +73,6 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 	}
 	ch.cost = c.price(path, d, l, in)
 	return ch
-}
-
-// refuseOfRules reports what only limits of rules can have: an override is
-// about one key.
-func (c *compiler) refuseOfRules(path string, d *ruledoc.Limit) {
-	if d.Candidate != nil {
-		c.fail(path+".candidate", "is for limits of rules: remove it")
-	}
-	if d.Anchor != nil && d.Anchor.From != "" {
-		c.fail(path+".anchor", "a claim decides in rules alone: write the day of the month, such as 15")
-	}
 }
 
 // detail compiles the fields that only some algorithms have.

@@ -131,13 +131,6 @@ var (
 	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
 )
 
-func (c *compiler) envName(path, name, example string) string {
-	if name != "" && !envName.MatchString(name) {
-		c.fail(path, "%q is no environment variable: write a name such as %s", name, example)
-	}
-	return name
-}
-
 // keyHash compiles the secret for hashed keys; nil for none.
 func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
 	if d == nil {
@@ -146,7 +139,8 @@ func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
 	if d.Check != "" && !checkPattern.MatchString(d.Check) {
 		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
 	}
-	h := &key.Hash{Env: c.envName("hash_secret.env", d.Env, "KEY_SECRET"), Check: d.Check}
+	env := c.form("hash_secret.env", d.Env, "environment variable", "KEY_SECRET", envName.MatchString(d.Env))
+	h := &key.Hash{Env: env, Check: d.Check}
 	_, h.Missing = secretOf("hash_secret", h.Env, func(string) (string, bool) { return "", false }) // until it is loaded
 	return h
 }

@@ -68,11 +68,11 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 			costs, fixed = r.costs(o), nil
 		}
 	}
-	if o != nil {
-		t.grant(r, o.Grants, now)
-	}
 	if t.Unlimited || t.Denied {
 		return t
+	}
+	if o != nil && len(o.Grants) > 0 {
+		t.grant(r, o.Grants, now)
 	}
 	if len(r.anchors) > 0 && !t.replaced {
 		t.anchor(r.anchors, req)
@@ -132,18 +132,15 @@ func (t *Terms) override(r *Rule, o *Override) {
 
 // grant adds the grants that have not ended.
 func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
-	cloned := false
+	t.Limits = slices.Clone(t.Limits)
 	for _, g := range grants {
-		if !now.Before(g.Until) || t.Unlimited || t.Denied {
+		if !now.Before(g.Until) {
 			continue
 		}
 		i := limitNamed(t.Limits, g.Limit)
 		if i < 0 || r.restrictOnly {
 			t.Stale = true
 			continue
-		}
-		if !cloned {
-			t.Limits, cloned = slices.Clone(t.Limits), true
 		}
 		t.raise(t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
 		t.own = false
