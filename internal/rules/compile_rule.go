@@ -105,9 +105,8 @@ func (c *compiler) template(path, text string) key.Template {
 func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	in := limitContext{costPath: path + ".cost"}
 	if d.Cost != nil {
-		if cost, ok := c.cost(in.costPath, d.Cost); ok {
-			r.cost = cost
-			in.cost = &cost
+		if in.cost = c.cost(in.costPath, d.Cost); in.cost != nil {
+			r.cost = *in.cost
 		}
 	}
 	charges := c.limits(path+".limits", d.Limits, in)

@@ -52,13 +52,12 @@ func (c *Cost) Source() string { return c.from.String() }
 // ClientStated reports whether the client states the cost.
 func (c *Cost) ClientStated() bool { return c.from.Kind.IsClient() }
 
-// cost compiles what a request takes; ok is false if something of it is wrong.
-func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
+// cost compiles what a request takes; nil if something of it is wrong.
+func (c *compiler) cost(path string, d *ruledoc.Cost) *Cost {
+	cost := &Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
 	if *d == (ruledoc.Cost{Units: d.Units}) {
-		return Fixed(d.Units), !c.wrong[path]
-	}
-	cost = Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
-	if d.From != "" {
+		*cost = Fixed(d.Units)
+	} else if d.From != "" {
 		var problem string
 		cost.from, problem = key.ParseSource(d.From)
 		switch cost.from.Kind {
@@ -67,30 +66,29 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
 		}
 		c.check(path+".from", problem)
 	}
-	if c.wrong[path] {
-		return cost, false
-	}
 	switch {
+	case c.wrong[path]:
 	case cost.from.Kind.IsClient() && d.Min == 0:
 		c.fail(path+".min", "is missing or 0, and the client sets %s: write the least that a client can pay, 1 or more", d.From)
 	case d.Min > d.Max:
 		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
 	}
-	return cost, !c.wrong[path]
+	if c.wrong[path] {
+		return nil
+	}
+	return cost
 }
 
 // price returns what a request takes from the limit: the limit's own cost,
 // else the rule's, else one unit. A limit of an override without a cost
 // inherits one. A cost that no request could ever pay is a problem.
 func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limitContext) Cost {
-	at, price, ok := in.costPath, in.cost, in.cost != nil
+	at, price := in.costPath, in.cost
 	if d.Cost != nil {
 		at = path + ".cost"
-		var own Cost
-		own, ok = c.cost(at, d.Cost)
-		price = &own
+		price = c.cost(at, d.Cost)
 	}
-	if !ok {
+	if price == nil {
 		return Cost{Min: 1, Max: 1, Clamp: d.Over == "clamp", inherited: in.override}
 	}
 	cost := *price
