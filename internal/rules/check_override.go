@@ -181,7 +181,11 @@ func (r *Rule) checkOverride(o *Override, report func(field, problem string)) {
 		}
 	}
 	for _, name := range sortedKeys(o.Capacity) {
-		report(capacityPath("capacity", name), r.capacityProblem(name, o.Capacity[name]))
+		i, l, problem := r.adjusted(name, o.Capacity[name])
+		if problem == "" && r.restrictOnly && l.Capacity > r.highest(i) {
+			problem = fmt.Sprintf("%d is above the rule's %d, and %s", l.Capacity, r.highest(i), r.whyRestrictOnly())
+		}
+		report(capacityPath("capacity", name), problem)
 	}
 	limits := r.Limits
 	if o.Limits != nil {
@@ -200,17 +204,6 @@ func (r *Rule) checkOverride(o *Override, report func(field, problem string)) {
 func (r *Rule) whyRestrictOnly() string {
 	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
 		ruledoc.Enumerate(r.overridable.ClientSources, "and"), key.WithoutBraces.Replace(strings.Join(r.overridable.ClientSources, ", ")))
-}
-
-func (r *Rule) capacityProblem(name string, units int64) (reason string) {
-	i, _, problem := r.adjusted(name, units)
-	switch {
-	case problem != "":
-		return problem
-	case r.restrictOnly && units > r.highest(i):
-		return fmt.Sprintf("%d is above the rule's %d, and %s", units, r.highest(i), r.whyRestrictOnly())
-	}
-	return ""
 }
 
 // highest returns the highest capacity that limit i has without overrides.

@@ -131,16 +131,12 @@ func (c *checker) sharesNothing(i int) *rules.Rule {
 func (c *checker) hasBackstop(i int) bool {
 	for j, other := range c.set.Rules {
 		always := slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Min > 0 })
-		if always && other.Enforced() && len(other.ClientSources()) == 0 && coversAllOf(&c.doc.Rules[j], &c.doc.Rules[i]) {
+		when, unless := c.doc.Rules[j].When, c.doc.Rules[j].Unless
+		if always && other.Enforced() && len(other.ClientSources()) == 0 &&
+			(when == nil || reflect.DeepEqual(when, c.doc.Rules[i].When)) &&
+			(unless == nil || reflect.DeepEqual(unless, c.doc.Rules[i].Unless)) {
 			return true
 		}
 	}
 	return false
-}
-
-func coversAllOf(r, other *ruledoc.Rule) bool {
-	if r.Unless != nil && !reflect.DeepEqual(r.Unless, other.Unless) {
-		return false
-	}
-	return r.When == nil || reflect.DeepEqual(r.When, other.When)
 }

@@ -40,7 +40,8 @@ func (s *Selector) covers(r *request.Request, exactly bool) bool {
 	return !(exactly && !f.Exact && s.byPath()) && s.hasMethod(r.Method, !exactly) &&
 		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
 		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
-		s.hasAddr(f.Addr) && s.hasCaller(r)
+		s.hasAddr(f.Addr) && (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
+		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
 }
 
 // byPath reports whether the path of a request matters. It does for routes too,
@@ -92,12 +93,6 @@ func (s *Selector) hasAddr(addr netip.Addr) bool {
 		return s.networks.Contains(addr)
 	}
 	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
-}
-
-// hasCaller reports whether the selector covers the caller and its claims.
-func (s *Selector) hasCaller(r *request.Request) bool {
-	return (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
-		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
 }
 
 // Route returns the value of {route} in a key: the gateway's template, else the
