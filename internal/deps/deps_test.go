@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	"internal/rules/match": "internal/request internal/rules/key internal/urlpath github.com/gaissmai/bart",
 	"internal/rules":       "internal/limit internal/request internal/ruledoc internal/rules/key internal/rules/match github.com/cespare/xxhash",
 	"internal/urlpath":     "",
-	"internal/rules/lint":  "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules",
+	"internal/rules/lint":  "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key",
 	"internal/headers":     "internal/limit",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
@@ -41,8 +41,8 @@ var allowed = map[string]string{
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
 
-	"internal/imports/envoy":      "internal/imports internal/ruledoc internal/yamlfile",
-	"internal/imports/usageplans": "internal/imports internal/limit internal/ruledoc",
+	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
+	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
 
 	// The protocol is pure: DynamoDB's types, and no client of it.

@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Names gives each rule a name of its own. It maps a name to how often rules
 // asked for it.
 type Names map[string]int
-
-// reserved are names that have a meaning in rules documents.
-var reserved = []string{"deny", "unmatched", "undisclosed", "plan"}
 
 // longestName is shorter than the longest name of a rule by the room for a
 // number.
@@ -33,7 +31,7 @@ func (n Names) Take(words ...string) string {
 		if n[base] > 1 {
 			name = fmt.Sprintf("%s-%d", base, n[base])
 		}
-		if !slices.Contains(reserved, name) && (name == base || n[name] == 0) {
+		if ruledoc.ReservedNames[name] == "" && (name == base || n[name] == 0) {
 			n[name] = max(n[name], 1)
 			return name
 		}

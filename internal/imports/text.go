@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -25,26 +24,4 @@ func Show(text string) string {
 		return quoted
 	}
 	return text
-}
-
-// KeyValue returns a value as the key of an override has it: unchanged, unless
-// it contains a percent sign, which would start an escape. Then KeyValue
-// escapes all of it, as requests' keys have it. It also escapes the value "-",
-// which stands for a missing value in keys.
-func KeyValue(value string) string {
-	if value == "-" {
-		return "%2D"
-	}
-	if !strings.Contains(value, "%") {
-		return value
-	}
-	var b strings.Builder
-	for _, c := range []byte(value) {
-		if c == '%' || c == ':' || c == '|' || c < ' ' || c > '~' {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }

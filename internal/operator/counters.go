@@ -74,9 +74,9 @@ func (s *keySession) counter(ctx context.Context, rule *rules.Rule, keys rules.K
 func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *request.Request) (found map[*rules.Rule]rules.Keys, skipped []error, err error) {
 	found = map[*rules.Rule]rules.Keys{}
 	var problems []error
-	var asItIs bool
+	var exact bool
 	for _, rule := range candidates {
-		keys, err := set.KeysFor(rule, text, req)
+		keys, err := set.ResolveKeys(rule, text, req)
 		switch {
 		case errors.Is(err, key.ErrHashSecret):
 			skipped = append(skipped, err)
@@ -84,11 +84,11 @@ func keysOf(set *rules.Set, candidates []*rules.Rule, text string, req *request.
 			problems = append(problems, err)
 		default:
 			found[rule] = keys
-			asItIs = asItIs || keys.AsItIs
+			exact = exact || keys.Exact
 		}
 	}
-	if asItIs {
-		maps.DeleteFunc(found, func(_ *rules.Rule, keys rules.Keys) bool { return !keys.AsItIs })
+	if exact {
+		maps.DeleteFunc(found, func(_ *rules.Rule, keys rules.Keys) bool { return !keys.Exact })
 	}
 	switch {
 	case len(found) > 0:
@@ -225,7 +225,7 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.Rules.KeysFor(rule, o.Key, o.Request)
+	keys, err := s.Rules.ResolveKeys(rule, o.Key, o.Request)
 	if err != nil {
 		return nil, err
 	}

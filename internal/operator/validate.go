@@ -85,9 +85,11 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	}
 	for i := range r.Limits {
 		cost := &r.Costs[i]
-		one := LimitReport{LimitForm: formOf(&r.Limits[i]), Cost: cost.Units, Settle: cost.Settle, Clamp: cost.Clamp}
-		if source, least, most, ok := cost.Stated(); ok {
-			one.CostFrom, one.CostMin, one.Cost = source, least, most
+		one := LimitReport{
+			LimitForm: formOf(&r.Limits[i]), CostFrom: cost.Source(), Cost: cost.Max, Settle: cost.Settle, Clamp: cost.Clamp,
+		}
+		if one.CostFrom != "" {
+			one.CostMin = cost.Min
 		}
 		if r.Candidates != nil {
 			one.Candidate = r.Candidates[i].String()

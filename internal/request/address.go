@@ -17,15 +17,19 @@ type ClientAddress struct {
 }
 
 // Locate replaces the gateway's peer by the client's address if there are
-// proxies between them.
+// proxies between them. It keeps the peer if the request names no client.
 func (a *ClientAddress) Locate(r *Request) {
+	var text string
 	switch {
-	case a.Header != "":
-		if a.isVouched(r) {
-			a.takeHeader(r)
+	case a.Header == "":
+		text = a.forwarded(r)
+	case a.isVouched(r):
+		if values := r.Header(a.Header); len(values) == 1 {
+			text = values[0]
 		}
-	case a.Hops > 0:
-		a.takeForwarded(r)
+	}
+	if addr, ok := parseAddr(text); ok {
+		r.IP = addr
 	}
 }
 
@@ -35,30 +39,22 @@ func (a *ClientAddress) isVouched(r *Request) bool {
 	return a.Secret != "" && len(values) == 1 && subtle.ConstantTimeCompare([]byte(values[0]), []byte(a.Secret)) == 1
 }
 
-func (a *ClientAddress) takeHeader(r *Request) {
-	values := r.Header(a.Header)
-	if len(values) != 1 {
-		return
+// forwarded returns the client's entry in X-Forwarded-For; "" if there is none.
+// Each proxy adds its own caller, so it counts back from the gateway's peer,
+// which is the last proxy. API Gateway adds the peer itself. A request with
+// fewer entries has not come through all proxies.
+func (a *ClientAddress) forwarded(r *Request) string {
+	if a.Hops == 0 {
+		return ""
 	}
-	if addr, ok := parseAddr(values[0]); ok {
-		r.IP = addr
-	}
-}
-
-// takeForwarded counts back from the gateway's peer, which is the last proxy:
-// each proxy has added its own caller to X-Forwarded-For. API Gateway adds the
-// peer itself. A request with fewer entries has not come through all proxies,
-// and keeps the address that the gateway saw.
-func (a *ClientAddress) takeForwarded(r *Request) {
 	entries := strings.Split(strings.Join(r.Header("x-forwarded-for"), ","), ",")
 	if last, ok := parseAddr(entries[len(entries)-1]); ok && last == r.IP.Unmap().WithZone("") {
 		entries = entries[:len(entries)-1]
 	}
-	if n := len(entries) - a.Hops; n >= 0 && n < len(entries) {
-		if addr, ok := parseAddr(entries[n]); ok {
-			r.IP = addr
-		}
+	if len(entries) < a.Hops {
+		return ""
 	}
+	return entries[len(entries)-a.Hops]
 }
 
 // parseAddr reads an address, without a port as proxies write it.

@@ -2,7 +2,6 @@ package request
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,12 +16,8 @@ func (r *Request) Claim(name string) any {
 		return r.Claims[name]
 	}
 	var at any = r.Claims
-	for rest := name; rest != ""; {
-		token, after, more := strings.Cut(rest[1:], "/")
-		if rest = ""; more {
-			rest = "/" + after
-		}
-		at = child(at, unescapePointer(token))
+	for token := range strings.SplitSeq(name[1:], "/") {
+		at = child(at, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
 	}
 	return at
 }
@@ -38,13 +33,6 @@ func child(of any, name string) any {
 		}
 	}
 	return nil
-}
-
-func unescapePointer(token string) string {
-	if !strings.Contains(token, "~") {
-		return token
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
 // Plain returns the text of a claim that is a string, a number or a boolean; ok
@@ -63,21 +51,15 @@ func Plain(claim any) (text string, ok bool) {
 	return "", false
 }
 
-// Caller says which credentials a request has; a selector combines several.
-type Caller uint8
-
-// The kinds of callers, a bit each.
+// The kinds of callers, by their credentials, as rules documents name them.
 const (
-	Anonymous Caller = 1 << iota // no credentials
-	Known                        // verified ones
-	Rejected                     // invalid ones
+	Anonymous = "anonymous" // no credentials
+	Known     = "known"     // verified ones
+	Rejected  = "rejected"  // invalid ones
 )
 
-// Callers are the names of callers, in the order of their bits.
-var Callers = []string{"anonymous", "known", "rejected"}
-
-// Caller returns which credentials the request has.
-func (r *Request) Caller() Caller {
+// Caller returns Anonymous, Known or Rejected.
+func (r *Request) Caller() string {
 	switch {
 	case r.Rejected:
 		return Rejected
@@ -85,29 +67,4 @@ func (r *Request) Caller() Caller {
 		return Known
 	}
 	return Anonymous
-}
-
-// String returns the names of the callers, such as "anonymous or known".
-func (c Caller) String() string {
-	var names []string
-	for i, name := range Callers {
-		if c&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " or ")
-}
-
-// ParseCallers returns the callers that are named; 0 for all three, which is
-// as good as none.
-func ParseCallers(names []string) (named Caller) {
-	for _, name := range names {
-		if i := slices.Index(Callers, name); i >= 0 {
-			named |= 1 << i
-		}
-	}
-	if named == Anonymous|Known|Rejected {
-		return 0
-	}
-	return named
 }

@@ -3,7 +3,6 @@
 package request
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func (r *Request) Derived() *Derived {
 func (r *Request) derive() Derived {
 	f := Derived{
 		known: true, Path: urlpath.Clean(r.Path), Ambiguity: urlpath.Examine(r.Path),
-		Template: RouteTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""),
+		Template: routeTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""),
 	}
 	f.Variants[0], f.count = urlpath.NewText(f.Path), 1
 	if f.Ambiguity.Ambiguous() {
@@ -76,42 +75,28 @@ func (r *Request) derive() Derived {
 func (f *Derived) PathVariants() []urlpath.Text { return f.Variants[:f.count] }
 
 // Header returns the values of a header. The name is in lower case.
-func (r *Request) Header(name string) []string {
-	var values []string
-	cases := 0
-	for n, v := range r.Headers {
-		if sameHeader(n, name) {
-			cases++
-			values = v
+func (r *Request) Header(name string) (values []string) {
+	sent := make([]string, 0, 2) // in one letter case, or in several
+	for n := range r.Headers {
+		if len(n) == len(name) && strings.EqualFold(n, name) { // so no letter outside ASCII folds into one of the name
+			sent = append(sent, n)
 		}
 	}
-	if cases > 1 {
-		return r.mergedHeader(name)
+	if len(sent) == 1 {
+		return r.Headers[sent[0]]
+	}
+	slices.Sort(sent) // so the same request always gives the same list
+	for _, n := range sent {
+		values = append(values, r.Headers[n]...)
 	}
 	return values
 }
 
-// mergedHeader returns the values of a header that was sent in several letter
-// cases. It sorts the names, so that the same request always gives the same list.
-func (r *Request) mergedHeader(name string) []string {
-	var values []string
-	for _, n := range slices.Sorted(maps.Keys(r.Headers)) {
-		if sameHeader(n, name) {
-			values = append(values, r.Headers[n]...)
-		}
-	}
-	return values
-}
-
-// sameHeader compares names of the same length only, so that no letter outside
-// ASCII can fold into one.
-func sameHeader(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
-
-// RouteTemplate returns the gateway's template for a route, or "" where the
+// routeTemplate returns the gateway's template for a route, or "" where the
 // route says nothing about the path: "$default", no route at all, or one that
 // ends in a greedy part such as {proxy+}. An HTTP API's "GET /items" loses its
 // method.
-func RouteTemplate(route string) string {
+func routeTemplate(route string) string {
 	if _, rest, ok := strings.Cut(route, " "); ok && strings.HasPrefix(rest, "/") {
 		route = rest
 	}
@@ -124,14 +109,11 @@ func RouteTemplate(route string) string {
 // IsToken reports whether s is a token of RFC 9110, section 5.6.2: the form of
 // header names and methods.
 func IsToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
+	isOther := func(c rune) bool {
 		alphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !alphanumeric && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
+		return !alphanumeric && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, isOther)
 }
 
 // IsMethod reports whether s can be a method. A gateway's ANY and a star are

@@ -16,7 +16,7 @@ func TestRouteTemplate(t *testing.T) {
 		{"$connect", "$connect"},
 		{"send message", "send message"}, // a WebSocket route is any text
 	} {
-		if got := RouteTemplate(tt.route); got != tt.want {
+		if got := routeTemplate(tt.route); got != tt.want {
 			t.Errorf("routeTemplate(%q) = %q, want %q", tt.route, got, tt.want)
 		}
 	}

@@ -16,6 +16,14 @@ import "time"
 // plans. All other keys there name rules.
 const PlanOverrides = "plan"
 
+// ReservedNames are the names that no rule can have, with what each stands for.
+var ReservedNames = map[string]string{
+	"deny":        "the deny list in responses",
+	"unmatched":   "requests that no rule matches in responses",
+	"undisclosed": "rules that responses do not name",
+	PlanOverrides: "the plans of callers among overrides",
+}
+
 // Document is a set of rules. All rules that match a request apply.
 type Document struct {
 	Defaults       *Defaults                      `json:"defaults,omitempty" doc:"Defaults for all rules."`

@@ -25,7 +25,7 @@ func place(t *testing.T, name string) *time.Location {
 // sameLimits compares locations by their names.
 var sameLimits = cmp.Comparer(func(a, b *time.Location) bool { return a.String() == b.String() })
 
-// What each algorithm makes of its fields, and what it decides where they are left out.
+// Each algorithm has its own fields and its own defaults.
 func TestAlgorithms(t *testing.T) {
 	calendar := func(unit limit.Unit, zone string, anchor int) *limit.Calendar {
 		return &limit.Calendar{Unit: unit, Location: place(t, zone), Anchor: anchor}
@@ -94,7 +94,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// Fields that do not go together, and numbers that an algorithm cannot have: one message each.
+// Each mistake has one message: fields of other algorithms, and numbers out of range.
 func TestAlgorithmErrors(t *testing.T) {
 	for _, tt := range []struct{ fields, want string }{
 		{"capacity: 1, window: 60s, algorithm: sliding_window_counter, granularity: 60s", "granularity: a sliding_window_counter has no granularity: remove it, or write algorithm: sliding_window"},
@@ -153,7 +153,7 @@ func TestAlgorithmErrors(t *testing.T) {
 	}
 }
 
-// Names that mean different things, or nothing, on different machines are refused.
+// Time zones whose name depends on the machine are refused.
 func TestTimezones(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -176,7 +176,7 @@ func TestTimezones(t *testing.T) {
 	}
 }
 
-// A cost above what the limit holds takes all of it, where the limit says so.
+// With over: clamp, a cost above the limit's capacity takes all of it.
 func TestClamp(t *testing.T) {
 	for _, tt := range []struct {
 		fields string
@@ -210,7 +210,7 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// Clients are told these names where no rule decided.
+// Responses use these names if no rule decided.
 func TestReservedNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"deny":        `f:1:15: rules[0].name: "deny" stands for the deny list in responses: write another name`,

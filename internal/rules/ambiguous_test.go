@@ -7,8 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// A document denies ambiguous paths where anything in it looks at paths, unless
-// it says otherwise.
+// A document denies ambiguous paths if anything in it selects by path, unless it
+// sets ambiguous_paths.
 func TestAmbiguous(t *testing.T) {
 	const limits = "key: all, limits: [{capacity: 1, window: 1s}]}]"
 	for _, tt := range []struct {
@@ -60,8 +60,8 @@ func TestWhyAmbiguous(t *testing.T) {
 	}
 }
 
-// Under clean, limits and bans apply to either form of a path, and nothing
-// lifts a limit from an ambiguous path, though both of its forms match.
+// Under clean, limits and bans apply to either form of a path. Nothing lifts a
+// limit from an ambiguous path, even if both of its forms match.
 func TestCleanPaths(t *testing.T) {
 	s := parse(t, `
 ambiguous_paths: clean
@@ -93,8 +93,7 @@ rules:
 	}
 }
 
-// The length of a path decides nothing: what is ambiguous stays so, and what is
-// not is answered.
+// Whether a path is ambiguous does not depend on its length.
 func TestAmbiguousAtAnyLength(t *testing.T) {
 	s := parse(t, "rules: [{name: r, when: {path: /a}, key: all, limits: [{capacity: 1, window: 1s}]}]")
 	for _, tt := range []struct {

@@ -3,28 +3,29 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // CheckOverride returns everything that is wrong with an override of this key
 // of a rule, or of PlanOverrides; nil if it fits. The key is one that
-// OverrideKey returned, or that a table holds.
+// OverrideKey returned, or that a table has.
 func (s *Set) CheckOverride(rule, key string, o *Override) error {
-	about, problem := s.overrideTarget(rule)
-	if problem != "" {
-		return errors.New(problem)
+	about, err := s.overrideTarget(rule)
+	if err != nil {
+		return err
 	}
-	var all []error
-	if err := about.check(key); err != nil {
-		all = append(all, err)
-	}
-	for _, p := range about.problems(o) {
-		all = append(all, errors.New(p.String()))
-	}
+	all := []error{about.check(key)}
+	about.checkFields(o, func(field, problem string) {
+		if problem != "" {
+			all = append(all, errors.New(ruledoc.Problem{Path: field, Reason: problem}.String()))
+		}
+	})
 	return errors.Join(all...)
 }
 
@@ -33,108 +34,128 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 // user:auth0|666, or as replays and logs print it, such as user:auth0%7C666.
 // The error is ErrHashSecret if the key must be hashed and cannot be.
 func (s *Set) OverrideKey(rule, text string) (key string, err error) {
-	about, problem := s.overrideTarget(rule)
-	if problem != "" {
-		return "", errors.New(problem)
+	about, err := s.overrideTarget(rule)
+	if err != nil {
+		return "", err
 	}
-	return about.key(text)
+	if key, err = about.read(text); err != nil {
+		return "", err
+	}
+	if key, err = about.keys.Stored(key); err != nil {
+		return "", fmt.Errorf("overrides of %s: %w", about.name, err)
+	}
+	return key, nil
 }
 
-// overrideTarget is what overrides are about: a rule, or the plans of callers.
+// Keys are those of one caller: of its counter and of its overrides.
+type Keys struct {
+	Counter  string
+	Override OverrideKey // of the rule
+	Plan     OverrideKey // of the caller's plan
+	Exact    bool        // the text was the key itself, not one with plain values
+}
+
+// OverrideKey is the key of an override; the zero value if there are no
+// overrides.
+type OverrideKey struct {
+	Key string // empty if it is not known
+	// Missing are sources of the key, such as "jwt.tenant", that neither the
+	// counter's key nor the request has.
+	Missing []string
+}
+
+// ResolveKeys returns the keys that a person means by one of a rule's own keys:
+// with plain values, such as user:auth0|666, or as replays and logs print it,
+// such as user:auth0%7C666. req holds what else is known of the caller. The
+// error is ErrHashSecret if a key must be hashed and cannot be.
+func (s *Set) ResolveKeys(r *Rule, text string, req *request.Request) (keys Keys, err error) {
+	whole, err := r.template.Read(text)
+	if err != nil {
+		return Keys{}, fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", text, r.Name, r.template.String(), err)
+	}
+	keys.Exact = whole == text
+	if keys.Counter, err = r.template.Stored(whole); err == nil && r.overridable != nil {
+		keys.Override.Key, keys.Override.Missing, err = r.overridable.Translate(whole, &r.template, req)
+	}
+	if err != nil {
+		return Keys{}, fmt.Errorf("rule %s: %w", r.Name, err)
+	}
+	if s.plan.overrides != nil {
+		keys.Plan.Key, keys.Plan.Missing, err = s.plan.overrides.Translate(whole, &r.template, req)
+	}
+	if err != nil {
+		return Keys{}, fmt.Errorf("overrides of plan: %w", err)
+	}
+	return keys, nil
+}
+
+// overrideTarget is a rule or the plans of callers, as subjects of overrides.
 type overrideTarget struct {
-	of       string                            // for people
-	keys     *key.Template                     // nil if overrides cannot be checked
-	problems func(*Override) []ruledoc.Problem // of an override, by its fields
+	name string        // in messages
+	keys *key.Template // nil if overrides cannot be checked
+	// checkFields reports problems by field; an empty one is none.
+	checkFields func(o *Override, report func(field, problem string))
 }
 
-// read returns a key as documents hold it: before it is hashed.
+// overrideTarget finds the target of overrides from outside the document, which
+// a rule must allow. The error says why there can be none.
+func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
+	r, ok := s.Rule(rule)
+	switch {
+	case rule == PlanOverrides && s.plan.overrides == nil:
+		return about, errors.New("the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}")
+	case rule == PlanOverrides:
+		return overrideTarget{rule, s.plan.overrides, s.checkPlanOverride}, nil
+	case !ok:
+		return about, errors.New(s.noRule(rule))
+	case !r.TakesOverrides():
+		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule", rule)
+	}
+	return r.overrideTarget(), nil
+}
+
+func (r *Rule) overrideTarget() overrideTarget {
+	return overrideTarget{"rule " + r.Name, r.overridable, r.checkOverride}
+}
+
+// read returns a key before it is hashed.
 func (about *overrideTarget) read(text string) (key string, err error) {
 	if key, err = about.keys.Read(text); err != nil {
-		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.of, about.keys.String(), err)
+		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.name, about.keys.String(), err)
 	}
 	return key, nil
 }
 
 // check reports why no request looks up a key.
 func (about *overrideTarget) check(text string) error {
-	asMade, err := about.read(text)
+	made, err := about.read(text)
 	switch {
 	case err != nil:
 		return err
 	case about.keys.Hash != nil && !key.IsHashed(text):
-		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", text, about.of)
-	case asMade != text:
-		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", text, about.of, asMade)
+		return fmt.Errorf("%q is not hashed, and overrides of %s are found by hashes alone", text, about.name)
+	case made != text:
+		return fmt.Errorf("%q is not a key of the overrides of %s as requests make it: write %s", text, about.name, made)
 	}
 	return nil
 }
 
-// key returns a key as requests look it up.
-func (about *overrideTarget) key(text string) (key string, err error) {
-	if key, err = about.read(text); err != nil {
-		return "", err
-	}
-	if key, err = about.keys.Stored(key); err != nil {
-		return "", fmt.Errorf("overrides of %s: %w", about.of, err)
-	}
-	return key, nil
-}
-
-// overrideTarget finds what the overrides of this name are about. The problem says
-// why there can be none.
-func (s *Set) overrideTarget(rule string) (about overrideTarget, problem string) {
-	if rule == PlanOverrides {
-		if s.plan.overrides == nil {
-			return about, "the plans of callers have no overrides: write plan: {overrides: \"user:{jwt.sub}\"}"
-		}
-		return overrideTarget{PlanOverrides, s.plan.overrides, s.planProblems}, ""
-	}
-	if r, ok := s.Rule(rule); ok {
-		return r.overrideTarget()
-	}
-	return about, s.noRule(rule)
-}
-
-func (r *Rule) overrideTarget() (about overrideTarget, problem string) {
-	if !r.TakesOverrides() {
-		return about, fmt.Sprintf("rule %s does not say that it has overrides: write overrides: true in the rule", r.Name)
-	}
-	return r.documentTarget(), ""
-}
-
-// documentTarget returns what the document's own overrides of this name are
-// about.
-func (s *Set) documentTarget(name string) overrideTarget {
-	if r, ok := s.Rule(name); ok {
-		return r.documentTarget()
-	}
-	about, _ := s.overrideTarget(name)
-	return about
-}
-
-// documentTarget is overrideTarget for the document's own overrides, which need no leave
-// of the rule.
-func (r *Rule) documentTarget() overrideTarget {
-	return overrideTarget{"rule " + r.Name, r.overridable, r.overrideProblems}
-}
-
-func (s *Set) planProblems(o *Override) (all []ruledoc.Problem) {
+func (s *Set) checkPlanOverride(o *Override, report func(field, problem string)) {
 	for _, f := range o.fields() {
-		if f == "capacity" || f == "limits" || f == "unlimited" || f == "grants" {
-			all = append(all, ruledoc.Problem{Path: f, Reason: "is for the keys of one rule: among the overrides of plan, write plan or deny"})
+		if f != "plan" && f != "deny" {
+			report(f, "is for the keys of one rule: among the overrides of plan, write plan or deny")
 		}
 	}
-	if o.Plan != "" && s.knownPlan(o.Plan) == "" {
-		reason := "there are no plans: write plans: {" + o.Plan + ": {RULE: CAPACITY}}"
-		if len(s.plans) > 0 {
-			reason = fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and"))
-		}
-		all = append(all, ruledoc.Problem{Path: "plan", Reason: reason})
+	switch {
+	case o.Plan == "" || slices.Contains(s.plans, o.Plan):
+	case len(s.plans) == 0:
+		report("plan", "there are no plans: write plans: {"+o.Plan+": {RULE: CAPACITY}}")
+	default:
+		report("plan", fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and")))
 	}
-	return all
 }
 
-// fields names what the override says.
+// fields returns the names of the fields that the override states.
 func (o *Override) fields() (names []string) {
 	for _, f := range []struct {
 		name string
@@ -150,51 +171,39 @@ func (o *Override) fields() (names []string) {
 	return names
 }
 
-func (r *Rule) overrideProblems(o *Override) (all []ruledoc.Problem) {
+func (r *Rule) checkOverride(o *Override, report func(field, problem string)) {
 	for _, f := range o.fields() {
 		switch {
 		case f == "plan":
-			all = append(all, ruledoc.Problem{Path: f, Reason: "is for all rules together: write it among the overrides of plan"})
+			report(f, "is for all rules together: write it among the overrides of plan")
 		case r.restrictOnly && (f == "limits" || f == "unlimited" || f == "grants"):
-			all = append(all, ruledoc.Problem{Path: f, Reason: "may loosen the rule, and " + r.whyRestrictOnly()})
+			report(f, "may loosen the rule, and "+r.whyRestrictOnly())
 		}
 	}
 	for _, name := range sortedKeys(o.Capacity) {
-		if reason := r.capacityProblem(name, o.Capacity[name]); reason != "" {
-			all = append(all, ruledoc.Problem{Path: capacityPath("capacity", name), Reason: reason})
+		i, l, problem := r.adjusted(name, o.Capacity[name])
+		if problem == "" && r.restrictOnly && l.Capacity > r.highest(i) {
+			problem = fmt.Sprintf("%d is above the rule's %d, and %s", l.Capacity, r.highest(i), r.whyRestrictOnly())
 		}
-	}
-	for i := range o.Limits {
-		if reason := r.limitProblem(&o.Limits[i], &o.Costs[i]); reason != "" {
-			all = append(all, ruledoc.Problem{Path: "limits", Reason: reason})
-		}
+		report(capacityPath("capacity", name), problem)
 	}
 	limits := r.Limits
 	if o.Limits != nil {
 		limits = o.Limits
 	}
+	for i := range o.Limits {
+		report("limits", r.limitProblem(&o.Limits[i], &o.Costs[i]))
+	}
 	for _, g := range o.Grants {
 		if limitNamed(limits, g.Limit) < 0 {
-			all = append(all, ruledoc.Problem{Path: "grants", Reason: r.noLimit(limits, g.Limit)})
+			report("grants", r.noLimit(limits, g.Limit))
 		}
 	}
-	return all
 }
 
 func (r *Rule) whyRestrictOnly() string {
 	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
 		ruledoc.Enumerate(r.overridable.ClientSources, "and"), key.WithoutBraces.Replace(strings.Join(r.overridable.ClientSources, ", ")))
-}
-
-func (r *Rule) capacityProblem(name string, units int64) (reason string) {
-	i, _, problem := r.adjusted(name, units)
-	switch {
-	case problem != "":
-		return problem
-	case r.restrictOnly && units > r.highest(i):
-		return fmt.Sprintf("%d is above the rule's %d, and %s", units, r.highest(i), r.whyRestrictOnly())
-	}
-	return ""
 }
 
 // highest returns the highest capacity that limit i has without overrides.

@@ -28,9 +28,12 @@ func Compile(d *ruledoc.Document) (*Set, []ruledoc.Problem) {
 	return c.set, nil
 }
 
-// CompileOverride checks one override and returns it as Terms uses it.
-// CheckOverride tells whether a rule can have it.
+// CompileOverride checks one override, nil for an empty one, and returns it as
+// Terms uses it. CheckOverride reports whether a rule can have it.
 func CompileOverride(d *ruledoc.Override) (*Override, []ruledoc.Problem) {
+	if d == nil {
+		d = &ruledoc.Override{}
+	}
 	c := newCompiler(&ruledoc.Document{}, ruledoc.Check(d))
 	o := c.override("", ruledoc.OverrideWithDefaults(d))
 	if len(c.problems) > 0 {
@@ -45,7 +48,7 @@ type compiler struct {
 	set      *Set
 	trusted  map[*Rule][]key.Part // sources of the client that rules trust
 	problems []ruledoc.Problem
-	wrong    map[string]bool // paths of problems, and of all that holds them
+	wrong    map[string]bool // paths of problems, and of the values around them
 }
 
 func newCompiler(d *ruledoc.Document, problems []ruledoc.Problem) *compiler {
@@ -66,6 +69,14 @@ func (c *compiler) report(p ruledoc.Problem) {
 // fail reports a problem of the value at a path.
 func (c *compiler) fail(path, format string, args ...any) {
 	c.report(ruledoc.Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// check reports the problem of the value at a path, unless it is empty.
+func (c *compiler) check(path, problem string) (ok bool) {
+	if problem != "" {
+		c.fail(path, "%s", problem)
+	}
+	return problem == ""
 }
 
 // failKey reports a problem of the last name in a path.
@@ -97,7 +108,7 @@ func (c *compiler) checkUnused() {
 	switch {
 	case d.Plan != nil && d.Plan.From != "" && d.Plans == nil:
 		c.fail("plan", "names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}")
-	case s.hash != nil && !s.hashesKeys():
+	case s.hash != nil && !s.OverridesHashed(PlanOverrides) && !slices.ContainsFunc(s.Rules, (*Rule).Hashed):
 		c.failKey("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:
 		c.fail("plans", "no source names the plan of a caller: write plan: {from: jwt.plan}")
@@ -109,10 +120,9 @@ func (c *compiler) checkUnused() {
 func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 	n := ruledoc.Normalize(d)
 	for rule, overrides := range n.Overrides {
-		about := c.set.documentTarget(rule)
 		n.Overrides[rule] = make(map[string]ruledoc.Override, len(overrides))
 		for key, o := range overrides {
-			key, _ = about.read(key) // no error: Compile has read it
+			key, _ = c.set.overrideKeys(rule).Read(key) // no error: Compile has read it
 			n.Overrides[rule][key] = o
 		}
 	}

@@ -11,13 +11,11 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// limitContext is what limits have in common with those beside them.
+// limitContext is what all limits of a rule or an override share.
 type limitContext struct {
 	cost     *Cost  // of the rule; nil for none, or a wrong one
 	costPath string // of that cost
-	several  bool   // limits stand together, and need names
 	override bool   // they are an override's
-	taken    map[string]string
 }
 
 // charge is a limit with what belongs to it.
@@ -25,16 +23,21 @@ type charge struct {
 	limit     limit.Limit
 	cost      Cost
 	candidate Candidate
-	anchored  key.Part // where the day of the anchor comes from; a literal for a fixed day
+	anchored  key.Part // the source of the anchor's day; a literal for a fixed day
 	path      string
 }
 
 // limits compiles a list of limits and puts them in the order of their names.
 func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []charge {
-	in.several, in.taken = len(list) > 1, map[string]string{}
+	taken := map[string]string{}
 	charges := make([]charge, len(list))
 	for i := range list {
-		charges[i] = c.limit(ruledoc.Index(path, i), &list[i], in)
+		at := ruledoc.Index(path, i)
+		if list[i].Name == "" && len(list) > 1 {
+			c.fail(at+".name", "is missing: one of several limits needs a name, such as name: requests")
+		}
+		c.name(at+".name", list[i].Name, limitName, taken)
+		charges[i] = c.limit(at, &list[i], in)
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 	return charges
@@ -43,56 +46,43 @@ func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []
 // limit compiles a limit. What depends on a field that is wrong is not checked.
 func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge {
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
+	l := &ch.limit
 	if c.wrong[path+".capacity"] {
-		ch.limit.Capacity = 0
+		l.Capacity = 0
 	}
-	if d.Name == "" && in.several {
-		c.fail(path+".name", "is missing: one of several limits needs a name, such as name: requests")
-	}
-	c.name(path+".name", d.Name, limitName, in.taken)
-	if in.override {
-		c.refuseOfRules(path, d)
-	} else {
-		ch.anchored = c.anchorSource(path, d)
-	}
-	var known bool
-	if ch.limit.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
-		c.window(path, d, &ch.limit)
-		c.refuseMisplaced(path, d, ch.limit.Algorithm)
-		c.detail(path, d, &ch.limit)
-		ch.candidate = c.candidate(path, d, &ch.limit)
-	}
-	ch.cost = c.price(path, d, &ch.limit, in)
-	return ch
-}
-
-// refuseOfRules reports what only limits of rules can have: an override is
-// about one key.
-func (c *compiler) refuseOfRules(path string, d *ruledoc.Limit) {
-	if d.Candidate != nil {
+	if in.override && d.Candidate != nil {
 		c.fail(path+".candidate", "is for limits of rules: remove it")
 	}
-	if d.Anchor != nil && d.Anchor.From != "" {
+	switch {
+	case d.Anchor == nil || d.Anchor.From == "":
+	case in.override:
 		c.fail(path+".anchor", "a claim decides in rules alone: write the day of the month, such as 15")
+	default:
+		var problem string
+		ch.anchored, problem = key.ParseTrusted(d.Anchor.From)
+		c.check(path+".anchor.from", problem)
 	}
-}
-
-func (c *compiler) anchorSource(path string, d *ruledoc.Limit) key.Part {
-	if d.Anchor == nil || d.Anchor.From == "" {
-		return key.Part{}
+	var known bool
+	if l.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
+		c.window(path, d, l)
+		c.refuseMisplaced(path, d, l.Algorithm)
+		c.detail(path, d, l)
+		field, problem := outOfRange(l)
+		c.check(path+"."+field, problem)
+		ch.candidate = c.candidate(path, d, l)
 	}
-	p, problem := key.ParseTrusted(d.Anchor.From)
-	if problem != "" {
-		c.fail(path+".anchor.from", "%s", problem)
-	}
-	return p
+	ch.cost = c.price(path, d, l, in)
+	return ch
 }
 
 // detail compiles the fields that only some algorithms have.
 func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 	switch l.Algorithm {
 	case limit.SlidingWindow:
-		c.slots(path, d, l)
+		l.Granularity = c.duration(path+".granularity", d.Granularity, "")
+		if d.Granularity == "" && l.Window != 0 {
+			c.fail(path+".window", "%s", noDefault(l.Window))
+		}
 	case limit.FixedWindow:
 		c.calendar(path, d, l)
 		l.Granularity = l.Window
@@ -100,93 +90,58 @@ func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 		l.Granularity = l.Window
 	case limit.SlidingWindowLog:
 		l.Granularity = limit.Exact
-		if problem := tooManyStamps(l); problem != "" {
-			c.fail(path+".capacity", "%s", problem)
+	case limit.TokenBucket, limit.LeakyBucket:
+		if l.Capacity != 0 && !c.wrong[path+"."+SizeField(l.Algorithm)] {
+			l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
 		}
-	case limit.TokenBucket:
-		c.bucket(path, "burst", d.Burst, l)
-	case limit.LeakyBucket:
-		c.bucket(path, "queue", d.Queue, l)
 	}
 }
 
 // duration compiles a length of time; it returns 0 for what it has reported.
-// besides says what else could stand there.
+// besides names other values that the field allows.
 func (c *compiler) duration(path, text, besides string) time.Duration {
 	length, ok := ruledoc.ParseDuration(text)
 	switch {
 	case text == "":
-		return 0
 	case strings.Trim(text, "0123456789") == "":
 		c.fail(path, "needs a unit: write %ss for seconds", text)
-		return 0
 	case !ok:
 		c.fail(path, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
-		return 0
 	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
 		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
-		return 0
+	default:
+		return length
 	}
-	return length
+	return 0
 }
 
-// slots compiles how the window of a sliding_window is cut into slots.
-func (c *compiler) slots(path string, d *ruledoc.Limit, l *limit.Limit) {
-	if d.Granularity == "" {
-		if l.Window != 0 {
-			c.fail(path+".window", "%s", noDefault(l.Window))
-		}
-		return
+// outOfRange returns the field of a limit that its algorithm cannot count, and
+// what to write instead. The problem is empty for a good limit, and for one that
+// lacks a field.
+func outOfRange(l *limit.Limit) (field, problem string) {
+	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
+	switch {
+	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
+		return "capacity", fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s",
+			l.Algorithm, limit.MaxLog, limit.SlidingWindow)
+	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
+		return "granularity", fmt.Sprintf("the window of %s is no whole multiple of %s: write %s",
+			window, ruledoc.FormatDuration(width), nearestGranularity(l.Window, width))
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
+		return "granularity", fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s",
+			window, l.Window/width, limit.MaxSlots, nearestGranularity(l.Window, width))
+	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
+		return "capacity", fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
+			l.Capacity, window, l.Window)
+	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
+		return SizeField(l.Algorithm), fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d",
+			l.Capacity, window, l.Burst, limit.MaxDrain/l.Interval())
 	}
-	l.Granularity = c.duration(path+".granularity", d.Granularity, "")
-	if l.Window == 0 || l.Granularity == 0 {
-		return
-	}
-	if problem := checkGranularity(l.Window, l.Granularity); problem != "" {
-		c.fail(path+".granularity", "%s", problem)
-	}
+	return "", ""
 }
 
-// bucket compiles how many units a bucket or a queue holds.
-func (c *compiler) bucket(path, field string, holds int64, l *limit.Limit) {
-	if l.Capacity == 0 || c.wrong[path+"."+field] {
-		return
-	}
-	l.Burst = holds
-	if l.Window == 0 {
-		return
-	}
-	if problem := tooFast(l); problem != "" {
-		c.fail(path+".capacity", "%s", problem)
-	} else if problem := tooSlow(l); problem != "" {
-		c.fail(path+"."+field, "%s", problem)
-	}
-}
-
-func tooManyStamps(l *limit.Limit) (problem string) {
-	if l.Algorithm != limit.SlidingWindowLog || l.Capacity <= limit.MaxLog {
-		return ""
-	}
-	return fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s", l.Algorithm, limit.MaxLog, limit.SlidingWindow)
-}
-
-func tooFast(l *limit.Limit) (problem string) {
-	if !l.Bucket() || time.Duration(l.Capacity) <= l.Window {
-		return ""
-	}
-	return fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-		l.Capacity, ruledoc.FormatDuration(l.Window), l.Window)
-}
-
-func tooSlow(l *limit.Limit) (problem string) {
-	if !l.Bucket() || l.Burst <= int64(limit.MaxDrain/l.Interval()) {
-		return ""
-	}
-	return fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d", l.Capacity, ruledoc.FormatDuration(l.Window), l.Burst,
-		limit.MaxDrain/l.Interval())
-}
-
-// candidate compiles a capacity on trial.
+// candidate compiles a capacity to try.
 func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Candidate {
 	at := path + ".candidate"
 	if d.Candidate == nil || c.wrong[at] {
@@ -196,33 +151,31 @@ func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Cand
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
 		c.fail(at, "the state of a %s cannot be evaluated at another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
-	} else if problem := tooManyStamps(&tried); problem != "" {
+	} else if field, problem := outOfRange(&tried); field == "capacity" {
 		c.fail(at, "%s", problem)
 	}
 	return *d.Candidate
 }
 
-// algorithmOf has the algorithm for each field that only one algorithm has.
-var algorithmOf = map[string]limit.Algorithm{
-	"granularity": limit.SlidingWindow, "burst": limit.TokenBucket, "queue": limit.LeakyBucket,
-	"timezone": limit.FixedWindow, "anchor": limit.FixedWindow,
-}
-
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.
 // To ignore them would leave a person with another limit than was written.
 func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algorithm) {
-	stated := map[string]bool{
-		"granularity": d.Granularity != "", "burst": d.Burst != 0, "queue": d.Queue != 0, "timezone": d.Timezone != "", "anchor": d.Anchor != nil,
-	}
-	for _, field := range sortedKeys(stated) {
-		owner := algorithmOf[field]
-		if !stated[field] || a == owner {
+	for _, f := range []struct {
+		name   string
+		owner  limit.Algorithm
+		stated bool
+	}{
+		{"anchor", limit.FixedWindow, d.Anchor != nil}, {"burst", limit.TokenBucket, d.Burst != 0},
+		{"granularity", limit.SlidingWindow, d.Granularity != ""}, {"queue", limit.LeakyBucket, d.Queue != 0},
+		{"timezone", limit.FixedWindow, d.Timezone != ""},
+	} {
+		if !f.stated || a == f.owner {
 			continue
 		}
 		instead := "remove it"
-		if a == limit.TokenBucket && field == "queue" || a == limit.LeakyBucket && field == "burst" {
-			instead = "write " + SizeField(a)
+		if size := SizeField(a); size != "capacity" && SizeField(f.owner) == f.name {
+			instead = "write " + size
 		}
-		c.fail(path+"."+field, "a %s has no %s: %s, or write algorithm: %s", a, field, instead, owner)
+		c.fail(path+"."+f.name, "a %s has no %s: %s, or write algorithm: %s", a, f.name, instead, f.owner)
 	}
 }

@@ -18,20 +18,19 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	}
 	if d.Limits != nil {
 		o.Limits = []limit.Limit{}
+		for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
+			o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
+		}
+		o.suffix = suffix(o.Limits)
 	}
 	says := o.fields()
-	switch len(says) {
-	case 0:
+	if len(says) == 0 {
 		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")
-	case 1:
-	default:
+	} else if len(says) > 1 {
 		c.fail(path, "says %s, and an override says one thing: remove all but one", ruledoc.Enumerate(says, "and"))
 	}
-	for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
-		o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
-	}
-	if o.Limits != nil {
-		o.suffix = suffix(o.Limits)
+	if year := d.Until.UTC().Year(); year < 0 || year > 9999 { // which JSON cannot hold
+		c.fail(ruledoc.Join(path, "until"), "is in the year %d in UTC: write a time in the years 0 to 9999, or none", year)
 	}
 	if len(d.Why) > longestWhy {
 		c.fail(ruledoc.Join(path, "why"), "has %d bytes, and %d is the most: shorten it", len(d.Why), longestWhy)
@@ -39,7 +38,7 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	return o
 }
 
-// overrides compiles what the document says of single keys.
+// overrides compiles the document's overrides.
 func (c *compiler) overrides() {
 	c.set.overrides = map[string]map[string]*Override{}
 	for _, name := range sortedKeys(c.doc.Overrides) {
@@ -48,30 +47,29 @@ func (c *compiler) overrides() {
 	}
 }
 
-// target returns what overrides of a name are about: nothing, if they cannot
-// be checked. A rule that does not say by which keys it has overrides has them
-// by its own keys, for as long as the document holds any.
+// target returns the target of a rule's overrides, or of PlanOverrides; an empty
+// one if they cannot be checked. If a rule has overrides in the document and does
+// not state their keys, they are the rule's own.
 func (c *compiler) target(path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
-	if !ok {
-		about, problem := c.set.overrideTarget(name)
-		if problem != "" {
-			c.failKey(path, "%s", problem)
+	switch {
+	case !ok:
+		about, err := c.set.overrideTarget(name)
+		if err != nil {
+			c.failKey(path, "%s", err)
 		}
 		return about
-	}
-	if c.ruleIsWrong(r) {
+	case c.ruleIsWrong(r):
 		return overrideTarget{}
-	}
-	if r.overridable == nil && len(c.doc.Overrides[name]) > 0 {
-		if c.doc.Rule(name).Overrides != nil {
-			c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
-			return overrideTarget{}
-		}
+	case r.overridable != nil || len(c.doc.Overrides[name]) == 0:
+	case c.doc.Rule(name).Overrides != nil:
+		c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
+		return overrideTarget{}
+	default:
 		r.overridable, r.documentOnly = &r.template, true
-		r.restrictOnly = c.restrictOnly(r)
+		r.restrictOnly = len(c.untrusted(r, r.overridable)) > 0
 	}
-	return r.documentTarget()
+	return r.overrideTarget()
 }
 
 // overridesOf compiles the overrides of one rule, by their keys as requests
@@ -87,9 +85,7 @@ func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Overrid
 			continue
 		}
 		if !c.wrong[at] {
-			for _, problem := range about.problems(o) {
-				c.fail(ruledoc.Join(at, problem.Path), "%s", problem.Reason)
-			}
+			about.checkFields(o, func(field, problem string) { c.check(ruledoc.Join(at, field), problem) })
 		}
 		key, err := about.read(text)
 		if err != nil {

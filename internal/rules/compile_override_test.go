@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
@@ -29,11 +30,11 @@ func TestCompileOverride(t *testing.T) {
 		{"deny: true\nwhy: ticket 81 # since Monday\n", Override{Deny: true, Why: "ticket 81"}},
 		{"{plan: pro, until: 2026-12-31T00:00:00Z}", Override{Plan: "pro", Until: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)}},
 		{"{deny: true, until: '2026-12-31T01:00:00.5+01:00'}", Override{Deny: true, Until: time.Date(2026, 12, 31, 0, 0, 0, 5e8, time.UTC)}},
-		{"limits: [{capacity: 5, window: 1s}]", Override{Limits: limits(second), Costs: []Cost{{Units: 1, inherited: true}}, suffix: suffix(limits(second))}},
+		{"limits: [{capacity: 5, window: 1s}]", Override{Limits: limits(second), Costs: []Cost{{Min: 1, Max: 1, inherited: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: 3, over: clamp}]",
-			Override{Limits: limits(second), Costs: []Cost{{Units: 3, Clamp: true}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{Min: 3, Max: 3, Clamp: true}}, suffix: suffix(limits(second))}},
 		{"limits: [{capacity: 5, window: 1s, cost: {from: jwt.n, max: 9}}]",
-			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, max: 9}}, suffix: suffix(limits(second))}},
+			Override{Limits: limits(second), Costs: []Cost{{from: key.Part{Kind: key.FromClaim, Text: "n"}, Max: 9}}, suffix: suffix(limits(second))}},
 	} {
 		got, err := parseOverride("o", []byte(tt.document))
 		if err != nil {
@@ -66,6 +67,9 @@ func TestCompileOverrideErrors(t *testing.T) {
 		{"{deny: true, until: tomorrow}", `o:1:21: until: "tomorrow" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"{deny: true, until: 2026-12-31}", `o:1:21: until: "2026-12-31" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"{deny: true, until: 1798675200}", `o:1:21: until: must be text, and is a number: write "1798675200"`},
+		{"{deny: true, until: 10000-01-01T00:00:00Z}", `o:1:21: until: "10000-01-01T00:00:00Z" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
+		{"{deny: true, until: 9999-12-31T23:59:59-00:01}", "o:1:21: until: is in the year 10000 in UTC: write a time in the years 0 to 9999, or none"},
+		{"{deny: true, until: 0000-01-01T00:00:00+00:01}", "o:1:21: until: is in the year -1 in UTC: write a time in the years 0 to 9999, or none"},
 		{"{deny: true, why: " + strings.Repeat("a", 501) + "}", "o:1:19: why: has 501 bytes, and 500 is the most: shorten it"},
 		{"{deny: true, reason: x}", "o:1:14: reason: unknown field: there are capacity, limits, unlimited, plan, deny, until and why"},
 		{"limits: []", "o:1:9: limits: is an empty list: write a value such as {capacity: 10, window: 60s}, or remove it"},
@@ -86,6 +90,32 @@ func TestCompileOverrideErrors(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.document, diff)
+		}
+	}
+}
+
+func TestCompileNoOverride(t *testing.T) {
+	if o, problems := CompileOverride(nil); o != nil || len(problems) != 1 || problems[0].Reason != "says nothing: write capacity, limits, unlimited, plan or deny" {
+		t.Errorf("got %+v and %v", o, problems)
+	}
+}
+
+// A document can be published with any time that Compile takes.
+func TestEndOfOverrides(t *testing.T) {
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for until, good := range map[time.Time]bool{last: true, last.Add(time.Second): false, last.In(time.FixedZone("", 3600)): true} {
+		d := &ruledoc.Document{Rules: []ruledoc.Rule{perIP()}, Overrides: map[string]map[string]ruledoc.Override{
+			"per-ip": {"ip:203.0.113.9": {Deny: true, Until: until}},
+		}}
+		s, problems := Compile(d)
+		if (len(problems) == 0) != good {
+			t.Errorf("until %v: %v", until, problems)
+			continue
+		}
+		if good {
+			if _, err := ruledoc.Marshal(s.Document()); err != nil {
+				t.Errorf("until %v: %v", until, err)
+			}
 		}
 	}
 }
@@ -112,7 +142,8 @@ overrides:
   plain: {"ip:203.0.113.9": {capacity: 7}}
 `
 
-// What an override may say depends on its rule. Overrides in a document go through the same judgement, at their place.
+// What an override can change depends on its rule. Overrides in a document are
+// checked in the same way, and errors have their position.
 func TestCheckOverride(t *testing.T) {
 	s := parse(t, kinds)
 	const partner = "the client sets {path.partner} of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [path.partner] in the rule"
@@ -123,7 +154,7 @@ func TestCheckOverride(t *testing.T) {
 		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
 			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
 		{"api", "user:1", "unlimited: true", ""},
-		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // whether that is past is not asked here
+		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // the check does not look at the time
 		{"api", "user:1", "limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]", ""},
 		{"api", "user:1", "capacity: {requests: 5}", "capacity.requests: rule api has one limit, without a name: write the capacity alone"},
 		{"api", "user:1", "plan: pro", "plan: is for all rules together: write it among the overrides of plan"},
@@ -217,7 +248,7 @@ func TestCheckGrants(t *testing.T) {
 	}
 }
 
-// A grant goes to the limits that are in force: those of the override, if it has some.
+// A grant applies to the limits of the override, if it has any.
 func TestGrantsOnOverriddenLimits(t *testing.T) {
 	s := parse(t, kinds)
 	o, err := parseOverride("o", []byte("limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]"))
@@ -231,8 +262,8 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	}
 	api, _ := s.Rule("api")
 	terms := api.Terms(&request.Request{}, "", o, now)
-	if got := inWords(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
-		t.Errorf("misfit %t: %s", terms.Stale, got)
+	if got := describeTerms(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
+		t.Errorf("stale %t: %s", terms.Stale, got)
 	}
 	o.Grants[0].Limit = "c"
 	if err := s.CheckOverride("api", "user:1", o); err == nil || err.Error() != `grants: rule api has no limit "c": there are a and b` {
@@ -242,11 +273,12 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	o = &Override{Grants: []Grant{{Add: 4, Until: now.Add(1)}}}
 	terms = only.Rules[0].Terms(&request.Request{}, "", o, now)
 	if err := only.CheckOverride("r", "k", o); err != nil || terms.Stale || terms.Limits[0].Capacity != 5 {
-		t.Errorf("%v, misfit %t, %s", err, terms.Stale, inWords(&terms))
+		t.Errorf("%v, stale %t, %s", err, terms.Stale, describeTerms(&terms))
 	}
 }
 
-// Whatever an operator, or a table, has to say: an override that is found to fit does, and one that is read can be used.
+// An override that CheckOverride accepts never becomes stale by itself, and every
+// override that compiles gives limits that stores accept.
 func FuzzCompileOverride(f *testing.F) {
 	f.Add("capacity: 20000", uint8(0))
 	f.Add("{capacity: {tokens: 200000}, until: 2026-12-31T00:00:00Z, why: x}", uint8(1))
@@ -277,7 +309,7 @@ func FuzzCompileOverride(f *testing.F) {
 		for _, plan := range append(s.plans, "") {
 			terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 			if fits && terms.Stale {
-				t.Errorf("%s fits rule %s, and does not: %+v", document, r.Name, terms)
+				t.Errorf("%s passes the check of rule %s and is stale: %+v", document, r.Name, terms)
 			}
 			if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil && !terms.Denied && !terms.Unlimited {
 				t.Errorf("%s of rule %s: %v", document, r.Name, err)

@@ -24,30 +24,23 @@ func (c *compiler) plan(d *ruledoc.PlanSource) {
 	}
 	if d.From != "" {
 		var problem string
-		if p.from, problem = key.ParseTrusted(d.From); problem != "" {
-			c.fail("plan.from", "%s", problem)
-		}
+		p.from, problem = key.ParseTrusted(d.From)
+		c.check("plan.from", problem)
 	}
 	if d.Overrides != "" {
-		p.overrides = c.planKey("plan.overrides", d.Overrides)
-		p.overrides.Hash = c.hashed("plan", d.Hash)
+		t := c.template("plan.overrides", d.Overrides)
+		t.Hash = c.hashed("plan", d.Hash)
+		if len(t.ClientSources) > 0 { // an override of a plan may loosen every rule
+			c.fail("plan.overrides", "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
+				ruledoc.Enumerate(t.ClientSources, "and"))
+		}
+		p.overrides = &t
 	} else if d.Hash {
 		c.fail("plan.hash", "is about the keys of overrides, and there are none: write overrides: \"user:{jwt.sub}\", or remove it")
 	}
 }
 
-// planKey compiles a template without sources of the client: an override of a
-// plan may loosen every rule.
-func (c *compiler) planKey(path, text string) *key.Template {
-	t := c.template(path, text)
-	if len(t.ClientSources) > 0 {
-		c.fail(path, "the client sets %s, and could take another's plan: use sources such as {jwt.sub} or {apikey}",
-			ruledoc.Enumerate(t.ClientSources, "and"))
-	}
-	return &t
-}
-
-// plans compiles what plans make of rules.
+// plans compiles the capacities of plans.
 func (c *compiler) plans() {
 	c.set.plans = sortedKeys(c.doc.Plans)
 	for _, plan := range c.set.plans {
@@ -61,26 +54,19 @@ func (c *compiler) plans() {
 			if !ok {
 				c.failKey(at, "%s", c.set.noRule(name))
 			} else if !c.ruleIsWrong(r) {
-				r.addPlan(plan, c.planned(at, c.doc.Plans[plan][name], r))
+				r.plans[plan] = c.planned(at, c.doc.Plans[plan][name], r)
 			}
 		}
 	}
 }
 
-// ruleIsWrong reports whether there are problems in a rule: then what depends
-// on it is not checked.
+// ruleIsWrong reports whether a rule has problems. What depends on it is not
+// checked then.
 func (c *compiler) ruleIsWrong(r *Rule) bool {
 	return c.wrong[ruledoc.Index("rules", slices.Index(c.set.Rules, r))]
 }
 
-func (r *Rule) addPlan(name string, p *planned) {
-	if r.plans == nil {
-		r.plans = map[string]*planned{}
-	}
-	r.plans[name] = p
-}
-
-// planned compiles what a plan makes of a rule.
+// planned compiles the limits of a rule on a plan.
 func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
 	p := &planned{slices.Clone(r.Limits), d.Unlimited}
 	for _, name := range sortedKeys(d.Capacity) {
@@ -88,18 +74,14 @@ func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planne
 		if c.wrong[at] {
 			continue
 		}
-		i, l, problem := r.adjusted(name, d.Capacity[name])
-		if problem != "" {
-			c.fail(at, "%s", problem)
-			continue
+		if i, l, problem := r.adjusted(name, d.Capacity[name]); c.check(at, problem) {
+			p.limits[i] = l
 		}
-		p.limits[i] = l
 	}
 	return p
 }
 
-// capacityPath returns the path of a capacity; the name "" is a rule's only
-// limit, whose capacity stands alone.
+// capacityPath returns the path of a limit's capacity; "" names a rule's only limit.
 func capacityPath(path, limit string) string {
 	if limit == "" {
 		return path
@@ -132,12 +114,10 @@ func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, problem
 		return i, l, r.noLimit(r.Limits, name)
 	}
 	l = withCapacity(r.Limits[i], units)
-	for _, check := range []func(*limit.Limit) string{tooManyStamps, tooFast, tooSlow} {
-		if problem = check(&l); problem != "" {
-			return i, l, problem
-		}
+	if _, problem = outOfRange(&l); problem == "" {
+		problem = r.Costs[i].tooHigh(&l)
 	}
-	return i, l, r.Costs[i].tooHigh(&l)
+	return i, l, problem
 }
 
 // noLimit says what to write for a limit that is not among those of the rule,

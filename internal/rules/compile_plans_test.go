@@ -41,7 +41,7 @@ func TestPlans(t *testing.T) {
 	} {
 		r, _ := s.Rule(tt.rule)
 		terms := r.Terms(&request.Request{}, tt.plan, nil, time.Time{})
-		if got := inWords(&terms); got != tt.want {
+		if got := describeTerms(&terms); got != tt.want {
 			t.Errorf("%s on %s: %s, want %s", tt.rule, tt.plan, got, tt.want)
 		}
 		if before := own(r); r.Item("k", &terms) != r.Item("k", &before) {
@@ -105,7 +105,7 @@ func TestPlanErrors(t *testing.T) {
 		{"{plan: {from: jwt.p}, plans: {pro: {api: limited}}" + rules, `plans.pro.api: unknown value "limited": did you mean unlimited?`},
 		{"{plan: {from: jwt.p}, plans: {pro: {api: true}}" + rules, "plans.pro.api: must be a whole number in plain digits without quotes, such as 10"},
 		{"{plan: {from: jwt.p}, plans: {é: {api: 10}}" + rules, `plans.é: "é" cannot be a plan: use 1 to 63 printable ASCII characters, no blank at either end`},
-		// A rule that is wrong itself is not judged by what a plan makes of it.
+		// Plans of a rule that is wrong itself are not checked.
 		{"{plan: {from: jwt.p}, plans: {pro: {broken: {x: 1}}}" + strings.Replace(rules, "broken, key: k, cost: 5", "broken, key: k, cost: 101", 1),
 			"rules[2].cost: 101 is above the capacity 100 of rules[2].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
 	} {

@@ -10,14 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// reserved are names that mean something else where names of rules are read.
-var reserved = map[string]string{
-	"deny":        "the deny list in responses",
-	"unmatched":   "requests that no rule matches in responses",
-	"undisclosed": "rules that responses do not name",
-	PlanOverrides: "the plans of callers among overrides",
-}
-
 func (c *compiler) rules() {
 	taken := map[string]string{}
 	for i := range c.doc.Rules {
@@ -28,13 +20,13 @@ func (c *compiler) rules() {
 
 func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
 	r := &Rule{
-		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1), plans: map[string]*planned{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
 	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {
 		r.Name = "" // which no message suggests
 	}
-	if meaning, ok := reserved[d.Name]; ok {
+	if meaning, ok := ruledoc.ReservedNames[d.Name]; ok {
 		c.fail(path+".name", "%q stands for %s: write another name", d.Name, meaning)
 	}
 	if d.When != nil {
@@ -57,7 +49,7 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	return r
 }
 
-// keys compiles by what the rule counts and by which keys overrides are found.
+// keys compiles the key templates of the rule and of its overrides.
 func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 	r.template = c.template(path+".key", d.Key)
 	r.template.Hash = c.hashed(path, d.Hash)
@@ -79,22 +71,22 @@ func (c *compiler) keys(path string, d *ruledoc.Rule, r *Rule) {
 		case !r.template.Has(p) && !r.overridable.Has(p):
 			problem = p.String() + " is no part of the key, " + r.Key + ": remove it"
 		}
-		if problem != "" {
-			c.fail(ruledoc.Index(path+".trusted", i), "%s", problem)
-			continue
+		if c.check(ruledoc.Index(path+".trusted", i), problem) {
+			c.trusted[r] = append(c.trusted[r], p)
 		}
-		c.trusted[r] = append(c.trusted[r], p)
 	}
-	r.restrictOnly = c.restrictOnly(r)
+	r.restrictOnly = r.overridable != nil && len(c.untrusted(r, r.overridable)) > 0
 }
 
-// restrictOnly reports whether overrides can only restrict the rule: the
-// client fills in their keys, and the rule does not say that the backend
-// verifies what it writes there.
-func (c *compiler) restrictOnly(r *Rule) bool {
-	return r.overridable != nil && slices.ContainsFunc(r.overridable.Parts, func(p key.Part) bool {
-		return p.Kind.IsClient() && !slices.Contains(c.trusted[r], p)
-	})
+// untrusted returns the sources of a template that the client fills in, and of
+// which the rule does not say that the backend verifies them.
+func (c *compiler) untrusted(r *Rule, t *key.Template) (parts []key.Part) {
+	for _, p := range t.Parts {
+		if p.Kind.IsClient() && !slices.Contains(c.trusted[r], p) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // template compiles a key template; Check reports one that is missing.
@@ -113,9 +105,8 @@ func (c *compiler) template(path, text string) key.Template {
 func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	in := limitContext{costPath: path + ".cost"}
 	if d.Cost != nil {
-		if cost, ok := c.cost(in.costPath, d.Cost); ok {
-			r.cost = cost
-			in.cost = &cost
+		if in.cost = c.cost(in.costPath, d.Cost); in.cost != nil {
+			r.cost = *in.cost
 		}
 	}
 	charges := c.limits(path+".limits", d.Limits, in)
@@ -137,73 +128,57 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	}
 }
 
-var (
-	statusClass = regexp.MustCompile(`^[1-5]xx$`)
-	statusCode  = regexp.MustCompile(`^[0-9]{1,9}$`)
-)
+var statusClass = regexp.MustCompile(`^[1-5]xx$`)
 
 func (c *compiler) statuses(path string, texts []string) (all []statuses) {
 	for i, text := range texts {
-		code, _ := strconv.Atoi(text)
+		first, others := text, 0
+		if statusClass.MatchString(text) {
+			first, others = text[:1]+"00", 99
+		}
+		code, err := strconv.ParseUint(first, 10, 30)
 		switch {
-		case statusClass.MatchString(text):
-			class, _ := strconv.Atoi(text[:1])
-			all = append(all, statuses{100 * class, 100*class + 99})
-		case !statusCode.MatchString(text):
+		case err != nil:
 			c.fail(ruledoc.Index(path, i), "%q is no status: write a number such as 404, or a class such as 5xx", text)
 		case code < 100 || code > 599:
 			c.fail(ruledoc.Index(path, i), "%s is out of range: write a number from 100 to 599", text)
 		default:
-			all = append(all, statuses{code, code})
+			all = append(all, statuses{int(code), int(code) + others})
 		}
 	}
 	return all
 }
 
-// checkCounters checks which rules share counters: only those that say so. A
-// rule in shadow must not share with one that is in force, because what it
-// takes would be missing there.
+// checkCounters checks which rules share counters: only those that say so.
 func (c *compiler) checkCounters() {
-	sharing := map[string][]*Rule{} // by the name of the counter, the rules that state it
-	byName := map[string]int{}
+	sharing := map[string][]*Rule{} // by the name of the counter, the rules so far that state it
 	for i, r := range c.set.Rules {
-		byName[r.Name] = i
-		if c.doc.Rules[i].Counter != "" && !c.wrong[ruledoc.Index("rules", i)] {
-			sharing[r.prefix] = append(sharing[r.prefix], r)
-		}
-	}
-	for i, r := range c.set.Rules {
-		name := c.doc.Rules[i].Counter
-		if name == "" || c.wrong[ruledoc.Index("rules", i)] {
+		name, path := c.doc.Rules[i].Counter, ruledoc.Index("rules", i)
+		if name == "" || c.wrong[path] {
 			continue
 		}
-		path := ruledoc.Index("rules", i) + ".counter"
-		if owner, ok := byName[name]; ok && c.doc.Rules[owner].Counter != name {
+		path += ".counter"
+		owner := slices.IndexFunc(c.set.Rules, func(r *Rule) bool { return r.Name == name })
+		if owner >= 0 && c.doc.Rules[owner].Counter != name {
 			c.fail(path, "%q is the name of rules[%d], which does not share its counters: write counter: %[1]s there too, or another name", name, owner)
 		}
-		c.checkSharing(path, r, sharing[r.prefix])
+		for _, other := range sharing[name] {
+			if problem := c.whyNotShare(r, other); problem != "" {
+				c.fail(path, "rule %s has this counter too, and %s", other.Name, problem)
+				break
+			}
+		}
+		sharing[name] = append(sharing[name], r)
 	}
 }
 
-// checkSharing reports the first rule before this one that cannot share its
-// counters.
-func (c *compiler) checkSharing(path string, r *Rule, sharing []*Rule) {
-	for _, other := range sharing {
-		if other == r {
-			return
-		}
-		if r.Mode == Off || other.Mode == Off {
-			continue
-		}
-		if problem := c.whyNotShare(r, other); problem != "" {
-			c.fail(path, "rule %s has this counter too, and %s", other.Name, problem)
-			return
-		}
-	}
-}
-
+// whyNotShare says why two rules cannot share counters. A client could take
+// from the counters of the other rule's callers by a source that it fills in
+// for one of the two alone.
 func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 	switch {
+	case r.Mode == Off || other.Mode == Off:
+		return ""
 	case r.Atomic && other.Atomic:
 		return "two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"
 	case r.Hashed() != other.Hashed():
@@ -211,35 +186,14 @@ func (c *compiler) whyNotShare(r, other *Rule) (problem string) {
 	case r.Mode != other.Mode:
 		return "what the one in shadow takes would be missing in the other: write another counter while it is in shadow"
 	}
-	if p, of := c.clientPartOfOne(r, other); of != nil {
-		return "{" + p.String() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
-			"count by the same sources in both, or write another counter"
-	}
-	return ""
-}
-
-// clientPartOfOne returns a source that the client fills in for one of two
-// rules and not for the other. A client that sends the right text there would
-// take from the counters of the other rule's callers.
-func (c *compiler) clientPartOfOne(a, b *Rule) (p key.Part, of *Rule) {
-	for _, pair := range [][2]*Rule{{a, b}, {b, a}} {
-		others := c.clientParts(pair[1])
-		for _, p := range c.clientParts(pair[0]) {
+	for _, pair := range [][2]*Rule{{r, other}, {other, r}} {
+		of, others := pair[0], c.untrusted(pair[1], &pair[1].template)
+		for _, p := range c.untrusted(of, &of.template) {
 			if !slices.Contains(others, p) {
-				return p, pair[0]
+				return "{" + p.String() + "} in the key of " + of.Name + " is set by the client, which could use up the counters of others: " +
+					"count by the same sources in both, or write another counter"
 			}
 		}
 	}
-	return key.Part{}, nil
-}
-
-// clientParts are the sources of a rule's key that the client fills in and
-// that the rule does not trust.
-func (c *compiler) clientParts(r *Rule) (parts []key.Part) {
-	for _, p := range r.template.Parts {
-		if p.Kind.IsClient() && !slices.Contains(c.trusted[r], p) {
-			parts = append(parts, p)
-		}
-	}
-	return parts
+	return ""
 }

@@ -43,10 +43,10 @@ func TestRuleFields(t *testing.T) {
 		{"key: a, unless: {path: /x}", func(r *Rule) any { return r.unless.Paths[0].Text }, "/x"},
 		{"key: a", func(r *Rule) any { return r.cost }, Fixed(1)},
 		{"key: a, cost: 3", func(r *Rule) any { return r.cost }, Fixed(3)},
-		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromHeader, Text: "x-n"}, min: 2, max: 9}},
-		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: key.Part{Kind: key.FromQuery, Text: "n"}, min: 1, max: 9}},
-		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromPath, Text: "n"}, min: 9, max: 9}},
-		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromClaim, Text: "/usage/n"}, max: 9}},
+		{"key: a, cost: {from: header.X-N, min: 2, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromHeader, Text: "x-n"}, Min: 2, Max: 9}},
+		{"key: a, cost: {from: query.n, min: 1, max: 9, settle: true}", func(r *Rule) any { return r.cost }, Cost{Settle: true, from: key.Part{Kind: key.FromQuery, Text: "n"}, Min: 1, Max: 9}},
+		{"key: a, cost: {from: path.n, min: 9, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromPath, Text: "n"}, Min: 9, Max: 9}},
+		{"key: a, cost: {from: jwt./usage/n, max: 9}", func(r *Rule) any { return r.cost }, Cost{from: key.Part{Kind: key.FromClaim, Text: "/usage/n"}, Max: 9}},
 	} {
 		r := parseRule(t, tt.fields)
 		if diff := cmp.Diff(tt.want, tt.check(r), inside); diff != "" {
@@ -55,7 +55,7 @@ func TestRuleFields(t *testing.T) {
 	}
 }
 
-// What stands beside each limit keeps its place when limits are put in the order of their names.
+// Costs, candidates and anchors follow their limits when those are sorted by name.
 func TestBesideLimits(t *testing.T) {
 	r := parse(t, `
 rules:
@@ -72,7 +72,7 @@ rules:
 	if diff := cmp.Diff([]anchor{{0, key.Part{Kind: key.FromClaim, Text: "a"}, 1}, {2, key.Part{Kind: key.FromClaim, Text: "c"}, 7}}, r.anchors, inside); diff != "" {
 		t.Errorf("anchors (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Cost{Fixed(2), {Units: 3, Clamp: true}, Fixed(2)}, r.Costs, inside); diff != "" {
+	if diff := cmp.Diff([]Cost{Fixed(2), {Min: 3, Max: 3, Clamp: true}, Fixed(2)}, r.Costs, inside); diff != "" {
 		t.Errorf("costs (-want +got):\n%s", diff)
 	}
 	if r := parseRule(t, "key: k"); r.Candidates != nil {
@@ -146,13 +146,13 @@ func TestCounters(t *testing.T) {
 		name, rules, want string
 	}{
 		{"shared", rule("a", ", counter: x") + ", " + rule("b", ", counter: x"), ""},
-		{"with its owner's leave", rule("a", ", counter: a") + ", " + rule("b", ", counter: a"), ""},
+		{"with the owner's consent", rule("a", ", counter: a") + ", " + rule("b", ", counter: a"), ""},
 		{"kept under a new name", rule("a", ", counter: x"), ""},
 		{"two in shadow", rule("a", ", counter: x, mode: shadow") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
 		{"one that is off", rule("a", ", counter: x, mode: off") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
 		{"one atomic", rule("a", ", counter: x, atomic: true") + ", " + rule("b", ", counter: x"), ""},
 
-		{"of a rule that does not know", rule("a", "") + ", " + rule("b", ", counter: a"),
+		{"of a rule that does not share", rule("a", "") + ", " + rule("b", ", counter: a"),
 			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
 		{"of a rule that has another", rule("a", ", counter: x") + ", " + rule("b", ", counter: a"),
 			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
@@ -228,7 +228,8 @@ func TestStatedCosts(t *testing.T) {
 	}
 }
 
-// An override's limit that does not state its cost costs what the rule's limit of that name does, else what the rule says.
+// An override's limit without a cost has that of the rule's limit of the same
+// name, else the rule's own.
 func TestInheritedCosts(t *testing.T) {
 	s := parse(t, `
 rules:

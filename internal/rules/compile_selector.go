@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -19,8 +20,7 @@ func (c *compiler) selectors(path string, entries []ruledoc.Selector) []match.Se
 	return selectors
 }
 
-// selector compiles what selects requests. empty is the reason against a
-// selector without any field.
+// selector compiles a selector. empty is the problem of one without any field.
 func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s match.Selector) {
 	if d.Methods == nil && d.Route == nil && d.Path == nil && d.CIDRs == nil && d.Caller == nil && d.Match == nil {
 		c.fail(path, "%s", empty)
@@ -35,7 +35,9 @@ func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s m
 	s.Routes = c.patterns(path+".route", d.Route, match.ParseRoute)
 	s.Paths = c.patterns(path+".path", d.Path, match.ParsePath)
 	s.LimitTo(c.cidrs(path+".cidrs", d.CIDRs))
-	s.Callers = request.ParseCallers(d.Caller)
+	if s.Callers = slices.Compact(slices.Sorted(slices.Values(d.Caller))); len(s.Callers) == 3 {
+		s.Callers = nil // every caller
+	}
 	s.Match = c.conditions(path+".match", d.Match)
 	return s
 }
@@ -54,12 +56,9 @@ func (c *compiler) patterns(path string, texts []string, parse func(string) (mat
 
 func (c *compiler) cidrs(path string, texts []string) (cidrs []netip.Prefix) {
 	for i, text := range texts {
-		network, problem := parseCIDR(text)
-		if problem != "" {
-			c.fail(ruledoc.Index(path, i), "%s", problem)
-			continue
+		if network, problem := parseCIDR(text); c.check(ruledoc.Index(path, i), problem) {
+			cidrs = append(cidrs, network)
 		}
-		cidrs = append(cidrs, network)
 	}
 	return cidrs
 }
@@ -86,7 +85,7 @@ func parseCIDR(text string) (c netip.Prefix, problem string) {
 	return c, ""
 }
 
-// besideMatch are the fields of selectors that stand for these sources.
+// besideMatch has the fields of selectors for the sources that match cannot have.
 var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
 
 // conditions compiles a map from trusted sources to the values they may have.

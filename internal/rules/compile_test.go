@@ -27,7 +27,7 @@ func TestCompileOfAProgram(t *testing.T) {
 	}
 }
 
-// No decoder has looked at these documents before.
+// Compile also checks documents that no decoder has checked before.
 func TestProblemsOfAProgram(t *testing.T) {
 	rule := func(change func(*ruledoc.Rule)) *ruledoc.Document {
 		r := perIP()

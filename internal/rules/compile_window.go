@@ -9,17 +9,14 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// units are the windows of the calendar. 1d is one if a timezone goes with it.
-// Without, it is 24 hours as any other length of time, which for a fixed
-// window is the same as the days of UTC.
-var units = map[string]limit.Unit{"1d": limit.Day, "1w": limit.Week, "1mo": limit.Month}
+// units are the windows of the calendar that are no plain length of time. 1d is
+// a calendar's only if a timezone goes with it: the days of UTC are 24 hours.
+var units = map[string]limit.Unit{"1w": limit.Week, "1mo": limit.Month}
 
-// window compiles a window: a length of time, or 1w or 1mo, which no plain
-// length stands for.
 func (c *compiler) window(path string, d *ruledoc.Limit, l *limit.Limit) {
 	path += ".window"
 	unit, ok := units[d.Window]
-	if !ok || unit == limit.Day {
+	if !ok {
 		besides := ""
 		if l.Algorithm == limit.FixedWindow {
 			besides = ", or the calendar's 1w or 1mo"
@@ -36,13 +33,22 @@ func (c *compiler) window(path string, d *ruledoc.Limit, l *limit.Limit) {
 	}
 }
 
-// calendar compiles where and when the windows of a fixed window begin.
+// calendar compiles where and when the windows of a fixed window begin. Days in
+// UTC are plain lengths of time, and share their counters.
 func (c *compiler) calendar(path string, d *ruledoc.Limit, l *limit.Limit) {
 	if l.Window == 0 {
 		return
 	}
 	if d.Timezone != "" {
-		c.localWindow(path+".timezone", d, l)
+		location := c.location(path+".timezone", d.Timezone)
+		if d.Window == "1d" && location != time.UTC {
+			l.Calendar = &limit.Calendar{Unit: limit.Day}
+		}
+		if l.Calendar != nil {
+			l.Calendar.Location = location
+		} else if d.Window != "1d" {
+			c.fail(path+".timezone", "goes with the windows 1d, 1w and 1mo: write one of them, or remove timezone")
+		}
 	}
 	switch {
 	case d.Anchor == nil:
@@ -50,23 +56,6 @@ func (c *compiler) calendar(path string, d *ruledoc.Limit, l *limit.Limit) {
 		c.fail(path+".anchor", "is the day on which months start: write window: 1mo, or remove anchor")
 	default:
 		l.Calendar.Anchor = int(d.Anchor.Day)
-	}
-}
-
-// localWindow puts a calendar window in its time zone. Days in UTC are plain
-// lengths of time, and share their counters.
-func (c *compiler) localWindow(path string, d *ruledoc.Limit, l *limit.Limit) {
-	location := c.location(path, d.Timezone)
-	if d.Window == "1d" {
-		l.Calendar = &limit.Calendar{Unit: limit.Day}
-	}
-	switch {
-	case l.Calendar == nil:
-		c.fail(path, "goes with the windows 1d, 1w and 1mo: write one of them, or remove timezone")
-	case l.Calendar.Unit == limit.Day && location == time.UTC:
-		l.Calendar = nil
-	default:
-		l.Calendar.Location = location
 	}
 }
 
@@ -94,22 +83,9 @@ func noDefault(window time.Duration) string {
 		"or write a rounder window", ruledoc.FormatDuration(window), ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots, nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
 }
 
-// checkGranularity returns what is wrong with cutting the window of a sliding_window into slots of g, and what to write
-// instead; nothing if it is fine.
-func checkGranularity(window, g time.Duration) (problem string) {
-	switch {
-	case window%g != 0:
-		return fmt.Sprintf("the window of %s is no whole multiple of %s: write %s", ruledoc.FormatDuration(window), ruledoc.FormatDuration(g),
-			nearestGranularity(window, g))
-	case window/g > limit.MaxSlots:
-		return fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s", ruledoc.FormatDuration(window), window/g,
-			limit.MaxSlots, nearestGranularity(window, g))
-	}
-	return ""
-}
-
-// nearestGranularity returns the width of slots nearest to g that a window can be cut into, in whole tenths of a second if
-// the window is such. There always is one: the window itself.
+// nearestGranularity returns the width of slots nearest to g that a window can
+// be cut into, in whole tenths of a second if the window is such. There always
+// is one: the window itself.
 func nearestGranularity(window, g time.Duration) string {
 	unit := ruledoc.MinWindow
 	if window%unit != 0 {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -10,47 +11,33 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// Cost says what a request takes from a limit.
+// Cost says what a request takes from a limit: Min to Max units, which are the
+// same unless the request states its cost.
 type Cost struct {
-	Units  int64 // if the request does not state it
-	Clamp  bool  // a cost above what the limit can ever allow takes all of it
-	Settle bool  // the backend reports the true cost afterwards
+	Min, Max int64
+	Clamp    bool // a cost above what the limit can ever allow takes all of it
+	Settle   bool // the backend reports the true cost afterwards
 
 	from      key.Part // where the request states it; a literal for a fixed cost
-	min, max  int64    // bounds of a stated cost
 	inherited bool     // of an override's limit without a cost: the rule's counts
 }
 
 // Fixed returns a cost that is the same for every request.
-func Fixed(units int64) Cost { return Cost{Units: units} }
-
-// most returns the most that a request may cost, before the limit clamps it.
-func (c *Cost) most() int64 {
-	if c.from.Kind != key.Literal {
-		return c.max
-	}
-	return c.Units
-}
-
-// least returns the least that a request may cost, before the limit clamps it.
-func (c *Cost) least() int64 {
-	if c.from.Kind != key.Literal {
-		return c.min
-	}
-	return c.Units
-}
+func Fixed(units int64) Cost { return Cost{Min: units, Max: units} }
 
 // unpayable reports whether every request costs more than a limit of this size
 // can ever allow.
-func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.least() > most }
+func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.Min > most }
 
 // of returns what the request takes from a limit of this size. A stated cost
 // that is missing, repeated or unreadable counts as the largest that may be
-// stated, so that a client gains nothing by garbling it.
+// stated, so that a client gains nothing by sending an unreadable one.
 func (c *Cost) of(req *request.Request, most int64) int64 {
-	units := c.Units
-	if c.from.Kind != key.Literal {
-		units = c.stated(req)
+	units := c.Max
+	if text, _ := c.from.Value(req); text != "" {
+		if n, err := strconv.ParseUint(text, 10, 63); err == nil {
+			units = max(c.Min, min(c.Max, int64(n)))
+		}
 	}
 	if c.Clamp {
 		units = min(units, most)
@@ -58,79 +45,51 @@ func (c *Cost) of(req *request.Request, most int64) int64 {
 	return units
 }
 
-func (c *Cost) stated(req *request.Request) int64 {
-	text, ok := c.from.Value(req)
-	if !ok {
-		return c.max
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return c.max
-	}
-	return max(c.min, min(c.max, int64(n)))
-}
-
-// Stated says where a request states its cost, such as "header.x-tokens", and
-// the least and the most that it can pay; ok is false for a fixed cost.
-func (c *Cost) Stated() (source string, least, most int64, ok bool) {
-	if c.from.Kind == key.Literal {
-		return "", 0, 0, false
-	}
-	return c.from.String(), c.min, c.max, true
-}
-
-// Bounds returns the least and the most that a request can pay, before the
-// limit clamps it.
-func (c *Cost) Bounds() (least, most int64) { return c.least(), c.most() }
+// Source says where a request states its cost, such as "header.x-tokens"; "" for
+// a fixed cost.
+func (c *Cost) Source() string { return c.from.String() }
 
 // ClientStated reports whether the client states the cost.
 func (c *Cost) ClientStated() bool { return c.from.Kind.IsClient() }
 
-// cost compiles what a request takes; ok is false if something of it is wrong.
-func (c *compiler) cost(path string, d *ruledoc.Cost) (cost Cost, ok bool) {
+// cost compiles what a request takes; nil if something of it is wrong.
+func (c *compiler) cost(path string, d *ruledoc.Cost) *Cost {
+	cost := &Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
 	if *d == (ruledoc.Cost{Units: d.Units}) {
-		return Fixed(d.Units), !c.wrong[path]
-	}
-	cost = Cost{Settle: d.Settle, min: d.Min, max: d.Max}
-	if d.From != "" {
-		cost.from = c.costSource(path+".from", d.From)
-	}
-	if c.wrong[path] {
-		return cost, false
+		*cost = Fixed(d.Units)
+	} else if d.From != "" {
+		var problem string
+		cost.from, problem = key.ParseSource(d.From)
+		switch cost.from.Kind {
+		case key.FromIP, key.FromAPIKey, key.FromMethod, key.FromRoute, key.FromStage:
+			problem = cmp.Or(problem, d.From+" states no number: write a header, a parameter or a claim, such as header.x-tokens")
+		}
+		c.check(path+".from", problem)
 	}
 	switch {
+	case c.wrong[path]:
 	case cost.from.Kind.IsClient() && d.Min == 0:
 		c.fail(path+".min", "is missing or 0, and the client sets %s: write the least that a client can pay, 1 or more", d.From)
 	case d.Min > d.Max:
 		c.fail(path+".min", "%d is above max, which is %d: lower it", d.Min, d.Max)
 	}
-	return cost, !c.wrong[path]
-}
-
-func (c *compiler) costSource(path, text string) key.Part {
-	p, problem := key.ParseSource(text)
-	if problem == "" && p.Kind != key.FromHeader && p.Kind != key.FromQuery && p.Kind != key.FromPath && p.Kind != key.FromClaim {
-		problem = text + " states no number: write a header, a parameter or a claim, such as header.x-tokens"
+	if c.wrong[path] {
+		return nil
 	}
-	if problem != "" {
-		c.fail(path, "%s", problem)
-	}
-	return p
+	return cost
 }
 
 // price returns what a request takes from the limit: the limit's own cost,
 // else the rule's, else one unit. A limit of an override without a cost
 // inherits one. A cost that no request could ever pay is a problem.
 func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limitContext) Cost {
-	at, price, ok := in.costPath, in.cost, in.cost != nil
+	at, price := in.costPath, in.cost
 	if d.Cost != nil {
 		at = path + ".cost"
-		var own Cost
-		own, ok = c.cost(at, d.Cost)
-		price = &own
+		price = c.cost(at, d.Cost)
 	}
-	if !ok {
-		return Cost{Units: 1, Clamp: d.Over == "clamp", inherited: in.override}
+	if price == nil {
+		return Cost{Min: 1, Max: 1, Clamp: d.Over == "clamp", inherited: in.override}
 	}
 	cost := *price
 	cost.Clamp = d.Over != ""
@@ -143,7 +102,7 @@ func (c *compiler) price(path string, d *ruledoc.Limit, l *limit.Limit, in limit
 	}
 	if most := l.MaxCost(); most != 0 && cost.unpayable(most) {
 		c.fail(at, "%d is above the %s %d of %s, so no request would ever be allowed: "+
-			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.least(), SizeField(l.Algorithm), most, path)
+			"lower the cost, raise the %[2]s, or write over: clamp in the limit", cost.Min, SizeField(l.Algorithm), most, path)
 	}
 	return cost
 }
@@ -159,12 +118,11 @@ func SizeField(a limit.Algorithm) string {
 	return "capacity"
 }
 
-// tooHigh says of a fixed cost, or the least that a request may state, that
-// the limit could never allow it.
+// tooHigh reports that the limit could never allow the least that a request pays.
 func (c *Cost) tooHigh(l *limit.Limit) (problem string) {
 	if !c.unpayable(l.MaxCost()) {
 		return ""
 	}
 	return fmt.Sprintf("a request costs %d here, above the %s %d, so none would ever be allowed: raise it, lower the cost, or write over: clamp in the limit",
-		c.least(), SizeField(l.Algorithm), l.MaxCost())
+		c.Min, SizeField(l.Algorithm), l.MaxCost())
 }

@@ -18,7 +18,7 @@ import (
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// design is the example of the design, as it stands there.
+// design is the example in docs/design.md.
 func design(t *testing.T) *Set {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/design.md")
@@ -52,7 +52,7 @@ func user(method, path string, claims map[string]any) *request.Request {
 	return &request.Request{Method: method, Path: path, IP: netip.MustParseAddr("203.0.113.9"), Claims: claims}
 }
 
-type said = map[string]any
+type claimSet = map[string]any
 
 func TestDesignMatches(t *testing.T) {
 	s := design(t)
@@ -62,14 +62,14 @@ func TestDesignMatches(t *testing.T) {
 		want string
 	}{
 		{"anonymous", user("GET", "/v1/items", nil), "anonymous"},
-		{"known", user("GET", "/v1/items", said{"sub": "ann"}), "api"},
+		{"known", user("GET", "/v1/items", claimSet{"sub": "ann"}), "api"},
 		{"by API key", &request.Request{Method: "GET", Path: "/v1/items", APIKey: "k1"}, "api"},
-		{"rejected", &request.Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: said{"sub": "ann"}}, ""},
-		{"left out", user("POST", "/v1/hooks/github", said{"sub": "ann"}), ""},
-		{"left out, spelled otherwise", user("POST", "/v1/Hooks/github", said{"sub": "ann"}), "api"},
-		{"chat", user("POST", "/v1/chat", said{"sub": "ann"}), "api chat"},
-		{"export", user("GET", "/v1/export", said{"sub": "ann"}), "api export"},
-		{"elsewhere", user("GET", "/", said{"sub": "ann"}), ""},
+		{"rejected", &request.Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: claimSet{"sub": "ann"}}, ""},
+		{"left out", user("POST", "/v1/hooks/github", claimSet{"sub": "ann"}), ""},
+		{"left out, spelled otherwise", user("POST", "/v1/Hooks/github", claimSet{"sub": "ann"}), "api"},
+		{"chat", user("POST", "/v1/chat", claimSet{"sub": "ann"}), "api chat"},
+		{"export", user("GET", "/v1/export", claimSet{"sub": "ann"}), "api export"},
+		{"elsewhere", user("GET", "/", claimSet{"sub": "ann"}), ""},
 	} {
 		var got []string
 		for _, r := range s.Match(nil, tt.req) {
@@ -86,41 +86,41 @@ func TestDesignMatches(t *testing.T) {
 	}
 }
 
-// What the rules of the example come to, by plan, override, anchor and time.
+// The limits of the example's rules depend on plan, override, anchor and time.
 func TestDesignTerms(t *testing.T) {
 	s := design(t)
 	early, late := time.Date(2026, 12, 30, 23, 59, 59, 0, time.UTC), time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name   string
 		rule   string
-		claims said
+		claims claimSet
 		tokens string // the header
 		now    time.Time
 		want   string
 	}{
-		{"no plan", "api", said{"tenant": "t", "sub": "ann"}, "", early, "100/1m0s cost 1, on trial 80"},
-		{"a plan that is not known", "api", said{"tenant": "t", "sub": "ann", "plan": "gold"}, "", early, "100/1m0s cost 1, on trial 80"},
-		{"pro", "api", said{"tenant": "t", "sub": "ann", "plan": "pro"}, "", early, "6000/1m0s cost 1, on trial 4800"},
-		{"enterprise", "api", said{"tenant": "t", "sub": "ann", "plan": "enterprise"}, "", early, "unlimited"},
-		{"pro by override", "api", said{"tenant": "t", "sub": "777"}, "", early, "6000/1m0s cost 1, on trial 4800"},
-		{"until it ends", "api", said{"tenant": "t", "sub": "777"}, "", late, "100/1m0s cost 1, on trial 80"},
-		{"override of the tenant", "api", said{"tenant": "acme", "sub": "ann", "plan": "pro"}, "", early, "20000/1m0s cost 1, on trial 16000"},
-		{"override of the tenant's user", "api", said{"tenant": "acme", "sub": "777"}, "", early, "20000/1m0s cost 1, on trial 16000"},
-		{"unlimited", "api", said{"tenant": "probe", "sub": "ann"}, "", early, "unlimited"},
-		{"limited after all", "api", said{"tenant": "acme", "sub": "ann", "plan": "enterprise"}, "", early, "20000/1m0s cost 1, on trial 16000"},
-		{"other limits", "api", said{"tenant": "slow", "sub": "ann"}, "", early, "5/1s cost 1"},
+		{"no plan", "api", claimSet{"tenant": "t", "sub": "ann"}, "", early, "100/1m0s cost 1, on trial 80"},
+		{"a plan that is not known", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "gold"}, "", early, "100/1m0s cost 1, on trial 80"},
+		{"pro", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "pro"}, "", early, "6000/1m0s cost 1, on trial 4800"},
+		{"enterprise", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "enterprise"}, "", early, "unlimited"},
+		{"pro by override", "api", claimSet{"tenant": "t", "sub": "777"}, "", early, "6000/1m0s cost 1, on trial 4800"},
+		{"until it ends", "api", claimSet{"tenant": "t", "sub": "777"}, "", late, "100/1m0s cost 1, on trial 80"},
+		{"override of the tenant", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "pro"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"override of the tenant's user", "api", claimSet{"tenant": "acme", "sub": "777"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"unlimited", "api", claimSet{"tenant": "probe", "sub": "ann"}, "", early, "unlimited"},
+		{"limited after all", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "enterprise"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"other limits", "api", claimSet{"tenant": "slow", "sub": "ann"}, "", early, "5/1s cost 1"},
 
-		{"tokens stated", "chat", said{"sub": "ann"}, "700", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 700"},
-		{"a lie", "chat", said{"sub": "ann"}, "1", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 500"},
-		{"tokens not stated", "chat", said{"sub": "ann"}, "", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 4000"},
-		{"garbled", "chat", said{"sub": "ann", "plan": "pro"}, "7e2", early, "requests 60/1m0s cost 1, tokens 90000/1m0s cost 8000"},
-		{"tokens of one user", "chat", said{"sub": "241531"}, "700", early, "requests 10/1m0s cost 1, tokens 200000/1m0s cost 700"},
-		{"on a plan", "chat", said{"sub": "241531", "plan": "pro"}, "700", early, "requests 60/1m0s cost 1, tokens 200000/1m0s cost 700"},
-		{"denied", "chat", said{"sub": "auth0|666"}, "", early, "denied: ticket 81"},
+		{"tokens stated", "chat", claimSet{"sub": "ann"}, "700", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 700"},
+		{"a lie", "chat", claimSet{"sub": "ann"}, "1", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 500"},
+		{"tokens not stated", "chat", claimSet{"sub": "ann"}, "", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 4000"},
+		{"garbled", "chat", claimSet{"sub": "ann", "plan": "pro"}, "7e2", early, "requests 60/1m0s cost 1, tokens 90000/1m0s cost 8000"},
+		{"tokens of one user", "chat", claimSet{"sub": "241531"}, "700", early, "requests 10/1m0s cost 1, tokens 200000/1m0s cost 700"},
+		{"on a plan", "chat", claimSet{"sub": "241531", "plan": "pro"}, "700", early, "requests 60/1m0s cost 1, tokens 200000/1m0s cost 700"},
+		{"denied", "chat", claimSet{"sub": "auth0|666"}, "", early, "denied: ticket 81"},
 
-		{"no anchor", "export", said{"tenant": "t"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
-		{"anchor", "export", said{"tenant": "t", "billing_day": json.Number("15")}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 15 cost 1"},
-		{"no such day", "export", said{"tenant": "t", "billing_day": "31"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
+		{"no anchor", "export", claimSet{"tenant": "t"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
+		{"anchor", "export", claimSet{"tenant": "t", "billing_day": json.Number("15")}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 15 cost 1"},
+		{"no such day", "export", claimSet{"tenant": "t", "billing_day": "31"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
 	} {
 		req := user("POST", "/v1/chat", tt.claims)
 		if tt.tokens != "" {
@@ -132,7 +132,7 @@ func TestDesignTerms(t *testing.T) {
 	}
 }
 
-// describe writes what a rule comes to for a request, by the overrides of the document.
+// describe writes the limits of a rule for a request and the document's overrides.
 func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.Time) string {
 	t.Helper()
 	r, ok := s.Rule(rule)
@@ -159,10 +159,10 @@ func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.
 	if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil {
 		t.Error(err)
 	}
-	return inWords(&terms)
+	return describeTerms(&terms)
 }
 
-func inWords(t *Terms) string {
+func describeTerms(t *Terms) string {
 	var limits []string
 	for i, l := range t.Limits {
 		text := strings.TrimSpace(fmt.Sprintf("%s %d/%s", l.Name, l.Capacity, l.Window))
@@ -178,7 +178,8 @@ func inWords(t *Terms) string {
 	return strings.Join(limits, ", ")
 }
 
-// The key of the example that has to be escaped, and what shares a counter with what.
+// One key of the example must be escaped. Plans and overrides share counters, other
+// anchors do not.
 func TestDesignKeys(t *testing.T) {
 	s := design(t)
 	if o := s.Override("chat", "user:auth0%7C666"); o == nil || !o.Deny {
@@ -186,11 +187,11 @@ func TestDesignKeys(t *testing.T) {
 	}
 	export, _ := s.Rule("export")
 	day := func(day any) string {
-		terms := export.Terms(user("GET", "/v1/export", said{"billing_day": day}), "", nil, time.Time{})
+		terms := export.Terms(user("GET", "/v1/export", claimSet{"billing_day": day}), "", nil, time.Time{})
 		return export.Item("k", &terms)
 	}
 	if day(nil) != day(1.0) || day(nil) != day("1") || day(nil) == day("2") {
-		t.Error("a counter is told by the day on which its month starts")
+		t.Error("counters whose months start on different days are the same")
 	}
 	api, _ := s.Rule("api")
 	own, pro := api.Terms(&request.Request{}, "", nil, time.Time{}), api.Terms(&request.Request{}, "pro", nil, time.Time{})

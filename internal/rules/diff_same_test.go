@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// What is written otherwise and means the same is no change.
+// Documents that mean the same have no changes.
 func TestDiffOfTheSameMeaning(t *testing.T) {
 	current := parse(t, business)
 	for _, pieces := range [][]string{
@@ -53,7 +53,8 @@ func TestDiffOfAnOnlyLimitsName(t *testing.T) {
 	}
 }
 
-// The order of patterns is told apart only where keys are: there it says which pattern a request goes by.
+// The order of patterns matters only to keys with {route}: there the first pattern
+// that matches is the value.
 func TestDiffOfTheOrderOfPatterns(t *testing.T) {
 	document := func(key, routes string) *Set {
 		return parse(t, "rules: [{name: r, when: {route: "+routes+"}, key: '"+key+"', limits: [{capacity: 10, window: 60s}]}]")
@@ -68,7 +69,7 @@ func TestDiffOfTheOrderOfPatterns(t *testing.T) {
 	}
 }
 
-// A rule may go over to counters that another one has filled.
+// A rule may continue counters that another rule has filled.
 func TestDiffOfSharedCounters(t *testing.T) {
 	document := func(a, b string) *Set {
 		return parse(t, "rules: [{name: a, key: all, limits: [{capacity: 10, window: 60s}]"+a+"}, {name: b, key: all, limits: [{capacity: 10, window: 60s}]"+b+"}]")
@@ -82,7 +83,7 @@ func TestDiffOfSharedCounters(t *testing.T) {
 	}
 }
 
-// model leaves out what a set keeps beside the model.
+// model ignores the fields of a set that derive from others.
 var model = cmp.Options{
 	cmpopts.IgnoreFields(Set{}, "document", "banned", "skipped", "hashed"), cmpopts.IgnoreFields(match.Selector{}, "networks"),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
@@ -116,8 +117,8 @@ func TestDiffMissesNothing(t *testing.T) {
 	}
 }
 
-// checkCounterNames holds what changes say of counters to the names that stores
-// know counters by.
+// checkCounterNames compares the changes of counters with the names that stores
+// have for them.
 func checkCounterNames(t *testing.T, a, b *Set, changes []ruledoc.Change) {
 	t.Helper()
 	for _, c := range changes {

@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// business is a document with about everything that one can hold. Each test changes a piece of it.
+// business is a document with nearly every field. Each test changes a piece of it.
 const business = `
 defaults: {on_error: local, instances: 20}
 client_ip: {trusted_hops: 1}

@@ -72,7 +72,7 @@ func TestDescribe(t *testing.T) {
 			d.Candidates = append(d.Candidates, c.String())
 		}
 		for i := range r.Limits {
-			if source, _, _, ok := r.Costs[i].Stated(); ok {
+			if source := r.Costs[i].Source(); source != "" {
 				d.Costs = append(d.Costs, source)
 			}
 			if anchor := doc.Limits[i].Anchor; anchor != nil && anchor.From != "" {
@@ -98,8 +98,8 @@ func TestDescribe(t *testing.T) {
 	if none := parse(t, "rules: []"); none.Document().Plan != nil || none.OverrideKeys(PlanOverrides) != "" || len(none.Plans()) > 0 {
 		t.Error("a document without plans has some")
 	}
-	if _, least, most, _ := s.Rules[1].Costs[1].Stated(); least != 500 || most != 4000 {
-		t.Errorf("a cost is stated from %d to %d", least, most)
+	if stated := s.Rules[1].Costs[1]; stated.Min != 500 || stated.Max != 4000 {
+		t.Errorf("a cost is stated from %d to %d", stated.Min, stated.Max)
 	}
 }
 
@@ -118,28 +118,29 @@ func TestWhyPlan(t *testing.T) {
 	}
 }
 
-// Overlay puts what an operator has said before what the document says, and keeps grants of what has ended.
+// An operator's override takes precedence over the document's. Of one that has
+// ended, the grants remain.
 func TestOverlay(t *testing.T) {
 	s := parse(t, describable)
 	now := time.Unix(1_800_000_000, 0)
 	grants := []Grant{{Add: 5, Until: now.Add(time.Hour)}}
 	ended := &Override{Deny: true, Until: now, Grants: grants}
-	said := &Override{Capacity: map[string]int64{"": 7}, Grants: grants}
+	claimSet := &Override{Capacity: map[string]int64{"": 7}, Grants: grants}
 	for _, tt := range []struct {
 		name, key string
-		said      *Override
+		claimSet  *Override
 		want      int64 // the capacity that decides; 0 for none
 		grants    int
 	}{
 		{"nobody", "tenant:new", nil, 0, 0},
 		{"the document", "tenant:acme", nil, 20000, 0},
-		{"an operator", "tenant:new", said, 7, 1},
-		{"an operator before the document", "tenant:acme", said, 7, 1},
+		{"an operator", "tenant:new", claimSet, 7, 1},
+		{"an operator before the document", "tenant:acme", claimSet, 7, 1},
 		{"an operator's word that has ended", "tenant:acme", ended, 20000, 1},
 		{"an operator's word that has ended, and no other", "tenant:new", ended, 0, 1},
 		{"grants alone, over the document", "tenant:acme", &Override{Grants: grants}, 20000, 1},
 	} {
-		o := s.Overlay("api", tt.key, tt.said, now)
+		o := s.Overlay("api", tt.key, tt.claimSet, now)
 		got, granted := int64(0), 0
 		if o != nil {
 			got, granted = o.Capacity[""], len(o.Grants)
@@ -153,8 +154,9 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestKeysForOverrides reads, out of the keys of all kinds of requests, the key of their overrides.
-func TestKeysForOverrides(t *testing.T) {
+// The key of an override follows from the key of a counter, for all kinds of
+// requests.
+func TestResolveKeysOfOverrides(t *testing.T) {
 	s := parse(t, describable)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a|b", "user:7", strings.Repeat("x", 600)}))
@@ -164,8 +166,8 @@ func TestKeysForOverrides(t *testing.T) {
 		}
 		for _, r := range s.Rules {
 			made := string(r.AppendKey(nil, &req))
-			keys, err := s.KeysFor(r, made, &request.Request{})
-			if keys.Counter != made || !keys.AsItIs || err != nil {
+			keys, err := s.ResolveKeys(r, made, &request.Request{})
+			if keys.Counter != made || !keys.Exact || err != nil {
 				t.Errorf("rule %s: key %q is read as %+v, %v", r.Name, made, keys, err)
 			}
 			want, has := r.AppendOverrideKey(nil, &req)
@@ -175,7 +177,7 @@ func TestKeysForOverrides(t *testing.T) {
 			if (len(keys.Override.Missing) > 0) != (has && keys.Override.Key == "") {
 				t.Errorf("rule %s: out of %q came %q, and missing are %q", r.Name, made, keys.Override.Key, keys.Override.Missing)
 			}
-			if known, err := s.KeysFor(r, made, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
+			if known, err := s.ResolveKeys(r, made, &req); err != nil || known.Override.Key != string(want) || known.Override.Missing != nil {
 				t.Errorf("rule %s: out of %q and the request came %+v, %v; want %q", r.Name, made, known, err, want)
 			}
 			if keys.Override.Key != "" && keys.Override.Key != string(want) {
@@ -185,8 +187,8 @@ func TestKeysForOverrides(t *testing.T) {
 	})
 }
 
-// The key of a plan's override is read where it is known, and nobody else's is taken for it.
-func TestKeysForPlans(t *testing.T) {
+// The key of a plan's override is found if its values are known, and is empty if not.
+func TestResolveKeysOfPlans(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, key, claims, want string }{
 		{"chat", "user:7", "{}", "user:7"},
@@ -196,18 +198,18 @@ func TestKeysForPlans(t *testing.T) {
 		{"export", "tenant:a", `{"tenant": "a"}`, ""},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.key, &request.Request{Claims: claimsOf(t, tt.claims)})
+		keys, err := s.ResolveKeys(r, tt.key, &request.Request{Claims: claimsOf(t, tt.claims)})
 		if err != nil || keys.Plan.Key != tt.want || (tt.want == "") != slices.Equal(keys.Plan.Missing, []string{"jwt.sub"}) {
 			t.Errorf("%s of %s: %+v, %v; want %q", tt.key, tt.rule, keys.Plan, err, tt.want)
 		}
 	}
 	r := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
-	if keys, err := r.KeysFor(r.Rules[0], "all", &request.Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
+	if keys, err := r.ResolveKeys(r.Rules[0], "all", &request.Request{}); err != nil || keys.Plan.Key != "" || keys.Plan.Missing != nil {
 		t.Errorf("without overrides of plans: %+v, %v", keys, err)
 	}
 }
 
-func TestKeysFor(t *testing.T) {
+func TestResolveKeys(t *testing.T) {
 	s := parse(t, describable)
 	for _, tt := range []struct{ rule, typed, want, problem string }{
 		{"chat", "user:7", "user:7", ""},
@@ -220,8 +222,8 @@ func TestKeysFor(t *testing.T) {
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)
-		keys, err := s.KeysFor(r, tt.typed, &request.Request{})
-		if keys.Counter != tt.want || err == nil && keys.AsItIs != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
+		keys, err := s.ResolveKeys(r, tt.typed, &request.Request{})
+		if keys.Counter != tt.want || err == nil && keys.Exact != (tt.typed == tt.want) || (err == nil) != (tt.problem == "") || err != nil && !strings.HasPrefix(err.Error(), tt.problem) {
 			t.Errorf("%s of rule %s: %+v, %v; want %q, %q", tt.typed, tt.rule, keys, err, tt.want, tt.problem)
 		}
 	}
@@ -233,7 +235,7 @@ func TestPlanCapacities(t *testing.T) {
 		t.Errorf("enterprise: %+v", api)
 	}
 	if _, ok := plans["gold"]["api"]; ok {
-		t.Error("a plan that is not there says something")
+		t.Error("an unknown plan has capacities")
 	}
 	if api, ok := plans["pro"]["api"]; !ok || len(api.Capacity) != 1 || api.Capacity[""] != 600 {
 		t.Errorf("pro: %+v, %t", api, ok)

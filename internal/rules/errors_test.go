@@ -12,7 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// One document holds every mistake there is a message for; the golden file holds them all, each at its place.
+// One document has every mistake that has a message. The golden file has all
+// messages with their positions.
 func TestEveryErrorAtOnce(t *testing.T) {
 	document, err := os.ReadFile("testdata/bad.yaml")
 	if err != nil {
@@ -44,8 +45,8 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// Single mistakes whose place or wording is easy to get wrong.
-func TestPlaces(t *testing.T) {
+// These mistakes need care with their position or their text.
+func TestPositions(t *testing.T) {
 	const head = "rules:\n  - name: r\n"
 	const limits = "    limits: [{capacity: 10, window: 60s}]\n"
 	for _, tt := range []struct{ name, document, want string }{
@@ -98,7 +99,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// A cost of nothing is fine, and so is one that takes the whole capacity.
+// A cost may be 0, and may be the whole capacity.
 func TestCosts(t *testing.T) {
 	for _, tt := range []struct {
 		fields string

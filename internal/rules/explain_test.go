@@ -13,16 +13,16 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// globsOf reads patterns, which must be good.
-func globsOf(texts ...string) (globs []match.Pattern) {
+// mustPatterns reads patterns, which must be good.
+func mustPatterns(texts ...string) (patterns []match.Pattern) {
 	for _, text := range texts {
 		g, problem := match.ParseRoute(text)
 		if problem != "" {
 			panic(problem)
 		}
-		globs = append(globs, g)
+		patterns = append(patterns, g)
 	}
-	return globs
+	return patterns
 }
 
 func sourceOf(text string) key.Part {
@@ -56,32 +56,32 @@ func TestWhy(t *testing.T) {
 	}{
 		{"every request", Rule{}, request.Request{Method: "GET", Path: "/"}, "+"},
 		{"off", Rule{Mode: Off}, request.Request{}, "it is off"},
-		{"on trial", Rule{Mode: Shadow}, request.Request{}, "+"},
+		{"in shadow", Rule{Mode: Shadow}, request.Request{}, "+"},
 
 		{"method", Rule{when: match.Selector{Methods: []string{"POST"}}}, request.Request{Method: "GET"}, "method GET is not among POST"},
 		{"no method", Rule{when: match.Selector{Methods: []string{"POST", "PUT"}}}, request.Request{}, `method "" is not among POST, PUT`},
 		{"method in another case", Rule{when: match.Selector{Methods: []string{"POST"}}}, request.Request{Method: "post"}, "+"},
-		{"route", Rule{when: match.Selector{Routes: globsOf("/v2/**")}}, request.Request{Path: "/v1//x"}, "route /v1/x does not match /v2/**"},
-		{"route's template", Rule{when: match.Selector{Routes: globsOf("/v2/*")}}, request.Request{Path: "/v2/x", Route: "GET /v1/{id}"}, "route /v1/{id} does not match /v2/*"},
-		{"path", Rule{when: match.Selector{Paths: globsOf("/a", "/b")}}, request.Request{Path: "/c"}, "path /c does not match /a, /b"},
-		{"a long list", Rule{when: match.Selector{Paths: globsOf("/a", "/b", "/c", "/d", "/e", "/f", "/g")}}, request.Request{Path: "/x"}, "path /x does not match /a, /b, /c, /d, /e and 2 more"},
-		{"a path for terminals", Rule{when: match.Selector{Paths: globsOf("/a")}}, request.Request{Path: "/%1b[31m"}, `path "/\x1b[31m" does not match /a`},
-		{"a long path", Rule{when: match.Selector{Paths: globsOf("/a")}}, request.Request{Path: "/" + strings.Repeat("x", 100)}, "path /" + strings.Repeat("x", 79) + "… does not match /a"},
+		{"route", Rule{when: match.Selector{Routes: mustPatterns("/v2/**")}}, request.Request{Path: "/v1//x"}, "route /v1/x does not match /v2/**"},
+		{"route's template", Rule{when: match.Selector{Routes: mustPatterns("/v2/*")}}, request.Request{Path: "/v2/x", Route: "GET /v1/{id}"}, "route /v1/{id} does not match /v2/*"},
+		{"path", Rule{when: match.Selector{Paths: mustPatterns("/a", "/b")}}, request.Request{Path: "/c"}, "path /c does not match /a, /b"},
+		{"a long list", Rule{when: match.Selector{Paths: mustPatterns("/a", "/b", "/c", "/d", "/e", "/f", "/g")}}, request.Request{Path: "/x"}, "path /x does not match /a, /b, /c, /d, /e and 2 more"},
+		{"a path for terminals", Rule{when: match.Selector{Paths: mustPatterns("/a")}}, request.Request{Path: "/%1b[31m"}, `path "/\x1b[31m" does not match /a`},
+		{"a long path", Rule{when: match.Selector{Paths: mustPatterns("/a")}}, request.Request{Path: "/" + strings.Repeat("x", 100)}, "path /" + strings.Repeat("x", 79) + "… does not match /a"},
 		{"address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "address 203.0.113.9 is not in 198.51.100.0/24, 2001:db8::/32"},
 		{"no address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{}, "the address is not known"},
-		{"caller", Rule{when: match.Selector{Callers: request.Known}}, request.Request{}, "caller is anonymous, not known"},
-		{"callers", Rule{when: match.Selector{Callers: request.Known | request.Anonymous}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
+		{"caller", Rule{when: match.Selector{Callers: []string{request.Known}}}, request.Request{}, "caller is anonymous, not known"},
+		{"callers", Rule{when: match.Selector{Callers: []string{request.Anonymous, request.Known}}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
 		{"claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: free}, "jwt.plan is free, not among pro, team"},
 		{"claim that is a list", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: listed}, `jwt.plan is ["free",7], not among pro, team`},
 		{"no claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{}, "jwt.plan is missing, not among pro, team"},
-		{"the first that fails", Rule{when: match.Selector{Methods: []string{"PUT"}, Paths: globsOf("/a")}}, request.Request{Method: "GET"}, "method GET is not among PUT"},
+		{"the first that fails", Rule{when: match.Selector{Methods: []string{"PUT"}, Paths: mustPatterns("/a")}}, request.Request{Method: "GET"}, "method GET is not among PUT"},
 
-		{"unless", Rule{unless: &match.Selector{Methods: []string{"GET"}, Routes: globsOf("/x", "/v1/hooks/**")}}, request.Request{Method: "GET", Path: "/v1/hooks/7"},
+		{"unless", Rule{unless: &match.Selector{Methods: []string{"GET"}, Routes: mustPatterns("/x", "/v1/hooks/**")}}, request.Request{Method: "GET", Path: "/v1/hooks/7"},
 			"unless: method is GET, route /v1/hooks/7 matches /v1/hooks/**"},
-		{"unless of somebody else", Rule{unless: &match.Selector{Callers: request.Known}}, request.Request{}, "+"},
-		{"unless, but for the path's spelling", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/hooks//7"},
+		{"unless of another caller", Rule{unless: &match.Selector{Callers: []string{request.Known}}}, request.Request{}, "+"},
+		{"unless, but for the form of the path", Rule{unless: &match.Selector{Paths: mustPatterns("/hooks/**")}}, request.Request{Path: "/hooks//7"},
 			"+unless does not hold: path /hooks//7 is not sent in its clean form, /hooks/7"},
-		{"unless, but for letter case", Rule{unless: &match.Selector{Paths: globsOf("/hooks/**")}}, request.Request{Path: "/Hooks/7"},
+		{"unless, but for letter case", Rule{unless: &match.Selector{Paths: mustPatterns("/hooks/**")}}, request.Request{Path: "/Hooks/7"},
 			"+unless does not hold: path /Hooks/7 does not match /hooks/**"},
 		{"unless an address", Rule{unless: &match.Selector{CIDRs: networks}}, request.Request{IP: netip.MustParseAddr("2001:db8::7")}, "unless: address 2001:db8::7 is in 2001:db8::/32"},
 		{"unless a claim", Rule{unless: &match.Selector{Match: []match.Condition{{Part: sourceOf("jwt.plan"), Words: []string{"free"}}}}}, request.Request{Claims: free}, "unless: jwt.plan is free"},
@@ -101,7 +101,7 @@ func TestWhy(t *testing.T) {
 func TestWhyBannedAndSkipped(t *testing.T) {
 	s := &Set{
 		deny: []match.Selector{{Methods: []string{"TRACE"}}, {CIDRs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}},
-		skip: []match.Selector{{Methods: []string{"OPTIONS"}}, {Methods: []string{"GET"}, Routes: globsOf("/health")}},
+		skip: []match.Selector{{Methods: []string{"OPTIONS"}}, {Methods: []string{"GET"}, Routes: mustPatterns("/health")}},
 	}
 	s.precompute()
 	for _, test := range []struct {
@@ -126,7 +126,7 @@ func TestWhyBannedAndSkipped(t *testing.T) {
 	}
 }
 
-// TestWhyAgrees holds the words to the deeds: whatever a rule, a deny or a skip says of a request, the explanation says too.
+// Explanations agree with the decisions of rules, deny and skip.
 func TestWhyAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Rule{Mode: rapid.SampledFrom([]Mode{Enforce, Shadow, Off}).Draw(t, "mode"), when: drawSelector(t)}
@@ -139,25 +139,25 @@ func TestWhyAgrees(t *testing.T) {
 		req := drawRequest(t)
 		reason, covered := r.Why(&req)
 		if want := r.Matches(&req); covered != want || !covered && reason == "" {
-			t.Errorf("the rule covers it: %t, in words %t, %q", want, covered, reason)
+			t.Errorf("the rule covers it: %t, explained as %t, %q", want, covered, reason)
 		}
 		if reason, banned := s.WhyBanned(&req); banned != s.Banned(&req) || banned == (reason == "") {
-			t.Errorf("banned: %t, in words %t, %q", s.Banned(&req), banned, reason)
+			t.Errorf("banned: %t, explained as %t, %q", s.Banned(&req), banned, reason)
 		}
 		if reason, skipped := s.WhySkipped(&req); skipped != s.Skipped(&req) || skipped && reason == "" {
-			t.Errorf("skipped: %t, in words %t, %q", s.Skipped(&req), skipped, reason)
+			t.Errorf("skipped: %t, explained as %t, %q", s.Skipped(&req), skipped, reason)
 		}
 	})
 }
 
-// drawSelector draws a selector of few fields and few values, so that requests often meet it.
+// drawSelector draws a selector of few fields and values, which often matches.
 func drawSelector(t *rapid.T) (s match.Selector) {
 	some := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, what) == 0 }
 	if some("methods") {
 		s.Methods = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"GET", "POST", "PUT"}), 1, 2, rapid.ID).Draw(t, "method")
 	}
 	pattern := rapid.Custom(func(t *rapid.T) match.Pattern {
-		return globsOf(rapid.SampledFrom([]string{"/", "/v1/**", "/v1/*", "/v1/{id}", "/V1/x", "$connect"}).Draw(t, "pattern"))[0]
+		return mustPatterns(rapid.SampledFrom([]string{"/", "/v1/**", "/v1/*", "/v1/{id}", "/V1/x", "$connect"}).Draw(t, "pattern"))[0]
 	})
 	if some("routes") {
 		s.Routes = rapid.SliceOfN(pattern, 1, 2).Draw(t, "route")
@@ -169,7 +169,7 @@ func drawSelector(t *rapid.T) (s match.Selector) {
 		s.CIDRs = []netip.Prefix{netip.MustParsePrefix(rapid.SampledFrom([]string{"10.0.0.0/8", "::/0", "0.0.0.0/0"}).Draw(t, "cidr"))}
 	}
 	if some("callers") {
-		s.Callers = rapid.SampledFrom([]request.Caller{request.Anonymous, request.Known, request.Rejected, request.Known | request.Rejected}).Draw(t, "caller")
+		s.Callers = rapid.SampledFrom([][]string{{request.Anonymous}, {request.Known}, {request.Rejected}, {request.Known, request.Rejected}}).Draw(t, "caller")
 	}
 	if some("match") {
 		source := sourceOf(rapid.SampledFrom([]string{"jwt.plan", "jwt./a/b", "jwt.scope", "apikey", "stage"}).Draw(t, "source"))

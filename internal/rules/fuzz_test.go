@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// Long lists of plain values are no mistake.
+// Long lists of plain values are allowed.
 func TestManyEntries(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("deny:\n  - cidrs: [")
@@ -39,7 +39,7 @@ func manyOverrides(n int) string {
 	return b.String()
 }
 
-// Ten thousand customers with limits of their own fit into one file.
+// Ten thousand overrides fit into one file.
 func TestManyOverrides(t *testing.T) {
 	s, err := read(t, "f", manyOverrides(10_000))
 	if err != nil {
@@ -98,7 +98,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// checkTerms holds what stores rely on.
+// checkTerms checks what stores rely on.
 func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 	t.Helper()
 	terms := r.Terms(&request.Request{}, plan, o, time.Time{})
@@ -106,7 +106,7 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 		return terms
 	}
 	if err := (&limit.Charge{Key: r.Item("k", &terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
-		t.Errorf("misfit %t, %v", terms.Stale, err)
+		t.Errorf("stale %t, %v", terms.Stale, err)
 	}
 	for i := range terms.Limits {
 		if terms.Settles(i) && !terms.Limits[i].Correctable() {
@@ -116,7 +116,7 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 	return terms
 }
 
-// checkSet holds what the rest of the program relies on.
+// checkSet checks what other packages rely on.
 func checkSet(t *testing.T, s *Set) {
 	names := map[string]bool{}
 	for _, r := range s.Rules {
@@ -135,7 +135,7 @@ func checkSet(t *testing.T, s *Set) {
 		for _, plan := range append(s.plans, "") {
 			own := checkTerms(t, r, plan, nil)
 			for key, o := range s.overrides[r.Name] {
-				about := r.documentTarget()
+				about := r.overrideTarget()
 				if got, err := about.read(key); got != key {
 					t.Errorf("key %q of %s reads %q, %v", key, r.overridable.String(), got, err)
 				}
@@ -148,7 +148,7 @@ func checkSet(t *testing.T, s *Set) {
 			}
 		}
 		key := string(r.AppendKey(nil, &request.Request{}))
-		if got, err := s.KeysFor(r, key, &request.Request{}); got.Counter != key || err != nil {
+		if got, err := s.ResolveKeys(r, key, &request.Request{}); got.Counter != key || err != nil {
 			t.Errorf("key %q of template %q is read as %+v, %v", key, r.Key, got, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,9 +35,11 @@ overrides:
 `
 )
 
+var hashedKey = regexp.MustCompile("^%hmac-[0-9a-f]{32}$")
+
 func keys(name string) (string, bool) { return keySecret, name == "KEYS" }
 
-func unlocked(t testing.TB, document string) *Set {
+func withSecrets(t testing.TB, document string) *Set {
 	t.Helper()
 	s := parse(t, document)
 	if err := s.LoadSecrets(keys); err != nil {
@@ -47,7 +50,7 @@ func unlocked(t testing.TB, document string) *Set {
 
 // The hashes are those of printf %s KEY | openssl dgst -sha256 -hmac "$KEYS", cut to 32 digits.
 func TestHashedKeys(t *testing.T) {
-	s := unlocked(t, hashing)
+	s := withSecrets(t, hashing)
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
 	for name, want := range map[string][2]string{
 		"api":        {"tenant:acme|user:a%7Cb", "tenant:acme"},
@@ -65,9 +68,9 @@ func TestHashedKeys(t *testing.T) {
 	}
 }
 
-// What the document says of a key is found by its hash.
+// The document's override of a key is found by the key's hash.
 func TestHashedOverrides(t *testing.T) {
-	s := unlocked(t, hashing)
+	s := withSecrets(t, hashing)
 	for _, tt := range []struct {
 		rule, key string
 		want      int64
@@ -98,9 +101,9 @@ func TestHashedOverrides(t *testing.T) {
 	}
 }
 
-// Two callers share a counter with hashes where they do without, and nowhere else.
-func TestHashedKeysTellApart(t *testing.T) {
-	s := unlocked(t, hashing)
+// Two callers share a hashed counter exactly if they share a plain one.
+func TestHashedKeysAreDistinct(t *testing.T) {
+	s := withSecrets(t, hashing)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "-", "a", "a|b", "a%7Cb", strings.Repeat("x", 600), strings.Repeat("x", 601)}))
 		var seen [4][2]string
@@ -108,7 +111,7 @@ func TestHashedKeysTellApart(t *testing.T) {
 			req := user("GET", "/", map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub")})
 			for j, r := range s.Rules {
 				seen[j][i] = string(r.AppendKey(nil, req))
-				if made := seen[j][i]; r.Hashed() != key.IsHashed(made) || r.Hashed() && key.CheckHash(made) != nil {
+				if made := seen[j][i]; r.Hashed() != hashedKey.MatchString(made) {
 					t.Fatalf("rule %s: key %q", r.Name, made)
 				}
 			}
@@ -122,10 +125,10 @@ func TestHashedKeysTellApart(t *testing.T) {
 	})
 }
 
-// What a person types finds the keys that requests have, whether it is the key with values as they are, as a rule without
-// hashes would print it, or its hash.
+// A person may type a key with plain values, as a rule without hashes prints it, or
+// its hash. Each gives the key that requests have.
 func TestTypedKeysAreHashed(t *testing.T) {
-	s := unlocked(t, hashing)
+	s := withSecrets(t, hashing)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringN(1, 20, -1), rapid.SampledFrom([]string{"", "-", "a|b", strings.Repeat("x", 600)}))
 		req := user("GET", "/", map[string]any{"tenant": text.Draw(t, "tenant"), "sub": text.Draw(t, "sub")})
@@ -137,11 +140,11 @@ func TestTypedKeysAreHashed(t *testing.T) {
 			override, _ := hashed.AppendOverrideKey(nil, req)
 			plain := string(s.Rules[i-1].AppendKey(nil, req))
 			if len(plain) < key.MaxLen {
-				if got, err := s.KeysFor(hashed, plain, &request.Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.AsItIs {
+				if got, err := s.ResolveKeys(hashed, plain, &request.Request{}); err != nil || got.Counter != want || got.Override.Key != string(override) || !got.Exact {
 					t.Errorf("%q of %s is %+v, %v; want %s and %s", plain, hashed.Name, got, err, want, override)
 				}
 			}
-			if got, err := s.KeysFor(hashed, want, req); err != nil || got.Counter != want || !got.AsItIs ||
+			if got, err := s.ResolveKeys(hashed, want, req); err != nil || got.Counter != want || !got.Exact ||
 				got.Override.Key != string(override) && (got.Override.Key != "" || !slices.Equal(got.Override.Missing, []string{"jwt.tenant"})) {
 				t.Errorf("%q of %s is %+v, %v", want, hashed.Name, got, err)
 			}
@@ -150,7 +153,7 @@ func TestTypedKeysAreHashed(t *testing.T) {
 }
 
 func TestTypedHashes(t *testing.T) {
-	s := unlocked(t, hashing)
+	s := withSecrets(t, hashing)
 	const hash = "%hmac-00112233445566778899aabbccddeeff"
 	for _, tt := range []struct{ rule, typed, want, why string }{
 		{"own-hashed", hash, hash, ""},
@@ -173,9 +176,9 @@ func TestTypedHashes(t *testing.T) {
 	}
 }
 
-// Without the secret nothing is taken for what it may not be: no key is hashed that would not be found, and of a hash it is
-// not known whether the document says something of its key.
-func TestLocked(t *testing.T) {
+// Without the secret, keys that people type are errors: their hash is not known,
+// and nor is the document's override of a hash.
+func TestMissingHashSecret(t *testing.T) {
 	s := parse(t, hashing)
 	const why = "its keys are hashed: hash_secret: a secret that the rules name is not set: set the environment variable KEYS"
 	own, _ := s.Rule("own-hashed")
@@ -183,26 +186,26 @@ func TestLocked(t *testing.T) {
 		if _, err := s.OverrideKey("own-hashed", typed); !errors.Is(err, key.ErrHashSecret) || err.Error() != "overrides of rule own-hashed: "+why {
 			t.Errorf("an override of %s: %v", typed, err)
 		}
-		if _, err := s.KeysFor(own, typed, &request.Request{}); !errors.Is(err, key.ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
+		if _, err := s.ResolveKeys(own, typed, &request.Request{}); !errors.Is(err, key.ErrHashSecret) || err.Error() != "rule own-hashed: "+why {
 			t.Errorf("a counter of %s: %v", typed, err)
 		}
 	}
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "a|b"})
 	made := string(own.AppendKey(nil, req))
-	if key.CheckHash(made) != nil {
+	if !hashedKey.MatchString(made) {
 		t.Errorf("a request: %q", made)
 	}
 	if other, _ := parse(t, hashing).Rule("own-hashed"); string(other.AppendKey(nil, req)) != made {
-		t.Error("two sets of one process are not at one")
+		t.Error("two sets of one process make different hashes")
 	}
 	api, _ := s.Rule("api-hashed")
 	if key, _ := api.AppendOverrideKey(nil, req); s.Override("api-hashed", string(key)) == nil {
-		t.Error("by itself it does not find what it says of a key")
+		t.Error("without the secret, the set does not find its own override of a key")
 	}
 }
 
-// What nobody knows the secret of cannot be undone: not by trying every key under no secret.
-func TestLockedHashesAreSecret(t *testing.T) {
+// Without a loaded secret, hashes have a random secret, not an empty one.
+func TestHashesWithoutSecret(t *testing.T) {
 	r, _ := parse(t, hashing).Rule("own-hashed")
 	key := string(r.AppendKey(nil, user("GET", "/", map[string]any{"sub": "a"})))
 	mac := hmac.New(sha256.New, nil)
@@ -212,21 +215,21 @@ func TestLockedHashesAreSecret(t *testing.T) {
 	}
 }
 
-// One key of an override, spelled whole and by its hash, has no answer: which of the two holds would be chance.
-func TestKeyThereTwice(t *testing.T) {
+// A document cannot have overrides for a key and for the hash of that key.
+func TestKeyAndItsHash(t *testing.T) {
 	const twice = `"tenant:acme": {capacity: 20}, "%hmac-a6ac0e204434eb3e1d750b72407925dd": {deny: true}, `
 	s := parse(t, strings.Replace(hashing, `api-hashed: {"tenant:acme": {capacity: 20}, `, `api-hashed: {`+twice, 1))
 	const want = "overrides of api-hashed: %hmac-a6ac0e204434eb3e1d750b72407925dd is the hash of tenant:acme, which is there too: remove one of them"
 	if err := s.LoadSecrets(keys); err == nil || err.Error() != want || s.HashSecretError() == nil || s.HashSecretError().Error() != want {
-		t.Errorf("unlocked by %v, locked by %v", err, s.HashSecretError())
+		t.Errorf("LoadSecrets: %v, HashSecretError: %v", err, s.HashSecretError())
 	}
 	key, _ := s.Rules[1].AppendOverrideKey(nil, user("GET", "/", map[string]any{"tenant": "acme"}))
 	if o := s.Override("api-hashed", string(key)); o == nil || o.Capacity[""] != 20 {
-		t.Errorf("locked again, it is not at one with itself: %+v", o)
+		t.Errorf("without the secret, the set finds %+v", o)
 	}
 }
 
-// A hash by another secret is another caller's.
+// With another secret, a hash is that of another caller.
 func TestDiffOfSecrets(t *testing.T) {
 	next := parse(t, strings.Replace(hashing, "check: c4bbcb1f", "check: 8a33af0f", 1))
 	got := strings.Join(lines(changes(parse(t, hashing), next)), "\n")
@@ -241,7 +244,7 @@ func TestDiffOfSecrets(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "rule api:") || strings.Contains(got, "tenant:acme: added") {
-		t.Errorf("what is not hashed by it differs:\n%s", got)
+		t.Errorf("keys that are not hashed differ:\n%s", got)
 	}
 }
 
@@ -255,7 +258,7 @@ func TestWritesHashes(t *testing.T) {
 	}
 }
 
-func TestUnlockKeys(t *testing.T) {
+func TestLoadHashSecret(t *testing.T) {
 	for secret, want := range map[string]string{
 		"":                 "hash_secret: a secret that the rules name is not set: set the environment variable KEYS",
 		"fifteen bytes!!":  "hash_secret: the secret in KEYS has 15 bytes, which can be guessed: make one of 16 or more, as openssl rand -hex 32 does",
@@ -263,19 +266,19 @@ func TestUnlockKeys(t *testing.T) {
 		keySecret:          "",
 	} {
 		s := parse(t, hashing)
-		for name, unlock := range map[string]func(func(string) (string, bool)) error{"Unlock": s.LoadSecrets, "UnlockKeys": s.LoadHashSecret} {
-			err := unlock(func(string) (string, bool) { return secret, true })
+		for name, load := range map[string]func(func(string) (string, bool)) error{"LoadSecrets": s.LoadSecrets, "LoadHashSecret": s.LoadHashSecret} {
+			err := load(func(string) (string, bool) { return secret, true })
 			if (err == nil) != (want == "") || err != nil && err.Error() != want || errors.Is(err, ErrMissingSecret) != (secret == "") {
 				t.Errorf("%s by %q: %v, want %s", name, secret, err, want)
 			}
-			if locked := s.HashSecretError(); (err == nil) != (locked == nil) || err != nil && locked.Error() != err.Error() {
-				t.Errorf("%s by %q: locked by %v, want %v", name, secret, locked, err)
+			if missing := s.HashSecretError(); (err == nil) != (missing == nil) || err != nil && missing.Error() != err.Error() {
+				t.Errorf("%s by %q: HashSecretError is %v, want %v", name, secret, missing, err)
 			}
 		}
 	}
 	both := parse(t, "client_ip: {header: x, secret: {header: y, env: ORIGIN}}\n"+strings.TrimPrefix(hashing, "\n"))
 	if err := both.LoadHashSecret(keys); err != nil {
-		t.Errorf("the keys need no other secret: %v", err)
+		t.Errorf("the hashed keys need no other secret: %v", err)
 	}
 	if err := both.LoadSecrets(keys); !errors.Is(err, ErrMissingSecret) || !strings.Contains(err.Error(), "ORIGIN") {
 		t.Errorf("a limiter needs both: %v", err)
@@ -285,7 +288,7 @@ func TestUnlockKeys(t *testing.T) {
 	}
 }
 
-func TestHashSpelledWrong(t *testing.T) {
+func TestHashSecretErrors(t *testing.T) {
 	const rule = "{name: r, key: k, limits: [{capacity: 1, window: 1s}]"
 	for document, want := range map[string]string{
 		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
@@ -302,7 +305,7 @@ func TestHashSpelledWrong(t *testing.T) {
 }
 
 func BenchmarkAppendHashedKey(b *testing.B) {
-	r, _ := unlocked(b, hashing).Rule("api-hashed")
+	r, _ := withSecrets(b, hashing).Rule("api-hashed")
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "241531"})
 	var buffer []byte
 	b.ReportAllocs()

@@ -25,7 +25,7 @@ type Override struct {
 	Limits    []limit.Limit    // replace all of the rule's, sorted by name; nil to keep them
 	Costs     []Cost           // of Limits, one each
 	Until     time.Time        // when all of the above ends; the zero Time for never
-	Why       string           // for people
+	Why       string           // in messages
 
 	suffix string // of counters with Limits
 
@@ -52,19 +52,13 @@ func (o *Override) InForce(now time.Time) bool {
 // AppendPlanKey appends the key of the overrides of plans; ok is false if there
 // are none.
 func (s *Set) AppendPlanKey(dst []byte, req *request.Request) (key []byte, ok bool) {
-	if s.plan.overrides == nil {
-		return dst, false
-	}
-	return appendKey(dst, s.plan.overrides, req, &match.Selector{}), true
+	return appendKey(dst, s.plan.overrides, req, &match.Selector{})
 }
 
 // AppendOverrideKey appends the key of the rule's overrides; ok is false if it
 // has none. The rule must match the request.
 func (r *Rule) AppendOverrideKey(dst []byte, req *request.Request) (key []byte, ok bool) {
-	if r.overridable == nil {
-		return dst, false
-	}
-	return appendKey(dst, r.overridable, req, &r.when), true
+	return appendKey(dst, r.overridable, req, &r.when)
 }
 
 // TakesOverrides reports whether the rule has overrides besides those of the
@@ -75,8 +69,9 @@ func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documen
 // be PlanOverrides.
 func (s *Set) Override(rule, key string) *Override {
 	if s.hashed != nil {
-		if hashed, ok := s.hashed()[rule]; ok {
-			return hashed[key]
+		hashed, _ := s.hashed() // LoadHashSecret reports the error
+		if of, ok := hashed[rule]; ok {
+			return of[key]
 		}
 	}
 	return s.overrides[rule][key]
@@ -85,17 +80,17 @@ func (s *Set) Override(rule, key string) *Override {
 // Overlay returns the effective override of a key. An override that an operator
 // has set, nil for none, takes precedence over the document's. Of one that has
 // ended, the grants remain.
-func (s *Set) Overlay(rule, key string, said *Override, now time.Time) *Override {
+func (s *Set) Overlay(rule, key string, stored *Override, now time.Time) *Override {
 	written := s.Override(rule, key)
 	switch {
-	case said == nil:
+	case stored == nil:
 		return written
-	case written != nil && !said.InForce(now):
+	case written != nil && !stored.InForce(now):
 		both := *written
-		both.Grants = said.Grants
+		both.Grants = stored.Grants
 		return &both
 	}
-	return said
+	return stored
 }
 
 // OverrideKeys returns the key template of a rule's overrides, or of
@@ -140,10 +135,8 @@ func (s *Set) Plan(req *request.Request) string {
 
 // knownPlan returns the name of a plan; "" if the document has no such plan.
 func (s *Set) knownPlan(name string) string {
-	for _, known := range s.plans {
-		if known == name {
-			return name
-		}
+	if slices.Contains(s.plans, name) {
+		return name
 	}
 	return ""
 }

@@ -79,15 +79,15 @@ func checkNormal(t testing.TB, s *Set, d *ruledoc.Document, text string) {
 		t.Errorf("the set changes when it is normalized:\n%.2000s", text)
 	}
 	if diff := cmp.Diff(decisions(s), decisions(again)); diff != "" {
-		t.Errorf("requests are treated in another way once it is normalized (-before +after):\n%s\nof:\n%.2000s", diff, text)
+		t.Errorf("decisions change once it is normalized (-before +after):\n%s\nof:\n%.2000s", diff, text)
 	}
 	if diff := cmp.Diff(s.namedOverrides(), again.namedOverrides(), inside, sameLimits); diff != "" && len(s.overrides)+len(again.overrides) > 0 {
 		t.Errorf("overrides change when they are normalized (-before +after):\n%s", diff)
 	}
 }
 
-// behaviour returns the rule without what is worded otherwise in the normal
-// form: lists in another order, and header names in another letter case.
+// behaviour returns the rule without the fields that may differ in the normal
+// form: the order of lists, and the letter case of header names.
 func behaviour(r *Rule) Rule {
 	b := *r
 	b.Key, b.when, b.unless, b.refunds, b.overridable = "", match.Selector{}, nil, nil, nil
@@ -96,7 +96,7 @@ func behaviour(r *Rule) Rule {
 	for i := range b.Limits {
 		if c := b.Limits[i].Calendar; c != nil {
 			first := *c
-			first.Anchor = max(1, c.Anchor) // unless it says otherwise
+			first.Anchor = max(1, c.Anchor) // by default
 			b.Limits[i].Calendar = &first
 		}
 	}
@@ -123,7 +123,7 @@ func samples() (all []*request.Request) {
 	return all
 }
 
-// decisions are what a set says of the samples, in words.
+// decisions describe what a set decides about the samples.
 func decisions(s *Set) (all []string) {
 	for _, req := range samples() {
 		line := fmt.Sprintf("%s %s: denied %t, skipped %t, plan %q", req.Method, req.Path, s.Banned(req), s.Skipped(req), s.Plan(req))

@@ -50,7 +50,7 @@ rules:
 	}
 }
 
-// Rules that hash keys by another secret change for all whose stored overrides are lost: a diff names them.
+// A diff names the rules whose stored overrides another secret makes unreachable.
 func TestRehashedRulesChange(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range changes(parse(t, hashing), parse(t, strings.Replace(hashing, "c4bbcb1f", "603f49c6", 1))) {

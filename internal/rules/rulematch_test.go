@@ -16,8 +16,8 @@ import (
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// ask returns the rules that match a request, as an oracle knows it: patterns
-// are regular expressions, and every rule is asked.
+// ask returns the rules that match a request, by an independent implementation:
+// patterns are regular expressions.
 func ask(rules []*Rule, req *request.Request) (matches []*Rule) {
 	for _, r := range rules {
 		if selects(&r.when, req) && (r.unless == nil || !selectsExactly(r.unless, req)) {
@@ -28,19 +28,18 @@ func ask(rules []*Rule, req *request.Request) (matches []*Rule) {
 }
 
 func selects(s *match.Selector, req *request.Request) bool {
-	onPath := func(globs []match.Pattern) bool {
-		return anyMatches(globs, urlpath.Clean(req.Path), true) || anyMatches(globs, urlpath.Decode(req.Path), true)
+	onPath := func(patterns []match.Pattern) bool {
+		return anyMatches(patterns, urlpath.Clean(req.Path), true) || anyMatches(patterns, urlpath.Decode(req.Path), true)
 	}
 	onRoute := onPath
-	if template := request.RouteTemplate(req.Route); template != "" {
-		onRoute = func(globs []match.Pattern) bool { return anyMatches(globs, template, true) }
+	if template := req.Derived().Template; template != "" {
+		onRoute = func(patterns []match.Pattern) bool { return anyMatches(patterns, template, true) }
 	}
 	hasMethod := len(s.Methods) == 0 || slices.ContainsFunc(s.Methods, func(m string) bool { return strings.EqualFold(m, req.Method) })
 	return hasMethod && onRoute(s.Routes) && onPath(s.Paths) && hasOthers(s, req)
 }
 
-// hasOthers reports whether the fields that TestMatches checks hold: all but
-// methods, routes and paths.
+// hasOthers reports whether the fields other than methods, routes and paths match.
 func hasOthers(s *match.Selector, req *request.Request) bool {
 	others := *s
 	others.Methods, others.Routes, others.Paths = nil, nil, nil
@@ -52,7 +51,7 @@ func selectsExactly(s *match.Selector, req *request.Request) bool {
 	if len(s.Routes)+len(s.Paths) > 0 && req.Path != "" && (req.Path != clean || urlpath.Examine(req.Path).Ambiguous()) {
 		return false
 	}
-	route := request.RouteTemplate(req.Route)
+	route := req.Derived().Template
 	if route == "" {
 		route = clean
 	}
@@ -60,14 +59,14 @@ func selectsExactly(s *match.Selector, req *request.Request) bool {
 		anyMatches(s.Paths, clean, false) && hasOthers(s, req)
 }
 
-// anyMatches reports whether a pattern matches a path; all of none do.
-func anyMatches(globs []match.Pattern, path string, fold bool) bool {
+// anyMatches reports whether a pattern matches a path, or there are none.
+func anyMatches(patterns []match.Pattern, path string, fold bool) bool {
 	text := "/"
 	if path = strings.TrimRight(strings.TrimPrefix(path, "/"), "/"); path != "" {
 		text += path + "/"
 	}
-	return len(globs) == 0 || slices.ContainsFunc(globs, func(g match.Pattern) bool {
-		return globRegexp(g.Text, fold).MatchString(characters(text, fold))
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g match.Pattern) bool {
+		return patternRegexp(g.Text, fold).MatchString(characters(text, fold))
 	})
 }
 
@@ -89,12 +88,12 @@ type regexpKey struct {
 	fold    bool
 }
 
-var globRegexps = map[regexpKey]*regexp.Regexp{}
+var patternRegexps = map[regexpKey]*regexp.Regexp{}
 
-// globRegexp matches paths with a slash after every segment.
-func globRegexp(pattern string, fold bool) *regexp.Regexp {
+// patternRegexp matches paths with a slash after every segment.
+func patternRegexp(pattern string, fold bool) *regexp.Regexp {
 	key := regexpKey{pattern, fold}
-	if r := globRegexps[key]; r != nil {
+	if r := patternRegexps[key]; r != nil {
 		return r
 	}
 	expr := "(?s)^/"
@@ -110,12 +109,11 @@ func globRegexp(pattern string, fold bool) *regexp.Regexp {
 			expr += strings.ReplaceAll(regexp.QuoteMeta(characters(segment, fold)), `\*`, "[^/]*") + "/"
 		}
 	}
-	globRegexps[key] = regexp.MustCompile(expr + "$")
-	return globRegexps[key]
+	patternRegexps[key] = regexp.MustCompile(expr + "$")
+	return patternRegexps[key]
 }
 
-// agree fails unless a set of the rules finds what the oracle finds, after what
-// is in the list already.
+// agree fails unless Match and ask find the same rules, and Match appends them.
 func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Request) {
 	before := &Rule{Name: "before"}
 	s := Set{Rules: rules}
@@ -125,14 +123,14 @@ func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Re
 	}
 }
 
-// patternsOf are patterns, without those that are none.
-func patternsOf(parse func(string) (match.Pattern, string), texts ...string) (globs []match.Pattern) {
+// patternsOf parses texts and leaves out those that are no patterns.
+func patternsOf(parse func(string) (match.Pattern, string), texts ...string) (patterns []match.Pattern) {
 	for _, text := range texts {
 		if g, problem := parse(text); problem == "" {
-			globs = append(globs, g)
+			patterns = append(patterns, g)
 		}
 	}
-	return globs
+	return patterns
 }
 
 func ruleFor(i int, when match.Selector) *Rule { return &Rule{Name: fmt.Sprint("r", i), when: when} }
@@ -188,7 +186,7 @@ rules:
 	}
 }
 
-// Documents that are as large as they can be lose no rule.
+// Very large sets lose no rule.
 func TestMatchOfMany(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 65, 1 << 14} {
 		var rules []*Rule
@@ -201,7 +199,7 @@ func TestMatchOfMany(t *testing.T) {
 	}
 }
 
-// Whatever tells a thousand rules apart, those for a request are found.
+// Among a thousand rules, those for a request are found, whatever field differs.
 func TestMatchOfThousand(t *testing.T) {
 	const n = 1000
 	each := func(when func(i int) match.Selector) []*Rule {
@@ -262,7 +260,7 @@ func drawPatterns(t *rapid.T, parse func(string) (match.Pattern, string), label 
 	return patternsOf(parse, rapid.SliceOfN(rapid.OneOf(pattern, pattern, pattern, deep, rapid.Just("$connect")), 0, 3).Draw(t, label)...)
 }
 
-// drawWhen draws one with few fields, so that it covers something.
+// drawWhen draws a selector of few fields, so that it matches some requests.
 func drawWhen(t *rapid.T) (s match.Selector) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "1", "true", "k7"}), 1, 3)
 	part := rapid.SampledFrom([]key.Part{{Kind: key.FromClaim, Text: "plan"}, {Kind: key.FromClaim, Text: "scope"}, {Kind: key.FromClaim, Text: "/a/x"}, {Kind: key.FromAPIKey, Text: ""}, {Kind: key.FromStage, Text: ""}})
@@ -275,7 +273,7 @@ func drawWhen(t *rapid.T) (s match.Selector) {
 		case 3, 4:
 			s.Paths = drawPatterns(t, match.ParsePath, "paths")
 		case 5:
-			s.Callers = rapid.SampledFrom([]request.Caller{request.Known, request.Anonymous | request.Rejected}).Draw(t, "callers")
+			s.Callers = rapid.SampledFrom([][]string{{request.Known}, {request.Anonymous, request.Rejected}}).Draw(t, "callers")
 		case 6:
 			s.Match = append(s.Match, match.Condition{Part: part.Draw(t, "part"), Words: words.Draw(t, "words")})
 		}
@@ -304,7 +302,7 @@ func drawSent(t *rapid.T) *request.Request {
 	return req
 }
 
-// Matching finds what one gets by asking every rule.
+// Match agrees with ask.
 func TestMatchAgainstOracle(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -347,7 +345,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Stars in all places, and paths of a megabyte, take no time to speak of.
+// Patterns with many stars and paths of a megabyte are matched quickly.
 func TestMatchDoesNotExplode(t *testing.T) {
 	const bits, n = 12, 1 << 12
 	s := Set{}
@@ -377,7 +375,7 @@ func TestMatchDoesNotExplode(t *testing.T) {
 	}
 }
 
-// ownRoutes is a set of n rules with a route of their own each, and three that are for all.
+// ownRoutes returns n rules with one route each, and three for all requests.
 func ownRoutes(n int) []*Rule {
 	rules := []*Rule{ruleFor(n, match.Selector{}), ruleFor(n+1, match.Selector{Methods: []string{"DELETE"}}), ruleFor(n+2, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**")})}
 	for i := range n - len(rules) {

@@ -74,25 +74,24 @@ type Set struct {
 	denyAmbiguous   bool          // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
-	plans           []string                               // names, sorted
-	overrides       map[string]map[string]*Override        // by rule (or PlanOverrides) and plain key
-	hash            *key.Hash                              // of keys; nil for none
-	hashed          func() map[string]map[string]*Override // overrides by rule and hash; nil if no keys are hashed
+	plans           []string                                        // names, sorted
+	overrides       map[string]map[string]*Override                 // by rule (or PlanOverrides) and plain key
+	hash            *key.Hash                                       // of keys; nil for none
+	hashed          func() (map[string]map[string]*Override, error) // overrides by rule and hash; nil if no keys are hashed
 }
 
 // Document returns the normalized document that the set was compiled from. It
 // must not be changed.
 func (s *Set) Document() *ruledoc.Document { return s.document }
 
-// precompute makes what requests are looked up in, and what no request can
-// change, once all else is final.
+// precompute derives what requests need from the fields of a final set.
 func (s *Set) precompute() {
 	for _, r := range s.Rules {
 		r.precompute()
 	}
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
-		s.useRandomSecret()
+		s.hashBy(key.RandomSecret())
 	}
 }
 
@@ -216,14 +215,19 @@ func (r *Rule) Settles() bool {
 // match the request. The key is printable ASCII and at most MaxKey bytes long.
 // With hash: true it reveals nothing of the request.
 func (r *Rule) AppendKey(dst []byte, req *request.Request) []byte {
-	return appendKey(dst, &r.template, req, &r.when)
+	dst, _ = appendKey(dst, &r.template, req, &r.when)
+	return dst
 }
 
-// appendKey appends the key of a request that the selector matches.
-func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selector) []byte {
+// appendKey appends the key of a request that the selector matches; ok is false
+// without a template.
+func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selector) (appended []byte, ok bool) {
+	if t == nil {
+		return dst, false
+	}
 	route := ""
 	if t.Has(key.Part{Kind: key.FromRoute}) {
 		route = s.Route(req)
 	}
-	return t.Append(dst, req, route)
+	return t.Append(dst, req, route), true
 }

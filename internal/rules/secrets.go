@@ -3,9 +3,11 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // ErrMissingSecret is wrapped by the error about a secret that the environment
@@ -22,72 +24,135 @@ func (s *Set) LoadSecrets(lookup func(name string) (string, bool)) error {
 // LoadProxySecret does what LoadSecrets does for the secret of the proxy that
 // sends the client's address alone. Without it, the address is the one that the
 // gateway saw.
-func (s *Set) LoadProxySecret(lookup func(name string) (string, bool)) error {
-	a := &s.address
-	if a.SecretEnv == "" {
+func (s *Set) LoadProxySecret(lookup func(name string) (string, bool)) (err error) {
+	if a := &s.address; a.SecretEnv != "" {
+		a.Secret, err = secretOf("client_ip", a.SecretEnv, lookup)
+	}
+	return err
+}
+
+// secretOf returns a secret of the environment that a field of the document
+// names. It is never empty.
+func secretOf(field, env string, lookup func(name string) (string, bool)) (string, error) {
+	if secret, ok := lookup(env); ok && secret != "" {
+		return secret, nil
+	}
+	return "", fmt.Errorf("%s: %w: set the environment variable %s", field, ErrMissingSecret, env)
+}
+
+// LoadHashSecret does what LoadSecrets does for the secret of hashed keys
+// alone: enough to find counters and overrides. Without the right secret, the
+// set hashes keys by a random one of this process.
+func (s *Set) LoadHashSecret(lookup func(name string) (string, bool)) error {
+	if s.hash == nil {
 		return nil
 	}
-	secret, err := secretOf(lookup, a.SecretEnv)
-	if err != nil {
-		return fmt.Errorf("client_ip: %w", err)
+	secret, err := secretOf("hash_secret", s.hash.Env, lookup)
+	if err == nil {
+		err = s.hash.Verify(secret)
 	}
-	a.Secret = secret
-	return nil
-}
-
-// secretOf returns a secret of the environment, which is never empty.
-func secretOf(lookup func(name string) (string, bool), env string) (secret string, err error) {
-	secret, ok := lookup(env)
-	if !ok || secret == "" {
-		return "", noSecret(env)
+	if err == nil {
+		s.hashBy([]byte(secret))
+		_, err = s.hashed()
 	}
-	return secret, nil
+	if s.hash.Missing = err; err != nil {
+		s.hashBy(key.RandomSecret())
+	}
+	return err
 }
 
-func noSecret(env string) error {
-	return fmt.Errorf("%w: set the environment variable %s", ErrMissingSecret, env)
+// hashBy sets the secret. The document's overrides are hashed once one of them
+// is looked up: most sets load another secret before.
+func (s *Set) hashBy(secret []byte) {
+	s.hash.Secret, s.hashed = secret, sync.OnceValues(s.hashOverrides)
 }
 
-// Locate replaces the gateway's peer by the client's address if the document
-// says that there are proxies between them. Call it once, before any other use
-// of the request.
-func (s *Set) Locate(r *request.Request) { s.address.Locate(r) }
+// HashSecretError returns why the keys that the set hashes are not those of
+// tables: LoadSecrets was not called or failed. Until then the set uses a
+// random per-process secret, so hashes match only within this process. It is
+// nil for a set that hashes no keys.
+func (s *Set) HashSecretError() error {
+	if s.hash == nil {
+		return nil
+	}
+	return s.hash.Missing
+}
 
-// clientAddress compiles where the client's address is read.
-func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) {
+// hashOverrides returns the document's own overrides whose keys are hashed, by
+// rule and hash. It fails if one key is there twice, plain and hashed.
+func (s *Set) hashOverrides() (all map[string]map[string]*Override, err error) {
+	all = map[string]map[string]*Override{}
+	for _, rule := range sortedKeys(s.overrides) {
+		if !s.OverridesHashed(rule) {
+			continue
+		}
+		all[rule] = make(map[string]*Override, len(s.overrides[rule]))
+		for key, o := range s.overrides[rule] {
+			hash := s.hash.Of(key)
+			if _, ok := s.overrides[rule][hash]; ok && hash != key {
+				return nil, fmt.Errorf("overrides of %s: %s is the hash of %s, which is there too: remove one of them", rule, hash, key)
+			}
+			all[rule][hash] = o
+		}
+	}
+	return all, nil
+}
+
+// WritesHashes reports whether the document holds overrides by the hashes of
+// their keys: only with the secret they can be found.
+func (s *Set) WritesHashes() bool {
+	for rule, written := range s.overrides {
+		if s.OverridesHashed(rule) && slices.ContainsFunc(sortedKeys(written), key.IsHashed) {
+			return true
+		}
+	}
+	return false
+}
+
+// Rehashed reports whether a table holds an override by a hash that another set
+// may have made, while this set makes other hashes: by another secret, or of
+// keys of another form. rule may be PlanOverrides.
+func (s *Set) Rehashed(from *Set, rule, text string) bool {
+	if from == nil || !from.OverridesHashed(rule) || !s.OverridesHashed(rule) || !key.IsHashed(text) {
+		return false
+	}
+	was, is := from.overrideKeys(rule), s.overrideKeys(rule)
+	return was.Hash.Check != is.Hash.Check || was.Outline() != is.Outline()
+}
+
+// Collides reports whether two sets expect different secrets in the same
+// environment variable: no process can have both.
+func (s *Set) Collides(with *Set) bool {
+	return s.hash != nil && with.hash != nil && s.hash.Env == with.hash.Env && s.hash.Check != with.hash.Check
+}
+
+var (
+	envName      = ruledoc.Pattern(ruledoc.HashSecret{}, "env")
+	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
+)
+
+// keyHash compiles the secret for hashed keys; nil for none.
+func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
 	if d == nil {
-		return a
+		return nil
 	}
-	const path = "client_ip"
-	if d.TrustedHops != nil {
-		a.Hops = int(*d.TrustedHops)
+	if d.Check != "" && !checkPattern.MatchString(d.Check) {
+		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
 	}
-	a.Header = c.headerName(path+".header", d.Header, "cf-connecting-ip")
-	if d.Secret != nil {
-		a.SecretHeader = c.headerName(path+".secret.header", d.Secret.Header, "x-origin-secret")
-		a.SecretEnv = c.envName(path+".secret.env", d.Secret.Env, "ORIGIN_SECRET")
-	}
-	switch {
-	case d.TrustedHops != nil && d.Header != "":
-		c.fail(path+".header", "stands beside trusted_hops, and an address is read in one place: remove one of them")
-	case d.Header != "" && d.Secret == nil:
-		c.fail(path+".header", "any client could send it: add a header that your proxy alone sets, "+
-			"such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}")
-	case d.Secret != nil && d.Header == "":
-		c.fail(path+".secret", "is of no use alone: write header: NAME, the header that holds the client's address")
-	case a.Header == "x-forwarded-for" || a.Header == "forwarded":
-		c.fail(path+".header", "%s lists every hop: write trusted_hops: 1 in place of header and secret", a.Header)
-	case a.Header != "" && a.Header == a.SecretHeader:
-		c.fail(path+".secret", "is the header of the address itself: write another for the secret")
-	case d.TrustedHops == nil && d.Header == "":
-		c.fail(path, "is empty: write trusted_hops: N, or header and secret, or remove it")
-	}
-	return a
+	env := c.form("hash_secret.env", d.Env, "environment variable", "KEY_SECRET", envName.MatchString(d.Env))
+	h := &key.Hash{Env: env, Check: d.Check}
+	_, h.Missing = secretOf("hash_secret", h.Env, func(string) (string, bool) { return "", false }) // until it is loaded
+	return h
 }
 
-func (c *compiler) headerName(path, name, example string) string {
-	if name != "" && !request.IsToken(name) {
-		c.fail(path, "%q is no header: write a name such as %s", name, example)
+// hashed returns by what the keys of a rule or of plans are hashed; nil for
+// not at all.
+func (c *compiler) hashed(path string, hash bool) *key.Hash {
+	if !hash {
+		return nil
 	}
-	return name
+	if c.set.hash == nil {
+		c.fail(path+".hash", `there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
+	}
+	return c.set.hash
 }

@@ -89,7 +89,7 @@ func TestBanned(t *testing.T) {
 	}
 }
 
-// What lifts limits is narrow: any doubt, and the request is limited.
+// An entry of skip matches only exactly; in doubt, the request is limited.
 func TestSkipped(t *testing.T) {
 	for _, tt := range []struct {
 		skip string
@@ -165,7 +165,7 @@ func matching(s *Set, req *request.Request) (n int) {
 	return n
 }
 
-// request is a new one each time: what is worked out of one is kept in it.
+// requestTo returns a new request, because a request keeps what derives from it.
 func requestTo(path string) request.Request {
 	return request.Request{Method: "GET", Path: path, IP: netip.MustParseAddr("2001:db8::9"), Headers: map[string][]string{"X-User": {"241531"}, "Accept": {"*/*"}}}
 }
@@ -231,8 +231,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// Backends that drop path parameters, or take a backslash for a slash, are no way around what limits or bans, nor into what
-// lifts limits.
+// Some backends drop path parameters, or read a backslash as a slash. Such paths
+// neither evade limits and bans nor match what lifts limits.
 func TestPathParameters(t *testing.T) {
 	s := parse(t, `
 deny: [{path: /banned/**}]

@@ -68,11 +68,11 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 			costs, fixed = r.costs(o), nil
 		}
 	}
-	if o != nil {
-		t.grant(r, o.Grants, now)
-	}
 	if t.Unlimited || t.Denied {
 		return t
+	}
+	if o != nil && len(o.Grants) > 0 {
+		t.grant(r, o.Grants, now)
 	}
 	if len(r.anchors) > 0 && !t.replaced {
 		t.anchor(r.anchors, req)
@@ -89,7 +89,7 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 
 // MostCost returns the largest cost that a request may state for limit i.
 func (t *Terms) MostCost(i int) int64 {
-	most := t.costs[i].most()
+	most := t.costs[i].Max
 	if t.costs[i].Clamp {
 		most = min(most, t.Limits[i].MaxCost())
 	}
@@ -132,18 +132,15 @@ func (t *Terms) override(r *Rule, o *Override) {
 
 // grant adds the grants that have not ended.
 func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
-	cloned := false
+	t.Limits = slices.Clone(t.Limits)
 	for _, g := range grants {
-		if !now.Before(g.Until) || t.Unlimited || t.Denied {
+		if !now.Before(g.Until) {
 			continue
 		}
 		i := limitNamed(t.Limits, g.Limit)
 		if i < 0 || r.restrictOnly {
 			t.Stale = true
 			continue
-		}
-		if !cloned {
-			t.Limits, cloned = slices.Clone(t.Limits), true
 		}
 		t.raise(t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
 		t.own = false
@@ -200,10 +197,9 @@ func (t *Terms) anchor(anchors []anchor, req *request.Request) {
 	for _, a := range anchors {
 		calendar := *t.Limits[a.limit].Calendar
 		calendar.Anchor = a.day
-		if text, ok := a.from.Value(req); ok {
-			if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
-				calendar.Anchor = day
-			}
+		text, _ := a.from.Value(req)
+		if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
+			calendar.Anchor = day
 		}
 		t.Limits[a.limit].Calendar = &calendar
 	}
@@ -237,7 +233,7 @@ func limitNamed(limits []limit.Limit, name string) int {
 	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Name == name })
 }
 
-// precompute works out what no request can change.
+// precompute derives what no request can change.
 func (r *Rule) precompute() {
 	r.suffix = suffix(r.Limits)
 	fixed := make([]int64, len(r.Costs))
@@ -250,36 +246,26 @@ func (r *Rule) precompute() {
 	r.fixed = fixed
 }
 
-// suffix returns the end of the names of counters with these limits.
-func suffix(limits []limit.Limit) string { return "|" + shape(limits) }
-
-// shape returns 8 hex digits that identify how the limits count: everything but
-// how much they allow. It is part of a counter's name. Limits that count in
-// another way never meet an older counter's state, while a changed capacity,
-// burst or queue keeps it. Stores hold the digits, so this text must never
-// change.
-func shape(limits []limit.Limit) string {
+// suffix returns the end of the names of counters with these limits: 8 hex
+// digits that identify how the limits count, which is everything but how much
+// they allow. Limits that count in another way never meet an older counter's
+// state, while a changed capacity, burst or queue keeps it. Stores have the
+// digits, so this text must never change.
+func suffix(limits []limit.Limit) string {
 	var text strings.Builder
 	for i := range limits {
 		l := &limits[i]
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		timezone, anchor := calendarShape(l.Calendar)
+		timezone, anchor := "", ""
+		if c := l.Calendar; c != nil {
+			timezone = c.Location.String()
+			if c.Anchor > 1 { // months that start on the 1st state none
+				anchor = strconv.Itoa(c.Anchor)
+			}
+		}
 		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
 	}
-	return fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
-}
-
-// calendarShape formats where a calendar's windows begin: nothing for a window
-// that is a plain length of time, and no anchor for months that start on the
-// 1st.
-func calendarShape(c *limit.Calendar) (timezone, anchor string) {
-	if c == nil {
-		return "", ""
-	}
-	if c.Anchor > 1 {
-		anchor = strconv.Itoa(c.Anchor)
-	}
-	return c.Location.String(), anchor
+	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
 }

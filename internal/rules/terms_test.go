@@ -7,7 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// What is left of a rule once an override and grants have had their say; what does not fit is left out, and said.
+// Overrides and grants change the terms of a rule. What does not fit is ignored and
+// reported as stale.
 func TestTerms(t *testing.T) {
 	s := parse(t, kinds+`
   journal: {all: {capacity: 1000}}
@@ -19,10 +20,10 @@ func TestTerms(t *testing.T) {
 	for _, tt := range []struct {
 		name, rule, plan string
 		o                Override
-		misfit           bool
+		stale            bool
 		want             string
 	}{
-		{"nothing said", "api", "", Override{}, false, "100/1m0s cost 1"},
+		{"no override", "api", "", Override{}, false, "100/1m0s cost 1"},
 		{"a grant", "api", "", Override{Grants: []Grant{grant("", 50, 1)}}, false, "150/1m0s cost 1"},
 		{"two grants", "api", "", Override{Grants: []Grant{grant("", 50, 1), grant("", 7, time.Hour)}}, false, "157/1m0s cost 1"},
 		{"a grant that has ended", "api", "", Override{Grants: []Grant{grant("", 50, 0)}}, false, "100/1m0s cost 1"},
@@ -34,15 +35,15 @@ func TestTerms(t *testing.T) {
 		{"a capacity of a limit that is gone", "chat", "", Override{Capacity: map[string]int64{"words": 9, "tokens": 8}}, true,
 			"requests 10/1m0s cost 5, tokens 8/1m0s cost 5"},
 		{"a capacity that is beyond a log", "journal", "", Override{Capacity: map[string]int64{"": 1001}}, true, "10/1m0s cost 1"},
-		{"a grant on the client's word", "partner", "", Override{Grants: []Grant{grant("", 9, 1)}}, true, "100/1m0s cost 1"},
-		{"the client's word lowers a plan", "partner", "pro", Override{Capacity: map[string]int64{"": 150}}, false, "150/1m0s cost 1"},
+		{"a grant for a client's key", "partner", "", Override{Grants: []Grant{grant("", 9, 1)}}, true, "100/1m0s cost 1"},
+		{"a client's key lowers a plan", "partner", "pro", Override{Capacity: map[string]int64{"": 150}}, false, "150/1m0s cost 1"},
 		{"ended", "api", "", Override{Capacity: map[string]int64{"": 7}, Until: now}, false, "100/1m0s cost 1"},
 		{"not ended", "api", "", Override{Capacity: map[string]int64{"": 7}, Until: now.Add(1)}, false, "7/1m0s cost 1"},
 	} {
 		r, _ := s.Rule(tt.rule)
 		terms := r.Terms(&request.Request{}, tt.plan, &tt.o, now)
-		if got := inWords(&terms); got != tt.want || terms.Stale != tt.misfit {
-			t.Errorf("%s: %s, misfit %t; want %s, %t", tt.name, got, terms.Stale, tt.want, tt.misfit)
+		if got := describeTerms(&terms); got != tt.want || terms.Stale != tt.stale {
+			t.Errorf("%s: %s, stale %t; want %s, %t", tt.name, got, terms.Stale, tt.want, tt.stale)
 		}
 		if before := own(r); r.Item("k", &terms) != r.Item("k", &before) {
 			t.Errorf("%s: another counter", tt.name)
@@ -50,20 +51,20 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// Once limits that replaced the rule's have ended, its months begin again where the request says.
+// Once an override's limits have ended, months start again on the request's day.
 func TestAnchorAfterOverride(t *testing.T) {
 	r := parse(t, "rules: [{name: r, key: k, overrides: true, limits: [{capacity: 9, window: 1mo, anchor: {from: jwt.day}}]}]").Rules[0]
 	o, err := parseOverride("o", []byte("{limits: [{capacity: 1, window: 1s}], until: 2026-01-01T00:00:00Z}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := user("GET", "/", said{"day": "7"})
+	req := user("GET", "/", claimSet{"day": "7"})
 	for now, want := range map[time.Time]string{
 		o.Until.Add(-1): "1/1s cost 1",
 		o.Until:         "9/720h0m0s from day 7 cost 1",
 	} {
 		terms := r.Terms(req, "", o, now)
-		if got := inWords(&terms); got != want {
+		if got := describeTerms(&terms); got != want {
 			t.Errorf("at %s: %s, want %s", now, got, want)
 		}
 	}
@@ -91,34 +92,34 @@ rules:
 	}
 	terms := own(s.Rules[0])
 	if _, ok := terms.Candidate(7); ok {
-		t.Error("a limit that is not there has a candidate")
+		t.Error("an unknown limit has a candidate")
 	}
 }
 
-func TestStanding(t *testing.T) {
+func TestResolvePlan(t *testing.T) {
 	s := parse(t, threePlans)
-	pro := &request.Request{Claims: said{"plan": "pro"}}
+	pro := &request.Request{Claims: claimSet{"plan": "pro"}}
 	for _, tt := range []struct {
 		name    string
 		o       *Override
 		inForce bool
 		plan    string
 		denied  bool
-		misfit  bool
+		stale   bool
 	}{
 		{"none", nil, false, "pro", false, false},
 		{"another plan", &Override{Plan: "enterprise"}, true, "enterprise", false, false},
 		{"a plan that is gone", &Override{Plan: "gold"}, true, "", false, true},
 		{"a plan that is gone, ended", &Override{Plan: "gold"}, false, "pro", false, false},
-		{"nothing of plans", &Override{Unlimited: true}, true, "pro", false, true},
+		{"an override without a plan", &Override{Unlimited: true}, true, "pro", false, true},
 		{"ended", &Override{Plan: "enterprise"}, false, "pro", false, false},
 		{"denied", &Override{Deny: true, Plan: "gold"}, true, "", true, false},
 	} {
-		if plan, denied, misfit := s.ResolvePlan(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied || misfit != tt.misfit {
-			t.Errorf("%s: %q, denied %t, misfit %t; want %q, %t, %t", tt.name, plan, denied, misfit, tt.plan, tt.denied, tt.misfit)
+		if plan, denied, stale := s.ResolvePlan(pro, tt.o, tt.inForce); plan != tt.plan || denied != tt.denied || stale != tt.stale {
+			t.Errorf("%s: %q, denied %t, stale %t; want %q, %t, %t", tt.name, plan, denied, stale, tt.plan, tt.denied, tt.stale)
 		}
 	}
-	for _, req := range []*request.Request{{}, {Claims: said{"plan": "gold"}}, {Claims: said{"plan": []any{"pro"}}}, {Rejected: true, Claims: said{"plan": "pro"}}} {
+	for _, req := range []*request.Request{{}, {Claims: claimSet{"plan": "gold"}}, {Claims: claimSet{"plan": []any{"pro"}}}, {Rejected: true, Claims: claimSet{"plan": "pro"}}} {
 		if plan := s.Plan(req); plan != "" {
 			t.Errorf("%+v: plan %q", req, plan)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Who fills in the keys of a rule's overrides decides whether they may loosen it.
+// Overrides may loosen a rule only if the client does not fill in their keys.
 func TestRestrictOnly(t *testing.T) {
 	for fields, want := range map[string]bool{
 		"key: 'u:{jwt.sub}', overrides: true":                                      false,
@@ -30,12 +30,12 @@ func TestRestrictOnly(t *testing.T) {
 	}
 }
 
-// A rule that does not say that it has overrides has those of the document, and no others to look for.
-func TestWrittenOnly(t *testing.T) {
+// A rule without overrides: true has only the document's overrides.
+func TestDocumentOnly(t *testing.T) {
 	s := parse(t, kinds)
 	plain, _ := s.Rule("plain")
 	if plain.TakesOverrides() {
-		t.Error("it is asked for overrides from elsewhere")
+		t.Error("it takes overrides from outside the document")
 	}
 	req := user("GET", "/", nil)
 	key, ok := plain.AppendOverrideKey(nil, req)
@@ -48,8 +48,8 @@ func TestWrittenOnly(t *testing.T) {
 	}
 }
 
-// An override of the table that would loosen what the client says is not believed, even where nobody checked it.
-func TestNobodyLoosens(t *testing.T) {
+// An override of a table cannot loosen a rule whose keys the client fills in.
+func TestClientKeysCannotLoosen(t *testing.T) {
 	s := parse(t, kinds)
 	partner, _ := s.Rule("partner")
 	for document, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestNobodyLoosens(t *testing.T) {
 			t.Fatal(err)
 		}
 		terms := partner.Terms(&request.Request{}, "", o, time.Time{})
-		if got := inWords(&terms); got != want {
+		if got := describeTerms(&terms); got != want {
 			t.Errorf("%s: %s, want %s", document, got, want)
 		}
 	}

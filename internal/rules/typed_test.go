@@ -10,12 +10,13 @@ import (
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// overrideKey reads a key as Set.OverrideKey does, of one rule.
+// overrideKey reads a key of one rule as Set.OverrideKey does.
 func overrideKey(r *Rule, text string) (string, error) {
 	return (&Set{Rules: []*Rule{r}}).OverrideKey(r.Name, text)
 }
 
-// What a person writes as the key of an override, and the key that the requests it is meant for have.
+// A person may type the key of an override in several forms; each gives the key
+// that requests have.
 func TestOverrideKey(t *testing.T) {
 	const address = "{ip} is an address, such as 203.0.113.9, or the /64 network of one, such as 2001:db8::/64"
 	for _, tt := range []struct{ template, text, want, why string }{
@@ -78,7 +79,7 @@ func TestOverrideKey(t *testing.T) {
 	}
 }
 
-// A key that is too long to be kept whole is found by its hash, whether it is written out or as logs print it.
+// A key that is too long is cut, whether a person types it whole or as logs print it.
 func TestOverrideKeyHashed(t *testing.T) {
 	r := parseRule(t, "key: x, overrides: 'user:{header.x}'")
 	name := strings.Repeat("a|", 400)
@@ -119,8 +120,8 @@ func TestOverrideKeyOfSet(t *testing.T) {
 	}
 }
 
-// Whatever a request sends: its key as it is printed is read as itself; its values as they are give its key or an error,
-// and never another request's.
+// The printed key of any request is read as itself. Its plain values give its key or
+// an error, and never another request's key.
 func FuzzOverrideKey(f *testing.F) {
 	f.Add("tenant:{header.a}|user:{header.b}", "acme", "auth0|1", "2001:db8::1")
 	f.Add("{header.a}:{ip}|{header.b}", "a:b", "-", "203.0.113.9")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // addDeny makes an entry of deny of a limit of no requests. It reports false if
@@ -88,7 +89,7 @@ func (im *importer) addOverride(n *node) (whyNot string) {
 	default:
 		o.Limits = []ruledoc.Limit{n.Limit.limit()}
 	}
-	if !im.AddOverride(rule, n.keyPrefix()+imports.KeyValue(value), o, n.place.Name) {
+	if !im.AddOverride(rule, n.keyPrefix()+key.Escape(value), o, n.place.Name) {
 		return "another descriptor stands for the same value, and the first one applies"
 	}
 	return ""

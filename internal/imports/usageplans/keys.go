@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Keys are the API keys of a usage plan, as
@@ -73,7 +74,7 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 func (k *apiKey) override(p *plan) imports.Override {
 	return imports.Override{
 		Rule:     ruledoc.PlanOverrides,
-		Key:      strings.Replace(planKey, "{apikey}", imports.KeyValue(k.ID), 1),
+		Key:      strings.Replace(planKey, "{apikey}", key.Escape(k.ID), 1),
 		Document: imports.OverrideJSON(ruledoc.Override{Plan: p.nameHere, Why: imports.Short(k.Name)}),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -62,15 +63,9 @@ func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []b
 			dst = appendValues(dst, r.Header(p.Text))
 		case FromQuery:
 			dst = appendValues(dst, r.Query[p.Text])
-		case FromPath:
-			dst = appendValue(dst, r.PathParams[p.Text])
-		case FromMethod:
-			dst = appendValue(dst, r.Method)
 		case FromRoute:
 			dst = appendValue(dst, route)
-		case FromStage:
-			dst = appendValue(dst, r.Stage)
-		case FromClaim, FromAPIKey:
+		default:
 			text, _ := p.Value(r)
 			dst = appendValue(dst, text)
 		}
@@ -118,6 +113,16 @@ func appendValue(dst []byte, value string) []byte {
 		return appendEscape(dst, absent)
 	}
 	return appendEscaped(dst, value)
+}
+
+// Escape returns a value as people may write it in a key that Read takes:
+// unchanged, unless it is "-", which stands for a missing value, or has a
+// percent sign, which would start an escape.
+func Escape(value string) string {
+	if value != string(absent) && !strings.Contains(value, "%") {
+		return value
+	}
+	return string(appendValue(nil, value))
 }
 
 func appendEscaped[T string | []byte](dst []byte, value T) []byte {

@@ -44,21 +44,17 @@ var RandomSecret = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
 
 // Verify reports why a secret of the environment cannot be the right one.
 func (h *Hash) Verify(secret string) error {
+	sum := sha256.Sum256([]byte(secret))
+	check := hex.EncodeToString(sum[:checkDigits/2]) // distinguishes secrets without revealing them
 	switch {
 	case len(secret) < leastSecret:
-		return fmt.Errorf("the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
+		return fmt.Errorf("hash_secret: the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
 			"as openssl rand -hex 32 does", h.Env, len(secret), leastSecret)
-	case checkOf(secret) != h.Check:
-		return fmt.Errorf("the secret in %s is not the one that the rules were written for: its check is %s, and theirs is %s",
-			h.Env, checkOf(secret), h.Check)
+	case check != h.Check:
+		return fmt.Errorf("hash_secret: the secret in %s is not the one that the rules were written for: its check is %s, and theirs is %s",
+			h.Env, check, h.Check)
 	}
 	return nil
-}
-
-// checkOf returns digits that distinguish secrets without revealing them.
-func checkOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:checkDigits/2])
 }
 
 // append appends the hash of a key.
@@ -72,8 +68,8 @@ func (h *Hash) append(dst, key []byte) []byte {
 // IsHashed reports whether a key that fits some template is hashed.
 func IsHashed(key string) bool { return strings.HasPrefix(key, hmacPrefix) }
 
-// CheckHash reports why a text that begins as a hashed key is none.
-func CheckHash(key string) error {
+// checkHash reports why a text that begins as a hashed key is none.
+func checkHash(key string) error {
 	if digits := key[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
 		return fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
 	}

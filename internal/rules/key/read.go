@@ -4,79 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// maxTyped bounds the time that it takes to read a key, in bytes. What a person types is far shorter.
+// maxTyped bounds the time that it takes to read a key, in bytes. What a person
+// types is far shorter.
 const maxTyped = 16 << 10
 
-// Whole returns a key as it is before it is hashed: cut, where it never is.
-func (t *Template) Whole(key []byte) string {
-	if t.Hash == nil {
-		key = bounded(key, 0)
-	}
-	return string(key)
-}
-
-// Stored returns what counters, tables and logs have in the place of a key that read returned. The error is ErrHashSecret.
-func (t *Template) Stored(key string) (string, error) {
-	switch {
-	case t.Hash == nil:
-		return key, nil
-	case t.Hash.Missing != nil: // also for a hash: whether the document says something of its key is not known
-		return "", fmt.Errorf("%w: %w", ErrHashSecret, t.Hash.Missing)
-	}
-	return t.Hash.Of(key), nil
-}
-
-// typedForms match keys with any text for the values: as short as it can be at the left, and as long.
-type typedForms struct{ short, long *regexp.Regexp }
-
-// patterns returns them, made once for a template that is good.
-func (t *Template) patterns() *typedForms {
-	if t.typed != nil {
-		return t.typed()
-	}
-	return &typedForms{t.pattern("(.+?)"), t.pattern("(.+)")}
-}
-
-func (t *Template) pattern(value string) *regexp.Regexp {
-	expr := "(?s)^"
-	for _, p := range t.Parts {
-		if p.Kind == Literal {
-			expr += regexp.QuoteMeta(p.Text)
-		} else {
-			expr += value
-		}
-	}
-	return regexp.MustCompile(expr + "$")
-}
-
-// Read returns the key that a person means: one as replays and logs print it, or one with values as they are. Where it makes
-// a difference whether the values at the left are as short as they can be or as long, the text could be read in several ways,
-// and is no key. Of a rule that hashes its keys it returns the key before that, unless the text is a hash.
+// Read returns the key that a person means: one as replays and logs print it,
+// or one with plain values. A plain text that can be read in two ways is an
+// error. For a template that hashes its keys, Read returns the key before that,
+// unless the text is a hash.
 func (t *Template) Read(text string) (key string, err error) {
 	if len(text) > maxTyped {
 		return "", fmt.Errorf("a key is at most %d bytes long", maxTyped)
 	}
-	if t.Hash != nil && strings.HasPrefix(text, hmacPrefix) {
-		return text, CheckHash(text)
+	if t.Hash != nil && IsHashed(text) {
+		return text, checkHash(text)
 	}
-	mismatch, forms := t.Check(text), t.patterns()
+	values, mismatch := t.split(text)
+	shortest, ok := t.guess(text, false)
 	switch {
-	case mismatch == nil && t.Hash == nil && len(text) == MaxLen:
-		return text, nil // its end is a hash: what it was made from is not known
+	case mismatch == nil && len(values) == 0:
+		return text, nil // it has no sources, or ends in a hash
 	case mismatch == nil:
-		return t.format(forms.short.FindStringSubmatch(text)[1:], urlpath.Decode)
-	case urlpath.HasEscape(text) || !forms.short.MatchString(text):
-		return "", mismatch // where some of it is escaped, all of it has to be
+		return t.format(values, urlpath.Decode)
+	case urlpath.HasEscape(text) || !ok: // a text with one escape must have all
+		return "", mismatch
 	}
-	asItIs := func(value string) string { return value }
-	key, err = t.format(forms.short.FindStringSubmatch(text)[1:], asItIs)
-	other, otherErr := t.format(forms.long.FindStringSubmatch(text)[1:], asItIs)
+	longest, _ := t.guess(text, true)
+	plain := func(value string) string { return value }
+	key, err = t.format(shortest, plain)
+	other, otherErr := t.format(longest, plain)
 	switch {
 	case err != nil:
 		return other, otherErr
@@ -84,6 +47,38 @@ func (t *Template) Read(text string) (key string, err error) {
 		return "", fmt.Errorf("it can be read in two ways: write %s or %s", key, other)
 	}
 	return key, nil
+}
+
+// guess splits a text whose values may hold separators. The values at the left
+// are as short as they can be, or as long; none is empty.
+func (t *Template) guess(text string, long bool) (values []string, ok bool) {
+	around := strings.Split(t.Outline(), "{}") // the text before, between and after the values
+	first, last := 0, len(around)-2            // of the values whose text is left
+	if last < 0 {
+		return nil, false
+	}
+	text, begins := strings.CutPrefix(text, around[0])
+	text, ends := strings.CutSuffix(text, around[last+1])
+	values = make([]string, last+1)
+	for first < last && text != "" {
+		separator, at := around[first+1], 0
+		if long {
+			separator = around[last]
+			at = strings.LastIndex(text[:len(text)-1], separator)
+		} else {
+			at = 1 + strings.Index(text[1:], separator)
+		}
+		switch {
+		case at < 1:
+			return nil, false
+		case long:
+			values[last], text, last = text[at+len(separator):], text[:at], last-1
+		default:
+			values[first], text, first = text[:at], text[at+len(separator):], first+1
+		}
+	}
+	values[first] = text
+	return values, begins && ends && text != ""
 }
 
 // format returns the key that a request with these values has.
@@ -109,10 +104,11 @@ func (t *Template) format(values []string, decode func(string) string) (string, 
 			key = appendValue(key, decode(typed))
 		}
 	}
-	return t.Whole(key), nil
+	return t.whole(key), nil
 }
 
-// parseTypedAddr reads an address, or the /64 network by which an IPv6 one counts.
+// parseTypedAddr reads an address, or the /64 network by which an IPv6 one
+// counts.
 func parseTypedAddr(text string) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr, nil
@@ -122,4 +118,60 @@ func parseTypedAddr(text string) (netip.Addr, error) {
 		return netip.Addr{}, errors.New("{ip} is an address, such as 203.0.113.9, or the /64 network of one, such as 2001:db8::/64")
 	}
 	return network.Addr(), nil
+}
+
+// whole returns a key before it is hashed. A plain key is cut if it is too long.
+func (t *Template) whole(key []byte) string {
+	if t.Hash == nil {
+		key = bounded(key, 0)
+	}
+	return string(key)
+}
+
+// Stored returns the form that counters, tables and logs have of a key that
+// Read returned. The error is ErrHashSecret.
+func (t *Template) Stored(key string) (string, error) {
+	switch {
+	case t.Hash == nil:
+		return key, nil
+	case t.Hash.Missing != nil: // also for a hash: the document may have an override of its key
+		return "", fmt.Errorf("%w: %w", ErrHashSecret, t.Hash.Missing)
+	}
+	return t.Hash.Of(key), nil
+}
+
+// Translate returns the stored key of the caller whose key by another template
+// Read returned. The values are those of that key, or credentials of the
+// request. missing are the sources, such as "jwt.tenant", that neither has.
+func (t *Template) Translate(key string, by *Template, req *request.Request) (stored string, missing []string, err error) {
+	values, _ := by.split(key) // none if it is a hash, or ends in one
+	if len(values) == 0 && slices.Equal(t.Parts, by.Parts) && (t.Hash == nil) == (by.Hash == nil) {
+		stored, err = t.Stored(key)
+		return stored, nil, err
+	}
+	known := map[Part]string{}
+	for _, p := range by.Parts {
+		if p.Kind != Literal && len(values) > 0 {
+			known[p], values = values[0], values[1:]
+		}
+	}
+	var made []byte
+	for _, p := range t.Parts {
+		text, inRequest := p.Value(req)
+		switch value, inKey := known[p]; {
+		case p.Kind == Literal:
+			made = append(made, p.Text...)
+		case inKey:
+			made = append(made, value...)
+		case inRequest && p.OfCredentials():
+			made = appendValue(made, text)
+		default:
+			missing = append(missing, p.String())
+		}
+	}
+	if len(missing) > 0 {
+		return "", missing, nil
+	}
+	stored, err = t.Stored(t.whole(made))
+	return stored, nil, err
 }

@@ -4,6 +4,7 @@ package key
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -27,24 +28,23 @@ const (
 	FromAPIKey
 )
 
-// sources are those that a template knows. Sources of the gateway and signed
+// sources are what a template can name. Sources of the gateway and signed
 // claims can be trusted. The client fills in the others, and can make up a new
 // value for every request.
-var sources = []struct {
+var sources = [...]struct {
 	word   string
-	source Kind
 	named  bool // written with a name, as in {header.x-user}
 	client bool
 }{
-	{"ip", FromIP, false, false},
-	{"jwt", FromClaim, true, false},
-	{"apikey", FromAPIKey, false, false},
-	{"header", FromHeader, true, true},
-	{"query", FromQuery, true, true},
-	{"path", FromPath, true, true},
-	{"method", FromMethod, false, true},
-	{"route", FromRoute, false, false},
-	{"stage", FromStage, false, false},
+	FromIP:     {"ip", false, false},
+	FromClaim:  {"jwt", true, false},
+	FromAPIKey: {"apikey", false, false},
+	FromHeader: {"header", true, true},
+	FromQuery:  {"query", true, true},
+	FromPath:   {"path", true, true},
+	FromMethod: {"method", false, true},
+	FromRoute:  {"route", false, false},
+	FromStage:  {"stage", false, false},
 }
 
 const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
@@ -55,63 +55,43 @@ type Part struct {
 	Text string // the literal, or the name of the header, query or path parameter, or claim
 }
 
-// parseBraced reads a source as documents write it, such as "header.x-user".
-// The problem says what to write instead.
-func parseBraced(text string) (p Part, client bool, problem string) {
+// parseBraced reads a source as keys have it between braces, such as
+// "header.x-user". The problem says what to write instead.
+func parseBraced(text string) (p Part, problem string) {
 	word, name, dotted := strings.Cut(text, ".")
-	for _, s := range sources {
-		if s.word != word {
-			continue
-		}
-		if problem := checkName(s.source, text, name, s.named, dotted); problem != "" {
-			return Part{}, false, problem
-		}
-		if s.source == FromHeader {
-			name = strings.ToLower(name)
-		}
-		return Part{s.source, name}, s.client, ""
-	}
-	return Part{}, false, unknownSource(text, word)
-}
-
-func checkName(s Kind, text, name string, named, dotted bool) (problem string) {
-	switch {
-	case !named && dotted:
-		return fmt.Sprintf("{%s} takes no name: write {%s}", text, text[:len(text)-len(name)-1])
-	case named && name == "":
-		return fmt.Sprintf("{%s} needs a name: write {%s.NAME}", text, strings.TrimSuffix(text, "."))
-	case s == FromHeader && !request.IsToken(name):
-		return fmt.Sprintf("{%s} is no header: write a name such as {header.x-user}", text)
-	case strings.ContainsRune(name, '{'):
-		return fmt.Sprintf("{%s is never closed: write } after the name", text)
-	}
-	return ""
-}
-
-func unknownSource(text, word string) (problem string) {
 	words := make([]string, len(sources))
-	for i, s := range sources {
-		words[i] = s.word
+	for kind, s := range sources {
+		words[kind] = s.word
 	}
-	if meant := ruledoc.Closest(word, words); meant != "" {
-		return fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
+	p.Kind = Kind(max(0, slices.Index(words, word)))
+	named := sources[p.Kind].named
+	switch {
+	case p.Kind == Literal:
+		if meant := ruledoc.Closest(word, words); meant != "" {
+			return p, fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
+		}
+		return p, fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)
+	case !named && dotted:
+		return p, fmt.Sprintf("{%s} takes no name: write {%s}", text, word)
+	case named && name == "":
+		return p, fmt.Sprintf("{%s} needs a name: write {%s.NAME}", text, word)
+	case p.Kind == FromHeader && !request.IsToken(name):
+		return p, fmt.Sprintf("{%s} is no header: write a name such as {header.x-user}", text)
+	case strings.ContainsRune(name, '{'):
+		return p, fmt.Sprintf("{%s is never closed: write } after the name", text)
+	case p.Kind == FromHeader:
+		name = strings.ToLower(name)
 	}
-	return fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)
+	p.Text = name
+	return p, ""
 }
 
 // IsClient reports whether the client fills in the source: it can make up a
 // new value for every request.
-func (s Kind) IsClient() bool {
-	for _, known := range sources {
-		if known.source == s {
-			return known.client
-		}
-	}
-	return false
-}
+func (k Kind) IsClient() bool { return sources[k].client }
 
-// WithoutBraces makes a message about a source of a key one about a source that stands
-// by itself.
+// WithoutBraces turns a message about a source in a key into one about a source
+// that stands by itself.
 var WithoutBraces = strings.NewReplacer("{", "", "}", "")
 
 // ParseSource reads a source that stands by itself, such as header.x-tokens.
@@ -119,7 +99,7 @@ func ParseSource(text string) (p Part, problem string) {
 	if inside := WithoutBraces.Replace(text); inside != text {
 		return Part{}, "a source has braces in keys alone: write " + inside
 	}
-	p, _, problem = parseBraced(text)
+	p, problem = parseBraced(text)
 	return p, WithoutBraces.Replace(problem)
 }
 
@@ -138,34 +118,26 @@ func ParseTrusted(text string) (p Part, problem string) {
 	return Part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
 }
 
-// ofCredentials reports whether the source is part of verified credentials.
-func (p Part) ofCredentials() bool { return p.Kind == FromClaim || p.Kind == FromAPIKey }
+// OfCredentials reports whether the source is part of verified credentials.
+func (p Part) OfCredentials() bool { return p.Kind == FromClaim || p.Kind == FromAPIKey }
 
-// String returns the source in the form of documents, such as "jwt.plan"; the text
-// of a literal.
+// String returns the source in the form of documents, such as "jwt.plan"; the
+// text of a literal.
 func (p Part) String() string {
-	for _, s := range sources {
-		if s.source != p.Kind {
-			continue
-		}
-		if s.named {
-			return s.word + "." + p.Text
-		}
-		return s.word
+	switch {
+	case p.Kind == Literal:
+		return p.Text
+	case sources[p.Kind].named:
+		return sources[p.Kind].word + "." + p.Text
 	}
-	return p.Text
+	return sources[p.Kind].word
 }
 
 // Value returns the one value that the request has for a source. ok is false if
 // it has none, several, or a value that is no text. The route and the address
 // have forms of their own in keys, and none here.
 func (p *Part) Value(r *request.Request) (text string, ok bool) {
-	one := func(values []string) (string, bool) {
-		if len(values) != 1 {
-			return "", false
-		}
-		return values[0], true
-	}
+	var values []string
 	switch p.Kind {
 	case FromClaim:
 		return request.Plain(r.Claim(p.Text))
@@ -175,9 +147,9 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		}
 		return r.APIKey, r.APIKey != ""
 	case FromHeader:
-		return one(r.Header(p.Text))
+		values = r.Header(p.Text)
 	case FromQuery:
-		return one(r.Query[p.Text])
+		values = r.Query[p.Text]
 	case FromPath:
 		text, ok = r.PathParams[p.Text]
 		return text, ok
@@ -185,32 +157,30 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		return r.Method, true
 	case FromStage:
 		return r.Stage, r.Stage != ""
+	case Literal:
+		return p.Text, true
 	}
-	return p.Text, p.Kind == Literal
+	if len(values) != 1 {
+		return "", false
+	}
+	return values[0], true
 }
 
 // Each calls yield with every text that a condition on the source compares,
 // case-sensitively: the entries of a claim that is a list, the words of scope,
 // which spaces separate (RFC 8693, section 4.2), else the one value.
 func (p *Part) Each(r *request.Request, yield func(text string)) {
-	if p.Kind != FromClaim {
-		if text, ok := p.Value(r); ok {
-			yield(text)
-		}
-		return
-	}
-	claim := r.Claim(p.Text)
-	if list, ok := claim.([]any); ok {
+	if p.Kind == FromClaim {
+		list, _ := r.Claim(p.Text).([]any)
 		for _, entry := range list {
 			if text, ok := request.Plain(entry); ok {
 				yield(text)
 			}
 		}
-		return
 	}
-	switch text, ok := request.Plain(claim); {
+	switch text, ok := p.Value(r); {
 	case !ok:
-	case p.Text == "scope" || p.Text == "/scope":
+	case p.Kind == FromClaim && (p.Text == "scope" || p.Text == "/scope"):
 		for word := range strings.FieldsSeq(text) {
 			yield(word)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
@@ -20,7 +19,6 @@ type Template struct {
 	Parts         []Part
 	ClientSources []string // the sources that the client fills, as written
 	Hash          *Hash    // replaces the keys by hashes; nil for plain keys
-	typed         func() *typedForms
 }
 
 func isSeparator(c byte) bool { return c == ':' || c == '|' }
@@ -28,66 +26,57 @@ func isSeparator(c byte) bool { return c == ':' || c == '|' }
 // Parse reads a key template such as "tenant:{header.x-tenant}|{ip}".
 // The problems say what to write instead.
 func Parse(text string) (t Template, problems []string) {
+	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(text) == 0 || len(text) > maxTemplate {
-		return t, []string{fmt.Sprintf("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, "+
-			"or a fixed text to count all requests together", maxTemplate)}
+		fail("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, or a fixed text to count all requests together", maxTemplate)
+		return t, problems
 	}
 	for rest := text; rest != ""; {
 		if rest[0] != '{' {
 			n := strings.IndexByte(rest+"{", '{')
-			problems = appendProblem(problems, t.addLiteral(rest[:n]))
-			rest = rest[n:]
+			if i := strings.IndexFunc(rest[:n], isForbidden); i >= 0 {
+				fail("%q cannot stand in a key's own text: use printable ASCII without %%, { and }", []rune(rest[i:n])[0])
+			}
+			t.Parts, rest = append(t.Parts, Part{Literal, rest[:n]}), rest[n:]
 			continue
 		}
 		inside, tail, closed := strings.Cut(rest[1:], "}")
 		if !closed {
-			return t, append(problems, fmt.Sprintf("%q is never closed: write } after the name", rest))
+			fail("%q is never closed: write } after the name", rest)
+			return t, problems
 		}
-		problems = appendProblem(problems, t.addSource(inside))
+		if p, problem := parseBraced(inside); problem != "" {
+			fail("%s", problem)
+		} else {
+			t.Parts = append(t.Parts, p)
+			if p.Kind.IsClient() {
+				t.ClientSources = append(t.ClientSources, "{"+inside+"}")
+			}
+		}
 		if tail != "" && !isSeparator(tail[0]) {
-			problems = append(problems, fmt.Sprintf("write : or | after {%s}, so that no two requests can have the same key", inside))
+			fail("write : or | after {%s}, so that no two requests can have the same key", inside)
 		}
 		rest = tail
 	}
-	untyped := t
-	t.typed = sync.OnceValue(untyped.patterns)
 	return t, problems
 }
 
-func appendProblem(problems []string, problem string) []string {
-	if problem == "" {
-		return problems
-	}
-	return append(problems, problem)
-}
-
-func (t *Template) addLiteral(text string) (problem string) {
-	for _, c := range text {
-		if c < ' ' || c > '~' || c == '%' || c == '}' {
-			return fmt.Sprintf("%q cannot stand in a key's own text: use printable ASCII without %%, { and }", c)
-		}
-	}
-	t.Parts = append(t.Parts, Part{Literal, text})
-	return ""
-}
-
-func (t *Template) addSource(text string) (problem string) {
-	p, client, problem := parseBraced(text)
-	if problem != "" {
-		return problem
-	}
-	if client {
-		t.ClientSources = append(t.ClientSources, "{"+text+"}")
-	}
-	t.Parts = append(t.Parts, p)
-	return ""
-}
+// isForbidden reports whether a template's own text cannot hold a character.
+func isForbidden(c rune) bool { return c < ' ' || c > '~' || c == '%' || c == '}' }
 
 // Has reports whether a source is part of the template, which may be nil.
 func (t *Template) Has(p Part) bool { return t != nil && slices.Contains(t.Parts, p) }
 
 // String writes the template as a document has it; "" for none.
 func (t *Template) String() string {
+	return t.write(func(p Part) string { return "{" + p.String() + "}" })
+}
+
+// Outline formats what all keys of the template have in common: the text around
+// their values, which are {}.
+func (t *Template) Outline() string { return t.write(func(Part) string { return "{}" }) }
+
+func (t *Template) write(source func(Part) string) string {
 	if t == nil {
 		return ""
 	}
@@ -96,41 +85,41 @@ func (t *Template) String() string {
 		if p.Kind == Literal {
 			b.WriteString(p.Text)
 		} else {
-			b.WriteString("{" + p.String() + "}")
+			b.WriteString(source(p))
 		}
 	}
 	return b.String()
 }
 
-// Check reports why the template can never have made a key, hashed keys aside;
-// nil if it can.
-func (t *Template) Check(key string) error {
+// split returns the values in a key, escaped, in the order of the sources. It
+// finds none in a key that was cut. The error says why the template can never
+// have made the key, hashed keys aside.
+func (t *Template) split(key string) (values []string, err error) {
 	if t.Hash == nil && len(key) >= MaxLen {
-		return checkCut(key)
+		return nil, checkCut(key)
 	}
-	rest := key
 	for _, p := range t.Parts {
 		if p.Kind == Literal {
-			tail, ok := strings.CutPrefix(rest, p.Text)
+			tail, ok := strings.CutPrefix(key, p.Text)
 			if !ok {
-				return fmt.Errorf("%q is not in its place", p.Text)
+				return nil, fmt.Errorf("%q is not in its place", p.Text)
 			}
-			rest = tail
+			key = tail
 			continue
 		}
-		n := len(rest)
-		if i := strings.IndexAny(rest, ":|"); i >= 0 {
-			n = i
+		n := strings.IndexAny(key, ":|")
+		if n < 0 {
+			n = len(key)
 		}
-		if err := checkValue(rest[:n]); err != nil {
-			return err
+		if err := checkValue(key[:n]); err != nil {
+			return nil, err
 		}
-		rest = rest[n:]
+		values, key = append(values, key[:n]), key[n:]
 	}
-	if rest != "" {
-		return fmt.Errorf("%q is too much: a : or | inside a value is written %%3A or %%7C", rest)
+	if key != "" {
+		return nil, fmt.Errorf("%q is too much: a : or | inside a value is written %%3A or %%7C", key)
 	}
-	return nil
+	return values, nil
 }
 
 func checkCut(key string) error {

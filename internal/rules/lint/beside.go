@@ -7,9 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// checkBeside warns about what other rules for the same requests do to rule i.
-// If there are more patterns than are compared, it says so instead: a warning
-// would be a guess.
+// checkBeside warns about effects of other rules for the same requests on rule i.
+// If there are too many patterns to compare, it warns about that instead.
 func (c *checker) checkBeside(i int) {
 	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
 	before := len(c.warnings)
@@ -33,16 +32,11 @@ func (c *checker) checkBeside(i int) {
 // limits and cannot refund them; "" for none.
 func keeps(r *rules.Rule) string {
 	for i := range r.Limits {
-		if _, most := r.Costs[i].Bounds(); most > 0 && !r.Limits[i].Correctable() {
+		if r.Costs[i].Max > 0 && !r.Limits[i].Correctable() {
 			return r.Limits[i].Algorithm.String()
 		}
 	}
 	return ""
-}
-
-// denies reports whether the rule may deny a request.
-func denies(r *rules.Rule) bool {
-	return r.Mode == rules.Enforce && slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { _, most := c.Bounds(); return most > 0 })
 }
 
 // deniesAfter returns a rule that may deny a request once rule i has charged it.
@@ -50,7 +44,8 @@ func (c *checker) deniesAfter(i int) *rules.Rule {
 	r := c.set.Rules[i]
 	for j := c.turn(i); j < len(c.set.Rules); j++ {
 		other := c.set.Rules[j]
-		if j != i && !(r.Atomic && other.Atomic) && denies(other) && c.overlap(i, j) {
+		denies := other.Enforced() && slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Max > 0 })
+		if denies && j != i && !(r.Atomic && other.Atomic) && c.overlap(i, j) {
 			return other
 		}
 	}
@@ -68,7 +63,7 @@ func (c *checker) turn(i int) int {
 	return i
 }
 
-// partner returns the first of so many rules that is atomic and may be charged
+// partner returns the first of some rules that is atomic and may be charged
 // together with rule i; -1 for none.
 func (c *checker) partner(i, rulesBefore int) int {
 	for j, other := range c.set.Rules[:rulesBefore] {

@@ -1,45 +1,37 @@
 package lint
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // WithoutCredentials names rules that mean little if no request has verified
 // credentials: idle rules cover no request then, and lumped rules count all
-// callers together, because what tells callers apart is always missing.
+// callers together, because the values that distinguish them are missing.
 func WithoutCredentials(s *rules.Set) (idle, lumped []string) {
 	for _, r := range s.Document().Rules {
-		needs := r.When != nil && (len(r.When.Caller) > 0 && !slices.Contains(r.When.Caller, "anonymous"))
-		if r.When != nil {
-			for source := range r.When.Match {
-				needs = needs || ofCredentials(source)
-			}
-		}
+		template, _ := key.Parse(r.Key)
+		sources := slices.DeleteFunc(template.Parts, func(p key.Part) bool { return p.Kind == key.Literal })
 		switch {
 		case r.Mode == rules.Off.String():
-		case needs:
+		case r.When != nil && needsCredentials(r.When):
 			idle = append(idle, r.Name)
-		case ofCredentialsAlone(r.Key):
+		case len(sources) > 0 && !slices.ContainsFunc(sources, func(p key.Part) bool { return !p.OfCredentials() }):
 			lumped = append(lumped, r.Name)
 		}
 	}
 	return idle, lumped
 }
 
-var source = regexp.MustCompile(`\{[^{}]*\}`)
-
-// ofCredentialsAlone reports whether the keys of a template tell callers apart
-// by nothing but their credentials.
-func ofCredentialsAlone(key string) bool {
-	sources := source.FindAllString(key, -1)
-	other := func(s string) bool { return !ofCredentials(strings.Trim(s, "{}")) }
-	return len(sources) > 0 && !slices.ContainsFunc(sources, other)
-}
-
-func ofCredentials(source string) bool {
-	return source == "apikey" || strings.HasPrefix(source, "jwt.")
+func needsCredentials(s *ruledoc.Selector) bool {
+	for source := range s.Match {
+		if p, _ := key.ParseSource(source); p.OfCredentials() {
+			return true
+		}
+	}
+	return len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
 }

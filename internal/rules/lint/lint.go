@@ -1,5 +1,5 @@
-// Package lint finds what a good rules document probably means otherwise, such
-// as a rule that clients can evade.
+// Package lint finds probable mistakes in a valid rules document, such as a rule
+// that clients can evade.
 package lint
 
 import (
@@ -82,11 +82,10 @@ func (c *checker) paths(i, j int) (path, cost string) {
 // checkQueue warns about a queue that takes longer to drain than the local
 // gateway holds a request.
 func (c *checker) checkQueue(path string, l *limit.Limit, cost *rules.Cost) {
-	_, units := cost.Bounds()
-	if l.Algorithm != limit.LeakyBucket || units == 0 {
+	if l.Algorithm != limit.LeakyBucket || cost.Max == 0 {
 		return
 	}
-	most := max(min(units, l.Burst), int64(rules.LongestHold/l.Interval()))
+	most := max(min(cost.Max, l.Burst), int64(rules.LongestHold/l.Interval()))
 	if l.Burst > most {
 		c.warn(path, "the queue takes %s to drain, and the local gateway holds a request for %s at most: write queue: %d",
 			ruledoc.FormatDuration(l.Drain().Round(time.Millisecond)), ruledoc.FormatDuration(rules.LongestHold), most)
@@ -96,17 +95,17 @@ func (c *checker) checkQueue(path string, l *limit.Limit, cost *rules.Cost) {
 // checkCost warns about a cost that requests state: clients may understate it,
 // and the limit may never allow a request without it.
 func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warned bool) {
-	source, least, most, stated := cost.Stated()
-	if !stated {
+	source := cost.Source()
+	if source == "" {
 		return
 	}
 	if cost.ClientStated() && !cost.Settle && !warned {
 		c.warn(path, "the client sets %s, so the least a client can pay is min, %d: "+
-			"write settle: true and have the backend report the true cost", source, least)
+			"write settle: true and have the backend report the true cost", source, cost.Min)
 	}
-	if !cost.Clamp && most > l.MaxCost() {
+	if !cost.Clamp && cost.Max > l.MaxCost() {
 		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+
-			"lower max, or write over: clamp in the limit", most, rules.SizeField(l.Algorithm), l.MaxCost())
+			"lower max, or write over: clamp in the limit", cost.Max, rules.SizeField(l.Algorithm), l.MaxCost())
 	}
 }
 
@@ -127,26 +126,17 @@ func (c *checker) sharesNothing(i int) *rules.Rule {
 }
 
 // hasBackstop reports whether another rule limits the requests of rule i by
-// what the client cannot make up. Only a rule for every request is sure to, or
-// one that selects requests in the same words.
+// sources that the client cannot make up. It must cover every request, or have
+// the same selector.
 func (c *checker) hasBackstop(i int) bool {
 	for j, other := range c.set.Rules {
-		if len(other.ClientSources()) == 0 && other.Mode == rules.Enforce && alwaysCounts(other) && coversAllOf(&c.doc.Rules[j], &c.doc.Rules[i]) {
+		always := slices.ContainsFunc(other.Costs, func(c rules.Cost) bool { return c.Min > 0 })
+		when, unless := c.doc.Rules[j].When, c.doc.Rules[j].Unless
+		if always && other.Enforced() && len(other.ClientSources()) == 0 &&
+			(when == nil || reflect.DeepEqual(when, c.doc.Rules[i].When)) &&
+			(unless == nil || reflect.DeepEqual(unless, c.doc.Rules[i].Unless)) {
 			return true
 		}
 	}
 	return false
-}
-
-func coversAllOf(r, other *ruledoc.Rule) bool {
-	if r.Unless != nil && !reflect.DeepEqual(r.Unless, other.Unless) {
-		return false
-	}
-	return r.When == nil || reflect.DeepEqual(r.When, other.When)
-}
-
-// alwaysCounts reports whether every request takes something from the rule's
-// limits.
-func alwaysCounts(r *rules.Rule) bool {
-	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { least, _ := c.Bounds(); return least > 0 })
 }

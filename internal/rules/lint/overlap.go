@@ -46,9 +46,9 @@ func split(patterns []string) (all []segments) {
 	return all
 }
 
-// overlap tells which selectors may match the same request. It errs towards
-// may, in parts of patterns that it does not look at. Once it is spent its
-// answers mean nothing.
+// overlap reports which selectors may match the same request. It may report
+// selectors that do not, because it does not compare all parts of patterns. Once
+// it is spent its answers mean nothing.
 type overlap struct{ comparisons int }
 
 // spent reports whether more comparisons were needed than are made.
@@ -56,15 +56,16 @@ func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
 
 func (o *overlap) requests(a, b *requests) bool {
 	return overlapWords(a.callers, b.callers) && overlapWords(a.methods, b.methods) && overlapMatch(a.match, b.match) &&
-		o.networks(a.cidrs, b.cidrs) && o.patterns(a.routes, b.routes) && o.patterns(a.paths, b.paths)
+		overlapAny(o, a.cidrs, b.cidrs, netip.Prefix.Overlaps) &&
+		overlapAny(o, a.routes, b.routes, overlapSegments) && overlapAny(o, a.paths, b.paths, overlapSegments)
 }
 
 func overlapWords(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
 }
 
-// overlapMatch looks at sources that have one value alone: a claim may be a
-// list that holds the words of both.
+// overlapMatch compares sources that have only one value: a claim may be a list
+// with the words of both.
 func overlapMatch(a, b map[string]ruledoc.Words) bool {
 	for source, words := range a {
 		if other, ok := b[source]; ok && !strings.HasPrefix(source, "jwt.") && !overlapWords(words, other) {
@@ -73,12 +74,6 @@ func overlapMatch(a, b map[string]ruledoc.Words) bool {
 	}
 	return true
 }
-
-func (o *overlap) networks(a, b []netip.Prefix) bool {
-	return overlapAny(o, a, b, netip.Prefix.Overlaps)
-}
-
-func (o *overlap) patterns(a, b []segments) bool { return overlapAny(o, a, b, overlapSegments) }
 
 // overlapAny compares in pairs; an empty list overlaps anything.
 func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
@@ -92,8 +87,8 @@ func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
 	return len(a) == 0 || len(b) == 0
 }
 
-// overlapSegments looks at the segments before the first ** of either pattern
-// and after the last: those have their place.
+// overlapSegments compares the segments before the first ** of either pattern and
+// after the last.
 func overlapSegments(a, b segments) bool {
 	for len(a) > 0 && len(b) > 0 && a[0] != urlpath.AnyDepth && b[0] != urlpath.AnyDepth {
 		if !overlapStars(a[0], b[0]) {
@@ -116,32 +111,23 @@ func overlapSegments(a, b segments) bool {
 	return true // a ** is left, which may match all between
 }
 
-// isDeep reports whether the segments can match no segment at all.
+// isDeep reports whether the segments match an empty path.
 func isDeep(s segments) bool {
 	return !slices.ContainsFunc(s, func(segment string) bool { return segment != urlpath.AnyDepth })
 }
 
-// overlapStars looks at the text of two segments before their first star and
-// after their last.
+// overlapStars compares the text of two segments before their first star and after
+// their last.
 func overlapStars(a, b string) bool {
-	aHead, aTail, aStars := ends(a)
-	bHead, bTail, bStars := ends(b)
 	if strings.ContainsFunc(a+b, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		return true // the cases of a letter may differ in length
 	}
-	if !aStars && !bStars {
+	if !strings.Contains(a+b, "*") {
 		return strings.EqualFold(a, b)
 	}
+	aHead, _, _ := strings.Cut(a, "*")
+	bHead, _, _ := strings.Cut(b, "*")
+	aTail, bTail := a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:]
 	n, m := min(len(aHead), len(bHead)), min(len(aTail), len(bTail))
 	return strings.EqualFold(aHead[:n], bHead[:n]) && strings.EqualFold(aTail[len(aTail)-m:], bTail[len(bTail)-m:])
-}
-
-// ends returns the text of a segment before its first star and after its last:
-// all of it, if there is none.
-func ends(s string) (head, tail string, stars bool) {
-	i := strings.IndexByte(s, '*')
-	if i < 0 {
-		return s, s, false
-	}
-	return s[:i], s[strings.LastIndexByte(s, '*')+1:], true
 }

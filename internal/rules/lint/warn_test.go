@@ -42,17 +42,17 @@ func TestWarnings(t *testing.T) {
 		{"rule for others", user + ", {name: ip, when: {methods: POST, route: [/a, /b], path: /c}, key: 'ip:{ip}', " + limits, first},
 		{"rule by another header", user + ", {name: other, key: 'o:{header.y}', " + limits, []string{first[0], warning("f:2:146: rules[1]", "{header.y}")}},
 		{"rule that counts nothing", user + ", {name: ip, key: 'ip:{ip}', cost: 0, " + limits, first},
-		{"rule on trial", user + ", {name: ip, mode: shadow, key: 'ip:{ip}', " + limits, first},
+		{"rule in shadow", user + ", {name: ip, mode: shadow, key: 'ip:{ip}', " + limits, first},
 		{"rule that is off", user + ", {name: ip, mode: off, key: 'ip:{ip}', " + limits, first},
 		{"rule for known callers", user + ", {name: ip, when: {caller: known}, key: 'ip:{ip}', " + limits, first},
 		{"rule that leaves some out", user + ", {name: ip, unless: {path: /x}, key: 'ip:{ip}', " + limits, first},
 		{"rule by a claim", user + ", {name: sub, key: 'sub:{jwt.sub}', " + limits, nil},
 		{"rule by a key's id", user + ", {name: key, key: '{apikey}', " + limits, nil},
 		{"rule by what the backend verifies", user + ", {name: p, trusted: path.p, key: 'p:{path.p}', " + limits, []string{first[0], warning("f:2:159: rules[1]", "{path.p}")}},
-		{"rule whose cost an issuer may make nothing", user + ", {name: ip, key: 'ip:{ip}', cost: {from: jwt.n, min: 0, max: 1, settle: true}, " + limits, first},
-		{"rule whose cost a liar makes little", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, " + limits, nil},
+		{"rule whose cost an issuer may state as 0", user + ", {name: ip, key: 'ip:{ip}', cost: {from: jwt.n, min: 0, max: 1, settle: true}, " + limits, first},
+		{"rule whose cost the client may understate", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, " + limits, nil},
 		{"off itself", strings.Replace(user, "name: user,", "name: user, mode: off,", 1), nil},
-		{"on trial itself", strings.Replace(user, "name: user,", "mode: shadow, name: user,", 1), []string{warning("f:2:82: rules[0]", "{header.x-user}")}},
+		{"in shadow itself", strings.Replace(user, "name: user,", "mode: shadow, name: user,", 1), []string{warning("f:2:82: rules[0]", "{header.x-user}")}},
 		{"trusted alone", "{name: ip, key: '{ip}|{route}|{stage}', " + limits, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Address and header together are still as many keys as a client cares to make.
+// A key of address and header has as many values as a client makes up.
 func TestWarningsNameWhatTheClientSends(t *testing.T) {
 	s := load(t, "rules.yaml", "rules: [{name: r, key: '{ip}|{query.a}|{path.b}|{method}', limits: [{capacity: 1, window: 1s}]}]")
 	want := []string{"rules.yaml:1:24: rules[0].key: the client can make up a new value of {query.a}, {path.b} and {method} for every request and is then never limited: add a rule with a key such as \"ip:{ip}\" for the same requests"}
@@ -121,7 +121,8 @@ func TestWarningsOfMissingRefunds(t *testing.T) {
 	}
 }
 
-// A queue that takes longer to drain than the local gateway holds a request draws a warning, with the longest that does not.
+// A queue that the local gateway cannot drain in time draws a warning, which names
+// the longest queue that it can.
 func TestWarningsOfLongQueues(t *testing.T) {
 	long := func(place, drain string, most int) string {
 		return fmt.Sprintf("rules.yaml:%s: the queue takes %s to drain, and the local gateway holds a request for 10s at most: write queue: %d", place, drain, most)
@@ -131,7 +132,7 @@ func TestWarningsOfLongQueues(t *testing.T) {
 		"{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}":                                      long("1:96: rules[0].limits[0].queue", "11s", 10),
 		"{algorithm: leaky_bucket, capacity: 100, window: 60s}":                                              long("1:38: rules[0].limits[0]", "1m", 16),
 		"{algorithm: leaky_bucket, capacity: 7, window: 60s}":                                                long("1:38: rules[0].limits[0]", "1m", 1),
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}":                                       "", // nobody waits
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}":                                       "", // no request waits
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 5}":                              "",
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}":                              "",
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 3}":                              long("1:96: rules[0].limits[0].queue", "5h", 3),
@@ -145,7 +146,7 @@ func TestWarningsOfLongQueues(t *testing.T) {
 	}
 }
 
-// What leaves out the same requests, in the same words, covers them all the same.
+// A backstop may exclude requests if the rule excludes the same ones.
 func TestBackstopUnless(t *testing.T) {
 	const limits = "limits: [{capacity: 1, window: 1s}]}"
 	const client = "{name: a, unless: {path: /x, caller: known}, key: '{header.x}', " + limits
@@ -167,7 +168,7 @@ func TestBackstopUnless(t *testing.T) {
 	}
 }
 
-// A cost that the client states is only worth its least, and one that the limit cannot take is worth a word.
+// Costs that the client states draw warnings, and so do those above the limit.
 func TestWarningsOfStatedCosts(t *testing.T) {
 	believed := func(place, source string, least int) string {
 		return fmt.Sprintf("rules.yaml:1:%s: the client sets %s, so the least a client can pay is min, %d: write settle: true and have the backend report the true cost",
@@ -182,7 +183,7 @@ func TestWarningsOfStatedCosts(t *testing.T) {
 		"cost: {from: header.x, min: 2, max: 9, settle: true}, limits: [{capacity: 10, window: 1s}]": "",
 		"cost: {from: jwt.n, max: 9}, limits: [{capacity: 10, window: 1s}]":                          "",
 		"limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 1, max: 9}}]":                 believed("77: rules[0].limits[0].cost", "path.n", 1),
-		// said once, of a cost that several limits share
+		// one warning for a cost that several limits share
 		"cost: {from: query.n, min: 2, max: 9}, limits: [{name: c, capacity: 10, window: 1s}, {name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s}]": believed("41: rules[0].cost", "query.n", 2),
 		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s}]":                                                                                                      never("41: rules[0].cost", "capacity 10"),
 		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s, over: clamp}]":                                                                                         "",
@@ -201,7 +202,7 @@ func TestWarningsOfStatedCosts(t *testing.T) {
 	}
 }
 
-// Two rules that mean to share a counter, and count in ways that cannot be put together.
+// Rules that name the same counter must count in the same way.
 func TestWarningsOfCounters(t *testing.T) {
 	const head = "rules: [{name: a, key: k, counter: x, limits: [{capacity: 1, window: 1s}]}, {name: b, key: k, counter: x, "
 	const want = "rules.yaml:1:104: rules[1].counter: rule a has this counter too, but its limits differ in name, algorithm, window or slots, " +
@@ -219,7 +220,7 @@ func TestWarningsOfCounters(t *testing.T) {
 	}
 }
 
-// Rules that are on trial or off neither deny nor are charged before others deny.
+// Rules in shadow or off neither deny nor lose units to other rules' denials.
 func TestWarningsByMode(t *testing.T) {
 	const bucket = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
 	const window = "key: all, limits: [{capacity: 1, window: 1s}]}"
@@ -238,8 +239,8 @@ func TestWarningsByMode(t *testing.T) {
 	}
 }
 
-// Warnings name the place that they speak of.
-func TestWarningPlaces(t *testing.T) {
+// Warnings have positions.
+func TestWarningPositions(t *testing.T) {
 	s := load(t, "rules.yaml", "rules:\n- name: b\n  key: all\n  atomic: true\n  limits:\n  - {algorithm: leaky_bucket, capacity: 1, window: 1s}\n"+
 		"- {name: w, key: all, limits: [{capacity: 1, window: 1s}]}\n")
 	if len(s.Warnings) != 2 || !strings.HasPrefix(s.Warnings[0], "rules.yaml:4:11: rules[0].atomic: ") ||
@@ -248,8 +249,8 @@ func TestWarningPlaces(t *testing.T) {
 	}
 }
 
-// Rules with long lists of patterns are compared for a while, and then one warning says that there may be more to say: a
-// document is read in seconds.
+// The number of comparisons is bounded, so any document loads in seconds. One
+// warning says that others are left out.
 func TestOverlapIsBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("rules:\n")

@@ -1,9 +1,11 @@
 package match
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,65 +15,46 @@ import (
 )
 
 // Explain returns the first field that does not hold, else all stated fields. It
-// agrees with covers, or with coversExactly.
+// agrees with Covers, or with CoversExactly.
 func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, covers bool) {
-	var held []string
-	for _, f := range s.findings(r, exactly) {
-		if !f.holds {
-			return f.text, false
+	var held, failed []string
+	add := func(holds bool, yes, no string) {
+		if holds {
+			held = append(held, yes)
+		} else {
+			failed = append(failed, no)
 		}
-		held = append(held, f.text)
 	}
-	return strings.Join(held, ", "), true
-}
-
-// finding is the result of one field for a request.
-type finding struct {
-	holds bool
-	text  string
-}
-
-// findingOf returns a finding with the text for its result.
-func findingOf(holds bool, yes, no string) finding {
-	if holds {
-		return finding{true, yes}
-	}
-	return finding{false, no}
-}
-
-// findings returns the results of the stated fields.
-func (s *Selector) findings(r *request.Request, exactly bool) (all []finding) {
 	f := r.Derived()
-	if exactly && !f.Exact && s.byPath() {
-		all = append(all, finding{false, "path " + Display(r.Path) + " " + whyNotExact(f, r.Path)})
+	if s.byPath() && exactly && !f.Exact {
+		add(false, "", "path "+Display(r.Path)+" "+whyNotExact(f, r.Path))
 	}
 	if len(s.Methods) > 0 {
 		method := Display(r.Method)
-		all = append(all, findingOf(s.hasMethod(r.Method, !exactly), "method is "+method, "method "+method+" is not among "+ShortList(s.Methods)))
+		add(s.hasMethod(r.Method, !exactly), "method is "+method, "method "+method+" is not among "+ShortList(s.Methods))
 	}
 	if len(s.Routes) > 0 {
-		path := f.Template
-		if path == "" {
-			path = f.Path
-		}
-		all = append(all, patternFinding("route", s.Routes, s.matchingRoute(f, exactly), path))
+		add(compare("route", cmp.Or(f.Template, f.Path), s.Routes, s.matchingRoute(f, exactly)))
 	}
 	if len(s.Paths) > 0 {
-		all = append(all, patternFinding("path", s.Paths, matchingPath(s.Paths, f, exactly), f.Path))
+		add(compare("path", f.Path, s.Paths, matchingPath(s.Paths, f, exactly)))
 	}
 	if len(s.CIDRs) > 0 {
-		all = append(all, s.addrFinding(f.Addr))
+		add(s.compareAddr(f.Addr))
 	}
-	if s.Callers != 0 {
-		who := r.Caller().String()
-		all = append(all, findingOf(s.Callers&r.Caller() != 0, "caller is "+who, "caller is "+who+", not "+s.Callers.String()))
+	if len(s.Callers) > 0 {
+		is := "caller is " + r.Caller()
+		add(slices.Contains(s.Callers, r.Caller()), is, is+", not "+strings.Join(s.Callers, " or "))
 	}
 	for i := range s.Match {
 		c := &s.Match[i]
 		is := c.Part.String() + " is " + ShownValue(c.Part, r)
-		all = append(all, findingOf(c.Holds(r), is, is+", not among "+ShortList(c.Words)))
+		add(c.Holds(r), is, is+", not among "+ShortList(c.Words))
 	}
-	return all
+	if len(failed) > 0 {
+		return failed[0], false
+	}
+	return strings.Join(held, ", "), true
 }
 
 // whyNotExact says why nothing that lifts limits matches the path.
@@ -90,30 +73,32 @@ func WhyAmbiguous(a urlpath.Ambiguity) string {
 	return "has " + a.Kind + " in " + Display(a.Segment)
 }
 
-func patternFinding(field string, all []Pattern, found *Pattern, path string) finding {
+// compare writes how a path or a route compares with patterns, of which one was
+// found to match it, or none.
+func compare(field, path string, patterns []Pattern, found *Pattern) (holds bool, yes, no string) {
 	subject := field + " " + Display(path)
 	if found != nil {
-		return finding{true, subject + " matches " + found.Text}
+		return true, subject + " matches " + found.Text, ""
 	}
-	patterns := make([]string, len(all))
-	for i := range all {
-		patterns[i] = all[i].Text
+	var texts []string
+	for i := range patterns {
+		texts = append(texts, patterns[i].Text)
 	}
-	return finding{false, subject + " does not match " + ShortList(patterns)}
+	return false, "", subject + " does not match " + ShortList(texts)
 }
 
-func (s *Selector) addrFinding(addr netip.Addr) finding {
+func (s *Selector) compareAddr(addr netip.Addr) (holds bool, yes, no string) {
 	if !addr.IsValid() {
-		return finding{false, "the address is not known"}
+		return false, "", "the address is not known"
 	}
-	networks := make([]string, len(s.CIDRs))
-	for i, c := range s.CIDRs {
+	var networks []string
+	for _, c := range s.CIDRs {
 		if c.Contains(addr) {
-			return finding{true, fmt.Sprintf("address %s is in %s", addr, c)}
+			return true, fmt.Sprintf("address %s is in %s", addr, c), ""
 		}
-		networks[i] = c.String()
+		networks = append(networks, c.String())
 	}
-	return finding{false, fmt.Sprintf("address %s is not in %s", addr, ShortList(networks))}
+	return false, "", fmt.Sprintf("address %s is not in %s", addr, ShortList(networks))
 }
 
 // ShownValue returns the request's value of a source for people.

@@ -42,17 +42,17 @@ func TestPrefixes(t *testing.T) {
 		{nil, "203.0.113.9", false},
 		{nil, "2001:db8::1", false},
 	} {
-		if got := newPrefixes(tt.list).contains(netip.MustParseAddr(tt.addr)); got != tt.want {
+		if got := setOf(tt.list).Contains(netip.MustParseAddr(tt.addr)); got != tt.want {
 			t.Errorf("%v contains %s: %t, want %t", tt.list, tt.addr, got, tt.want)
 		}
 	}
-	if newPrefixes(list("0.0.0.0/0", "::/0")).contains(netip.Addr{}) {
-		t.Error("an address that is not known is in no network")
+	if setOf(list("0.0.0.0/0", "::/0")).Contains(netip.Addr{}) {
+		t.Error("an unknown address is in a network")
 	}
 }
 
-// drawAddress draws addresses that are close to each other.
-func drawAddress(t *rapid.T, label string) netip.Addr {
+// drawAddr draws addresses that are close to each other.
+func drawAddr(t *rapid.T, label string) netip.Addr {
 	b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 127, 128, 255}), 16, 16).Draw(t, label)
 	switch rapid.IntRange(0, 4).Draw(t, label+"'s family") {
 	case 0, 1:
@@ -66,24 +66,24 @@ func drawAddress(t *rapid.T, label string) netip.Addr {
 	return netip.AddrFrom16(six)
 }
 
-// The set says of every address what a scan of the list says.
+// The set agrees with a scan of the list for every address.
 func TestPrefixesAgainstScan(t *testing.T) {
 	inside := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var list []netip.Prefix
 		for range rapid.IntRange(0, 20).Draw(t, "networks") {
-			addr := drawAddress(t, "network")
+			addr := drawAddr(t, "network")
 			bits := addr.BitLen() - rapid.IntRange(0, min(addr.BitLen(), 40)).Draw(t, "host bits")
-			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains does not mind
+			list = append(list, netip.PrefixFrom(addr, bits)) // not masked: Contains ignores host bits
 		}
-		set := newPrefixes(list)
+		set := setOf(list)
 		for range 20 {
-			addr := drawAddress(t, "address")
+			addr := drawAddr(t, "address")
 			if len(list) > 0 && rapid.Bool().Draw(t, "from the list") {
 				addr = list[rapid.IntRange(0, len(list)-1).Draw(t, "which")].Addr()
 			}
 			want := slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(addr) })
-			if got := set.contains(addr); got != want {
+			if got := set.Contains(addr); got != want {
 				t.Fatalf("%v contains %s: %t, want %t", list, addr, got, want)
 			}
 			if want {
@@ -115,10 +115,10 @@ func blocklist(n int) []netip.Prefix {
 
 func TestPrefixesAllocate(t *testing.T) {
 	list := blocklist(10000)
-	set := newPrefixes(list)
+	set := setOf(list)
 	i := 0
 	if n := testing.AllocsPerRun(100, func() {
-		if i++; !set.contains(list[i].Addr()) || set.contains(netip.AddrFrom4([4]byte{240, 1, 2, byte(i)})) {
+		if i++; !set.Contains(list[i].Addr()) || set.Contains(netip.AddrFrom4([4]byte{240, 1, 2, byte(i)})) {
 			t.Fatalf("wrong about %s", list[i])
 		}
 	}); n != 0 {
@@ -128,13 +128,13 @@ func TestPrefixesAllocate(t *testing.T) {
 
 func BenchmarkPrefixes(b *testing.B) {
 	list := blocklist(100000)
-	set := newPrefixes(list)
+	set := setOf(list)
 	hosts := [...]netip.Addr{list[0].Addr(), list[9].Addr(), netip.AddrFrom4([4]byte{240, 1, 2, 3}), netip.MustParseAddr("2a00::1")}
 	for i, name := range []string{"hit", "hit6", "miss", "miss6"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				set.contains(hosts[i])
+				set.Contains(hosts[i])
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func BenchmarkPrefixes(b *testing.B) {
 	b.Run("any", func(b *testing.B) { // all over the set, so not from the processor's caches
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			set.contains(random[i%len(random)].Addr())
+			set.Contains(random[i%len(random)].Addr())
 		}
 	})
 }
@@ -151,6 +151,6 @@ func BenchmarkNewPrefixes(b *testing.B) {
 	list := blocklist(100000)
 	b.ReportAllocs()
 	for b.Loop() {
-		newPrefixes(list)
+		setOf(list)
 	}
 }

@@ -1,14 +1,26 @@
-package rules
+package key
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules/key"
 )
+
+// parsed returns a template, which must be good.
+func parsed(t testing.TB, text string) *Template {
+	t.Helper()
+	parsed, problems := Parse(text)
+	if len(problems) > 0 {
+		t.Fatalf("template %q: %q", text, problems)
+	}
+	return &parsed
+}
 
 func TestParseTemplate(t *testing.T) {
 	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
@@ -57,15 +69,15 @@ func TestParseTemplate(t *testing.T) {
 			"'%' cannot stand in a key's own text: use printable ASCII without %, { and }",
 		}},
 	} {
-		_, problems := key.Parse(tt.text)
+		_, problems := Parse(tt.text)
 		if diff := cmp.Diff(tt.problems, problems); diff != "" {
 			t.Errorf("template %.40q (-want +got):\n%s", tt.text, diff)
 		}
 	}
 }
 
-// What a person types at the command line: a key as it was printed, or something that is none.
-func TestFits(t *testing.T) {
+// A text that is no key of a template has a reason that says what is wrong.
+func TestSplitErrors(t *testing.T) {
 	long := strings.Repeat("a", 600)
 	for _, tt := range []struct{ template, key, why string }{
 		{"all", "all", ""},
@@ -94,8 +106,7 @@ func TestFits(t *testing.T) {
 		{"u:{header.x}", ("u:" + long)[:480] + "~" + strings.Repeat("f0", 12), ""},
 		{"u:{header.x}", ("u:" + long)[:480] + "~" + strings.Repeat("F0", 12), "a key of 505 bytes ends in ~ and 24 hex digits"},
 	} {
-		r := parseRule(t, "key: '"+tt.template+"'")
-		err := r.template.Check(tt.key)
+		_, err := parsed(t, tt.template).split(tt.key)
 		if tt.why == "" {
 			if err != nil {
 				t.Errorf("key %.40q of %q: %v", tt.key, tt.template, err)
@@ -108,14 +119,109 @@ func TestFits(t *testing.T) {
 	}
 }
 
-func TestItem(t *testing.T) {
-	r := parse(t, "rules: [{name: per-ip, key: 'ip:{ip}', limits: [{capacity: 10, window: 60s}]}]").Rules[0]
-	if got, want := item(r, "ip:203.0.113.9"), "per-ip|ip:203.0.113.9|9e0c8586"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+func TestLongKeys(t *testing.T) {
+	user := parsed(t, "u:{header.x}")
+	key := func(n int) string {
+		return string(user.Append(nil, &request.Request{Headers: map[string][]string{"X": {strings.Repeat("a", n-2)}}}, ""))
 	}
-	_, err := (&Set{}).KeysFor(r, "203.0.113.9", &request.Request{})
-	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: "ip:" is not in its place`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	whole := func(n int) string { return "u:" + strings.Repeat("a", n-2) }
+	if got := key(504); got != whole(504) {
+		t.Errorf("504 bytes come out as %d", len(got))
 	}
+	for _, n := range []int{505, 506, 512, 10000} {
+		want := whole(480) + "~" + fmt.Sprintf("%x", sha256.Sum256([]byte(whole(n))))[:24]
+		if got := key(n); got != want {
+			t.Errorf("%d bytes: got …%s, want …%s", n, got[470:], want[470:])
+		}
+	}
+	if key(505) == key(506) {
+		t.Error("two long keys are one")
+	}
+	// A client that sends the cut form of another's key gets a cut key of its own.
+	victim := key(600)
+	sent := string(user.Append(nil, &request.Request{Headers: map[string][]string{"X": {victim[2:]}}}, ""))
+	if sent == victim {
+		t.Error("a client can send a cut key")
+	}
+}
+
+// tuple is what a key of three parts is made from.
+type tuple struct{ header, query, path string }
+
+func (u tuple) request() *request.Request {
+	return &request.Request{Headers: map[string][]string{"H": {u.header}}, Query: map[string][]string{"q": {u.query}}, PathParams: map[string]string{"p": u.path}}
+}
+
+// Two requests have the same key only if all parts of it are the same.
+func TestKeysAreApart(t *testing.T) {
+	template := parsed(t, "h:{header.h}:{query.q}|{path.p}")
+	value := rapid.OneOf(
+		rapid.StringOfN(rapid.SampledFrom([]rune(":|%-,~23ADC7")), 0, 4, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune(":|%-a\x00é\u2028")), 0, 300, -1),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 3), func(b []byte) string { return string(b) }),
+	)
+	tuples := rapid.Custom(func(t *rapid.T) tuple {
+		return tuple{value.Draw(t, "header"), value.Draw(t, "query"), value.Draw(t, "path")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := tuples.Draw(t, "a"), tuples.Draw(t, "b")
+		ka, kb := string(template.Append(nil, a.request(), "")), string(template.Append(nil, b.request(), ""))
+		if (ka == kb) != (a == b) {
+			t.Errorf("%q and %q render %q and %q", a, b, ka, kb)
+		}
+	})
+}
+
+// A template reads the escaped value as the key of requests with that value.
+func TestEscape(t *testing.T) {
+	user := parsed(t, "u:{header.x}")
+	for _, value := range []string{"a", "-", "a-b", "auth0|7", "a:b", "100%", "%41", "%zz|", "é", "\x00%"} {
+		want := string(user.Append(nil, &request.Request{Headers: map[string][]string{"X": {value}}}, ""))
+		if got, err := user.Read("u:" + Escape(value)); got != want || err != nil {
+			t.Errorf("%q is escaped as %q and read as %q, %v; want %q", value, Escape(value), got, err, want)
+		}
+	}
+}
+
+func FuzzKeyTemplate(f *testing.F) {
+	f.Add("ip:{ip}|{header.x-user}", "ann", "bob", "/v1/../x", "GET /users/{id}")
+	f.Add("{query.a}:{path.b}|{method}:{route}:{stage}", "-", ":|%", "", "$default")
+	f.Add("{header.x}", strings.Repeat("é", 200), "", "/%2e", "/{proxy+}")
+	f.Add("{}%é{ip", "", "", "", "")
+	f.Fuzz(func(t *testing.T, text, a, b, path, route string) {
+		tmpl, problems := Parse(text)
+		if len(problems) > 0 {
+			return
+		}
+		keyOf := func(a, b string) string {
+			params := map[string]string{}
+			values := map[string][]string{}
+			for _, p := range tmpl.Parts { // for every source of the template
+				values[p.Text], params[p.Text] = []string{a}, b
+			}
+			req := &request.Request{Method: a, Path: path, Route: route, Stage: b, Headers: values, Query: values, PathParams: params}
+			return string(tmpl.Append(nil, req, req.Derived().Template))
+		}
+		got := keyOf(a, b)
+		if len(got) > MaxLen || strings.ContainsFunc(got, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Errorf("template %q: key %q", text, got)
+		}
+		if key, err := tmpl.Read(got); err != nil || key != got {
+			t.Errorf("template %q: key %q is read as %q, %v", text, got, key, err)
+		}
+		if got != keyOf(a, b) {
+			t.Errorf("template %q: not the same key again", text)
+		}
+		uses := func(s Kind) bool {
+			for _, p := range tmpl.Parts {
+				if p.Kind == s {
+					return true
+				}
+			}
+			return false
+		}
+		if other := a + "x"; (keyOf(other, b) == got) == (uses(FromHeader) || uses(FromQuery) || uses(FromMethod)) {
+			t.Errorf("template %q: %q and %q render %q and %q", text, a, other, got, keyOf(other, b))
+		}
+	})
 }
