@@ -104,12 +104,16 @@ func (f *Locations) fromTable(words func(p prompt, table *ruletable.Table, yield
 	})
 }
 
-// glance returns the rules table; nil if the rules are in a file.
+// glance returns the rules table; nil if the rules are in a file or the table
+// does not answer.
 func (f *Locations) glance(p prompt) *ruletable.Table {
 	if f.RulesTable == "" {
 		return nil
 	}
-	table, _ := session.OpenTable(p, f.RulesTable)
+	table, err := session.OpenTable(p, f.RulesTable)
+	if err != nil {
+		return nil // a completion has no place for errors
+	}
 	return table
 }
 

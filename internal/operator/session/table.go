@@ -14,7 +14,10 @@ import (
 // OpenTable returns a rules table that answers.
 func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
 	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
-	return ruletable.New(client, name), err
+	if err != nil {
+		return nil, err
+	}
+	return ruletable.New(client, name), nil
 }
 
 // OpenRules returns a rules table and the rules in force.
