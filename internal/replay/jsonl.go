@@ -89,13 +89,13 @@ func (c *claims) UnmarshalJSON(data []byte) error {
 
 // plainError explains a line that does not fit, without the names of Go types.
 func plainError(err error) error {
-	switch e := err.(type) {
-	case *json.UnmarshalTypeError:
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if e.Field == "" {
 			return errors.New("line is no JSON object")
 		}
 		return fmt.Errorf("field %s is of the wrong type: %s", strings.TrimPrefix(e.Field, "record."), e.Value)
-	case *json.SyntaxError:
+	}
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line is no JSON: %w", err)
 	}
 	return err
