@@ -183,6 +183,11 @@ func TestFreeForms(t *testing.T) {
 	if got, want := fmt.Sprintf("%#v", free), `map[string]interface {}{"a":[]interface {}{"1.50", true, interface {}(nil), "x"}, "b":map[string]interface {}{"":"0x1F"}}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
+	for _, text := range []string{"|\n  a\n", "|\n  a", "|+\n  a", "|+\n  a\n"} {
+		if _, err := Decode("f", []byte(text), &free); err != nil || free != "a\n" {
+			t.Errorf("%q: got %q, %v", text, free, err)
+		}
+	}
 	var loose struct {
 		Name  string `json:"name" scalar:"true"`
 		Value any    `json:"value"`

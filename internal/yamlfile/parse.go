@@ -31,6 +31,9 @@ func parse(document []byte) (*yaml.Node, Errors) {
 	if place, reason := checkText(text); reason != "" {
 		return nil, Errors{{Line: place.Line, Column: place.Column, Reason: reason}}
 	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n" // so that the value of a literal at the end includes it
+	}
 	var documents []yaml.Node
 	if err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()); err != nil {
 		return nil, Errors{syntaxError(err, text)}
@@ -84,7 +87,7 @@ func checkPlain(n *yaml.Node, depth int) (bad Errors) {
 		return Errors{errorAt(n, "aliases are not supported: write the value out, or quote text that begins with *")}
 	case n.Anchor != "":
 		bad = Errors{errorAt(n, "anchors are not supported: write the value out wherever it is used, or quote text that begins with &")}
-	case n.Style&yaml.TaggedStyle != 0:
+	case n.Style&yaml.TaggedStyle != 0, n.Tag == "!":
 		bad = Errors{errorAt(n, "tags are not supported: write the plain value, or quote text that begins with !")}
 	case n.Tag == "!!merge":
 		bad = Errors{errorAt(n, "merge keys are not supported: write the fields out")}

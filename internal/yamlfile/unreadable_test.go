@@ -33,6 +33,8 @@ func TestUnreadable(t *testing.T) {
 		{"tag", "rules: !!seq []\n", "f:1:8: tags are not supported: write the plain value, or quote text that begins with !"},
 		{"tag at the end", "rules: []\n!deny", "f:2:1: not YAML: could not find expected ':' while scanning a simple key"},
 		{"tag without value", "!deny", "f:1:1: tags are not supported: write the plain value, or quote text that begins with !"},
+		{"tag without a name", "a: ! 1\n", "f:1:4: tags are not supported: write the plain value, or quote text that begins with !"},
+		{"tag of a list without a name", "rules: ! []\n", "f:1:8: tags are not supported: write the plain value, or quote text that begins with !"},
 		{"directive", "%YAML 1.2\n---\nrules: []\n", "f:1:1: directives are not supported: remove it, or quote text that begins with %"},
 		{"map as a name", "? {rules: 1}\n: []\n", "f:1:3: a name must be text: put it in quotes"},
 		{"dash in brackets", "rules: [- name: r]\n", "f:1:9: not YAML: did not find expected node content while parsing a flow node; entries in brackets have commas between them, and no -"},
