@@ -2,6 +2,7 @@ package ruletable
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -53,15 +54,47 @@ func marshal(v any) (item, error) {
 	})
 }
 
-// unmarshal reads an item into a struct. Missing attributes and times that are
-// not RFC 3339 leave zero values; other attributes of a wrong type are errors.
+// unmarshal reads an item into a struct. Missing attributes, times that are not
+// RFC 3339 and notes that are not text leave zero values. Other attributes of a
+// wrong type are errors.
 func unmarshal(i item, v any) error {
-	return attributevalue.UnmarshalMapWithOptions(i, v, func(o *attributevalue.DecoderOptions) {
+	return attributevalue.UnmarshalMapWithOptions(known(i), v, func(o *attributevalue.DecoderOptions) {
+		o.DecodeTime.N = func(string) (time.Time, error) { return time.Time{}, nil }
 		o.DecodeTime.S = func(s string) (time.Time, error) {
 			t, _ := time.Parse(time.RFC3339, s)
 			return t, nil
 		}
 	})
+}
+
+// known returns the attributes to read: names in small letters, because the
+// library would take Document for document too, and notes that are text, because
+// they are for people only.
+func known(i item) item {
+	all := item{}
+	for name, value := range i {
+		_, isText := value.(*types.AttributeValueMemberS)
+		isNote := name == "who" || name == "when" || name == "why"
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" && (isText || !isNote) {
+			all[name] = knownWithin(value)
+		}
+	}
+	return all
+}
+
+// knownWithin is known for the maps within a value.
+func knownWithin(value types.AttributeValue) types.AttributeValue {
+	switch v := value.(type) {
+	case *types.AttributeValueMemberM:
+		return &types.AttributeValueMemberM{Value: known(v.Value)}
+	case *types.AttributeValueMemberL:
+		all := make([]types.AttributeValue, len(v.Value))
+		for n, each := range v.Value {
+			all[n] = knownWithin(each)
+		}
+		return &types.AttributeValueMemberL{Value: all}
+	}
+	return value
 }
 
 // unmarshalReadable reads what is for people only: it treats unreadable

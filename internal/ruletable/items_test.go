@@ -2,6 +2,7 @@ package ruletable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,5 +86,46 @@ func TestItems(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, api.items); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// single is a table with one item.
+type single struct {
+	empty
+	item map[string]types.AttributeValue
+}
+
+func (s single) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{Item: s.item}, nil
+}
+
+// TestForeignAttributes: other programs may add attributes, and may damage those
+// for people. The override still applies.
+func TestForeignAttributes(t *testing.T) {
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	count := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	damaged := &types.AttributeValueMemberBOOL{Value: true}
+	grant := func(until types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"add": count("5"), "ADD": count("7"), "until": until, "who": damaged,
+		}}}}
+	}
+	table := single{item: map[string]types.AttributeValue{
+		"p": text("override#api"), "s": text("k"), "document": text("{}"), "revision": count("1"), "who": damaged, "when": count("1"), "why": text("test"),
+		"Document": text("other"), "REVISION": text("other"), "\u017f": text("other"), "grants": grant(text("2023-11-14T23:14:00Z")),
+	}}
+	want := &ruletable.Override{Rule: "api", Key: "k", Document: "{}", Revision: 1, Note: ruletable.Note{Why: "test"}, Grants: []ruletable.Grant{
+		{Add: 5, Until: time.Date(2023, 11, 14, 23, 14, 0, 0, time.UTC)},
+	}}
+	for range 20 { // the order of attributes is random
+		got, err := ruletable.New(table, "rules").Override(t.Context(), "api", "k")
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	table.item["grants"] = grant(count("1700000000"))
+	if _, err := ruletable.New(table, "rules").Override(t.Context(), "api", "k"); !errors.Is(err, ruletable.ErrUnreadable) {
+		t.Errorf("an end that is a number: error %v", err)
 	}
 }
