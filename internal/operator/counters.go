@@ -146,7 +146,7 @@ func Inspect(ctx context.Context, o *KeyOptions, listener Listener) (*InspectRep
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	candidates := s.Rules.Rules
 	if o.Rule != "" {
@@ -219,7 +219,7 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	bounded, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	rule, err := ruleNamed(s.Rules, o.Rule)
 	if err != nil {
@@ -229,19 +229,21 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.counter(ctx, rule, keys)
+	c, err := s.counter(bounded, rule, keys)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkOverrideKey(listener); err != nil {
 		return nil, err
 	}
-	if err := s.store.Reset(ctx, c.Charge.Key); err != nil {
+	if err := s.store.Reset(bounded, c.Charge.Key); err != nil {
 		return nil, err
 	}
 	// The history comes last: a missing line is reported here, but a line too
 	// many would mislead its readers.
 	if s.lookup.table != nil {
+		ctx, cancel := context.WithTimeout(ctx, session.LookTime) // however long the reset took
+		defer cancel()
 		if err := s.lookup.table.RecordReset(ctx, rule.Name, keys.Counter, c.Charge.Key, note); err != nil {
 			return nil, fmt.Errorf("the counter %s is reset, but the history does not record it: %w", c.Charge.Key, err)
 		}

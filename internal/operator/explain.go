@@ -86,7 +86,7 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 		return nil, err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	store, now := s.Counters(), s.Now()
 	if !o.At.IsZero() {

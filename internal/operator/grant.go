@@ -32,7 +32,7 @@ type GrantedReport struct {
 
 // Grant checks a grant against the rules and the key's override, and gives it.
 func (t *OverrideTarget) Grant(ctx context.Context, g ruletable.Grant) (*GrantedReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	o, report, err := newLookup(t.set, t.table, g.When).overlay(ctx, t.Rule, t.Key)
 	if err != nil {

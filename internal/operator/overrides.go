@@ -62,7 +62,7 @@ func FindStored(ctx context.Context, o *OverrideOptions, listener Listener) (*Ov
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	if o.AsListed {
 		err = t.findListed(ctx, o.Key)
@@ -194,7 +194,7 @@ type KeyChangeReport struct {
 
 // Get shows the override of the key. It fails if there is none.
 func (t *OverrideTarget) Get(ctx context.Context) (*KeyReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	stored, report, err := t.read(ctx, time.Now())
 	if err == nil && report == nil {
@@ -237,7 +237,7 @@ func (t *OverrideTarget) Delete(ctx context.Context, note ruletable.Note) (*KeyC
 func (t *OverrideTarget) change(
 	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error,
 ) (*KeyChangeReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	stored, before, err := t.read(ctx, now)
 	if err := apply(ctx, stored.Revision, err); err != nil {

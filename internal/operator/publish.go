@@ -174,7 +174,7 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 // Publish puts the version in force, if the one that it was compared with still
 // is.
 func (p *Publication) Publish(ctx context.Context, note ruletable.Note) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	p.Report.Version, err = p.publish(ctx, note)
 	return err

@@ -25,9 +25,12 @@ const (
 	// startTime bounds what a command asks of DynamoDB or Redis before its work
 	// begins: a wrong address or a missing table must show within seconds.
 	startTime = 4 * time.Second
-	// CallTime bounds what a command reads or changes once the tables have
-	// answered: a document may be large and a line slow.
-	CallTime = 30 * time.Second
+	// LookTime bounds what a command that changes nothing reads once the tables
+	// have answered.
+	LookTime = 15 * time.Second
+	// ChangeTime bounds what a command reads before a change of a table, and the
+	// change: a document may be large and a line slow.
+	ChangeTime = 30 * time.Second
 	// RecordedKeys bounds the keys of recorded requests in memory at once: about
 	// 1 GB with one limit of a few slots in use.
 	RecordedKeys = 4_000_000

@@ -26,13 +26,15 @@ func OpenRules(ctx context.Context, name string) (*ruletable.Table, *rules.Set, 
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, LookTime)
+	defer cancel()
 	set, _, err := InForce(ctx, table)
 	return table, set, err
 }
 
 // InForce returns the rules in force and the number of their version.
 func InForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	ctx, cancel := context.WithTimeout(ctx, ChangeTime)
 	defer cancel()
 	version, err := table.Current(ctx)
 	if err != nil {
@@ -44,7 +46,7 @@ func InForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, er
 
 // ReadVersion returns the rules of a published version.
 func ReadVersion(ctx context.Context, table *ruletable.Table, version int64) (*rules.Set, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	ctx, cancel := context.WithTimeout(ctx, ChangeTime)
 	defer cancel()
 	set, err := table.Rules(ctx, version)
 	if err != nil {
