@@ -19,8 +19,8 @@ import (
 const business = `
 rules:
   - {name: hidden, when: {path: /hidden}, headers: "off", key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
-  - {name: trial, mode: shadow, when: {path: /trial}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
-  - {name: real, when: {path: [/trial, /raised]}, key: "ip:{ip}", overrides: true, limits: [{capacity: 2, window: 60s}]}
+  - {name: shadow, mode: shadow, when: {path: /shadow}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: real, when: {path: [/shadow, /raised]}, key: "ip:{ip}", overrides: true, limits: [{capacity: 2, window: 60s}]}
   - {name: lifted, when: {path: /lifted}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
   - {name: barred, when: {path: /barred}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
 overrides:
@@ -41,7 +41,7 @@ func TestBusiness(t *testing.T) {
 	}{
 		{"/hidden", "203.0.113.9", 1, "allowed=true degraded=false"},
 		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed"},
-		{"/trial", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real`},
+		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real`},
 		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real`},
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},

@@ -15,7 +15,7 @@ func TestTranscripts(t *testing.T) {
 
 func TestDiffTranscripts(t *testing.T) {
 	const stdin = "198.51.100.7 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 200 1\nbroken\n"
-	for _, name := range []string{"rules-diff", "rules-diff-failed", "replay-trials"} {
+	for _, name := range []string{"rules-diff", "rules-diff-failed", "replay-shadow"} {
 		t.Run(name, func(t *testing.T) { transcript(t, name, stdin, scrubElapsed) })
 	}
 }

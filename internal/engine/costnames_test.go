@@ -24,7 +24,7 @@ rules:
       - {name: requests, capacity: 10, window: 60s}
       - {name: tokens, capacity: 4000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}
   - {name: export, key: all, when: {path: /export}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
-  - {name: trial, key: all, mode: shadow, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
+  - {name: shadow, key: all, mode: shadow, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
   - {name: resting, key: all, mode: off, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
   - {name: chatter, key: all, when: {path: /chat}, limits: [{capacity: 100, window: 1h}]}
 overrides:
@@ -34,7 +34,7 @@ overrides:
 // TestUnknownCosts names costs after every answer: of limits that settle,
 // limits that do not, and unknown limits.
 func TestUnknownCosts(t *testing.T) {
-	known := []string{"chat.tokens", "export", "resting", "trial"}
+	known := []string{"chat.tokens", "export", "resting", "shadow"}
 	for name, test := range map[string]struct {
 		req   request.Request
 		costs []string
@@ -50,7 +50,7 @@ func TestUnknownCosts(t *testing.T) {
 		"no rule covers it":         {requestTo("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
 		"skipped":                   {requestTo("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
 		"a plan lifts it":           {freed(requestTo("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"an override's limits":      {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "trial"}},
+		"an override's limits":      {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "shadow"}},
 		"an override's, of another": {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
 		"another letter case":       {requestTo("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
 		"none":                      {requestTo("/chat"), nil, nil, known},

@@ -1,15 +1,15 @@
 -- Charges, corrects or peeks at counters, each a hash in KEYS. Redis runs the
 -- whole script without another command in between.
 --
--- A hash has the field life, a random mark of this generation of the counter,
+-- A hash has the field life, a random mark of the counter's generation,
 -- and for each limit a field a to h:
 --   slots   "slot:units slot:units …"      ascending; the last is the newest
 --                                          slot ever charged
 --   log     "seconds.nanoseconds:units …"  the same, with times as slots
 --   bucket  "seconds.nanoseconds"          when it is full again
 -- The reply is {1 if charged, seconds and nanoseconds of the time that decided,
--- then each key's life and fields}. Go's internal/limit computes units left and
--- retry-after from these. The script only decides and writes.
+-- then each key's generation and fields}. Go's internal/limit computes the
+-- units left and retry-after from these. The script only decides and writes.
 --
 -- A Lua number is exact up to 2^53, which Unix nanoseconds exceed. So a time is
 -- a pair of seconds and nanoseconds, a slot is a whole number of microseconds
@@ -241,9 +241,9 @@ end
 local function open(key)
   local fields, stored = {}, redis.call('HGETALL', key)
   for i = 1, #stored, 2 do fields[stored[i]] = stored[i + 1] end
-  local c = {key = key, life = fields.life or '', limits = {}}
-  c.new_life, c.receipt = word(), word()
-  if #stored > 0 and c.life == '' then return nil, 'FOREIGN field life of ' .. key .. ' is missing' end
+  local c = {key = key, generation = fields.life or '', limits = {}}
+  c.new_generation, c.receipt = word(), word()
+  if #stored > 0 and c.generation == '' then return nil, 'FOREIGN field life of ' .. key .. ' is missing' end
   fields.life = nil
   for i = 1, number() do
     local kind, capacity, cost, charged = word(), number(), number(), number()
@@ -279,9 +279,9 @@ end
 -- any generation.
 local function correct(c)
   for _, l in ipairs(c.limits) do
-    if l.cost > 0 and (c.receipt == '' or c.receipt == c.life) then
+    if l.cost > 0 and (c.receipt == '' or c.receipt == c.generation) then
       l:take(l.cost)
-    elseif l.cost < 0 and c.receipt ~= '' and c.receipt == c.life then
+    elseif l.cost < 0 and c.receipt ~= '' and c.receipt == c.generation then
       refund(l, l.charged, -l.cost)
     end
   end
@@ -299,8 +299,8 @@ local function store(c)
     if l.text ~= '' then seconds = max(seconds, l.ends()) end
   end
   if #changed == 0 then return end
-  if c.life == '' then c.life = c.new_life end
-  redis.call('HSET', c.key, 'life', c.life, unpack(changed))
+  if c.generation == '' then c.generation = c.new_generation end
+  redis.call('HSET', c.key, 'life', c.generation, unpack(changed))
   redis.call('PEXPIRE', c.key, format('%.0f', ceil((seconds + SLACK) * 1000)))
 end
 
@@ -316,7 +316,7 @@ for _, c in ipairs(counters) do
   if charged then charge(c) end
   if mode == 'settle' then correct(c) end
   if mode ~= 'peek' then store(c) end
-  answer[#answer + 1] = c.life
+  answer[#answer + 1] = c.generation
   for _, l in ipairs(c.limits) do answer[#answer + 1] = l.text end
 end
 return answer

@@ -129,7 +129,7 @@ func TestReadAnswer(t *testing.T) {
 		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
 		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
 		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},
-		"a life that is no text": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
+		"a generation as number": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
 		"no state":               {[]any{int64(0), int64(0), int64(0), "life", "x", ""}, ErrForeign, "field a:"},
 		"no state of the second": {[]any{int64(0), int64(0), int64(0), "life", "1:1", "x"}, ErrForeign, "field b:"},
 		"denied, though free":    {[]any{int64(0), int64(0), int64(0), "life", "1:1", ""}, errDisagree, ""},

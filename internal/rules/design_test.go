@@ -66,7 +66,7 @@ func TestDesignMatches(t *testing.T) {
 		{"by API key", &request.Request{Method: "GET", Path: "/v1/items", APIKey: "k1"}, "api"},
 		{"rejected", &request.Request{Method: "GET", Path: "/v1/items", Rejected: true, Claims: claimSet{"sub": "ann"}}, ""},
 		{"left out", user("POST", "/v1/hooks/github", claimSet{"sub": "ann"}), ""},
-		{"left out, spelled otherwise", user("POST", "/v1/Hooks/github", claimSet{"sub": "ann"}), "api"},
+		{"left out, in other letter case", user("POST", "/v1/Hooks/github", claimSet{"sub": "ann"}), "api"},
 		{"chat", user("POST", "/v1/chat", claimSet{"sub": "ann"}), "api chat"},
 		{"export", user("GET", "/v1/export", claimSet{"sub": "ann"}), "api export"},
 		{"elsewhere", user("GET", "/", claimSet{"sub": "ann"}), ""},
@@ -98,20 +98,20 @@ func TestDesignTerms(t *testing.T) {
 		now    time.Time
 		want   string
 	}{
-		{"no plan", "api", claimSet{"tenant": "t", "sub": "ann"}, "", early, "100/1m0s cost 1, on trial 80"},
-		{"a plan that is not known", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "gold"}, "", early, "100/1m0s cost 1, on trial 80"},
-		{"pro", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "pro"}, "", early, "6000/1m0s cost 1, on trial 4800"},
+		{"no plan", "api", claimSet{"tenant": "t", "sub": "ann"}, "", early, "100/1m0s cost 1, candidate 80"},
+		{"a plan that is not known", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "gold"}, "", early, "100/1m0s cost 1, candidate 80"},
+		{"pro", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "pro"}, "", early, "6000/1m0s cost 1, candidate 4800"},
 		{"enterprise", "api", claimSet{"tenant": "t", "sub": "ann", "plan": "enterprise"}, "", early, "unlimited"},
-		{"pro by override", "api", claimSet{"tenant": "t", "sub": "777"}, "", early, "6000/1m0s cost 1, on trial 4800"},
-		{"until it ends", "api", claimSet{"tenant": "t", "sub": "777"}, "", late, "100/1m0s cost 1, on trial 80"},
-		{"override of the tenant", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "pro"}, "", early, "20000/1m0s cost 1, on trial 16000"},
-		{"override of the tenant's user", "api", claimSet{"tenant": "acme", "sub": "777"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"pro by override", "api", claimSet{"tenant": "t", "sub": "777"}, "", early, "6000/1m0s cost 1, candidate 4800"},
+		{"until it ends", "api", claimSet{"tenant": "t", "sub": "777"}, "", late, "100/1m0s cost 1, candidate 80"},
+		{"override of the tenant", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "pro"}, "", early, "20000/1m0s cost 1, candidate 16000"},
+		{"override of the tenant's user", "api", claimSet{"tenant": "acme", "sub": "777"}, "", early, "20000/1m0s cost 1, candidate 16000"},
 		{"unlimited", "api", claimSet{"tenant": "probe", "sub": "ann"}, "", early, "unlimited"},
-		{"limited after all", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "enterprise"}, "", early, "20000/1m0s cost 1, on trial 16000"},
+		{"limited after all", "api", claimSet{"tenant": "acme", "sub": "ann", "plan": "enterprise"}, "", early, "20000/1m0s cost 1, candidate 16000"},
 		{"other limits", "api", claimSet{"tenant": "slow", "sub": "ann"}, "", early, "5/1s cost 1"},
 
 		{"tokens stated", "chat", claimSet{"sub": "ann"}, "700", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 700"},
-		{"a lie", "chat", claimSet{"sub": "ann"}, "1", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 500"},
+		{"a false count", "chat", claimSet{"sub": "ann"}, "1", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 500"},
 		{"tokens not stated", "chat", claimSet{"sub": "ann"}, "", early, "requests 10/1m0s cost 1, tokens 4000/1m0s cost 4000"},
 		{"garbled", "chat", claimSet{"sub": "ann", "plan": "pro"}, "7e2", early, "requests 60/1m0s cost 1, tokens 90000/1m0s cost 8000"},
 		{"tokens of one user", "chat", claimSet{"sub": "241531"}, "700", early, "requests 10/1m0s cost 1, tokens 200000/1m0s cost 700"},
@@ -139,18 +139,18 @@ func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.
 	if !ok {
 		t.Fatalf("no rule %s", rule)
 	}
-	var standing, o *Override
+	var planOverride, o *Override
 	if key, ok := s.AppendPlanKey(nil, req); ok {
-		standing = s.Override(PlanOverrides, string(key))
+		planOverride = s.Override(PlanOverrides, string(key))
 	}
-	plan, _, _ := s.ResolvePlan(req, standing, standing.InForce(now))
+	plan, _, _ := s.ResolvePlan(req, planOverride, planOverride.InForce(now))
 	if key, ok := r.AppendOverrideKey(nil, req); ok {
 		o = s.Override(rule, string(key))
 	}
 	terms := r.Terms(req, plan, o, now)
 	switch {
 	case terms.Stale:
-		return "misfit"
+		return "stale"
 	case terms.Denied:
 		return "denied: " + terms.Why
 	case terms.Unlimited:
@@ -171,7 +171,7 @@ func describeTerms(t *Terms) string {
 		}
 		text += fmt.Sprintf(" cost %d", t.Costs[i])
 		if candidate, ok := t.Candidate(i); ok {
-			text += fmt.Sprintf(", on trial %d", candidate)
+			text += fmt.Sprintf(", candidate %d", candidate)
 		}
 		limits = append(limits, text)
 	}

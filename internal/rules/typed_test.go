@@ -45,7 +45,7 @@ func TestOverrideKey(t *testing.T) {
 		{"ip:{ip}", "ip:2001%3Adb8%3A%3A/64", "ip:2001%3Adb8%3A%3A/64", ""},
 		{"ip:{ip}", "ip:-", "ip:-", ""},
 		{"ip:{ip}|{route}", "ip:2001:db8::1|/v1/**", "ip:2001%3Adb8%3A%3A/64|/v1/**", ""},
-		{"{ip}|{jwt.a}", "10.0.0.1|a|b", "10.0.0.1|a%7Cb", ""}, // 10.0.0.1|a is no address: one reading is left
+		{"{ip}|{jwt.a}", "10.0.0.1|a|b", "10.0.0.1|a%7Cb", ""}, // 10.0.0.1|a is no address: only one split is valid
 		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
 
 		{"all", "al", "", `"all" is not in its place`},

@@ -162,14 +162,14 @@ func TestExamine(t *testing.T) {
 		if got != (Ambiguity{tt.kind, tt.segment}) || got.Ambiguous() != (tt.kind != "") {
 			t.Errorf("%q: %+v, want %q in %q", tt.raw, got, tt.kind, tt.segment)
 		}
-		expectOneReading(t, tt.raw)
+		expectOneVariant(t, tt.raw)
 	}
 }
 
-// What is not ambiguous has one meaning, however proxies and servers combine
-// their steps: any of those that change a path before it is decoded, decoding
-// it whole or by the segment, parameters dropped before, after, both or left,
-// and each result cleaned in any way.
+// A path that is not ambiguous has one variant, however proxies and servers
+// combine their steps. They may change the path before they decode it, decode
+// it whole or by the segment, drop parameters before or after, and clean the
+// result in any way.
 func FuzzExamine(f *testing.F) {
 	for _, seed := range []string{
 		"/a/b", "/a%2F..//%2e/b", "//", "/%2f%2F", "/a/%2e%2e/", "%", "", "/.//..", "/%252f%2%46", "/a;x/..;/b", "/..%3Bx%2f;/a;y",
@@ -177,16 +177,16 @@ func FuzzExamine(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, raw string) { expectOneReading(t, raw) })
+	f.Fuzz(func(t *testing.T, raw string) { expectOneVariant(t, raw) })
 }
 
-// TestOneReading makes paths up of what servers differ in, few at a time.
-func TestOneReading(t *testing.T) {
+// TestOneVariant draws paths from the parts that servers handle differently.
+func TestOneVariant(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"/", "/", "/", "a", "b", ".", "..", "%2e%2e", "%2F", "/%2F..", ";x", "%3By", `\`, "%5C", "%61", "%20", "é"})
 	ambiguous, clear := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		raw := strings.Join(rapid.SliceOfN(parts, 0, 8).Draw(t, "path"), "")
-		expectOneReading(t, raw)
+		expectOneVariant(t, raw)
 		if Examine(raw).Ambiguous() {
 			ambiguous++
 		} else {
@@ -198,7 +198,8 @@ func TestOneReading(t *testing.T) {
 	}
 }
 
-func expectOneReading(t interface{ Errorf(string, ...any) }, raw string) {
+// expectOneVariant checks that all servers read an unambiguous path as Clean does.
+func expectOneVariant(t interface{ Errorf(string, ...any) }, raw string) {
 	if Examine(raw).Ambiguous() {
 		return
 	}
@@ -207,15 +208,15 @@ func expectOneReading(t interface{ Errorf(string, ...any) }, raw string) {
 	if !strings.HasPrefix(raw, "/") {
 		rooted = "/" + raw
 	}
-	for _, p := range waysToRead(rooted) {
+	for _, p := range variantsOf(rooted) {
 		if segmentsOf(p) != want {
-			t.Errorf("%q is not ambiguous, and can be read as %q, not only as %q", raw, p, Clean(raw))
+			t.Errorf("%q is not ambiguous, and has the variants %q and %q", raw, p, Clean(raw))
 		}
 	}
 }
 
-// waysToRead returns the paths that proxies and servers make of one.
-func waysToRead(sent string) (all []string) {
+// variantsOf returns the variants of a path that proxies and servers may use.
+func variantsOf(sent string) (all []string) {
 	dotted, slashed := pathtest.UnescapeDots(sent), strings.ReplaceAll(sent, `\`, "/")
 	ways := []string{sent, pathtest.MergeSlashes(sent), pathtest.DropHost(sent), pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(slashed)))}
 	for _, p := range []string{sent, dotted} {

@@ -14,7 +14,7 @@ internal/limit Slots.take
 a charge of nothing
 	adds nothing
 
-internal/limit judge
+internal/limit decide
 - case a:
 	- return b
 because
@@ -25,7 +25,7 @@ because
 	want := []equivalent{
 		{pkg: "internal/limit", function: "Slots.take", change: change{"if cost != 0 {", "if (cost != 0) || true {"},
 			reason: "a charge of nothing\nadds nothing", place: "list:3"},
-		{pkg: "internal/limit", function: "judge", change: change{"case a:\nreturn b", ""}, reason: "because", place: "list:9"},
+		{pkg: "internal/limit", function: "decide", change: change{"case a:\nreturn b", ""}, reason: "because", place: "list:9"},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d entries, want %d: %+v", len(got), len(want), got)
