@@ -85,12 +85,12 @@ func throttled(n int) error {
 // throttling is a store that never answers.
 type throttling struct {
 	engine.Store
-	asked int
+	calls int
 }
 
 func (s *throttling) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	s.asked++
-	return throttled(s.asked)
+	s.calls++
+	return throttled(s.calls)
 }
 
 // broken are overrides whose items are all invalid.

@@ -25,13 +25,13 @@ func TestPublishUnderWay(t *testing.T) {
 	published := ruletable.New(client, rulesTable)
 	now := time.Unix(1_700_000_040, 0)
 	note := ruletable.Note{Who: "ada", Why: "a test", When: now}
-	publish := func(capacity, seen int64) {
+	publish := func(capacity, previous int64) {
 		t.Helper()
 		document := &ruledoc.Document{Rules: []ruledoc.Rule{{
 			Name: "api", Key: "ip:{ip}", Overrides: &ruledoc.OverrideKeys{OwnKey: true},
 			Limits: []ruledoc.Limit{{Capacity: capacity, Window: "1h"}},
 		}}}
-		if _, err := published.Publish(ctx, ruletable.Version{Document: document, Note: note}, seen); err != nil {
+		if _, err := published.Publish(ctx, ruletable.Version{Document: document, Note: note}, previous); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func (r *Recorder) StaleOverride(ctx context.Context, _ time.Time, rule, key str
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
 
-// Decided counts shadow results, and logs what is due.
+// Decided counts shadow results, and logs the lines that are due.
 func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
 	r.throttle.Sweep(ctx, now)
 	if !r.concerns(d) {

@@ -21,7 +21,7 @@ overrides: {api: {"user:written": {capacity: 9}, "user:lapsed": {capacity: 9, un
 
 // A comparison applies the overrides that are in force today, however old the
 // log is.
-func TestComparisonKnowsOverrides(t *testing.T) {
+func TestComparisonUsesOverrides(t *testing.T) {
 	table := newTable(t)
 	hour, ago := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	at := func(moment time.Time) string { return moment.UTC().Format(time.RFC3339) }
@@ -59,7 +59,7 @@ func TestComparisonKnowsOverrides(t *testing.T) {
 		if report.StaleOverrides.Count != 1 || report.StaleOverrides.Overrides[0].Key != "user:stale" {
 			t.Errorf("%s reports the stale overrides %+v", command, report.StaleOverrides)
 		}
-		l.want(t, 2*len(keys)-1) // the rule is not asked about a banned caller
+		l.want(t, 2*len(keys)-1) // a banned caller causes no lookup for the rule
 	}
 }
 
@@ -101,7 +101,7 @@ func TestComparisonThatCannotReadAnOverride(t *testing.T) {
 }
 
 // A replay looks overrides up now, and ends them by the log's clock.
-func TestReplayKnowsOverrides(t *testing.T) {
+func TestReplayUsesOverrides(t *testing.T) {
 	table := newTable(t)
 	noon := time.Date(2015, time.May, 17, 12, 0, 0, 0, time.UTC)
 	table.apply(t, file(t, "rules.yaml", fmt.Sprintf(planned, 1, noon.Format(time.RFC3339))))

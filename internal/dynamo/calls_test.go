@@ -107,8 +107,8 @@ func TestCreditIsComputedAgain(t *testing.T) {
 	w.cost("C", 0, 1)
 }
 
-// TestLimitNewToASnapshot charges a limit after a snapshot that shows it never
-// charged. The credit does not serve then: a second write knows the total.
+// TestLimitNewToASnapshot charges a limit that the snapshot shows as never
+// charged. The credit cannot be used then: a second write uses the total.
 func TestLimitNewToASnapshot(t *testing.T) {
 	w := newWorld(t, 5, 10)
 	c := w.charge(1)

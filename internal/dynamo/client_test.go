@@ -32,16 +32,16 @@ func TestNothingIsSentTwice(t *testing.T) {
 		},
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
-		var asked atomic.Int64
+		var calls atomic.Int64
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asked.Add(1)
+			calls.Add(1)
 			answer(w, r)
 		}))
 		t.Setenv("AWS_ENDPOINT_URL", server.URL)
 		store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
 		c := &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
 		err := store.Charge(context.Background(), epoch, c, &limit.Verdict{})
-		if n := asked.Load(); err == nil || n != 1 {
+		if n := calls.Load(); err == nil || n != 1 {
 			t.Errorf("%s: sent %d times, error %v; want once, and an error", name, n, err)
 		}
 		server.Close()

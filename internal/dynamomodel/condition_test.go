@@ -123,7 +123,7 @@ func TestConditionsOfNoItem(t *testing.T) {
 func TestFailedConditionReturnsTheItem(t *testing.T) {
 	for _, test := range []struct {
 		item attributes
-		ask  types.ReturnValuesOnConditionCheckFailure
+		mode types.ReturnValuesOnConditionCheckFailure
 		want string
 	}{
 		{item("a=1"), types.ReturnValuesOnConditionCheckFailureAllOld, "a=1"},
@@ -133,14 +133,14 @@ func TestFailedConditionReturnsTheItem(t *testing.T) {
 	} {
 		table := tableWith(t, test.item)
 		in := updateInput("#a = :2", "SET #a = :3")
-		in.ReturnValuesOnConditionCheckFailure = test.ask
+		in.ReturnValuesOnConditionCheckFailure = test.mode
 		_, err := update(table, in)
 		var failed *types.ConditionalCheckFailedException
 		if !errors.As(err, &failed) {
 			t.Fatalf("got %v", err)
 		}
 		if got := formatItem(failed.Item); got != test.want {
-			t.Errorf("asked for %q: item %s, want %s", test.ask, got, test.want)
+			t.Errorf("with %q: item %s, want %s", test.mode, got, test.want)
 		}
 		if failed.Item != nil && failed.Item["k"] == nil {
 			t.Error("the item lacks its key")

@@ -80,7 +80,7 @@ func TestUpdateOfNoItem(t *testing.T) {
 func TestReturnValues(t *testing.T) {
 	for _, test := range []struct {
 		item attributes
-		ask  types.ReturnValue
+		mode types.ReturnValue
 		want string
 	}{
 		{item("a=1 b=2 c=3"), "", "none"},
@@ -94,10 +94,10 @@ func TestReturnValues(t *testing.T) {
 		{nil, types.ReturnValueUpdatedNew, "a=5 d=6"},
 	} {
 		in := updateInput("", "SET #a = :5, #d = :6 REMOVE #b")
-		in.ReturnValues = test.ask
+		in.ReturnValues = test.mode
 		got, err := update(tableWith(t, test.item), in)
 		if err != nil || formatItem(got) != test.want {
-			t.Errorf("%q: %s, %v; want %s", test.ask, formatItem(got), err, test.want)
+			t.Errorf("%q: %s, %v; want %s", test.mode, formatItem(got), err, test.want)
 		}
 	}
 }

@@ -124,8 +124,8 @@ func (t *Table) commit(w *write) {
 }
 
 // returned copies the attributes that a request wants in the answer.
-func (w *write) returned(ask types.ReturnValue) attributes {
-	switch ask {
+func (w *write) returned(mode types.ReturnValue) attributes {
+	switch mode {
 	case types.ReturnValueAllOld:
 		return copyItem(w.before)
 	case types.ReturnValueAllNew:

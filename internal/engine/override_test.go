@@ -57,7 +57,7 @@ overrides:
     "user:past": {capacity: 9, until: 2020-01-01T00:00:00Z}
 `
 
-func (b *bench) ask(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
+func (b *bench) decideFor(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
 	t.Helper()
 	req := &request.Request{
 		Method: "GET", Path: "/v1/items", IP: netip.MustParseAddr("203.0.113.9"),
@@ -117,7 +117,7 @@ func TestPlansAndOverrides(t *testing.T) {
 	} {
 		b := newBusiness(t, &operators{overrides: set})
 		allowed := 0
-		for b.ask(t, test.sub, test.plan, 0).Allowed {
+		for b.decideFor(t, test.sub, test.plan, 0).Allowed {
 			allowed++
 		}
 		if allowed != test.want {
@@ -151,7 +151,7 @@ func TestToday(t *testing.T) {
 	} {
 		b := newBusinessOf(t, o, epoch)
 		allowed := 0
-		for b.ask(t, test.sub, test.plan, ago).Allowed {
+		for b.decideFor(t, test.sub, test.plan, ago).Allowed {
 			allowed++
 		}
 		if allowed != test.want {
@@ -160,7 +160,7 @@ func TestToday(t *testing.T) {
 		if !o.at.Equal(epoch) {
 			t.Errorf("%s was looked up at %v, want %v", test.sub, o.at, epoch)
 		}
-		if !b.ask(t, test.sub, test.plan, ago+2*time.Minute).Allowed {
+		if !b.decideFor(t, test.sub, test.plan, ago+2*time.Minute).Allowed {
 			t.Errorf("%s is denied in a new window", test.sub)
 		}
 	}
@@ -170,7 +170,7 @@ func TestExempt(t *testing.T) {
 	for sub, plan := range map[string]string{"free-for-all": "free", "customer": "enterprise"} {
 		b := newBusiness(t, &operators{})
 		for range 5 {
-			d := b.ask(t, sub, plan, 0)
+			d := b.decideFor(t, sub, plan, 0)
 			if !d.Allowed || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" {
 				t.Fatalf("%s: %+v", sub, d)
 			}
@@ -181,7 +181,7 @@ plans: {all: {api: unlimited}}
 plan: {from: jwt.plan}
 rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}]`)
 	for range 3 {
-		if d := b.ask(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.charges > 0 {
+		if d := b.decideFor(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.charges > 0 {
 			t.Fatalf("%+v, %d charges", d, b.store.charges)
 		}
 	}
@@ -192,7 +192,7 @@ func TestBans(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"tenant tenant:acme": nil, "api user:x": {Deny: true, Why: "ticket 83"}}}
 	for sub, why := range map[string]string{"banned": "ticket 81", "gone": "ticket 82", "x": "ticket 83"} {
 		b := newBusiness(t, o)
-		d := b.ask(t, sub, "enterprise", 0)
+		d := b.decideFor(t, sub, "enterprise", 0)
 		if d.Allowed || d.Reason != engine.Banned || d.Why != why || b.store.charges > 0 {
 			t.Errorf("%s: %+v, %d charges", sub, d, b.store.charges)
 		}
@@ -227,7 +227,7 @@ overrides: {written: {"stage:prod": {capacity: 2}}}`)
 // each failure is recorded.
 func TestUnreadable(t *testing.T) {
 	b := newBusiness(t, &operators{err: errors.New("no answer")})
-	d := b.ask(t, "7", "pro", 0)
+	d := b.decideFor(t, "7", "pro", 0)
 	if d.Allowed || !d.Degraded || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" || !d.Verdicts[0].Uncounted {
 		t.Errorf("%+v: want a denial by tenant, which has on_error: deny", d)
 	}
@@ -290,7 +290,7 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 // caller has no plan, not the one in the token, and the override is recorded.
 func TestStalePlanOverride(t *testing.T) {
 	b := newBusiness(t, &operators{overrides: map[string]*rules.Override{"plan user:7": {Plan: "free-2024"}}})
-	if d := b.ask(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
+	if d := b.decideFor(t, "7", "enterprise", 0); d.Plan != "" || d.Verdicts[0].Terms.Limits[0].Capacity != 2 {
 		t.Errorf("%+v: want the rule's own capacity", d)
 	}
 	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"stale override", "plan", "user:7"}) {
@@ -303,7 +303,7 @@ func TestStalePlanOverride(t *testing.T) {
 func TestStaleOverride(t *testing.T) {
 	o := &operators{overrides: map[string]*rules.Override{"api user:7": {Capacity: map[string]int64{"": 1, "tokens": 9}}}}
 	b := newBusiness(t, o)
-	if first, second := b.ask(t, "7", "", 0), b.ask(t, "7", "", 0); !first.Allowed || second.Allowed {
+	if first, second := b.decideFor(t, "7", "", 0), b.decideFor(t, "7", "", 0); !first.Allowed || second.Allowed {
 		t.Errorf("%+v, %+v: want a capacity of 1", first, second)
 	}
 	if got := b.recorder.failures; len(got) != 2 || got[0] != (failure{"stale override", "api", "user:7"}) {
@@ -322,7 +322,7 @@ func TestReplacedLimitsCountSeparately(t *testing.T) {
 	b := newBusiness(t, o)
 	step := func(what string, allowed bool, limits int) {
 		t.Helper()
-		d := b.ask(t, "7", "", 0)
+		d := b.decideFor(t, "7", "", 0)
 		if d.Allowed != allowed || len(d.Verdicts[0].Terms.Limits) != limits {
 			t.Errorf("%s: allowed %v by %d limits, want %v by %d", what, d.Allowed, len(d.Verdicts[0].Terms.Limits), allowed, limits)
 		}
@@ -334,7 +334,7 @@ func TestReplacedLimitsCountSeparately(t *testing.T) {
 	delete(o.overrides, "api user:7")
 	step("the second of two", true, 1)
 	step("the third", false, 1)
-	if d := b.ask(t, "shape", "", 0); d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
+	if d := b.decideFor(t, "shape", "", 0); d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
 		t.Errorf("limits of a document's override are known as %s and %s", d.Verdicts[0].PolicyName(0), d.Verdicts[0].PolicyName(1))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// Names gives each rule a name of its own. It maps a name to how often rules
-// asked for it.
+// Names gives each rule a unique name. It maps a name to the number of rules
+// that wanted it.
 type Names map[string]int
 
 // longestName is shorter than the longest name of a rule by the room for a

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Charge asks a store to take units from all limits of one key, or from none.
+// Charge is a call to a store: take units from all limits of one key, or from
+// none.
 type Charge struct {
 	Key    string  // the counter's name: rule, key and shape
 	Limits []Limit // one to MaxLimits, in the order of their names

@@ -120,8 +120,8 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 	}
 	var why string
 	var decided bool
-	for _, ask := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
-		if why, decided = ask(req); decided {
+	for _, reason := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
+		if why, decided = reason(req); decided {
 			break
 		}
 	}

@@ -1,6 +1,6 @@
 // Package pathtest models, for tests, how proxies and servers change a path
-// before they route by it: each step as its source has it, apart from the code
-// that it is held against.
+// before they route by it. Each step follows the source of such a server, and
+// shares no code with the packages under test.
 package pathtest
 
 import (

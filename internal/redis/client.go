@@ -117,8 +117,8 @@ func (c *Connection) Clustered() bool {
 	return ok
 }
 
-// modeOf asks a server for its mode: standalone, cluster or sentinel. The mode
-// is empty beside an error.
+// modeOf returns a server's mode: standalone, cluster or sentinel. The mode is
+// empty if there is an error.
 func modeOf(ctx context.Context, client *goredis.Client) (string, error) {
 	answer, err := client.Do(ctx, "hello").Result()
 	if err != nil {

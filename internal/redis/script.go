@@ -12,12 +12,12 @@ var counterScript string
 
 var counterHash = goredis.NewScript(counterScript).Hash()
 
-// noScript is the error of a server that does not know the script, for example
+// noScript is the error of a server that has not cached the script, for example
 // after a restart. Such a server has changed nothing.
 const noScript = "NOSCRIPT"
 
-// runScript runs the script on some keys: in one round trip if the server knows
-// it, else in two.
+// runScript runs the script on some keys: in one round trip if the server has
+// cached the script, else in two.
 func runScript(ctx context.Context, client Client, keys []string, arguments []any) ([]any, error) {
 	answer, err := send(ctx, client, "evalsha", counterHash, keys, arguments)
 	if goredis.HasErrorPrefix(err, noScript) {

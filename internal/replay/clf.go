@@ -29,7 +29,7 @@ var (
 // It ignores what follows the user agent, and accepts a line that is cut off
 // inside the referer or the user agent. It accepts a request without a protocol
 // (HTTP/0.9). A line whose request is "-", or lacks a method or a target, is an
-// error: a gateway would not have asked the limiter either.
+// error: a gateway would not have called the limiter either.
 func parseCLF(line string) (*Entry, error) {
 	var r record
 	var ok bool

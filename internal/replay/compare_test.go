@@ -183,7 +183,7 @@ func TestCompareThatFails(t *testing.T) {
 	}{
 		{"the current engine", t.Context(), requests("1 /"), fails, allows, broken},
 		{"the next engine", t.Context(), requests("1 /"), allows, fails, broken},
-		{"the current store", t.Context(), requests("1 /", "2 /"), degraded, fails, ErrDegraded}, // before the next is asked
+		{"the current store", t.Context(), requests("1 /", "2 /"), degraded, fails, ErrDegraded}, // before the next one is called
 		{"the next store", t.Context(), requests("1 /", "2 /"), allows, degraded, ErrDegraded},
 		{"a shadow rule", t.Context(), requests("1 /", "2 /"), allows, shadow, ErrDegraded},
 		{"nothing readable", t.Context(), "x\ny\n", allows, allows, ErrUnreadable},

@@ -16,9 +16,9 @@ import (
 // grant applies from when it was given until it ends.
 type Overrides struct {
 	Source engine.OverrideSource
-	// At is the time at which Source is asked, instead of the log's clock.
-	// Otherwise a cache of ten seconds would read each key again for every ten
-	// seconds of the log.
+	// At is passed to Source as the time, instead of the log's clock. With the
+	// log's clock, a cache of ten seconds would read each key again for every
+	// ten seconds of the log.
 	At time.Time
 }
 

@@ -16,19 +16,19 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// fakeSource has overrides by rule and key, and records the times at which it is
-// asked for each.
+// fakeSource has overrides by rule and key, and records the time of each
+// lookup.
 type fakeSource struct {
 	overrides map[string]*rules.Override
-	asked     map[string][]time.Time
+	lookups   map[string][]time.Time
 }
 
 func (s *fakeSource) Override(_ context.Context, now time.Time, rule, key string) (*rules.Override, error) {
 	name := rule + " " + key
-	if s.asked == nil {
-		s.asked = map[string][]time.Time{}
+	if s.lookups == nil {
+		s.lookups = map[string][]time.Time{}
 	}
-	s.asked[name] = append(s.asked[name], now)
+	s.lookups[name] = append(s.lookups[name], now)
 	if name == "api broken" {
 		return nil, errDown
 	}
@@ -89,10 +89,10 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for name, times := range source.asked {
-		for _, asked := range times {
-			if !asked.Equal(at) {
-				t.Errorf("%s was looked up at %v, want %v", name, asked, at)
+	for name, times := range source.lookups {
+		for _, lookup := range times {
+			if !lookup.Equal(at) {
+				t.Errorf("%s was looked up at %v, want %v", name, lookup, at)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ const (
 	fieldLimits    = "limits"
 	fieldOverrides = "overrides"
 
-	// withRoute stands before the patterns that a {route} of a key may be if
-	// the gateway names no route.
+	// withRoute precedes, in a counter's name, the patterns that {route} may
+	// take if the gateway names no route.
 	withRoute = " with route "
 )
 
@@ -25,8 +25,8 @@ const (
 // then the rules in the order of the next document, then removed rules, then
 // overrides.
 //
-// A rule with any change but its place has a Change of kind Counters after the
-// others. Its counters start at zero if their names change: the rule or its
+// A rule that changed otherwise than by moving has a Change of kind Counters
+// after the others. Its counters start at zero if their names change: the rule or its
 // counter, the key, the patterns that a {route} of it may be, or how its
 // limits count.
 func Diff(current, next *Document) []Change {
@@ -51,8 +51,8 @@ type differ struct {
 	changes       []Change
 }
 
-// compare adds the differences between two lists of facts: first those of the
-// facts after, in their order, then those of facts that are gone.
+// compare adds the differences between two lists of facts: first the added and
+// changed facts, in the order of after, then the removed ones.
 func (d *differ) compare(before, after []fact) {
 	was := make(map[Change]fact, len(before))
 	for _, f := range before {

@@ -12,10 +12,11 @@ import (
 // Normalize returns the canonical form of a document: defaults, costs and the
 // capacities of plans are stated, and lists whose order means nothing are
 // sorted. Two valid documents mean the same exactly if they normalize to the
-// same, but for the keys of overrides, whose escapes package rules knows.
+// same, except that keys of overrides keep their escapes: package rules decodes
+// them.
 //
-// Normalizing what is normal changes nothing. A document that is not valid
-// yields some document; rules.Compile says what is wrong with the original.
+// A normal form normalizes to itself. An invalid document normalizes to some
+// document; rules.Compile says what is wrong with the original.
 func Normalize(d *Document) *Document {
 	d = WithDefaults(d)
 	d.Defaults = &Defaults{Instances: d.Defaults.Instances} // rules state their own on_error

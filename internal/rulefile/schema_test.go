@@ -61,8 +61,8 @@ var misplacedFields = map[string][]string{
 
 var fieldsKnown = regexp.MustCompile(`xyzzyxyzzy: unknown field: there are (.*) and (.*)$`)
 
-// The schema has the fields that the decoder says it knows, and neither takes
-// another.
+// The schema has exactly the fields that the decoder lists, and both refuse any
+// other field.
 func TestSchemaFields(t *testing.T) {
 	var schema any
 	if err := json.Unmarshal(Schema(), &schema); err != nil {

@@ -48,7 +48,7 @@ var spread = map[string]int{"rules": 2, "deny": 1, "skip": 1, "plans": 2, "overr
 
 // fields writes a map with a line or more for each field. The first line begins
 // with lead, the others with as many blanks. The values are spread over so many
-// levels; a document knows those of its fields.
+// levels; at the top, the map spread sets the levels of each field.
 func (w *writer) fields(value json.RawMessage, path, lead string, levels int) {
 	indent := strings.Repeat(" ", len(lead))
 	names, values := ruledoc.Entries(value)

@@ -65,6 +65,6 @@ func TestLookupMerges(t *testing.T) {
 	}
 	list = append(list, match.Selector{CIDRs: list[0].CIDRs, Methods: []string{"GET"}}, match.Selector{Methods: []string{"TRACE"}})
 	if e := match.NewLookup(list); len(e.Others) != 2 {
-		t.Errorf("%d entries are asked one by one, want 2", len(e.Others))
+		t.Errorf("%d entries are compared one by one, want 2", len(e.Others))
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
-// ask returns the rules that match a request, by an independent implementation:
-// patterns are regular expressions.
-func ask(rules []*Rule, req *request.Request) (matches []*Rule) {
+// expectedMatches returns the rules that match a request. It uses regular
+// expressions as patterns, so it is independent of Match.
+func expectedMatches(rules []*Rule, req *request.Request) (matches []*Rule) {
 	for _, r := range rules {
 		if selects(&r.when, req) && (r.unless == nil || !selectsExactly(r.unless, req)) {
 			matches = append(matches, r)
@@ -113,11 +113,12 @@ func patternRegexp(pattern string, fold bool) *regexp.Regexp {
 	return patternRegexps[key]
 }
 
-// agree fails unless Match and ask find the same rules, and Match appends them.
+// agree fails unless Match and expectedMatches find the same rules, and Match
+// appends them.
 func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Request) {
 	before := &Rule{Name: "before"}
 	s := Set{Rules: rules}
-	got, want := s.Match([]*Rule{before}, req), append([]*Rule{before}, ask(rules, req)...)
+	got, want := s.Match([]*Rule{before}, req), append([]*Rule{before}, expectedMatches(rules, req)...)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s %.200q on route %q, claims %v: %v, want %v", req.Method, req.Path, req.Route, req.Claims, namesOf(got), namesOf(want))
 	}
@@ -302,7 +303,7 @@ func drawSent(t *rapid.T) *request.Request {
 	return req
 }
 
-// Match agrees with ask.
+// Match agrees with expectedMatches.
 func TestMatchAgainstOracle(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -317,7 +318,7 @@ func TestMatchAgainstOracle(t *testing.T) {
 		}
 		for range 8 {
 			req := drawSent(t)
-			matched += len(ask(rules, req))
+			matched += len(expectedMatches(rules, req))
 			agree(t, rules, req)
 		}
 	})

@@ -23,8 +23,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// condition is what must hold of an item, or its transaction writes nothing. The
-// zero value always holds.
+// condition must be true of an item, or its transaction writes nothing. The zero
+// value is always true.
 type condition struct {
 	expression *string
 	values     item
@@ -35,13 +35,13 @@ var (
 	present = condition{expression: aws.String("attribute_exists(p)")}
 )
 
-// still is the condition that a number of the item is the one that the author
-// saw, 0 if there was no item.
-func still(attribute string, seen int64) condition {
-	if seen == 0 {
+// unchanged is the condition that a number of the item still has the value that
+// the author read, 0 if there was no item.
+func unchanged(attribute string, previous int64) condition {
+	if previous == 0 {
 		return absent
 	}
-	return condition{aws.String(attribute + " = :seen"), item{":seen": numberValue(seen)}}
+	return condition{aws.String(attribute + " = :previous"), item{":previous": numberValue(previous)}}
 }
 
 func (t *Table) put(i item, c condition) types.TransactWriteItem {

@@ -211,11 +211,11 @@ type grantless struct {
 
 func (g *grantless) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	g.reads++
-	asked := in.RequestItems["rules"]
+	request := in.RequestItems["rules"]
 	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"rules": g.found}}
-	if n := len(asked.Keys); n > 1 {
-		asked.Keys = asked.Keys[n/2:]
-		out.UnprocessedKeys = map[string]types.KeysAndAttributes{"rules": asked}
+	if n := len(request.Keys); n > 1 {
+		request.Keys = request.Keys[n/2:]
+		out.UnprocessedKeys = map[string]types.KeysAndAttributes{"rules": request}
 	}
 	return out, nil
 }

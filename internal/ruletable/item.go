@@ -97,8 +97,8 @@ func knownWithin(value types.AttributeValue) types.AttributeValue {
 	return value
 }
 
-// unmarshalReadable reads what is for people only: it treats unreadable
-// attributes as missing.
+// unmarshalReadable reads attributes that only people use: it treats an
+// unreadable one as missing.
 func unmarshalReadable(i item, v any) {
 	for name, value := range i {
 		_ = unmarshal(item{name: value}, v)

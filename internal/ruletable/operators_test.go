@@ -21,7 +21,7 @@ func TestTwoOperators(t *testing.T) {
 	g1, g2 := grant("", 1, 0, 60), grant("", 2, 0, 60)
 	for _, test := range []struct {
 		what       string
-		work, race func(table *ruletable.Table, seen int64) error
+		work, race func(table *ruletable.Table, previous int64) error
 		err        error
 		document   string
 		grants     []ruletable.Grant
@@ -42,18 +42,18 @@ func TestTwoOperators(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			client, name := newTable(t)
 			other := ruletable.New(client, name)
-			var seen int64
+			var previous int64
 			if !test.new {
 				set(t, other, "api", "k", "{}")
 				o, err := other.Override(t.Context(), "api", "k")
 				must(t, err)
-				seen = o.Revision
+				previous = o.Revision
 			}
 			var once sync.Once
 			table := ruletable.New(&racing{API: client, race: func() {
-				once.Do(func() { must(t, test.race(other, seen)) })
+				once.Do(func() { must(t, test.race(other, previous)) })
 			}}, name)
-			if err := test.work(table, seen); !errors.Is(err, test.err) {
+			if err := test.work(table, previous); !errors.Is(err, test.err) {
 				t.Errorf("error %v, want %v", err, test.err)
 			}
 			o := stored(t, other, "api", "k")
@@ -71,8 +71,8 @@ func TestTwoOperators(t *testing.T) {
 }
 
 func setting(document string) func(*ruletable.Table, int64) error {
-	return func(table *ruletable.Table, seen int64) error {
-		return table.SetOverride(context.Background(), ruletable.Override{Rule: "api", Key: "k", Document: document, Revision: seen, Note: note(0, "")})
+	return func(table *ruletable.Table, previous int64) error {
+		return table.SetOverride(context.Background(), ruletable.Override{Rule: "api", Key: "k", Document: document, Revision: previous, Note: note(0, "")})
 	}
 }
 
@@ -90,12 +90,12 @@ func TestOperatorsAtOnce(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
 	set(t, table, "api", "k", "{}")
-	seen, err := table.Override(t.Context(), "api", "k")
+	previous, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
 	var wg sync.WaitGroup
 	sets, grants := make([]error, 5), make([]error, 5)
 	for i := range sets {
-		wg.Go(func() { sets[i] = setting(fmt.Sprintf(`{"capacity": %d}`, i+1))(table, seen.Revision) })
+		wg.Go(func() { sets[i] = setting(fmt.Sprintf(`{"capacity": %d}`, i+1))(table, previous.Revision) })
 	}
 	wg.Wait()
 	for i := range grants {

@@ -47,7 +47,7 @@ func TestSlowTable(t *testing.T) {
 		api, gate := &shelf{}, make(chan struct{})
 		api.put("k", `{"capacity": 5}`)
 		cache, reports := newCache(api, ruletable.DefaultMaxOverrides)
-		ask := func(want int64, took time.Duration) {
+		expectOverride := func(want int64, took time.Duration) {
 			t.Helper()
 			start := time.Now()
 			got, err := cache.Override(t.Context(), epoch.Add(time.Since(born)), "api", "k")
@@ -55,24 +55,24 @@ func TestSlowTable(t *testing.T) {
 				t.Errorf("%+v, error %v after %v; want %d after %v", got, err, time.Since(start), want, took)
 			}
 		}
-		ask(5, 0)
+		expectOverride(5, 0)
 		time.Sleep(10 * time.Second)
 		api.put("k", `{"capacity": 6}`)
 		api.set(nil, gate)
-		ask(5, 100*time.Millisecond)
-		ask(5, 0)
+		expectOverride(5, 100*time.Millisecond)
+		expectOverride(5, 0)
 		close(gate)
 		time.Sleep(time.Millisecond)
-		ask(6, 0)
+		expectOverride(6, 0)
 
 		time.Sleep(10 * time.Second)
 		api.set(nil, make(chan struct{})) // for good
-		ask(6, 100*time.Millisecond)
+		expectOverride(6, 100*time.Millisecond)
 		time.Sleep(5 * time.Second)
 		if errs := reports.take(); len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) {
 			t.Errorf("reported %v, want one ErrTimeout", errs)
 		}
-		ask(6, 0) // no read for ten seconds
+		expectOverride(6, 0) // no read for ten seconds
 		if n := api.read("k"); n != 3 {
 			t.Errorf("%d reads, want 3", n)
 		}

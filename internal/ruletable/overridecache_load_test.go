@@ -14,14 +14,14 @@ func TestFlood(t *testing.T) {
 	const size, known, made, times = 500, 50, 20_000, 400
 	api := &shelf{}
 	cache, _ := newCache(api, size)
-	ask := func(key string) {
+	lookUp := func(key string) {
 		if _, err := cache.Override(t.Context(), epoch, "api", key); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range known * times {
-		ask(fmt.Sprint("known:", i%known))
-		ask(fmt.Sprint("made:", i%made))
+		lookUp(fmt.Sprint("known:", i%known))
+		lookUp(fmt.Sprint("made:", i%made))
 	}
 	reads := 0
 	for i := range known {
@@ -31,7 +31,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d reads for %d made-up keys", n, made)
 	}
 	if reads > known*times/20 { // eviction is partly random; by age alone it would evict all of them
-		t.Errorf("%d reads for %d known keys, asked for %d times each", reads, known, times)
+		t.Errorf("%d reads for %d known keys, each looked up %d times", reads, known, times)
 	}
 	if n := cache.Len(); n > size {
 		t.Errorf("%d entries, want %d at most", n, size)

@@ -143,7 +143,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 		cache := ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.DefaultMaxOverrides, func(err error) {
 			log.Error("overrides", "error", err)
 		})
-		ask := func(broken error) (lines []string) {
+		lookUpAll := func(broken error) (lines []string) {
 			t.Helper()
 			for i := range 1000 {
 				api.set(broken, nil)
@@ -157,7 +157,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 			defer out.Reset()
 			return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		}
-		if lines := ask(nil); len(lines) != 1 || lines[0] != "" {
+		if lines := lookUpAll(nil); len(lines) != 1 || lines[0] != "" {
 			t.Fatalf("logged %q", lines)
 		}
 		for i := 99; i < 1000; i += 100 {
@@ -165,7 +165,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 		}
 		for round, suppressed := range [][2]string{{"", ""}, {"suppressed=989", "suppressed=9"}, {"suppressed=989", "suppressed=9"}} {
 			time.Sleep(10 * time.Second)
-			lines := ask(down)
+			lines := lookUpAll(down)
 			if len(lines) != 2 || !strings.Contains(lines[0], down.Error()) || !strings.Contains(lines[1], ruletable.ErrUnreadable.Error()[:30]) {
 				t.Fatalf("round %d: %d lines: %q", round, len(lines), lines)
 			}
@@ -176,7 +176,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 			}
 		}
 		time.Sleep(9 * time.Second)
-		if lines := ask(down); len(lines) != 1 || lines[0] != "" {
+		if lines := lookUpAll(down); len(lines) != 1 || lines[0] != "" {
 			t.Errorf("logged %q, but no key was read", lines)
 		}
 	})

@@ -40,11 +40,11 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 	}
 	return t.edit(ctx, o.Rule, o.Key, func(old *Override) (*Override, Event, error) {
 		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key, After: o.Document}
-		next, seen := o, int64(0)
+		next, previous := o, int64(0)
 		if next.Grants = nil; old != nil {
-			next.Grants, e.Before, seen = old.Grants, old.Document, old.Revision
+			next.Grants, e.Before, previous = old.Grants, old.Document, old.Revision
 		}
-		if seen != o.Revision {
+		if previous != o.Revision {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", o.Rule, o.Key, ErrConflict)
 		}
 		return &next, e, nil
@@ -135,16 +135,16 @@ func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Over
 
 // replace writes or removes an override if the table still holds the old one.
 func (t *Table) replace(ctx context.Context, old, next *Override, e Event) error {
-	var seen int64
+	var previous int64
 	if old != nil {
-		seen = old.Revision
+		previous = old.Revision
 	}
 	if next == nil {
-		return t.transact(ctx, e, t.remove(key(overridePartition+e.Rule, e.Key), still(attrRevision, seen)))
+		return t.transact(ctx, e, t.remove(key(overridePartition+e.Rule, e.Key), unchanged(attrRevision, previous)))
 	}
 	i, err := next.item(e.When)
 	if err != nil {
 		return err
 	}
-	return t.transact(ctx, e, t.put(i, still(attrRevision, seen)))
+	return t.transact(ctx, e, t.put(i, unchanged(attrRevision, previous)))
 }

@@ -51,9 +51,9 @@ func TestOverride(t *testing.T) {
 	set(t, table, "api", "tenant:acme", `{"capacity": 9}`)
 	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: `{"capacity": 9}`, Note: note(0, "asked for")})
 
-	seen, err := table.Override(ctx, "api", "tenant:acme")
+	previous, err := table.Override(ctx, "api", "tenant:acme")
 	must(t, err)
-	changed := *seen
+	changed := *previous
 	changed.Document, changed.Note = `{"deny": true}`, note(5, "ticket 81")
 	must(t, table.SetOverride(ctx, changed))
 	want(&ruletable.Override{Rule: "api", Key: "tenant:acme", Document: `{"deny": true}`, Note: note(5, "ticket 81")})
@@ -74,18 +74,18 @@ func TestRevisionAfterDeletion(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
 	set(t, table, "api", "k", `{"capacity": 1}`)
-	seen, err := table.Override(t.Context(), "api", "k")
+	previous, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
 	must(t, table.DeleteOverride(t.Context(), "api", "k", note(0, "")))
 	set(t, table, "api", "k", `{"capacity": 2}`)
-	seen.Document = `{"capacity": 3}`
-	if err := table.SetOverride(t.Context(), *seen); !errors.Is(err, ruletable.ErrConflict) {
+	previous.Document = `{"capacity": 3}`
+	if err := table.SetOverride(t.Context(), *previous); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
 	}
 	must(t, table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: `{"capacity": 4}`}}), note(0, ""), nil))
 	now, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
-	if now.Document != `{"capacity": 4}` || now.Revision == seen.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
+	if now.Document != `{"capacity": 4}` || now.Revision == previous.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
 		t.Errorf("override %+v", now)
 	}
 }
@@ -110,9 +110,9 @@ func TestGrant(t *testing.T) {
 	give(hour)
 	want("", minute.Note, minute, hour)
 
-	seen, err := table.Override(ctx, "api", "k")
+	previous, err := table.Override(ctx, "api", "k")
 	must(t, err)
-	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: `{"capacity": 9}`, Revision: seen.Revision, Note: note(3, "up")}))
+	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: `{"capacity": 9}`, Revision: previous.Revision, Note: note(3, "up")}))
 	want(`{"capacity": 9}`, note(3, "up"), minute, hour)
 
 	later := grant("", 7, 60, 61) // the first has ended, because the end does not belong to a grant

@@ -191,7 +191,7 @@ func TestSlowRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &press{current: 1}
 		source, reports := newSource(api, "rules", nil)
-		ask := func(want int64, took time.Duration, reads int) {
+		expectRules := func(want int64, took time.Duration, reads int) {
 			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel() // the refresh goes on
@@ -201,34 +201,34 @@ func TestSlowRefresh(t *testing.T) {
 				t.Errorf("capacity %d, error %v after %v and %d reads; want %d after %v and %d", got, err, time.Since(start), n, want, took, reads)
 			}
 		}
-		ask(1, 0, 2)
+		expectRules(1, 0, 2)
 		time.Sleep(10 * time.Second)
-		ask(1, 0, 1) // the pointer alone: nothing is new
+		expectRules(1, 0, 1) // the pointer alone: nothing is new
 
 		time.Sleep(10 * time.Second)
 		gate := make(chan struct{})
 		api.set(2, nil, gate)
-		ask(1, 100*time.Millisecond, 1)
-		ask(1, 0, 0)
+		expectRules(1, 100*time.Millisecond, 1)
+		expectRules(1, 0, 0)
 		close(gate)
 		time.Sleep(time.Millisecond)
-		ask(2, 0, 1) // the version, read meanwhile
+		expectRules(2, 0, 1) // the version, read meanwhile
 
 		time.Sleep(10 * time.Second)
 		api.set(3, nil, make(chan struct{})) // for good
-		ask(2, 100*time.Millisecond, 1)
+		expectRules(2, 100*time.Millisecond, 1)
 		time.Sleep(4 * time.Second)
-		ask(2, 0, 0)
+		expectRules(2, 0, 0)
 		time.Sleep(time.Second)
 		if errs := reports.take(); len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || !strings.Contains(errs[0].Error(), "keeping version 2") {
 			t.Errorf("reported %v, want one ErrTimeout", errs)
 		}
 		api.set(2, nil, nil)
-		ask(2, 0, 0) // no read for ten seconds
+		expectRules(2, 0, 0) // no read for ten seconds
 		time.Sleep(10 * time.Second)
-		ask(2, 0, 1) // it still has that version
+		expectRules(2, 0, 1) // it still has that version
 		time.Sleep(10 * time.Second)
 		api.set(3, nil, nil)
-		ask(3, 0, 2)
+		expectRules(3, 0, 2)
 	})
 }

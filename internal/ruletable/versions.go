@@ -41,7 +41,7 @@ type Version struct {
 // that the author saw, 0 for none. Otherwise Publish fails with ErrConflict,
 // and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
 // otherwise it fails with ErrTooLarge.
-func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int64, err error) {
+func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number int64, err error) {
 	packed, err := v.pack()
 	if err != nil {
 		return 0, t.errorf("%w", err)
@@ -50,10 +50,10 @@ func (t *Table) Publish(ctx context.Context, v Version, seen int64) (number int6
 	if err != nil {
 		return 0, err
 	}
-	number = max(seen, last) + 1
+	number = max(previous, last) + 1
 	maps.Copy(packed, versionAt(number))
-	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: seen, To: number},
-		t.put(packed, absent), t.point(seen, number))
+	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: previous, To: number},
+		t.put(packed, absent), t.point(previous, number))
 	if err != nil {
 		return 0, err
 	}
@@ -189,7 +189,7 @@ func (t *Table) numberOf(version item) (int64, error) {
 func (t *Table) point(from, to int64) types.TransactWriteItem {
 	moved := key(partitionSet, sortCurrent)
 	moved[attrVersion] = numberValue(to)
-	return t.put(moved, still(attrVersion, from))
+	return t.put(moved, unchanged(attrVersion, from))
 }
 
 func versionAt(number int64) item { return key(partitionSet, digits(number)) }

@@ -41,11 +41,11 @@ func version(capacity int) ruletable.Version {
 // publish publishes over the version in force.
 func publish(t *testing.T, table *ruletable.Table, v ruletable.Version) int64 {
 	t.Helper()
-	seen, err := table.Current(t.Context())
+	previous, err := table.Current(t.Context())
 	if err != nil && !errors.Is(err, ruletable.ErrNone) {
 		t.Fatal(err)
 	}
-	number, err := table.Publish(t.Context(), v, seen)
+	number, err := table.Publish(t.Context(), v, previous)
 	must(t, err)
 	return number
 }
@@ -63,8 +63,8 @@ func inForce(t *testing.T, table *ruletable.Table) string {
 func TestPublish(t *testing.T) {
 	client, name := newTable(t)
 	table, ctx := ruletable.New(client, name), context.Background()
-	if seen, err := table.Current(ctx); seen != 0 || !errors.Is(err, ruletable.ErrNone) {
-		t.Errorf("version %d, error %v; want ErrNone", seen, err)
+	if previous, err := table.Current(ctx); previous != 0 || !errors.Is(err, ruletable.ErrNone) {
+		t.Errorf("version %d, error %v; want ErrNone", previous, err)
 	}
 	for want := int64(1); want <= 3; want++ {
 		if got, err := table.Publish(ctx, version(int(want)), want-1); err != nil || got != want {
@@ -86,18 +86,18 @@ func TestPublish(t *testing.T) {
 func TestPublishAfterADiffAgainstAnotherVersion(t *testing.T) {
 	client, name := newTable(t)
 	table, ctx := ruletable.New(client, name), context.Background()
-	refused := func(seen int64) {
+	refused := func(previous int64) {
 		t.Helper()
-		number, err := table.Publish(ctx, version(99), seen)
+		number, err := table.Publish(ctx, version(99), previous)
 		if number != 0 || !errors.Is(err, ruletable.ErrConflict) || !strings.Contains(err.Error(), "slidegate rules history") {
-			t.Errorf("publishing over version %d: number %d, error %v; want ErrConflict and what to do", seen, number, err)
+			t.Errorf("publishing over version %d: number %d, error %v; want ErrConflict and what to do", previous, number, err)
 		}
 	}
 	refused(1)
 	publish(t, table, version(1))
 	publish(t, table, version(2))
-	for _, seen := range []int64{-1, 0, 1, 3} {
-		refused(seen)
+	for _, previous := range []int64{-1, 0, 1, 3} {
+		refused(previous)
 	}
 	must(t, table.Rollback(ctx, 2, 1, note(0, "")))
 	refused(2)
@@ -112,10 +112,10 @@ func TestPublishAfterADiffAgainstAnotherVersion(t *testing.T) {
 func TestTwoPublishers(t *testing.T) {
 	client, name := newTable(t)
 	other := ruletable.New(client, name)
-	for seen := range int64(2) { // into an empty table, and into one in use
+	for previous := range int64(2) { // into an empty table, and into one in use
 		first := ruletable.New(&racing{API: client, race: func() { publish(t, other, version(77)) }}, name)
-		if _, err := first.Publish(t.Context(), version(1), seen); !errors.Is(err, ruletable.ErrConflict) {
-			t.Errorf("overtaken at version %d: error %v, want ErrConflict", seen, err)
+		if _, err := first.Publish(t.Context(), version(1), previous); !errors.Is(err, ruletable.ErrConflict) {
+			t.Errorf("overtaken at version %d: error %v, want ErrConflict", previous, err)
 		}
 		if got := inForce(t, other); got != string(text(77)) {
 			t.Errorf("in force is %s; want the other publisher's", got)

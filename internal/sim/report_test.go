@@ -66,7 +66,7 @@ func TestHistory(t *testing.T) {
 	if len(lines) != maxHistory {
 		t.Errorf("%d lines, want %d", len(lines), maxHistory)
 	}
-	want := `        1.501000 s  charge      by 3, limit "b", cost 2, capacity 10, slot 77, asked at 1.500000 s by a clock -1s wrong, not admitted`
+	want := `        1.501000 s  charge      by 3, limit "b", cost 2, capacity 10, slot 77, requested at 1.500000 s by a clock -1s wrong, not admitted`
 	if got := lines[len(lines)-1]; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -146,8 +146,8 @@ func (s *subject) endPause() int64 {
 	return at
 }
 
-// startBurst begins a burst before the next border. It asks for twice the limit
-// within burstLength.
+// startBurst begins a burst before the next border. Its requests cost twice the
+// limit within burstLength.
 func (s *subject) startBurst() int64 {
 	at := max(s.world.now, s.nextEdge-int64(s.world.between(0, burstLength)))
 	s.nextEdge = s.border(s.nextEdge + 1)

@@ -47,7 +47,7 @@ func (e *logEntry) String() string {
 	if c.limit == nil {
 		return text
 	}
-	text += fmt.Sprintf(", limit %q, cost %d, capacity %d, slot %d, asked at %.6f s by a clock %v wrong", c.limit.Name, c.cost,
+	text += fmt.Sprintf(", limit %q, cost %d, capacity %d, slot %d, requested at %.6f s by a clock %v wrong", c.limit.Name, c.cost,
 		c.limit.Capacity, c.slot, time.Duration(c.trueNow-epoch).Seconds(), time.Duration(c.now.UnixNano()-c.trueNow))
 	if !c.admitted {
 		text += ", not admitted"

@@ -89,7 +89,7 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 	return a
 }
 
-// peek asks what a charge would get, and fails unless both stores agree.
+// peek calls Peek on both stores, and fails unless they agree.
 func (p *pair) peek(at time.Duration, costs ...int64) *answer {
 	p.Helper()
 	return p.decide("peeked at", Store.Peek, at, costs)
@@ -109,7 +109,7 @@ func (p *pair) decide(verb string, decide decision, at time.Duration, costs []in
 func (p *pair) denies(at time.Duration, costs ...int64) bool {
 	p.Helper()
 	a := &answer{charge: p.request(costs...)}
-	p.note("%v: asked whether %v would be denied", at, costs)
+	p.note("%v: tested whether %v would be denied", at, costs)
 	if !p.store.Denies(p.time(at), a.charge, &a.got) {
 		return false
 	}

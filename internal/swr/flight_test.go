@@ -105,7 +105,7 @@ func TestSlowReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, o := newCache(0)
 		o.put("k", 5)
-		ask := func(want int, took time.Duration, loads int) {
+		expectValue := func(want int, took time.Duration, loads int) {
 			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel() // the load goes on
@@ -115,31 +115,31 @@ func TestSlowReload(t *testing.T) {
 				t.Errorf("%d, error %v after %v and %d loads; want %d after %v and %d", got, err, time.Since(start), n, want, took, loads)
 			}
 		}
-		ask(5, 0, 1)
+		expectValue(5, 0, 1)
 		time.Sleep(10 * time.Second)
 		gate := make(chan struct{})
 		o.put("k", 6)
 		o.set(nil, gate)
-		ask(5, 100*time.Millisecond, 1)
-		ask(5, 0, 0)
+		expectValue(5, 100*time.Millisecond, 1)
+		expectValue(5, 0, 0)
 		close(gate)
 		time.Sleep(time.Millisecond)
-		ask(6, 0, 0)
+		expectValue(6, 0, 0)
 
 		time.Sleep(10 * time.Second)
 		o.set(nil, make(chan struct{})) // for good
-		ask(6, 100*time.Millisecond, 1)
+		expectValue(6, 100*time.Millisecond, 1)
 		time.Sleep(4 * time.Second)
-		ask(6, 0, 0)
+		expectValue(6, 0, 0)
 		time.Sleep(time.Second)
 		if errs := o.reported(); len(errs) != 1 || !errors.Is(errs[0], context.DeadlineExceeded) {
 			t.Errorf("reported %v, want one timeout", errs)
 		}
 		o.set(nil, nil)
-		ask(6, 0, 0) // no load for ten seconds
+		expectValue(6, 0, 0) // no load for ten seconds
 		time.Sleep(10 * time.Second)
 		o.put("k", 7)
-		ask(7, 0, 1)
+		expectValue(7, 0, 1)
 	})
 }
 

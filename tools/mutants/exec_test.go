@@ -79,7 +79,7 @@ func gone(pid int) bool {
 
 func TestRunTestsBoundsMemory(t *testing.T) {
 	want := "8388608\n"
-	if runtime.GOOS == "darwin" { // which knows no such bound
+	if runtime.GOOS == "darwin" { // which does not support this bound
 		want = "unlimited\n"
 	}
 	out, err := runTests(t.Context(), t.TempDir(), time.Minute, script(t, "ulimit -v"))

@@ -86,7 +86,7 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 		var set *rules.Set
 		if f.RulesFile != "" {
 			set, _, _ = session.ReadRules(f.RulesFile)
-		} else if table := f.glance(p); table != nil {
+		} else if table := f.openQuietly(p); table != nil {
 			set, _, _ = session.InForce(p, table)
 		}
 		if set != nil {
@@ -98,21 +98,21 @@ func (f *Locations) fromRules(words func(*rules.Set) []string) Completer {
 // fromTable offers words from the rules table.
 func (f *Locations) fromTable(words func(p prompt, table *ruletable.Table, yield func(string) bool)) Completer {
 	return completer(func(p prompt, yield func(string) bool) {
-		if table := f.glance(p); table != nil {
+		if table := f.openQuietly(p); table != nil {
 			words(p, table, yield)
 		}
 	})
 }
 
-// glance returns the rules table; nil if the rules are in a file or the table
-// does not answer.
-func (f *Locations) glance(p prompt) *ruletable.Table {
+// openQuietly returns the rules table; nil if the rules are in a file or the
+// table does not answer.
+func (f *Locations) openQuietly(p prompt) *ruletable.Table {
 	if f.RulesTable == "" {
 		return nil
 	}
 	table, err := session.OpenTable(p, f.RulesTable)
 	if err != nil {
-		return nil // a completion has no place for errors
+		return nil // shells show no errors of a completion
 	}
 	return table
 }

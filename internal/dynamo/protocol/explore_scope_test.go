@@ -10,7 +10,7 @@ import (
 // The files explore_*_test.go search small systems exhaustively. They call this
 // package's planning code, interpret its real expressions with a model of
 // DynamoDB, and try every interleaving that a scope allows. Small systems have
-// few different decisions: the oracle asks the real code once for each and
+// few different decisions: the oracle calls the real code once for each and
 // caches the answer, so that a state of a search is a few small integers.
 
 // tick is the step of all clocks. It is as long as the slack of the ttl, so

@@ -29,10 +29,10 @@ type limitPlan interface {
 // Limits whose cost is 0 take no part. wall is the real time, which the item
 // expires by; it may differ from now in a replay.
 //
-// keepCredit leaves the credit of an idle limit alone, which a first attempt
-// should ask for: it saves a mostly idle fleet a second write on each key.
-// After a failed attempt the credit has to be computed again, or cold callers
-// would keep failing.
+// keepCredit leaves the credit of an idle limit alone. Set it for the first
+// attempt: it saves a mostly idle fleet a second write on each key. Clear it
+// after a failed attempt: callers without a snapshot would keep failing unless
+// the credit is computed again.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, keepCredit bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
 	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}

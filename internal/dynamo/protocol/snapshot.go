@@ -26,13 +26,13 @@ const (
 // write's condition is checked against the item as it is. An old snapshot costs
 // a second write more often, and may miss that units were refunded.
 //
-// A nil Snapshot stands for a caller that knows nothing of the counter.
+// A caller that has never read the counter uses a nil Snapshot.
 type Snapshot struct {
-	// Generation distinguishes a counter from one of the same key that was
-	// deleted since. What was learned of one generation proves nothing about
+	// Generation distinguishes a counter from an earlier one of the same key
+	// that was deleted. A snapshot of one generation proves nothing about
 	// another.
 	Generation string
-	// ReadAt is when the caller asked for the item, by the caller's clock.
+	// ReadAt is when the caller sent its read of the item, by its own clock.
 	ReadAt time.Time
 
 	totals []int64       // C by limit, or T of a bucket: neither ever shrinks

@@ -6,8 +6,8 @@
 // dynamo on a real engine, the exploration of package protocol, and the
 // simulation.
 //
-// The package knows the expressions as text only. It imports neither the
-// protocol nor the store, so a mistake in them cannot hide here.
+// The package handles the expressions as plain text. It imports neither the
+// protocol nor the store, so a mistake there cannot be repeated here.
 package protocoltest
 
 import (
@@ -28,8 +28,8 @@ import (
 type Mutation func(*types.Update)
 
 // Apply changes a write and reports whether the write differs now. It adds and
-// drops placeholders as the expressions need them, because DynamoDB refuses
-// those that an expression does not use. The nil Mutation changes nothing.
+// drops placeholders as the expressions need them, because DynamoDB refuses a
+// placeholder that no expression uses. The nil Mutation changes nothing.
 func (m Mutation) Apply(u *types.Update) (changed bool) {
 	if m == nil {
 		return false

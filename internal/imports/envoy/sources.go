@@ -12,7 +12,7 @@ import (
 // Sources map the keys of descriptors to sources of requests. Descriptor files
 // do not have this: the rate limit actions in the proxy's configuration do.
 //
-// A nil map knows only keys whose names are conventional:
+// A nil map stands for the conventional keys:
 // remote_address and masked_remote_address are the client's address; path and
 // :path the path; method, :method and http_method the method; and a key such
 // as x-user is the header of that name, unless it is x-api-key, a secret.

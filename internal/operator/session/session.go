@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// startTime bounds what a command asks of DynamoDB or Redis before its work
+	// startTime bounds a command's calls to DynamoDB or Redis before its work
 	// begins: a wrong address or a missing table must show within seconds.
 	startTime = 4 * time.Second
 	// LookTime bounds what a command that changes nothing reads once the tables

@@ -79,7 +79,7 @@ type newTable struct {
 }
 
 // CreateTables creates the tables of counters and of rules that do not exist
-// yet. An empty name asks for no table.
+// yet. It creates no table for an empty name.
 func CreateTables(ctx context.Context, counters, rules string) ([]TableReport, error) {
 	tables := []newTable{
 		{dynamo.CountersTable(counters), "counters", probeCounters},
