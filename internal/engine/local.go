@@ -22,9 +22,10 @@ func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Se
 	return true
 }
 
-// localShare returns what each of so many processes may let through on its own:
-// at least one unit in a window, and enough for one request. A bucket gets that
-// room from its burst, and refills at no more than its share.
+// localShare returns the limits of one process if the given number of instances
+// share them. Each allows at least one unit in a window, and at least one
+// request. A bucket gets the room for that request from its burst, and refills
+// at no more than its share.
 func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
 	shares := slices.Clone(limits)
 	for i := range shares {
@@ -35,8 +36,7 @@ func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limi
 			continue
 		}
 		l.Capacity = share(l.Capacity, 0)
-		// A rate that is rounded down may be too slow to fill the share of the
-		// burst.
+		// The rounded-down rate may be too slow to fill the share of the burst.
 		l.Burst = min(share(l.Burst, costs[i]), int64(limit.MaxDrain/l.Interval()))
 	}
 	return shares

@@ -23,15 +23,14 @@ var backends = map[string]func(*http.Request) string{
 	},
 	// Servers that decode the path and split it, such as ASGI servers in Python.
 	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
-	// NGINX, and servers behind it: they get the path decoded and cleaned.
+	// NGINX and the servers behind it get the path decoded and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
 	// NGINX that does not merge slashes, and a server behind it that does.
 	"decode, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(r.URL.Path)) },
 	"decode, remove dots, merge": func(r *http.Request) string {
 		return placeOf(pathtest.MergeSlashes(pathtest.RemoveDotSegments(r.URL.Path)))
 	},
-	// Tomcat that accepts escaped slashes, and others: an escaped slash stays
-	// escaped.
+	// Servers that keep an escaped slash, such as Tomcat if it accepts them.
 	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + decodedButSlashes(r.URL))) },
 	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(decodedButSlashes(r.URL))) },
 	// Tomcat and Jetty: they drop the parameters of segments, decode the path,
@@ -42,7 +41,7 @@ var backends = map[string]func(*http.Request) string{
 	"drop parameters, decode, remove dots": func(r *http.Request) string {
 		return placeOf(pathtest.RemoveDotSegments(decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
 	},
-	// The same behind a proxy that has decoded the path.
+	// Tomcat and Jetty behind a proxy that has decoded the path.
 	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + pathtest.DropParameters(r.URL.Path))) },
 	// Servers for Windows, where a backslash separates segments too.
 	"decode, turn backslashes, clean": func(r *http.Request) string {
@@ -88,7 +87,7 @@ func answeredAt(r *http.Request, report func(server, place string)) {
 	}
 }
 
-// resolved resolves a path as a reference, as package url does.
+// resolved resolves a path as a reference, by package url.
 func resolved(sent string) string {
 	reference, err := url.Parse(sent)
 	if err != nil {
@@ -97,7 +96,7 @@ func resolved(sent string) string {
 	return (&url.URL{Scheme: "http", Host: "backend", Path: "/"}).ResolveReference(reference).EscapedPath()
 }
 
-// decodedButSlashes decodes all escapes of a path but those of slashes.
+// decodedButSlashes decodes all escapes of a path except escaped slashes.
 func decodedButSlashes(u *url.URL) string {
 	return decoded(strings.NewReplacer("%2f", "%252F", "%2F", "%252F").Replace(u.EscapedPath()))
 }

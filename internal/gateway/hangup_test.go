@@ -100,8 +100,8 @@ func TestHangingUp(t *testing.T) {
 	}
 }
 
-// TestHangUpWhileDelayedIsNoAnswer: a client that only stopped sending must not
-// get status 200.
+// TestHangUpWhileDelayedIsNoAnswer: a client that only stopped sending while a
+// leaky bucket delays its request must not get status 200.
 func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, leaky, time.Now, quiet), Log: quiet})

@@ -107,7 +107,10 @@ func TestCheckAll(t *testing.T) {
 }
 
 func TestCheckSettlement(t *testing.T) {
-	c := limit.Charge{Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)}, Costs: []int64{2, 2, 2, 2}}
+	c := limit.Charge{
+		Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)},
+		Costs:  []int64{2, 2, 2, 2},
+	}
 	for _, test := range []struct {
 		deltas []int64
 		ok     bool
@@ -131,8 +134,8 @@ func TestCheckSettlement(t *testing.T) {
 	}
 }
 
-// TestTakeAfterDecide charges the slots of the decision's receipt, and checks
-// the results of each limit and of all.
+// TestTakeAfterDecide charges the slots of the decision's receipt. It checks the
+// result of each limit and the combined result.
 func TestTakeAfterDecide(t *testing.T) {
 	c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec), leaky(10, 10*sec, 3), fixed(9, 10*sec)}, Costs: []int64{2, 1, 0}}
 	states := make([]limit.State, 3)

@@ -57,8 +57,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestLinger makes a late request. A counter outlives its window while there is
-// room.
+// TestLinger makes a request by a late clock. It still finds the counter, which
+// outlives its window while there is room.
 func TestLinger(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	var v limit.Verdict

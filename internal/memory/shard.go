@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// linger is how long a counter stays after its window has ended while there
-	// is room. A caller whose clock is behind, such as a log out of order,
-	// still finds it, as it finds an item in DynamoDB.
+	// linger is how long a counter stays after its window has ended, while
+	// there is room. A caller whose clock is behind, such as the replay of a
+	// log out of order, still finds it, as it would find an item in DynamoDB.
 	linger = time.Hour
-	// shortLinger is the same if there is no room: callers of one process
-	// differ by less.
+	// shortLinger replaces linger if there is no room. The clocks of callers in
+	// one process differ by less.
 	shortLinger = time.Second
 )
 
@@ -41,8 +41,8 @@ type shard struct {
 	bound       int
 }
 
-// decide fills in v with what the charge would get from a counter; nil is a
-// counter never charged.
+// decide fills in v with the verdict that the charge would get from a counter. A
+// nil counter was never charged.
 func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
 	if ct == nil {
 		var never [limit.MaxLimits]limit.State
@@ -110,10 +110,10 @@ func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verd
 	sh.keep(ct, c, now)
 }
 
-// keep computes how long a counter that was charged now is kept: until the last
-// of its states has left its window. As with the ttl in DynamoDB, that counts
-// from the newest time of the shard. A caller whose clock is behind must not
-// have its counter dropped at once.
+// keep computes how long a counter charged now is kept: until the last of its
+// states has left its window. That time counts from the newest time of the
+// shard, as the ttl in DynamoDB does. Otherwise a counter charged by a late clock
+// would be dropped at once.
 func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
 	sh.advance(now)
 	var longest time.Duration
@@ -133,10 +133,10 @@ func (sh *shard) advance(now time.Time) {
 	}
 }
 
-// reclaim drops counters whose window ended an hour ago. If the shard lacks
-// room for so many more, it also drops those whose window ended a second ago.
-// The time of a counter in the queue may be out of date, so the counter is
-// checked again when that time has come.
+// reclaim drops counters whose window ended an hour ago. If the shard has no room
+// for the given number of new counters, it also drops counters whose window ended
+// a second ago. A counter's time in the queue may be out of date, so reclaim
+// checks the counter again when that time has come.
 func (sh *shard) reclaim(now time.Time, more int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
@@ -159,7 +159,7 @@ func (sh *shard) reclaim(now time.Time, more int) {
 
 // drop removes a key.
 func (sh *shard) drop(key string) {
-	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // an unknown key has no place
+	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // an unknown key is not in the queue
 		heap.Remove(&sh.queue, i)
 	}
 	delete(sh.counters, key)

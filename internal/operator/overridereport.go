@@ -51,12 +51,13 @@ const (
 // InRules reports whether the override is written in the document.
 func (r *OverrideReport) InRules() bool { return r.From == fromRules }
 
-// reportOverride describes an override with its grants. note is that of an
-// override in the table; nil for one in the document. The override's own reason
-// comes before that of its author, who may have set many at once.
+// reportOverride describes an override with its grants. note belongs to an
+// override in the table, and is nil for one in the document. The override's own
+// reason has precedence over its author's, who may have set many at once.
 func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.Grant, now time.Time) *OverrideReport {
 	r := &OverrideReport{
-		From: fromRules, InForce: o.InForce(now), Deny: o.Deny, Unlimited: o.Unlimited, Plan: o.Plan, Capacity: o.Capacity, Until: o.Until, Why: o.Why,
+		From: fromRules, InForce: o.InForce(now), Deny: o.Deny, Unlimited: o.Unlimited, Plan: o.Plan, Capacity: o.Capacity,
+		Until: o.Until, Why: o.Why,
 	}
 	if note != nil {
 		r.From, r.Who, r.When, r.Why = fromTable, note.Who, note.When, cmp.Or(o.Why, note.Why)
@@ -72,7 +73,7 @@ func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.
 	return r
 }
 
-// Summary says in a few words what the override says; empty for grants alone.
+// Summary describes the override in a few words; it is empty for grants alone.
 func (r *OverrideReport) Summary() string {
 	switch {
 	case r.Deny:
@@ -99,7 +100,7 @@ func (r *OverrideReport) Summary() string {
 	return "capacity " + strings.Join(capacities, ", ")
 }
 
-// ended reports whether neither the override nor a grant is in force any more.
+// ended reports whether the override and all its grants have ended.
 func (r *OverrideReport) ended() bool {
 	return !r.InForce && !slices.ContainsFunc(r.Grants, func(g GrantReport) bool { return g.Left > 0 })
 }
@@ -117,7 +118,7 @@ func Because(why string) string {
 type ListedOverride struct {
 	Key            string        `json:"key"`
 	Document       string        `json:"document,omitempty"`
-	Ended          bool          `json:"ended,omitempty"`  // neither the document nor a grant is in force any more
+	Ended          bool          `json:"ended,omitempty"`  // the document and all grants have ended
 	Unused         string        `json:"unused,omitempty"` // why no request looks the key up
 	Error          string        `json:"error,omitempty"`  // the document cannot be read
 	Grants         []GrantReport `json:"grants,omitempty"`
@@ -134,7 +135,7 @@ type ListOptions struct {
 	Limit  int    // 0 for all
 }
 
-// overrideList is what was listed of a rule.
+// overrideList counts the listed overrides of a rule.
 type overrideList struct {
 	*ListOptions
 	set                        *rules.Set
@@ -143,7 +144,7 @@ type overrideList struct {
 }
 
 // ListOverrides passes the overrides of a rule to show, in the order of their
-// keys, each as soon as it is read. It notes what the list leaves out.
+// keys, each as soon as it is read. It notes the overrides that the list omits.
 func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show func(*ListedOverride) error) error {
 	table, set, err := session.OpenRules(ctx, o.Table)
 	if err != nil {
@@ -185,7 +186,7 @@ func (l *overrideList) report(o *ruletable.Override, now time.Time) *ListedOverr
 	return report
 }
 
-// conclude reports what the list does not show.
+// conclude reports what the list cannot show, such as unreadable overrides.
 func (l *overrideList) conclude(listener Listener) error {
 	gone := checkOverrideRule(l.set, l.Rule)
 	switch {

@@ -9,10 +9,10 @@ import (
 // ClientAddress says where to read the client's address behind proxies. The
 // zero value takes the address that the gateway saw.
 type ClientAddress struct {
-	Hops   int    // how many proxies that add to X-Forwarded-For stand before the gateway
+	Hops   int    // number of proxies before the gateway that add to X-Forwarded-For
 	Header string // in lower case; empty for none
-	// The header counts only in requests that carry the secret: others did not
-	// come through the proxy that sets it.
+	// The header counts only in requests that carry the secret. Other requests
+	// did not come through the proxy that sets it.
 	SecretHeader, SecretEnv, Secret string
 }
 
@@ -23,7 +23,7 @@ func (a *ClientAddress) Locate(r *Request) {
 	switch {
 	case a.Header == "":
 		text = a.forwarded(r)
-	case a.isVouched(r):
+	case a.hasProxySecret(r):
 		if values := r.Header(a.Header); len(values) == 1 {
 			text = values[0]
 		}
@@ -33,16 +33,17 @@ func (a *ClientAddress) Locate(r *Request) {
 	}
 }
 
-// isVouched reports whether the request carries the secret that the proxy adds.
-func (a *ClientAddress) isVouched(r *Request) bool {
+// hasProxySecret reports whether the request carries the secret that the proxy
+// adds.
+func (a *ClientAddress) hasProxySecret(r *Request) bool {
 	values := r.Header(a.SecretHeader)
 	return a.Secret != "" && len(values) == 1 && subtle.ConstantTimeCompare([]byte(values[0]), []byte(a.Secret)) == 1
 }
 
 // forwarded returns the client's entry in X-Forwarded-For; "" if there is none.
-// Each proxy adds its own caller, so it counts back from the gateway's peer,
-// which is the last proxy. API Gateway adds the peer itself. A request with
-// fewer entries has not come through all proxies.
+// Each proxy adds the address of its caller, so forwarded counts back from the
+// gateway's peer, which is the last proxy. API Gateway adds the peer itself. A
+// request with fewer entries has not come through all proxies.
 func (a *ClientAddress) forwarded(r *Request) string {
 	if a.Hops == 0 {
 		return ""

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Check returns what the tags of a document's fields, or those of an override,
-// find wrong: required values that are missing, and values outside their
-// field's range, words or number of entries. A field with its zero value
-// counts as missing.
+// Check tests a document, or an override, against the tags of its fields. It
+// returns required values that are missing, and values outside their field's
+// range, words or number of entries. A field with its zero value counts as
+// missing.
 func Check(of any) []Problem {
 	c := &checker{}
 	c.value("", reflect.ValueOf(of), NoTags)
@@ -85,7 +85,8 @@ func (c *checker) list(path string, v reflect.Value, tags Tags) {
 }
 
 func (c *checker) entries(path string, v reflect.Value, tags Tags) {
-	for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+	byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
+	for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), byName) {
 		c.value(Join(path, key.String()), v.MapIndex(key), tags)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Tags bound a value, and describe it to people. They stand in the tags of the
-// struct field that holds the value, under the names of these fields.
+// Tags bound a value and describe it to people. They are struct tags of the
+// field that has the value. Each tag has the name of a field here, in lower case.
 type Tags struct {
 	Doc     string   // for people who write rules
 	Example string   // that messages quote; the first word of Enum by default
@@ -22,17 +22,17 @@ type Tags struct {
 	Not     string   // "word: why it cannot stand here"
 
 	Range [2]int64 // of an integer
-	Items [2]int64 // the least and the most of a list or map; 0 for no bound
+	Items [2]int64 // the least and the most entries of a list or map; 0 for no bound
 
 	Only   bool // a boolean may only be true
-	Empty  bool // a text with an example may be empty all the same
+	Empty  bool // a text may be empty although it has an example
 	Scalar bool // text, or a number or boolean as written
 }
 
 // NoTags are those of a value without a field.
 var NoTags = Tags{Range: [2]int64{math.MinInt64, math.MaxInt64}}
 
-// With returns t with what tag states in place of its own.
+// With returns t, overwritten by the values that tag states.
 func (t Tags) With(tag reflect.StructTag) Tags {
 	for f, into := range reflect.ValueOf(&t).Elem().Fields() {
 		stated, ok := tag.Lookup(strings.ToLower(f.Name))
@@ -120,7 +120,7 @@ func Pattern(of any, field string) *regexp.Regexp {
 }
 
 // Union is a type whose values have several forms in documents. Forms returns a
-// struct with a field for each, where that of the value is filled in;
+// struct with a field for each form, and fills in the one that the value has.
 // UnmarshalJSON of the type reads its JSON.
 type Union interface{ Forms() any }
 
@@ -130,8 +130,9 @@ type form struct {
 	value reflect.Value
 }
 
-// formsIn returns the form that a value has: several if a Go program states more
-// than a document can. The zero value has the first form that is not text.
+// formsIn returns the form of a value. A value that a Go program built may have
+// several, which no document can state. The zero value has the first form that
+// is not text.
 func formsIn(u Union) (stated []form) {
 	v := reflect.ValueOf(u.Forms())
 	var zero []form

@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// planName is wide enough for what billing systems call their plans.
+// planName is wide enough for the names of plans in billing systems.
 var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
 
 // plan compiles how the plan of a caller is found.
@@ -60,8 +60,8 @@ func (c *compiler) plans() {
 	}
 }
 
-// ruleIsWrong reports whether a rule has problems. What depends on it is not
-// checked then.
+// ruleIsWrong reports whether a rule has problems. Nothing that depends on such a
+// rule is checked.
 func (c *compiler) ruleIsWrong(r *Rule) bool {
 	return c.wrong[ruledoc.Index("rules", slices.Index(c.set.Rules, r))]
 }
@@ -106,9 +106,9 @@ func (s *Set) noRule(name string) (problem string) {
 	return fmt.Sprintf("there is no rule %q: the rules are %s", name, match.ShortList(known))
 }
 
-// adjusted returns a limit of the rule with another capacity, and what a
-// bucket holds with it if that follows the capacity. The problem says why there
-// can be no such limit, and what to write instead.
+// adjusted returns a limit of the rule with another capacity. The burst of a
+// bucket changes too if it follows the capacity. The problem says why there can
+// be no such limit, and what to write instead.
 func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, problem string) {
 	if i = limitNamed(r.Limits, name); i < 0 {
 		return i, l, r.noLimit(r.Limits, name)
@@ -120,8 +120,8 @@ func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, problem
 	return i, l, problem
 }
 
-// noLimit says what to write for a limit that is not among those of the rule,
-// or of one of its overrides.
+// noLimit says what to write in place of an unknown limit: limits are those of
+// the rule or of one of its overrides.
 func (r *Rule) noLimit(limits []limit.Limit, name string) (problem string) {
 	var known []string
 	for i := range limits {
@@ -129,7 +129,8 @@ func (r *Rule) noLimit(limits []limit.Limit, name string) (problem string) {
 	}
 	switch {
 	case name == "":
-		return fmt.Sprintf("rule %s has several limits: write a capacity for each by name, such as {%s: %d}", r.Name, known[0], limits[0].Capacity)
+		return fmt.Sprintf("rule %s has several limits: write a capacity for each by name, such as {%s: %d}",
+			r.Name, known[0], limits[0].Capacity)
 	case len(known) == 1 && known[0] == "":
 		return fmt.Sprintf("rule %s has one limit, without a name: write the capacity alone", r.Name)
 	}

@@ -193,7 +193,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// A cost that requests state, on limits of each kind.
+// Requests may state their cost, on limits of each kind.
 func TestStatedCosts(t *testing.T) {
 	for _, tt := range []struct{ fields, want string }{
 		{"cost: {from: jwt.n, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},

@@ -58,7 +58,8 @@ overrides:
   chat: {"user:666": {deny: true, why: ticket 81}}
 `
 
-// edit replaces pieces of the document, each of which must be there once: from, to, from, to …
+// edit replaces pieces of the document, given in pairs: old, new, old, new … Each
+// old piece must occur once.
 func edit(t testing.TB, pieces ...string) string {
 	t.Helper()
 	document := business
@@ -84,7 +85,7 @@ const (
 	goOn  = "it continues counters that exist"
 )
 
-// edits are pieces of the document, what to write in their place, and what that changes.
+// edits are pieces of the document, their replacements, and the expected changes.
 var edits = []struct {
 	name   string
 	pieces []string

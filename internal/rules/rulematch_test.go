@@ -70,8 +70,8 @@ func anyMatches(patterns []match.Pattern, path string, fold bool) bool {
 	})
 }
 
-// characters returns a text that regular expressions take: they fold a byte
-// that is no UTF-8 as they fold U+FFFD. Exactly means byte by byte.
+// characters prepares a text for regular expressions, which treat every byte
+// that is not UTF-8 as U+FFFD. Without fold, texts must match byte by byte.
 func characters(text string, fold bool) string {
 	if fold {
 		return string([]rune(text))
@@ -200,7 +200,7 @@ func TestMatchOfMany(t *testing.T) {
 	}
 }
 
-// Among a thousand rules, those for a request are found, whatever field differs.
+// Match finds the rules of a request among a thousand, whichever field differs.
 func TestMatchOfThousand(t *testing.T) {
 	const n = 1000
 	each := func(when func(i int) match.Selector) []*Rule {
@@ -337,7 +337,7 @@ func FuzzMatch(f *testing.F) {
 		for i, text := range strings.Split(patterns, "\n") {
 			g := patternsOf(match.ParseRoute, text)
 			rules = append(rules, ruleFor(3*i, match.Selector{Routes: g}), ruleFor(3*i+1, match.Selector{Paths: g}))
-			if i > 0 { // two patterns in one rule, of which either will do
+			if i > 0 { // two patterns in one rule, of which one must match
 				before := rules[len(rules)-4].when.Paths
 				rules = append(rules, ruleFor(3*i+2, match.Selector{Paths: append(slices.Clone(before), g...), Routes: before}))
 			}

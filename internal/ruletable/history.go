@@ -46,8 +46,8 @@ type Event struct {
 	Grant  *Grant  `json:"grant,omitempty" dynamodbav:"grant,omitempty"`   // Granted
 	Grants []Grant `json:"grants,omitempty" dynamodbav:"grants,omitempty"` // OverrideDeleted: those that had not ended
 
-	// OverridesImported: how many were written, of how many, and why the others
-	// were not.
+	// OverridesImported: how many overrides were written, the number in the
+	// file, and why the others were not written.
 	Written int    `json:"written,omitempty" dynamodbav:"written,omitempty"`
 	Total   int    `json:"total,omitempty" dynamodbav:"total,omitempty"`
 	Failure string `json:"failure,omitempty" dynamodbav:"failure,omitempty"`
@@ -64,7 +64,7 @@ const (
 )
 
 // History yields all changes, newest first by the clocks of their authors. It
-// reads page by page, so the first few are cheap, and ends with the first
+// reads page by page, so the first few entries are cheap. It ends with the first
 // error. No entry is ever removed.
 func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	in := &dynamodb.QueryInput{
@@ -85,8 +85,8 @@ func (t *Table) RecordReset(ctx context.Context, rule, key, counter string, note
 	return t.transact(ctx, Event{Note: note, Kind: CounterReset, Rule: rule, Key: key, Counter: counter})
 }
 
-// item returns the item of the event. Events at the same time differ in random
-// digits.
+// item returns the item of the event. Random digits in the sort key distinguish
+// events at the same time.
 func (e *Event) item() (item, error) {
 	i, err := marshal(e)
 	if err != nil {

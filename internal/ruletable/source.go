@@ -41,10 +41,10 @@ type inForce struct {
 
 // SourceOptions set up a Source.
 type SourceOptions struct {
-	// Report receives every failure that requests do not get as their error.
+	// Report receives every failure that no request gets as its error.
 	Report func(error)
 	// Prepare completes compiled rules before they come into force, or refuses
-	// them; nil for nothing. name is the place of the rules, for messages.
+	// them; nil does neither. name says in messages where the rules are.
 	Prepare func(name string, set *rules.Set) error
 	// Fallback is a copy of the rules from the deployment. It applies if the
 	// first read fails, until a later read succeeds; nil for none.
@@ -90,8 +90,8 @@ func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, 
 	return next, err
 }
 
-// newest reads the pointer, and the document of its version unless that is the
-// last one.
+// newest reads the pointer. It reads the document too, unless last already has
+// that version.
 func (s *Source) newest(ctx context.Context, last inForce) (inForce, error) {
 	number, err := s.table.Current(ctx)
 	if err != nil || number == last.version {

@@ -79,8 +79,8 @@ func (k *counter) unexplained(w *world) {
 	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 
-// patience is the largest difference between a snapshot's ten seconds and true
-// time: clocks jump, and answers take time.
+// patience is the most true time that may pass in a snapshot's ten seconds: clocks
+// jump, and answers take time.
 func (p *Plan) patience() time.Duration {
 	return 2*max(p.Clocks.Error, p.Clocks.MaxJump) + p.Network.Deadline
 }

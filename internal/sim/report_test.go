@@ -50,8 +50,8 @@ func TestReportString(t *testing.T) {
 	}
 }
 
-// TestHistory checks the history printed with a violation: only the latest
-// events, oldest first.
+// TestHistory checks that the history printed with a violation has only the
+// latest events, oldest first.
 func TestHistory(t *testing.T) {
 	var h history
 	for range 100 {

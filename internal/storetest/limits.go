@@ -13,8 +13,8 @@ const (
 	sec = time.Second
 )
 
-// epoch starts most traces: a whole minute, so that slots and windows start
-// with it.
+// epoch starts most traces. It is a whole minute, so slots and windows start with
+// it.
 var epoch = time.Unix(1_700_000_040, 0)
 
 // Sliding returns a sliding window of slots.

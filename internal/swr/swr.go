@@ -2,13 +2,13 @@
 // path of requests ("stale while revalidate").
 //
 // A value is fresh for ten seconds. The request that finds an older value
-// starts a load, waits for it for at most 100 ms, and goes on with the value
-// that is then known; all other requests go on at once. A process that is
-// frozen between requests, such as a Lambda, could not rely on a timer.
+// starts a load and waits for it for at most 100 ms. Then it uses the newest
+// value; all other requests use the old one at once. The load starts on a
+// request, not by a timer, because a Lambda is frozen between requests.
 //
 // Callers pass the time, so tests and replays run at any moment. Libraries
 // such as otter read a clock of their own, and their readers never wait for a
-// reload: a Lambda would be frozen in the middle of it.
+// reload: a Lambda would be frozen during it.
 package swr
 
 import (
@@ -36,19 +36,20 @@ type Key interface {
 
 // Options set up a Cache.
 type Options[K Key, V any] struct {
-	// Load reads the value of a key. last is the value that the cache holds,
-	// the zero value if there is none. The context is the request's without its
-	// cancellation, bounded by FirstTimeout or Timeout.
+	// Load reads the value of a key. last is the cached value, the zero value
+	// if there is none. The context is the request's without its cancellation,
+	// bounded by FirstTimeout or Timeout.
 	Load func(ctx context.Context, key K, last V) (V, error)
 	// FirstTimeout bounds a load that requests wait for, and Timeout a reload,
 	// both in real time.
 	FirstTimeout, Timeout time.Duration
-	// Report receives the error of every reload that failed, for which requests
-	// got the last value.
+	// Report receives the error of every reload that failed. Requests got the
+	// last value instead.
 	Report func(key K, last V, err error)
-	// Answer marks errors of Load that are an answer about the key: if no value
-	// is known, the cache keeps them for ten seconds like a value. Nil marks
-	// none; requests then load again after every error.
+	// Answer marks errors of Load that are answers about the key, such as an
+	// invalid item. If there is no earlier value, the cache keeps such an error
+	// for ten seconds, like a value. After any other error, the next request
+	// loads again. Nil marks none.
 	Answer func(error) bool
 	// MaxEntries bounds the keys in memory; 0 for no bound. Frequency and age
 	// of use decide which keys are evicted (W-TinyLFU), so that keys in steady
@@ -73,9 +74,10 @@ type entry[V any] struct {
 	loaded time.Time
 }
 
-// fresh reports whether the entry is less than ten seconds old. Requests that
-// run side by side pass slightly different times, so an entry from shortly
-// after now is fresh too. A clock that was set back must not keep it for ever.
+// fresh reports whether the entry is less than ten seconds old. Concurrent
+// requests pass slightly different times, so an entry from shortly after now is
+// fresh too. An entry from much later is not: a clock that was set back would
+// keep it for ever.
 func (e *entry[V]) fresh(now time.Time) bool {
 	return e != nil && now.Sub(e.loaded).Abs() < Every
 }
@@ -96,10 +98,9 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 	}
 }
 
-// Get returns the value of a key. It waits for the first value of a key as long
-// as its context lets it, together with all other requests for that key, and
-// returns the error of that load. After that it returns a value whatever fails.
-// A fresh value costs no allocation.
+// Get returns the value of a key. All requests for a key wait for its first
+// value, as long as their contexts let them, and get the error of that load.
+// After a first value, Get never fails. A fresh value costs no allocation.
 func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
 	last, _ := c.entries.GetIfPresent(key)
 	if last.fresh(now) {
@@ -162,8 +163,8 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entr
 	return load, true
 }
 
-// load reads a value and keeps it; last is the entry to keep if that fails, nil
-// for none. It never fails if there is one.
+// load reads a value and caches it. If that fails, it keeps last and succeeds; a
+// nil last returns the error.
 func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (V, error) {
 	var known V
 	timeout := c.opts.FirstTimeout

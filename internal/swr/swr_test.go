@@ -21,8 +21,8 @@ type name string
 
 func (n name) String() string { return "value " + string(n) }
 
-// origin is where values come from. It counts the loads of each key, may fail,
-// and may make them wait.
+// origin is the source of the values. It counts the loads of each key, and can
+// make loads fail or wait.
 type origin struct {
 	mu      sync.Mutex
 	values  map[name]int
@@ -61,7 +61,7 @@ func (o *origin) put(key name, value int) {
 	o.values[key] = value
 }
 
-// set makes loads fail, nil for not, and wait for a gate, nil for none.
+// set makes loads fail with err and wait for gate; nil for neither.
 func (o *origin) set(err error, gate chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -193,7 +193,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestLastValue: a load is given the value that the cache holds.
+// TestLastValue: Load receives the cached value.
 func TestLastValue(t *testing.T) {
 	cache, o := newCache(0)
 	for i, value := range []int{5, 6, -1, 7} {

@@ -103,14 +103,15 @@ func (d *deployment) untouched(t *testing.T, user, other string) {
 func (d *deployment) preflight(t *testing.T, user string) {
 	got := d.request(t, http.MethodOptions, "/v1/items/1", user)
 	if got.status/100 != 2 || got.header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("the preflight is answered %d with Access-Control-Allow-Origin %q", got.status, got.header.Get("Access-Control-Allow-Origin"))
+		t.Errorf("the preflight is answered %d with Access-Control-Allow-Origin %q",
+			got.status, got.header.Get("Access-Control-Allow-Origin"))
 	}
 	d.counted(t, user, 3)
 }
 
 // recovers takes the one unit of a short window, is denied, and repeats the
 // request until it is allowed. Both admissions are between the measured times,
-// so the window has passed whatever the machine's load.
+// so the window has passed even on a slow machine.
 func (d *deployment) recovers(t *testing.T, user string) {
 	const window, patience = 2 * time.Second, 30 * time.Second
 	var first time.Time

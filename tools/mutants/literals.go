@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// messages are the calls whose text is for people. Tests need not pin every
-// word of it.
+// messages are calls whose text is for people. Tests need not check each word.
 var messages = map[string]bool{"errors.New": true, "fmt.Errorf": true, "panic": true}
 
 func (f *finder) literal(n *ast.BasicLit) {
@@ -54,8 +53,8 @@ var (
 	}
 )
 
-// words adds the mutants of a string: empty, not empty, and with each word of
-// an expression changed.
+// words adds the mutants of a string: the empty string, a string that is not
+// empty, and one for each changed word of an expression.
 func (f *finder) words(n *ast.BasicLit, value string) {
 	if value == "" {
 		f.replace("string", n, `"mutant"`)

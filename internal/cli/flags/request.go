@@ -31,7 +31,8 @@ func Caller(cmd *cobra.Command, r *request.Request) {
 			case !ok || name == "":
 				return fmt.Errorf("--claim %s: want NAME=VALUE, such as plan=pro", text)
 			case strings.HasPrefix(name, "/"):
-				return fmt.Errorf("--claim %s: a claim within another is given by --claims, such as --claims '{\"org\": {\"id\": 7}}'", text)
+				return fmt.Errorf("--claim %s: a claim within another is given by --claims, such as --claims '{\"org\": {\"id\": 7}}'",
+					text)
 			}
 			if r.Claims == nil {
 				r.Claims = map[string]any{}
@@ -42,7 +43,7 @@ func Caller(cmd *cobra.Command, r *request.Request) {
 	})
 }
 
-// parseClaims reads claims as a verifier of tokens does: numbers keep their
+// parseClaims reads claims as a verifier of tokens does: numbers keep all their
 // digits.
 func parseClaims(text string) (claims map[string]any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
@@ -61,7 +62,8 @@ func Request(cmd *cobra.Command, r *request.Request) {
 	var headers []string
 	cmd.Flags().BoolVar(&r.Rejected, "rejected", false, "the caller's credentials are not valid")
 	cmd.Flags().StringArrayVarP(&headers, "header", "H", nil, "a header, `'NAME: VALUE'`; may be repeated")
-	cmd.Flags().StringVar(&r.Route, "route", "", "the gateway's `TEMPLATE`, such as /users/{id} (default: none, patterns of routes match the path)")
+	cmd.Flags().StringVar(&r.Route, "route", "",
+		"the gateway's `TEMPLATE`, such as /users/{id} (default: none, patterns of routes match the path)")
 	cmd.Flags().StringVar(&r.Stage, "stage", "", "the gateway's `STAGE`")
 	Var(cmd, &r.IP, "ip", "the `ADDRESS` that calls the gateway: the client's, or the last proxy's", parseIP)
 	Caller(cmd, r)
@@ -114,8 +116,9 @@ func parseHeaders(texts []string) (map[string][]string, error) {
 	return headers, nil
 }
 
-// pathParams returns what a gateway reads from a path by a route's template,
-// decoded: one segment for GET /users/{id}, all that follows for /files/{rest+}.
+// pathParams returns the decoded parameters that a gateway reads from a path by
+// a route's template: one segment for GET /users/{id}, the whole rest of the
+// path for /files/{rest+}.
 func pathParams(route, path string) (map[string]string, error) {
 	_, template, ok := strings.Cut(route, "/")
 	if !ok {

@@ -18,8 +18,8 @@ func newUpdate() *Update {
 	return &Update{names: map[string]string{}, values: Item{}}
 }
 
-// Request returns the update as DynamoDB takes it, for a table and a counter. A
-// failed condition returns the whole item, so the caller ends with a snapshot.
+// Request returns the update as a DynamoDB request for a table and a counter. A
+// failed condition returns the whole item, which gives the caller a snapshot.
 func (u *Update) Request(table, key string) *types.Update {
 	return &types.Update{
 		TableName:                           &table,
@@ -78,7 +78,8 @@ func (u *Update) remove(attribute string) {
 	u.removals = append(u.removals, u.name(attribute))
 }
 
-// orElse is an attribute's value, or another one where it is missing.
+// orElse is an expression for an attribute's value, or for another value if the
+// attribute is missing.
 func (u *Update) orElse(attribute, otherwise string) string {
 	return "if_not_exists(" + u.name(attribute) + ", " + otherwise + ")"
 }

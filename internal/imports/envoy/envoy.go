@@ -16,12 +16,13 @@ import (
 //
 // Import assumes that the proxy sends each chain of keys with every request
 // that has a value for each of them. Each limit on a chain becomes a rule with
-// a fixed window, as the service counts. The service takes the most specific
-// descriptor, but all rules that match apply; so a more general rule gets an
-// exception: an override for a value of its key, and unless otherwise.
+// a fixed window, as the service counts. The service applies only the most
+// specific descriptor, but Slidegate applies all rules that match. So a more
+// general rule gets an exception: an override if the exception is a value of its
+// key, else the field unless.
 //
-// The error is of type yamlfile.Errors for what is wrong in a file; the service
-// would refuse such a file too.
+// The error is of type yamlfile.Errors if a file is invalid; the service would
+// refuse such a file too.
 func Import(sources Sources, files ...imports.File) (*imports.Result, error) {
 	im := &importer{sources: sources, used: map[string]bool{}, names: imports.Names{}}
 	domains, err := im.read(files)
@@ -52,7 +53,7 @@ type importer struct {
 	domain  string          // prefixes names of rules if there are several domains
 	names   imports.Names
 	limited []*node // the nodes with a limit, also an unlimited one
-	exempt  int     // how many values all unless fields have
+	exempt  int     // number of values in all unless fields
 }
 
 // domain has the descriptors of all files with the same domain.
@@ -62,8 +63,8 @@ type domain struct {
 	ids         map[string]bool
 }
 
-// read reads all files and collects what is wrong in any of them. Several files
-// may add to one domain, as with the service's MERGE_DOMAIN_CONFIG.
+// read reads all files and collects their errors. Several files may add to one
+// domain, as with the service's MERGE_DOMAIN_CONFIG.
 func (im *importer) read(files []imports.File) (domains []*domain, err error) {
 	for _, f := range files {
 		var content file
@@ -123,8 +124,8 @@ func (im *importer) importList(parent *node, descriptors []descriptor) {
 	}
 }
 
-// resolve makes nodes of descriptors. It leaves out those whose key is unknown,
-// and those that the service never takes.
+// resolve makes nodes of descriptors. It leaves out descriptors whose key is
+// unknown, and descriptors that the service never applies.
 func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 	var nodes []*node
 	byKey := map[string]*siblings{}

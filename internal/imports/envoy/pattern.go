@@ -13,7 +13,8 @@ func wildcard(pattern string) *regexp.Regexp {
 }
 
 // mayOverlap reports whether two patterns may match the same value. It compares
-// only the text before their first stars, so it may be true where none does.
+// only the text before their first stars, so it may return true for patterns
+// that have no value in common.
 func mayOverlap(a, b string) bool {
 	a, _, _ = strings.Cut(a, "*")
 	b, _, _ = strings.Cut(b, "*")

@@ -105,9 +105,11 @@ func conventional(key string) (source string, ok bool) {
 func whyUnknown(key string) string {
 	switch strings.ToLower(key) {
 	case "generic_key", "header_match", "query_match", "remote_address_match":
-		return fmt.Sprintf("its values are labels that the proxy's routes set: map each value, such as %s:login=path:/v1/login", imports.Show(key))
+		return fmt.Sprintf("its values are labels that the proxy's routes set: map each value, such as %s:login=path:/v1/login",
+			imports.Show(key))
 	case "source_cluster", "destination_cluster":
-		return fmt.Sprintf("it names a cluster of the proxy: map it to the paths that go there, such as %s:NAME=path:/v1/**, or %[1]s=any", imports.Show(key))
+		return fmt.Sprintf("it names a cluster of the proxy: map it to the paths that go there, such as %s:NAME=path:/v1/**, or %[1]s=any",
+			imports.Show(key))
 	case "x-api-key", "api_key", "apikey":
 		return fmt.Sprintf("a key itself has no place in a counter's name: map %s=apikey to count by its id", imports.Show(key))
 	}

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// MaxLen is the length of the longest key, in bytes. A key that would take
-	// MaxLen or more is cut: it is its first cutPrefix bytes, a tilde and
-	// hashDigits hex digits of its SHA-256. No other key is that long, so no
-	// request can send a cut one.
+	// MaxLen is the length of the longest key, in bytes. A key of MaxLen bytes
+	// or more is cut to its first cutPrefix bytes, a tilde and hashDigits hex
+	// digits of its SHA-256. Only a cut key has this length, so no request can
+	// send text that looks like one.
 	MaxLen = cutPrefix + 1 + hashDigits
 
 	cutPrefix  = 480
 	hashDigits = 24
 )
 
-// absent stands for what a request does not have. A value that is sent as a
+// absent stands for a value that the request lacks. A value that is sent as a
 // hyphen is escaped.
 const absent = '-'
 
@@ -115,9 +115,9 @@ func appendValue(dst []byte, value string) []byte {
 	return appendEscaped(dst, value)
 }
 
-// Escape returns a value as people may write it in a key that Read takes:
-// unchanged, unless it is "-", which stands for a missing value, or has a
-// percent sign, which would start an escape.
+// Escape returns a value as people may write it in a key for Read. It changes
+// only "-", which stands for a missing value, and a percent sign, which would
+// start an escape.
 func Escape(value string) string {
 	if value != string(absent) && !strings.Contains(value, "%") {
 		return value
@@ -137,8 +137,8 @@ func appendEscaped[T string | []byte](dst []byte, value T) []byte {
 }
 
 // mustEscape reports whether a byte of a value has a meaning in keys or is not
-// printable ASCII: keys end up in tables, logs and headers, and text that is
-// not UTF-8 survives none of them.
+// printable ASCII. Keys end up in tables, logs and headers, which do not keep
+// text that is not UTF-8.
 func mustEscape(c byte) bool { return c == '%' || isSeparator(c) || c < ' ' || c > '~' }
 
 func appendEscape(dst []byte, c byte) []byte {
