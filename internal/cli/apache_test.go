@@ -12,8 +12,8 @@ import (
 
 const traffic = "../../examples/traffic/"
 
-// On a recorded day of a real web site, half of its lines out of order, all stores
-// decide alike to the byte, and as an independent count decides.
+// All stores write the same decisions, byte for byte, for a recorded day of a real
+// web site, half of its lines out of order. An independent count agrees.
 func TestApacheLog(t *testing.T) {
 	client, server := dynamotest.Connect(t), redistest.Start(t)
 	for _, tc := range []struct {

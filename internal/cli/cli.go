@@ -26,8 +26,8 @@ type cli struct {
 	started        bool // the command line was understood: other failures exit with 1
 }
 
-// Run does what the arguments say and returns the exit code: 0 for success, 1
-// for a failure, 2 for a command line that makes no sense.
+// Run runs the command in args and returns the exit code: 0 for success, 1 for a
+// failure, 2 for an invalid command line.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	logging.Disable() // the errors have what go-redis would print
 	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}

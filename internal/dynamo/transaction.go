@@ -22,8 +22,8 @@ type member struct {
 
 // ChargeAll takes the costs of several counters or of none, in one transaction:
 // each write costs twice as much as alone. The keys must differ. If one of the
-// charges is denied, nothing is charged, and the verdicts of the others say
-// what they would get.
+// charges is denied, nothing is charged, and the other verdicts are as Peek would
+// return them.
 //
 // A transaction returns no item, so the verdicts are computed from the
 // snapshots that proved the charges: other callers may have taken more since.
@@ -76,8 +76,8 @@ func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member)
 	return allowed, nil
 }
 
-// transact writes all charges or none. If it is refused, the members' snapshots
-// hold what the answer showed.
+// transact writes all charges or none. If DynamoDB refuses, the members'
+// snapshots are updated from its answer.
 func (s *Store) transact(ctx context.Context, now time.Time, members []*member) (charged bool, err error) {
 	var in dynamodb.TransactWriteItemsInput
 	for _, m := range members {

@@ -63,9 +63,9 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 	return denier, nil
 }
 
-// appendGroup appends the first rule and, if that is atomic, the others to
-// charge together with it. A store takes at most limit.MaxLimits at once; the
-// next group has the others.
+// appendGroup appends the first rule and, if that is atomic, the other rules of
+// its atomic group. A store takes at most limit.MaxLimits at once; more rules go
+// into the next group.
 func appendGroup(group []*Verdict, vs []Verdict) []*Verdict {
 	group = append(group, &vs[0])
 	for i := 1; i < len(vs) && vs[0].Rule.Atomic; i++ {

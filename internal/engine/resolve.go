@@ -15,8 +15,8 @@ import (
 // nothing.
 type Resolver struct {
 	Set *rules.Set
-	// Overrides are those that operators set by command; nil for none. If one
-	// cannot be read, the document's applies, and Err says why.
+	// Overrides are the overrides that operators set by command; nil for none.
+	// If one cannot be read, the document's applies, and Err says why.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
 }

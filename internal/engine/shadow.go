@@ -19,8 +19,8 @@ const (
 
 // CandidateOutcome evaluates the candidate capacity of limit i by the units
 // counted for the capacity in force. It reads only the verdict and writes
-// nothing. Requests that a lower candidate would have denied count against it
-// all the same, so it may over-report denials.
+// nothing. Requests that a lower candidate would have denied still count against
+// it, so it may over-report denials.
 func (v *Verdict) CandidateOutcome(i int) CandidateOutcome {
 	capacity, ok := v.Terms.Candidate(i)
 	if !ok || v.Degraded || v.Terms.Denied {

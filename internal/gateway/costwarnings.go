@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/logthrottle"
 )
 
-// These bound what the log has of a backend's costs. A backend may send anything
-// with every answer.
+// These bound the text about a backend's costs in the log. A backend may send
+// anything with every answer.
 const (
 	maxUnknown   = 32 // names that are logged, in all
 	maxListed    = 16 // names in one line

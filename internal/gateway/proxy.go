@@ -46,10 +46,10 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 	}
 }
 
-// confine keeps a request to what the rules saw. A target such as
-// "x:http://elsewhere/admin" has no path, and would be passed on as it is. Of
-// the protocols that a client may upgrade to, only WebSocket is allowed: over
-// HTTP/2 a client could send any number of requests past the rules.
+// confine removes the parts of a request that the rules cannot limit. A target
+// such as "x:http://elsewhere/admin" has no path, and would be passed on
+// unchanged. A client may upgrade to WebSocket only: over HTTP/2 it could send
+// any number of requests past the rules.
 func confine(out *http.Request) {
 	out.URL.Opaque = ""
 	out.Trailer = nil // net/http does not check the names, and API Gateway passes none on
@@ -70,8 +70,8 @@ func abort() { panic(http.ErrAbortHandler) }
 // errBrokenUpload is the error of a client that does not send its whole request.
 var errBrokenUpload = errors.New("the client's body")
 
-// upload is the body of a request. It distinguishes the failures of a client to
-// send it from those of a backend.
+// upload is the body of a request. It marks the errors of a client that does not
+// send the whole body, so that they differ from a backend's errors.
 type upload struct{ io.ReadCloser }
 
 func (u upload) Read(p []byte) (int, error) {

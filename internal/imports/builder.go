@@ -13,8 +13,8 @@ import (
 // bound of a rules document, and far more than a person can read.
 const maxDocument = 2 << 20
 
-// Builder collects the result of an import: a rules document, with comments
-// that name the source of each part, and what is lost. The zero value is empty.
+// Builder collects the result of an import: a rules document, comments that name
+// the source of each part, and the losses. The zero value is empty.
 type Builder struct {
 	ruledoc.Document
 	comments map[string]string // by path

@@ -154,7 +154,7 @@ func (l *Limit) Valid() bool {
 func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket }
 
 // Correctable reports whether a charge can be corrected afterwards. A bucket
-// and a log do not separate the units of one charge from those of later ones.
+// and a log do not separate the units of one charge from later ones.
 func (l *Limit) Correctable() bool { return !l.Bucket() && l.Algorithm != SlidingWindowLog }
 
 // MaxCost returns the largest cost that the limit can ever allow.

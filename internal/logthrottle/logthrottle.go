@@ -37,11 +37,11 @@ const (
 type Handler struct {
 	next  slog.Handler
 	attrs []string
-	bound []slog.Attr // of attrs, those that WithAttrs has added
+	bound []slog.Attr // the attributes in attrs that WithAttrs has added
 	kinds *kinds
 }
 
-// kinds are shared by a Handler and those that derive from it.
+// kinds are shared by a Handler and all handlers derived from it.
 type kinds struct {
 	mu     sync.Mutex
 	byKind map[string]*kind

@@ -69,8 +69,8 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 }
 
 // ChargeAll takes the costs of several counters or of none. The keys must
-// differ. If one of the charges is denied, nothing is charged, and the verdicts
-// of the others are what they would get.
+// differ. If one of the charges is denied, nothing is charged, and the other
+// verdicts are as Peek would return them.
 func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err

@@ -13,14 +13,14 @@ import (
 
 // overrideLookup resolves by the rules and by the overrides that operators have
 // set by command. It reads each override once, by a consistent read, to show the
-// table as it is; limiters use a cache instead.
+// table's current state; limiters use a cache instead.
 type overrideLookup struct {
 	engine.Resolver
-	table *ruletable.Table // nil if the rules are in a file: then there are none
+	table *ruletable.Table // nil if the rules are in a file: no overrides are set by command then
 	found map[[2]string]storedOverride
 }
 
-// storedOverride is what the table has for one key; the zero value for nothing.
+// storedOverride is the table's item of one key; the zero value if there is none.
 type storedOverride struct {
 	ruletable.Override
 	parsed *rules.Override
@@ -33,8 +33,8 @@ func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideL
 	return l
 }
 
-// stored returns what the table has for a key. If that cannot be read, the
-// error is ErrUnreadable, and the item has what could be read.
+// stored returns the table's item of a key. If it is unreadable, the error is
+// ErrUnreadable, and the item has the attributes that could be read.
 func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOverride, error) {
 	at := [2]string{rule, key}
 	if found, ok := l.found[at]; ok || l.table == nil {

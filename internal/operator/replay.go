@@ -46,9 +46,9 @@ func recordedOverrides(table *ruletable.Table, listener Listener) engine.Overrid
 }
 
 // loadSecrets loads the rules' secrets from the environment. The secret of
-// hashed keys must be there if keys are shared or written as hashes: no counter
-// or override would be found without it. The secret by which a proxy is known
-// may be missing, as a log's addresses are mostly those of clients.
+// hashed keys must be there if keys are shared or written as hashes: without it
+// no counter or override would be found. The secret that a proxy sends may be
+// missing, because most logs already have the clients' addresses.
 func loadSecrets(set *rules.Set, shared bool, listener Listener) error {
 	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
 		listener.Warn("%v; until then clients have the addresses that the log says", err)
@@ -106,8 +106,8 @@ func noteSkipped(x *replay.Extent, listener Listener) {
 	}
 }
 
-// replayError says why a replay is no success: decisions by on_error are not
-// those of the rules.
+// replayError says why a replay is no success, for example because on_error made
+// some of its decisions in place of the rules.
 func replayError(requests, degraded int64, err, store error) error {
 	switch {
 	case errors.Is(err, replay.ErrUnreadable):
@@ -156,8 +156,8 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 	return result, replayError(result.Requests, 0, err, nil)
 }
 
-// loadBothSecrets loads the secrets of both sets from the environment. It must
-// have them if keys are those of a table.
+// loadBothSecrets loads the secrets of both sets from the environment. They must
+// be there if a table has keys of these sets.
 func loadBothSecrets(current, next *rules.Set, shared bool, listener Listener) error {
 	for _, side := range []struct {
 		name string

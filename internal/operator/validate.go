@@ -210,8 +210,8 @@ func Validate(file string) (*ValidateReport, error) {
 	return report, nil
 }
 
-// warnings are those of the document, and a secret of the environment that
-// contradicts it.
+// warnings are the document's warnings, and one if a secret in the environment
+// contradicts the document.
 func warnings(set *rules.Set) []string {
 	if err := secretMismatch(set); err != nil {
 		return append(slices.Clone(set.Warnings), err.Error())

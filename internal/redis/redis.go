@@ -155,9 +155,9 @@ func (s *Store) decide(ctx context.Context, mode string, now time.Time, cs []*li
 // the same state. No state that the script wrote leads to it.
 var errDisagree = errors.New("the script's decision contradicts the state that it returned")
 
-// verified reports whether a counter can be what a charge has just left. It
-// must have a generation and, in each limit that was charged, the cost and no
-// more than the limit allows.
+// verified reports whether a counter's state is possible right after the charge.
+// The counter must have a generation. Each charged limit must have at least the
+// cost, and at most the limit's capacity.
 func verified(now time.Time, generation string, states []limit.State, c *limit.Charge) bool {
 	for i, cost := range c.Costs {
 		if cost > 0 && (generation == "" || !states[i].Consistent(&c.Limits[i], now, cost)) {

@@ -7,11 +7,11 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// write writes a line for each rule that covers and limits a request, of a
-// denied request for the denying rule alone: Unix nanoseconds, rule, key, 1 or
-// 0, remaining, and retry-after in nanoseconds (0 if allowed, -1 for never),
-// with tabs between them. The lines of shadow rules follow those of the others
-// and have their own verdicts. Rules and keys are printable ASCII.
+// write writes a line for each rule that covers and limits a request. A denied
+// request has a line for the denying rule alone. The columns are Unix
+// nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
+// nanoseconds (0 if allowed, -1 for never), with tabs between them. Shadow rules
+// have their own verdicts, and come last. Rules and keys are printable ASCII.
 func (r *run) write(e *Entry, d *engine.Decision) error {
 	if r.decisions == nil {
 		return nil

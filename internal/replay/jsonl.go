@@ -73,8 +73,8 @@ func (v *jsonValues) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// claims are those of a token. Their numbers keep their digits, like those of a
-// token that a gateway has verified.
+// claims are the claims of a token. Numbers keep all their digits, as in a token
+// that a gateway has verified.
 type claims map[string]any
 
 // UnmarshalJSON reads an object, also an empty one; null is no token.

@@ -23,7 +23,8 @@ type Request struct {
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded
 
-	// Claims are those of a verified token, as encoding/json decodes them with UseNumber; nil where there was none.
+	// Claims are the claims of a verified token, as encoding/json decodes them
+	// with UseNumber; nil without a token.
 	Claims map[string]any
 	APIKey string // the id of a verified API key, never the key; empty where there was none
 	// Rejected says that the client sent invalid credentials. Rules then ignore

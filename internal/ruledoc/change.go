@@ -27,9 +27,8 @@ type Change struct {
 	Key   string     `json:"key,omitempty"`   // of an override
 	From  string     `json:"from,omitempty"`  // much as the document has it; empty for what was not there
 	To    string     `json:"to,omitempty"`
-	// CountersReset says that counters start at zero and leave behind what the
-	// old ones hold: those of an added or a changed rule, or those of an
-	// override's key.
+	// CountersReset says that the counters of an added or changed rule, or of an
+	// override's key, start at zero. The units in the old counters are lost.
 	CountersReset bool `json:"counters_reset"`
 }
 
@@ -75,8 +74,8 @@ func (c Change) counters() string {
 	return keepsWindows
 }
 
-// ofPatterns reports whether the names of counters differ in nothing but the
-// patterns of routes that were matched.
+// ofPatterns reports whether the names of counters differ only in the patterns of
+// matched routes.
 func (c Change) ofPatterns() bool {
 	before, _, _ := strings.Cut(c.From, withRoute)
 	after, _, ok := strings.Cut(c.To, withRoute)

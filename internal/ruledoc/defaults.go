@@ -29,9 +29,9 @@ const (
 	leakyBucket = "leaky_bucket"
 )
 
-// WithDefaults returns a copy of a document that states the defaults of its
-// values, but for costs and capacities. Lists keep their order and length, so
-// that a path into one document is a path into the other.
+// WithDefaults returns a copy of a document that states the defaults of all values
+// except costs and capacities. Lists keep their order and length, so that a path
+// into one document is a path into the other.
 func WithDefaults(d *Document) *Document {
 	d = copyOf(d)
 	if d.Defaults == nil {

@@ -123,8 +123,8 @@ func forDiff(d *Document) *Document {
 	return d
 }
 
-// costsAlike reports whether the rule's own cost says no more than those of its
-// limits, which differ with it.
+// costsAlike reports whether all limits have the rule's own cost. A change of the
+// rule's cost then shows in the costs of its limits.
 func (r *Rule) costsAlike() bool {
 	return r.Cost != nil && !slices.ContainsFunc(r.Limits, func(l Limit) bool { return *l.Cost != *r.Cost })
 }
@@ -207,8 +207,8 @@ func counterNames(r *Rule, limits []Limit) string {
 	return names
 }
 
-// countingText writes how limits count: everything but how much they allow.
-// Limits that count alike share counters (see rules.shape).
+// countingText writes how limits count: every field except how much they allow.
+// Limits with the same text share counters (see rules.shape).
 func countingText(limits []Limit) string {
 	counting := make([]Limit, len(limits))
 	for i, l := range limits {
@@ -219,8 +219,8 @@ func countingText(limits []Limit) string {
 	return limitsText(counting)
 }
 
-// routes writes the patterns that stand in the names of counters, in their
-// order: the first that matches a path does.
+// routes writes the rule's patterns in order. A counter's name has the first one
+// that matches the path.
 func (r *Rule) routes() string {
 	if r.When == nil || len(r.When.Route) == 0 {
 		return "**"

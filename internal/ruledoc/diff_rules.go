@@ -48,8 +48,8 @@ func (d *Document) place(r *Rule) string {
 	return "after " + d.Rules[i-1].Name
 }
 
-// limitFacts returns the fields of the limits that another version of the rule
-// has too, and the others as a whole.
+// limitFacts returns the limits field by field if the other version of the rule
+// has them too, else as a whole.
 func (r *Rule) limitFacts(other *Rule) (all []fact) {
 	for _, l := range r.Limits {
 		about := Change{Rule: r.Name, Limit: l.Name}
@@ -75,7 +75,7 @@ func (d *Document) ruleFacts(r *Rule) []fact {
 	return all
 }
 
-// summary writes a whole rule, but for what most rules have in common.
+// summary writes a whole rule, without the values that most rules have.
 func (d *Document) summary(r *Rule) string {
 	return flow(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, limitsText(r.Limits)}))
 }

@@ -85,8 +85,9 @@ func (d *Document) normalizeRule(r *Rule) {
 	r.normalizeLimits(r.Overrides != nil || len(d.Overrides[r.Name]) > 0)
 }
 
-// normalizeOverrides drops what says no more than the default. Overrides in
-// the document need no leave of the rule, so its silence stays as it is.
+// normalizeOverrides drops the field if it only states the default. A rule may
+// have overrides in the document without the field, so a missing field stays
+// missing.
 func (r *Rule) normalizeOverrides(any bool) {
 	if r.Overrides == nil {
 		return
@@ -212,8 +213,8 @@ func (s *Selector) normalize(routesInOrder bool) {
 	}
 }
 
-// onlyCaller reports whether a selector states nothing but callers: without
-// them it would be empty, which no document may have.
+// onlyCaller reports whether a selector states callers alone. Without them it
+// would be empty, and empty selectors are invalid.
 func (s *Selector) onlyCaller() bool {
 	return len(s.Methods)+len(s.Route)+len(s.Path)+len(s.CIDRs)+len(s.Match) == 0
 }

@@ -19,7 +19,7 @@ type fact struct {
 // whole is the Kind of facts about things that are added and removed.
 const whole ChangeKind = "whole"
 
-// facts returns the fields of a struct in their order, but for some.
+// facts returns the fields of a struct in their order, except the named ones.
 func facts(about Change, of any, but ...string) (all []fact) {
 	v := reflect.ValueOf(of)
 	prefix := about.Field

@@ -15,9 +15,8 @@ import (
 // first if none does; schemas list them all. Tags of the field that holds the
 // value apply to forms that do not state their own.
 
-// OverrideKeys says by which keys the overrides of a rule are looked up: the
-// rule's own, or those of another template. The zero value is
-// "overrides: false".
+// OverrideKeys says by which keys the overrides of a rule are looked up: by the
+// rule's own, or by another template. The zero value is "overrides: false".
 type OverrideKeys struct {
 	OwnKey   bool
 	Template string

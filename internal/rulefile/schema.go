@@ -141,9 +141,9 @@ func text(tags ruledoc.Tags) schema {
 	return s
 }
 
-// distinguishOverrides tells overrides of rules from those of plans, and limits
-// of overrides from those of rules. Go has one type for each, because problems
-// can then name the place where a field belongs.
+// distinguishOverrides gives overrides of plans another schema than overrides of
+// rules, and limits of overrides another than limits of rules. Each pair shares a
+// Go type, so that problems can say where a misplaced field belongs.
 func (b builder) distinguishOverrides(root schema) {
 	b["planOverride"] = without(b["override"], "capacity", "limits", "unlimited")
 	b["override"] = without(b["override"], "plan")

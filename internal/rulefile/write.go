@@ -16,9 +16,9 @@ import (
 // Write returns a document as YAML, laid out as a person would write it: a line
 // for each limit, plan capacity and override, with fields in the order of the
 // struct and names sorted. Comments have the paths of problems, such as
-// "rules[0]"; the one with the path "" stands at the head and may have several
-// lines. There is no place for comments inside what fits in one line. Reading
-// the result gives the same document.
+// "rules[0]"; the one with the path "" comes first and may have several lines. A
+// map or list that fits in one line has no comments inside it. Reading the result
+// gives the same document.
 func Write(d *ruledoc.Document, comments map[string]string) ([]byte, error) {
 	text, err := ruledoc.Marshal(d)
 	if err != nil {
@@ -39,16 +39,16 @@ type writer struct {
 	comments map[string]string
 }
 
-// longestLine is the length up to which a map or list stands in one line.
+// longestLine is the longest line, in columns, for a whole map or list.
 const longestLine = 120
 
-// spread has the fields of a document that get a line for each entry, however
-// short they are, and over how many levels of maps and lists.
+// spread has the fields of a document that get a line for each entry, even a
+// short one, and the number of levels of maps and lists for which that applies.
 var spread = map[string]int{"rules": 2, "deny": 1, "skip": 1, "plans": 2, "overrides": 2}
 
 // fields writes a map with a line or more for each field. The first line begins
-// with lead, the others with as many blanks. The values are spread over so many
-// levels; at the top, the map spread sets the levels of each field.
+// with lead, the others with as many blanks. levels is the number
+// of levels below with a line for each entry; at the top, the map spread sets the levels of each field.
 func (w *writer) fields(value json.RawMessage, path, lead string, levels int) {
 	indent := strings.Repeat(" ", len(lead))
 	names, values := ruledoc.Entries(value)
@@ -96,8 +96,8 @@ func (w *writer) line(text, path string) {
 	w.WriteString(text + "\n")
 }
 
-// inLine returns a value in one line, and whether it fits there, behind so many
-// columns. A map or list that is spread over levels does not.
+// inLine returns a value in one line, and whether it fits there, after the given
+// columns. A map or list that is spread over levels does not fit.
 func inLine(value json.RawMessage, columns, levels int) (flow string, fits bool) {
 	flow = ruledoc.Flow(value, quote)
 	_, values := ruledoc.Entries(value)

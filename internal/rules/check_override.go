@@ -47,7 +47,7 @@ func (s *Set) OverrideKey(rule, text string) (key string, err error) {
 	return key, nil
 }
 
-// Keys are those of one caller: of its counter and of its overrides.
+// Keys are the keys of one caller's counter and overrides.
 type Keys struct {
 	Counter  string
 	Override OverrideKey // of the rule
@@ -64,10 +64,10 @@ type OverrideKey struct {
 	Missing []string
 }
 
-// ResolveKeys returns the keys that a person means by one of a rule's own keys:
-// with plain values, such as user:auth0|666, or as replays and logs print it,
-// such as user:auth0%7C666. req holds what else is known of the caller. The
-// error is ErrHashSecret if a key must be hashed and cannot be.
+// ResolveKeys returns the keys that belong to one of a rule's own keys, as a
+// person types it: with plain values, such as user:auth0|666, or as replays and
+// logs print it, such as user:auth0%7C666. req has the caller's other values.
+// The error is ErrHashSecret if a key must be hashed and cannot be.
 func (s *Set) ResolveKeys(r *Rule, text string, req *request.Request) (keys Keys, err error) {
 	whole, err := r.template.Read(text)
 	if err != nil {

@@ -17,7 +17,7 @@ var nearAddrs = []netip.Addr{
 	netip.MustParseAddr("2001:ff00::7f"), netip.MustParseAddr("::ffff:10.0.0.1"),
 }
 
-// A lookup agrees with its entries, and merges those that have only networks.
+// A lookup agrees with its entries, and merges the entries that have only networks.
 func TestLookupAgainstScan(t *testing.T) {
 	covered, merged := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

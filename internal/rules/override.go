@@ -61,8 +61,8 @@ func (r *Rule) AppendOverrideKey(dst []byte, req *request.Request) (key []byte, 
 	return appendKey(dst, r.overridable, req, &r.when)
 }
 
-// TakesOverrides reports whether the rule has overrides besides those of the
-// document: only then is there anything to look up elsewhere.
+// TakesOverrides reports whether the rule may have overrides outside the
+// document, which callers must look up in the table.
 func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documentOnly }
 
 // Override returns the document's own override of a key; nil for none. rule may

@@ -102,7 +102,7 @@ func TestCompileDefaults(t *testing.T) {
 	}
 }
 
-// inside compares all fields of the types of a Set, except those that derive from others.
+// inside compares all fields of the types of a Set, except derived fields.
 var inside = cmp.Options{
 	cmp.Exporter(func(t reflect.Type) bool {
 		path := t.PkgPath()

@@ -67,10 +67,10 @@ func (s *Set) hashBy(secret []byte) {
 	s.hash.Secret, s.hashed = secret, sync.OnceValues(s.hashOverrides)
 }
 
-// HashSecretError returns why the keys that the set hashes are not those of
-// tables: LoadSecrets was not called or failed. Until then the set uses a
-// random per-process secret, so hashes match only within this process. It is
-// nil for a set that hashes no keys.
+// HashSecretError returns an error if the set hashes keys without its secret:
+// LoadSecrets was not called or failed. Until then the set uses a random
+// per-process secret, so hashes match only within this process. The error is nil
+// for a set that hashes no keys.
 func (s *Set) HashSecretError() error {
 	if s.hash == nil {
 		return nil

@@ -210,7 +210,7 @@ func untilDone(ctx context.Context, items int, call func(context.Context) (left 
 }
 
 // repeating lets the SDK repeat a failed call. Sending the writes of an import
-// twice does no harm, unlike those of a transaction.
+// twice does no harm; a transaction must not be repeated.
 func repeating(o *dynamodb.Options) {
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = maxAttempts, longestPause })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// TestFlood sends made-up keys between those of known callers. The cache keeps
-// its bound, each made-up key costs one read, and known keys cost few.
+// TestFlood looks up made-up keys between the keys of known callers. The cache
+// keeps its bound, each made-up key costs one read, and known keys cost few.
 func TestFlood(t *testing.T) {
 	const size, known, made, times = 500, 50, 20_000, 400
 	api := &shelf{}

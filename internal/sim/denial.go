@@ -79,7 +79,7 @@ func (k *counter) unexplained(w *world) {
 	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 
-// patience is the most true time that may pass in a snapshot's ten seconds: clocks
+// patience is by how much true time may exceed a snapshot's ten seconds: clocks
 // jump, and answers take time.
 func (p *Plan) patience() time.Duration {
 	return 2*max(p.Clocks.Error, p.Clocks.MaxJump) + p.Network.Deadline

@@ -74,8 +74,8 @@ type draw struct {
 	rate float64 // units a second that a limit of the plan allows, about
 }
 
-// each returns the mean time of so many requests, so that busier worlds have
-// more faults.
+// each returns the mean time in which the world makes the given number of
+// requests, so that busier worlds have more faults.
 func (d *draw) each(requests int) time.Duration {
 	var rate float64
 	for i := range d.plan.Subjects {

@@ -29,8 +29,8 @@ type pair struct {
 	lagging bool
 }
 
-// run separates the keys of this process from those of others on the same table
-// or server.
+// run separates the keys of this process from other processes' keys on the same
+// table or server.
 var (
 	run  = rand.Text()[:8]
 	keys atomic.Int64

@@ -55,8 +55,8 @@ const (
 	waiting // for an answer
 )
 
-// What a caller still has to settle: nothing, the charge of a receipt, or a
-// settlement that was sent and not yet applied.
+// A caller must still settle nothing, the charge of a receipt, or a settlement
+// that was sent and is not applied yet.
 const (
 	nothing = iota
 	receipt

@@ -106,9 +106,9 @@ func (s *Snapshot) FarAhead(c *limit.Charge, now time.Time) bool {
 	return false
 }
 
-// Decide fills in v with what the charge gets in this state. A denial is final:
+// Decide fills in v with the charge's verdict in this state. A denial is final:
 // while no clock is behind and nothing was refunded, the table would refuse the
-// charge too. An allowance still has to be proven by the write.
+// charge too. An allowed charge still needs the write to succeed.
 func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.Decide(s.known(), c, now, v)
 }
@@ -116,8 +116,7 @@ func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
 // neverCharged holds the states of a counter without a snapshot.
 var neverCharged [limit.MaxLimits]limit.State
 
-// known returns the states by limit, as far as the snapshot shows. They are not
-// to be changed.
+// known returns the snapshot's states by limit. The caller must not change them.
 func (s *Snapshot) known() []limit.State {
 	if s == nil {
 		return neverCharged[:]
@@ -125,9 +124,9 @@ func (s *Snapshot) known() []limit.State {
 	return s.states
 }
 
-// Verify returns ErrForeign if the item that a charge was written to cannot be
-// what the charge has left: less in its slot than was charged, or more in the
-// window than the capacity. The conditions exclude both, so another program has
+// Verify returns ErrForeign if the item's state is impossible right after the
+// charge: fewer units in the slot than were charged, or more units in the window
+// than the capacity. The write's conditions exclude both, so another program has
 // changed the item, and the charge must not be admitted.
 func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
 	for i, cost := range c.Costs {

@@ -35,8 +35,8 @@ func (l *rateLimit) limit() ruledoc.Limit {
 	return ruledoc.Limit{Algorithm: "fixed_window", Capacity: l.Requests, Window: l.window}
 }
 
-// setRequests sets which requests a rule covers and what it counts by, or
-// returns why it cannot.
+// setRequests sets the requests that a rule covers and the rule's key, or returns
+// why it cannot.
 func (im *importer) setRequests(r *ruledoc.Rule, last *node) (whyNot string) {
 	if r.Limits[0].Capacity == 0 {
 		return "requests_per_unit is 0: a limit is at least 1, and deny takes addresses, methods and paths"

@@ -17,7 +17,7 @@ type Keys struct {
 	imports.File
 }
 
-// apiKey is a key of a plan, without what it opens.
+// apiKey is a key of a plan, without its secret value.
 type apiKey struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"`

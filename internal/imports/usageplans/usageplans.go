@@ -49,7 +49,7 @@ type importer struct {
 	imports.Builder
 	plans  []plan
 	limits []*sharedLimit
-	byID   map[string]*sharedLimit // limits, by all but their capacities
+	byID   map[string]*sharedLimit // limits, by every field except their capacities
 }
 
 // planName matches the names that plans of a document may have.
@@ -81,8 +81,8 @@ func (im *importer) addPlans() {
 	}
 }
 
-// planCapacities returns a plan's capacity of each rule. A rule of a kind that
-// the import lost for this plan stays as it is.
+// planCapacities returns a plan's capacity of each rule. It leaves out a rule if
+// the import lost this kind of limit of the plan.
 func (im *importer) planCapacities(p *plan) ruledoc.Plan {
 	capacities := ruledoc.Plan{}
 	for _, l := range im.limits {

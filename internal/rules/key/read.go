@@ -140,9 +140,10 @@ func (t *Template) Stored(key string) (string, error) {
 	return t.Hash.Of(key), nil
 }
 
-// Translate returns the stored key of the caller whose key by another template
-// Read returned. The values are those of that key, or credentials of the
-// request. missing are the sources, such as "jwt.tenant", that neither has.
+// Translate returns the stored key by t of a caller whose key by another
+// template is known, as Read returned it. It takes values from that key, else
+// from the credentials of the request. missing are the sources, such as
+// "jwt.tenant", that neither has.
 func (t *Template) Translate(key string, by *Template, req *request.Request) (stored string, missing []string, err error) {
 	values, _ := by.split(key) // none if it is a hash, or ends in one
 	if len(values) == 0 && slices.Equal(t.Parts, by.Parts) && (t.Hash == nil) == (by.Hash == nil) {
