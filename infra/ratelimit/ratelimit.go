@@ -94,7 +94,8 @@ func (p *Props) withDefaults() (Props, error) {
 		return Props{}, errors.New("there is no Code: pass the authorizer's zip, for example with awslambda.Code_FromAsset")
 	}
 	if p.Deadline < 0 || p.Deadline >= timeout {
-		return Props{}, fmt.Errorf("the Deadline %v is out of range: it must lie above 0 and under the function's timeout of %v", p.Deadline, timeout)
+		return Props{}, fmt.Errorf("the Deadline %v is out of range: it must lie above 0 and under the function's timeout of %v",
+			p.Deadline, timeout)
 	}
 	if p.MaxReads < 0 || p.MaxWrites < 0 {
 		return Props{}, fmt.Errorf("neither MaxReads %d nor MaxWrites %d may be negative: use 0 for no cap", p.MaxReads, p.MaxWrites)

@@ -55,7 +55,8 @@ func NewTable(
 	source := ruletable.NewSource(from, ruletable.SourceOptions{
 		Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
 	})
-	return source, ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides, func(err error) { throttled.Error("overrides", "error", err) })
+	return source, ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides,
+		func(err error) { throttled.Error("overrides", "error", err) })
 }
 
 // LoadSecrets is the Prepare that reads the secrets of rules from the

@@ -142,7 +142,8 @@ func (r *Recorder) Flush(ctx context.Context) {
 func (r *Recorder) reportShadows(ctx context.Context) {
 	for _, what := range slices.Sorted(maps.Keys(r.shadows)) {
 		c := r.shadows[what]
-		r.log.InfoContext(ctx, "shadow results", "what", what, "requests", c.requests, "would_deny", c.wouldDeny, "would_allow", c.wouldAllow, "key", c.key)
+		r.log.InfoContext(ctx, "shadow results", "what", what, "requests", c.requests, "would_deny", c.wouldDeny,
+			"would_allow", c.wouldAllow, "key", c.key)
 	}
 	clear(r.shadows)
 }

@@ -60,7 +60,8 @@ func parseUnits(given string) (int64, error) {
 }
 
 func printGranted(p *term.Printer, r *operator.GrantedReport) {
-	p.Line("%s of %s goes from %s to %s until %s", engine.PolicyName(r.Rule, r.Limit), r.Key, text.Thousands(r.From), text.Thousands(r.To), text.Stamp(r.Until))
+	p.Line("%s of %s goes from %s to %s until %s", engine.PolicyName(r.Rule, r.Limit), r.Key, text.Thousands(r.From),
+		text.Thousands(r.To), text.Stamp(r.Until))
 	if r.ByPlan {
 		p.Line("for callers with a plan it is %s above their plan's capacity", text.Thousands(r.Add))
 	}

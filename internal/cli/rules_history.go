@@ -42,13 +42,15 @@ func eventText(e *ruletable.Event) string {
 		return fmt.Sprintf("%s %s: deleted%s", e.Rule, e.Key, beforeText(e))
 	case ruletable.Granted:
 		if e.Grant != nil {
-			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key, grantText(&ruletable.Grant{Add: e.Grant.Add, Until: e.Grant.Until}))
+			return fmt.Sprintf("%s %s: %s", engine.PolicyName(e.Rule, e.Grant.Limit), e.Key,
+				grantText(&ruletable.Grant{Add: e.Grant.Add, Until: e.Grant.Until}))
 		}
 	case ruletable.CounterReset:
 		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
 	case ruletable.OverridesImported:
 		if e.Failure != "" {
-			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total), e.Failure)
+			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total),
+				e.Failure)
 		}
 		return fmt.Sprintf("%s: %s imported", e.Rule, text.Plural(e.Written, "override"))
 	}

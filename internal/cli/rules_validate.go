@@ -56,7 +56,8 @@ func printRules(p *term.Printer, file string, r *operator.ValidateReport) {
 		for j := range rule.Limits {
 			l := &rule.Limits[j]
 			limits = append(limits, []string{
-				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, rule.OnError, rule.Key,
+				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, rule.OnError,
+				rule.Key,
 			})
 		}
 		if also := unusual(rule); also != "" {

@@ -31,7 +31,8 @@ exists stays as it is, but for its expiry, which counters need. Deployments by i
 	flags.Table(cmd, &counters, "counters", "the `TABLE` of counters")
 	flags.Table(cmd, &rules, "rules", "the `TABLE` of rules")
 	flags.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
-	flags.Refuse(cmd, func() bool { return store != "" && counters != "" }, "--store and --counters both name the table of counters: give one")
+	flags.Refuse(cmd, func() bool { return store != "" && counters != "" },
+		"--store and --counters both name the table of counters: give one")
 	flags.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
 	flags.Check(cmd, func() error {
 		if store+counters == rules {

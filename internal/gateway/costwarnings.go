@@ -63,7 +63,8 @@ func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs 
 	}
 	c.reported = time.Now()
 	if c.full = len(c.unknown) == maxUnknown; c.full {
-		c.log.WarnContext(ctx, "the backend invents names for its costs: no more of them are logged", "field", costField, "names", maxUnknown)
+		c.log.WarnContext(ctx, "the backend invents names for its costs: no more of them are logged",
+			"field", costField, "names", maxUnknown)
 		return
 	}
 	names = names[:min(len(names), maxListed, maxUnknown-len(c.unknown))]

@@ -151,7 +151,8 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 // it.
 func (x *explainer) request(req *request.Request) *ExplainReport {
 	report := &ExplainReport{
-		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller(), At: x.Now.UTC(), Rules: []RuleVerdict{},
+		Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, Caller: req.Caller(), At: x.Now.UTC(),
+		Rules: []RuleVerdict{},
 	}
 	peer := req.IP
 	if x.Set.Locate(req); req.IP.IsValid() {

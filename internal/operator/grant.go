@@ -75,7 +75,8 @@ func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedRe
 	}
 	raised.Grants = append(slices.Clip(raised.Grants), one)
 	if report.To = terms("", &raised).Limits[i].Capacity; report.To == report.From {
-		return nil, fmt.Errorf("%s is at %s already, the most that a limit can have", engine.PolicyName(t.Rule, report.Limit), text.Thousands(report.To))
+		return nil, fmt.Errorf("%s is at %s already, the most that a limit can have", engine.PolicyName(t.Rule, report.Limit),
+			text.Thousands(report.To))
 	}
 	report.ByPlan = slices.ContainsFunc(t.set.Plans(), func(plan string) bool {
 		planned := terms(plan, &raised)

@@ -86,7 +86,8 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
 			Deadline: replayDeadline,
 		}),
-		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: progress.Log, Warn: func(text string) { listener.Warn("%s", text) },
+		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: progress.Log,
+		Warn: func(text string) { listener.Warn("%s", text) },
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -117,7 +118,8 @@ func replayError(requests, degraded int64, err, store error) error {
 	case err != nil:
 		return err
 	case degraded > 0:
-		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests, oneLine(store))
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests,
+			oneLine(store))
 	case store != nil:
 		return fmt.Errorf("the store failed; first: %s", oneLine(store))
 	}

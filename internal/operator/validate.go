@@ -200,7 +200,8 @@ func Validate(file string) (*ValidateReport, error) {
 	report.Valid = true
 	report.Warnings = append(report.Warnings, warnings(set)...)
 	report.Unmatched, report.Plans = set.Unmatched.String(), append(report.Plans, set.Plans()...)
-	report.PlanOverrides, report.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]), set.OverrideKeys(rules.PlanOverrides)
+	report.PlanOverrides, report.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]),
+		set.OverrideKeys(rules.PlanOverrides)
 	if plan := set.Document().Plan; plan != nil {
 		report.PlanSource = plan.From
 	}

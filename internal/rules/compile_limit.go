@@ -108,7 +108,8 @@ func (c *compiler) duration(path, text, besides string) time.Duration {
 	case !ok:
 		c.fail(path, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
 	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
-		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
+		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow),
+			ruledoc.FormatDuration(ruledoc.MaxWindow))
 	default:
 		return length
 	}

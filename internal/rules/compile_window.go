@@ -80,7 +80,8 @@ func noDefault(window time.Duration) string {
 			ruledoc.FormatDuration(window), ruledoc.FormatDuration(ruledoc.MinWindow))
 	}
 	return fmt.Sprintf("%s does not divide into %d to %d even slots: state the granularity, such as granularity: %s, "+
-		"or write a rounder window", ruledoc.FormatDuration(window), ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots, nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
+		"or write a rounder window", ruledoc.FormatDuration(window), ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots,
+		nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
 }
 
 // nearestGranularity returns the width of slots nearest to g that a window can

@@ -98,7 +98,8 @@ func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*Override, error] {
 	if len(prefix) > maxSort || !utf8.ValidString(prefix) {
 		return func(yield func(*Override, error) bool) {
-			yield(nil, fmt.Errorf("overrides of rule %s: no key begins with %.100q: keys are UTF-8 of at most %d bytes", rule, prefix, maxSort))
+			yield(nil, fmt.Errorf("overrides of rule %s: no key begins with %.100q: keys are UTF-8 of at most %d bytes", rule, prefix,
+				maxSort))
 		}
 	}
 	in := &dynamodb.QueryInput{

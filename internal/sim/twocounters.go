@@ -38,7 +38,8 @@ func (t *twoCounters) charge(ctx context.Context, now time.Time, c *limit.Charge
 		UpdateExpression:         aws.String("SET #n = if_not_exists(#n, :zero) + :cost REMOVE #old"),
 		ExpressionAttributeNames: map[string]string{"#n": name(window), "#old": name(window - 2)},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":zero": &types.AttributeValueMemberN{Value: "0"}, ":cost": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Costs[0], 10)},
+			":zero": &types.AttributeValueMemberN{Value: "0"},
+			":cost": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Costs[0], 10)},
 		},
 	})
 	return err

@@ -71,7 +71,8 @@ type Violation struct {
 
 // String formats the violation with the counter's latest events.
 func (v *Violation) String() string {
-	return fmt.Sprintf("world %s, seed %d, after %d decisions, counter %s: %s\n%s", v.World, v.Seed, v.Decisions, v.Counter, v.What, v.Latest)
+	return fmt.Sprintf("world %s, seed %d, after %d decisions, counter %s: %s\n%s", v.World, v.Seed, v.Decisions, v.Counter, v.What,
+		v.Latest)
 }
 
 func (k *counter) violated(w *world, what string) {

@@ -148,7 +148,8 @@ func (im *importer) applyReplaces() {
 				}
 			}
 			if !found {
-				im.Record(by.place, "replaces: "+imports.Show(r.Name), "needs two rules, and one of them is missing: it is listed, or no limit has that name")
+				im.Record(by.place, "replaces: "+imports.Show(r.Name),
+					"needs two rules, and one of them is missing: it is listed, or no limit has that name")
 			}
 		}
 	}

@@ -89,8 +89,9 @@ func (n *node) keyPrefix() string {
 // recordDifferences records how a rule counts differently from the service.
 func (im *importer) recordDifferences(n *node) {
 	if n.covers.field == "path" {
-		im.RecordOnce(n.place, "the exact spelling of paths", "patterns ignore letter case and what cleaning changes, so that clients cannot "+
-			"evade them: /X and /x/ are /x, and /x/** covers /x")
+		im.RecordOnce(n.place, "the exact spelling of paths",
+			"patterns ignore letter case and what cleaning changes, so that clients cannot "+
+				"evade them: /X and /x/ are /x, and /x/** covers /x")
 	}
 	switch {
 	case n.isCounted() && n.source == "path":

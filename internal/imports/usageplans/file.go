@@ -88,7 +88,8 @@ func (im *importer) read(f imports.File) error {
 func items[T any](s *imports.Source, p *page[T]) []T {
 	for path, token := range map[string]string{"position": p.Position, "NextToken": p.NextToken} {
 		if token != "" {
-			s.Record(s.Place(path), "the items after the last one", "this is one page of several: print them all, without --no-paginate and --max-items")
+			s.Record(s.Place(path), "the items after the last one",
+				"this is one page of several: print them all, without --no-paginate and --max-items")
 		}
 	}
 	if p.Items == nil {

@@ -170,7 +170,8 @@ func (im *importer) addRules(file string) error {
 		im.AddRule(imports.Place{}, ruledoc.Rule{Name: l.name, When: &l.when, Key: planKey, Limits: []ruledoc.Limit{l.limit}}, comment)
 	}
 	if len(im.limits) > 0 {
-		im.Record(imports.Place{Name: file}, "API keys in no plan", "API Gateway refuses them if a method asks for a key: here they have the least that any plan has")
+		im.Record(imports.Place{Name: file}, "API keys in no plan",
+			"API Gateway refuses them if a method asks for a key: here they have the least that any plan has")
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func isSeparator(c byte) bool { return c == ':' || c == '|' }
 func Parse(text string) (t Template, problems []string) {
 	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(text) == 0 || len(text) > maxTemplate {
-		fail("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, or a fixed text to count all requests together", maxTemplate)
+		fail("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, or a fixed text to count all requests together",
+			maxTemplate)
 		return t, problems
 	}
 	for rest := text; rest != ""; {

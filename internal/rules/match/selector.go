@@ -50,7 +50,8 @@ func (s *Selector) covers(r *request.Request, exactly bool) bool {
 func (s *Selector) byPath() bool { return len(s.Routes)+len(s.Paths) > 0 }
 
 func (s *Selector) hasMethod(method string, fold bool) bool {
-	return len(s.Methods) == 0 || slices.ContainsFunc(s.Methods, func(m string) bool { return m == method || fold && strings.EqualFold(m, method) })
+	return len(s.Methods) == 0 || slices.ContainsFunc(s.Methods,
+		func(m string) bool { return m == method || fold && strings.EqualFold(m, method) })
 }
 
 // matchingRoute returns the route that matches the gateway's template, which
