@@ -18,9 +18,10 @@ const (
 	Unmatched               // no enforced rule covers it: the rules file's unmatched decides
 	Exempt                  // a plan or an override lifts every rule that covers it
 	Ambiguous               // the request is denied: servers may read its path in several ways
+	Preflight               // a CORS preflight, which no rule limits and no ban denies
 )
 
-var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt", "ambiguous"}
+var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt", "ambiguous", "preflight"}
 
 // String returns the reason as reports name it, such as "limited".
 func (r Reason) String() string { return reasonNames[r] }

@@ -105,6 +105,8 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
+	case req.IsPreflight():
+		return &Decision{Reason: Preflight, Allowed: true, set: set}, nil
 	case set.Ambiguous(req):
 		return &Decision{Reason: Ambiguous, set: set}, nil
 	case set.Banned(req):

@@ -47,7 +47,7 @@ type PlanReport struct {
 // OutcomeReport is the decision about the request.
 type OutcomeReport struct {
 	Allowed    bool    `json:"allowed"`
-	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched, exempt or ambiguous
+	Reason     string  `json:"reason"` // limited, skipped, banned, unmatched, exempt, ambiguous or preflight
 	Why        string  `json:"why,omitempty"`
 	By         string  `json:"by,omitempty"`  // the limit that denies it, as clients know it
 	RetryAfter float64 `json:"retry_after_s"` // 0 if allowed, -1 for never
@@ -120,7 +120,7 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 	}
 	var why string
 	var decided bool
-	for _, reason := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
+	for _, reason := range []func(*request.Request) (string, bool){whyPreflight, x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
 		if why, decided = reason(req); decided {
 			break
 		}
@@ -145,6 +145,11 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 		report.conclude(d, x.Set, plan.Denied, why)
 	}
 	return report, err
+}
+
+// whyPreflight explains engine.Preflight.
+func whyPreflight(r *request.Request) (string, bool) {
+	return "it is a CORS preflight, which no rule limits and no ban denies", r.IsPreflight()
 }
 
 // request describes the request, with the client's address as the rules define

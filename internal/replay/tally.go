@@ -17,7 +17,7 @@ type Report struct {
 	Extent                     // each of its requests was allowed or denied
 	Allowed    int64           `json:"allowed"`
 	Denied     int64           `json:"denied"`
-	Exempt     int64           `json:"exempt"`               // allowed: skip, a plan or an override lifts all limits
+	Exempt     int64           `json:"exempt"`               // allowed: a preflight, or skip, a plan or an override lifts all limits
 	Banned     int64           `json:"banned"`               // denied by deny or an override, whatever the limits say
 	Ambiguous  int64           `json:"ambiguous"`            // denied: servers may read their path in several ways
 	WouldDeny  int64           `json:"would_deny"`           // allowed requests that a shadow rule would have denied
@@ -151,7 +151,7 @@ func (t *tally) count(e *Entry, d *engine.Decision) {
 	}
 	add(&r.Allowed, d.Allowed)
 	add(&r.Denied, !d.Allowed)
-	add(&r.Exempt, d.Reason == engine.Skipped || d.Reason == engine.Exempt)
+	add(&r.Exempt, d.Reason == engine.Skipped || d.Reason == engine.Exempt || d.Reason == engine.Preflight)
 	add(&r.Banned, d.Reason == engine.Banned)
 	add(&r.Ambiguous, d.Reason == engine.Ambiguous)
 	add(&r.Degraded, d.Degraded)

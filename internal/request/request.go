@@ -93,6 +93,21 @@ func (r *Request) Header(name string) (values []string) {
 	return values
 }
 
+// IsPreflight reports whether the request is a CORS preflight: OPTIONS with the
+// fields Origin and Access-Control-Request-Method, and without a body. Browsers
+// send no credentials with one, and a denied one hides the answer to the request
+// that follows. Any other OPTIONS counts like every method.
+func (r *Request) IsPreflight() bool {
+	has := func(name string) bool { return len(r.Header(name)) > 0 }
+	return r.Method == "OPTIONS" && has("origin") && has("access-control-request-method") && !r.hasBody() && !has("upgrade")
+}
+
+// hasBody reports whether the fields announce a body.
+func (r *Request) hasBody() bool {
+	isBody := func(length string) bool { return length != "0" }
+	return len(r.Header("transfer-encoding")) > 0 || slices.ContainsFunc(r.Header("content-length"), isBody)
+}
+
 // routeTemplate returns the gateway's template for a route, or "" where the
 // route says nothing about the path: "$default", no route at all, or one that
 // ends in a greedy part such as {proxy+}. An HTTP API's "GET /items" loses its
