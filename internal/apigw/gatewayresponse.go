@@ -54,11 +54,22 @@ func deniedHeaders() map[string]string {
 	return headers
 }
 
-func corsHeaders() map[string]string {
+// CORSFields returns the fields that let scripts of every origin read an answer
+// of the limiter's own. They do not belong on a backend's answers: whether other
+// origins may read those is the backend's decision.
+func CORSFields() map[string]string {
 	return map[string]string{
-		"Access-Control-Allow-Origin":   "'*'",
-		"Access-Control-Expose-Headers": "'" + ExposedHeaders + "'",
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": ExposedHeaders,
 	}
+}
+
+func corsHeaders() map[string]string {
+	headers := CORSFields()
+	for name, value := range headers {
+		headers[name] = "'" + value + "'"
+	}
+	return headers
 }
 
 // limitFields maps the fields of limits to the names of their values in the
@@ -70,13 +81,10 @@ var limitFields = map[string]string{
 	"X-RateLimit-Remaining": contextRemaining,
 }
 
-// AllowedFields returns the fields that a backend adds to its answer, from the
-// authorizer's context. API Gateway adds none itself.
+// AllowedFields returns the fields of limits that a backend adds to its answer,
+// from the authorizer's context. API Gateway adds none itself.
 func AllowedFields(authorizer map[string]any) map[string]string {
-	fields := map[string]string{
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": ExposedHeaders,
-	}
+	fields := map[string]string{}
 	for field, name := range limitFields {
 		if value, ok := authorizer[name].(string); ok && value != "" {
 			fields[field] = value

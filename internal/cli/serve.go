@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 func (c *cli) serveCommand() *cobra.Command {
 	var where flags.Locations
 	var listen string
-	var backend *url.URL
+	var o operator.ServeOptions
 	cmd := &cobra.Command{
 		Use:   "serve --rules FILE|dynamodb://TABLE",
 		Short: "Run the local gateway",
@@ -34,17 +35,24 @@ Rules in a table are read again every ten seconds; a file is read once.`,
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.serve(cmd.Context(), where.Locations, listen, backend)
+			return c.serve(cmd.Context(), where.Locations, listen, o)
 		},
 	}
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
-	flags.Var(cmd, &backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
+	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
+	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
+		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
+	}
+	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
+	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request")
+	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
+		"how long the backend may take to read more of a request, or to begin its answer")
 	return cmd
 }
 
-func (c *cli) serve(ctx context.Context, where session.Locations, listen string, backend *url.URL) error {
+func (c *cli) serve(ctx context.Context, where session.Locations, listen string, o operator.ServeOptions) error {
 	log := slog.New(slog.NewTextHandler(c.stderr, nil))
 	s, err := operator.OpenGateway(ctx, where, log)
 	if err != nil {
@@ -57,7 +65,17 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
-	return operator.Serve(ctx, s, listener, backend, log)
+	return operator.Serve(ctx, s, listener, o, log)
+}
+
+func parseTimeout(name string) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return 0, fmt.Errorf("--%s %s: want a duration above 0, such as 30s or 5m", name, text)
+		}
+		return d, nil
+	}
 }
 
 func parseBackend(text string) (*url.URL, error) {

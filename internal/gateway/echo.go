@@ -10,6 +10,7 @@ import (
 func echo(w http.ResponseWriter, r *http.Request) {
 	decision := recorderOf(r).decision
 	addFields(w.Header(), decision)
+	addCORS(w.Header())
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Access-Control-Allow-Methods", "*")
 		w.Header().Set("Access-Control-Allow-Headers", "*")

@@ -3,7 +3,6 @@ package gateway
 import (
 	"net"
 	"net/http"
-	"net/textproto"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -18,14 +17,19 @@ const (
 
 // event describes a request as a REST API does to its authorizer, as far as the
 // authorizer reads it. The client's address is that of the connection, whatever
-// the headers say. As API Gateway does, event appends it to X-Forwarded-For.
+// the headers say. As API Gateway does, event appends it to X-Forwarded-For. It
+// has the fields that Connection names too: a client must not hide a field that
+// decides.
 func event(r *http.Request) apigw.RequestEvent {
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	query, headers := r.URL.Query(), endToEnd(r.Header)
-	headers["Host"] = []string{r.Host} // net/http removes it from the fields
+	query, headers := r.URL.Query(), r.Header.Clone()
+	headers["Host"] = []string{r.Host} // net/http removes it from the fields, and Transfer-Encoding
+	if len(r.TransferEncoding) > 0 {
+		headers["Transfer-Encoding"] = r.TransferEncoding
+	}
 	if address := peer(r); address != "" {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], address)
 	}
@@ -52,17 +56,4 @@ func peer(r *http.Request) string {
 	}
 	address, _, _ := strings.Cut(host, "%") // a link-local address carries its zone
 	return address
-}
-
-// endToEnd returns the fields that the backend sees too. A proxy removes the
-// fields that Connection names, and a limit must not depend on fields that the
-// backend cannot verify.
-func endToEnd(fields http.Header) http.Header {
-	kept := fields.Clone()
-	for _, list := range fields["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			kept.Del(textproto.TrimString(name)) // spaces and tabs only, as the proxy does
-		}
-	}
-	return kept
 }

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -35,8 +34,6 @@ const (
 	headerSize = 10 << 10
 	// restTime bounds how long the rest of a denied request may take.
 	restTime = 5 * time.Second
-	// idleTime bounds how long a connection waits for its next request.
-	idleTime = time.Minute
 )
 
 // Options set up a gateway.
@@ -47,7 +44,10 @@ type Options struct {
 	// bucket; 0 stands for DefaultMaxDelay. A request with a longer delay is
 	// denied, and stays charged: passing it on early would let a burst through.
 	MaxDelay time.Duration
-	Log      *slog.Logger // its repeated lines are throttled
+	Timeouts Timeouts
+	// Transport calls the backend; nil stands for http.DefaultTransport.
+	Transport http.RoundTripper
+	Log       *slog.Logger // its repeated lines are throttled
 }
 
 type gateway struct {
@@ -66,7 +66,7 @@ func New(o Options) http.Handler {
 		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
 	}
 	if o.Backend != nil {
-		g.backend = proxy(o.Backend, g.log)
+		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, http.DefaultTransport), o.Timeouts.withDefaults().Backend}, g.log)
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
@@ -75,15 +75,8 @@ func New(o Options) http.Handler {
 	return g
 }
 
-// ServeHTTP calls the authorizer, except for OPTIONS: no API attaches an
-// authorizer to a preflight.
+// ServeHTTP calls the authorizer, also for preflights: it allows them.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodOptions {
-		recorded, r := record(w, r, nil)
-		g.backend.ServeHTTP(recorded, r)
-		recorded.outcome() // removes the costs from the trailers; nothing was charged
-		return
-	}
 	answer, d, err := g.authorizer.Decide(r.Context(), event(r))
 	if err != nil && r.Context().Err() != nil {
 		abort()
@@ -128,23 +121,38 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[stri
 	whole = true
 }
 
-// addFields adds the decision's fields, and replaces those of the same name.
-// The names keep the case of their specifications, which Header.Set would
-// change.
+// addFields adds the fields of the decision's limits, and replaces those of the
+// same name. The names keep the case of their specifications, which Header.Set
+// would change.
 func addFields(h http.Header, decision map[string]any) {
 	for name, value := range apigw.AllowedFields(decision) {
-		if strings.HasPrefix(name, "Access-Control-") && h.Get("Access-Control-Allow-Origin") != "" {
-			continue // the backend has a CORS policy of its own
-		}
 		h.Del(name)
 		h[name] = []string{value}
 	}
 }
 
+// addCORS lets scripts of every origin read an answer of the gateway's own.
+func addCORS(h http.Header) {
+	for name, value := range apigw.CORSFields() {
+		h.Set(name, value)
+	}
+}
+
+// exposeFields lets scripts read the fields of limits in a backend's answer, if
+// the backend lets their origin read the answer. Its own list stays.
+func exposeFields(h http.Header) {
+	if h.Get("Access-Control-Allow-Origin") != "" {
+		h.Add("Access-Control-Expose-Headers", apigw.ExposedHeaders)
+	}
+}
+
 // Serve serves the listener until the context ends. It then lets requests under
 // way finish.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
+func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
+	t = t.withDefaults()
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

@@ -171,19 +171,6 @@ func TestBan(t *testing.T) {
 	}
 }
 
-func TestPreflightIsNeverLimited(t *testing.T) {
-	base := start(t, nil)
-	for range 5 {
-		response, _ := get(t, "OPTIONS", base+"/v1/items")
-		if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Fatalf("status %d, fields %v", response.StatusCode, response.Header)
-		}
-	}
-	if response, _ := get(t, "GET", base+"/"); response.Header.Get("X-RateLimit-Remaining") != "1" {
-		t.Error("preflights were counted")
-	}
-}
-
 func TestProxy(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("RateLimit", `"forged";r=9;t=9`)
@@ -237,7 +224,7 @@ func TestServe(t *testing.T) {
 		<-ctx.Done()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	go func() { stopped <- gateway.Serve(ctx, l, handler) }()
+	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}) }()
 	go func() { <-entered; stop() }()
 	response, err := http.Get("http://" + l.Addr().String())
 	if err != nil || response.StatusCode != http.StatusNoContent {

@@ -118,20 +118,6 @@ func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
 	})
 }
 
-// TestConnectionNames: a client names a field in Connection. Proxies remove
-// that field, so no limit depends on it.
-func TestConnectionNames(t *testing.T) {
-	address := serveRules(t, `
-rules:
-  - {name: partner, trusted: [header.x-partner], key: "p:{header.x-partner}", overrides: true, limits: [{capacity: 1, window: 60s}]}
-overrides: {partner: {"p:acme": {unlimited: true}}}`)
-	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		if status := sendRaw(t, address, "GET /\nX-Partner: acme\nConnection: x-partner"); status != want {
-			t.Errorf("request %d is answered %d, want %d", i, status, want)
-		}
-	}
-}
-
 // TestLocalProxies: behind two proxies, addresses that a client makes up have
 // no effect.
 func TestLocalProxies(t *testing.T) {

@@ -11,20 +11,6 @@ import (
 	"time"
 )
 
-// TestConnectionNamesAsTheProxyReadsThem names a field in Connection, followed
-// by a character that HTTP does not treat as a space. The backend gets the
-// field, so limits use it.
-func TestConnectionNamesAsTheProxyReadsThem(t *testing.T) {
-	f := serveBefore(t, `rules: [{name: tenant, trusted: [header.x-tenant], key: "t:{header.x-tenant}", limits: [{capacity: 1, window: 60s}]}]`,
-		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Tenant")) })
-	for _, tt := range []struct{ names, want string }{{"close", "HTTP/1.1 200 "}, {"close, X-Tenant\u00a0", "HTTP/1.1 429 "}, {"close, X-Tenant\t", "HTTP/1.1 200 "}} {
-		answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nX-Tenant: acme\nConnection: "+tt.names+"\n\n")
-		if !strings.HasPrefix(answer, tt.want) || strings.HasSuffix(answer, "acme") != (tt.names == "close") {
-			t.Errorf("naming %q it is answered\n%s", tt.names, answer)
-		}
-	}
-}
-
 // TestInvalidTrailers announces trailers with invalid names. That is no failure
 // of the backend, and causes no refund.
 func TestInvalidTrailers(t *testing.T) {

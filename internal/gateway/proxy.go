@@ -3,20 +3,21 @@ package gateway
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"net/textproto"
 	"net/url"
+	"os"
 	"strings"
 )
 
 // proxy passes requests on to a backend, and adds the decision's fields to its
 // answers. log is a throttled one.
-func proxy(backend *url.URL, log *slog.Logger) http.Handler {
-	return &httputil.ReverseProxy{
+func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http.Handler {
+	passing := &httputil.ReverseProxy{
+		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
 			r.SetXForwarded()
@@ -28,22 +29,52 @@ func proxy(backend *url.URL, log *slog.Logger) http.Handler {
 				w.record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
 			addFields(response.Header, w.decision)
+			exposeFields(response.Header)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			switch {
-			case r.Context().Err() != nil:
+			status, message := failure(err)
+			if r.Context().Err() != nil && status != http.StatusRequestTimeout {
 				abort() // the backend did not fail, so nothing is refunded
-			case errors.Is(err, errBrokenUpload):
-				recorderOf(r).aborted = true
-				http.Error(w, "the request's body breaks off", http.StatusBadRequest)
-			default:
-				log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err)
-				http.Error(w, "the backend does not answer", http.StatusBadGateway)
 			}
+			addCORS(w.Header())
+			if recorderOf(r).aborted = errors.Is(err, errBrokenUpload); !recorderOf(r).aborted {
+				log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err)
+			}
+			http.Error(w, message, status)
 		},
 		ErrorLog: stdlog.New(errorLog{log}, "", 0),
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { passing.ServeHTTP(w, keepFields(r)) })
+}
+
+// failure returns the answer to a request that the backend has not answered.
+func failure(err error) (status int, message string) {
+	switch {
+	case errors.Is(err, errBrokenUpload) && errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout, "the request's body takes too long"
+	case errors.Is(err, errBrokenUpload):
+		return http.StatusBadRequest, "the request's body breaks off"
+	case errors.Is(err, errSlowBackend):
+		return http.StatusGatewayTimeout, "the backend does not answer in time"
+	}
+	return http.StatusBadGateway, "the backend does not answer"
+}
+
+// keepFields returns the request without the names of fields in Connection.
+// ReverseProxy removes the fields that it names, but rules have read them: the
+// backend gets what the rules saw.
+func keepFields(r *http.Request) *http.Request {
+	named := strings.Split(strings.Join(r.Header["Connection"], ","), ",")
+	kept := r.WithContext(r.Context())
+	kept.Header = r.Header.Clone()
+	kept.Header.Del("Connection")
+	for _, name := range named {
+		if strings.EqualFold(textproto.TrimString(name), "upgrade") {
+			kept.Header.Set("Connection", "Upgrade")
+		}
+	}
+	return kept
 }
 
 // confine removes the parts of a request that the rules cannot limit. A target
@@ -58,29 +89,11 @@ func confine(out *http.Request) {
 		out.Header.Del("Connection")
 		out.Header.Del("Http2-Settings")
 	}
-	if out.Body != nil {
-		out.Body = upload{out.Body}
-	}
 }
 
 // abort ends a request whose client has hung up. Returning instead would send
 // status 200 to a client that only stopped sending.
 func abort() { panic(http.ErrAbortHandler) }
-
-// errBrokenUpload is the error of a client that does not send its whole request.
-var errBrokenUpload = errors.New("the client's body")
-
-// upload is the body of a request. It marks the errors of a client that does not
-// send the whole body, so that they differ from a backend's errors.
-type upload struct{ io.ReadCloser }
-
-func (u upload) Read(p []byte) (int, error) {
-	n, err := u.ReadCloser.Read(p)
-	if err == nil || errors.Is(err, io.EOF) {
-		return n, err
-	}
-	return n, fmt.Errorf("%w: %w", errBrokenUpload, err)
-}
 
 // errorLog logs the free text that net/http writes, as lines of one kind.
 type errorLog struct{ log *slog.Logger }

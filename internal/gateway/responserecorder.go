@@ -24,7 +24,7 @@ type responseRecorder struct {
 	http10  bool // the client speaks HTTP/1.0
 	aborted bool // the client broke off its request, so the backend did not give the answer
 
-	decision map[string]any // the authorizer's context; nil for a preflight
+	decision map[string]any // the authorizer's context
 }
 
 type recorderKey struct{}

@@ -58,11 +58,19 @@ type site struct {
 // startSite serves rules until close, with the echo as backend.
 func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
 	t.Helper()
+	return startSiteBefore(t, document, gateway.Options{MaxDelay: maxDelay})
+}
+
+// startSiteBefore serves rules until close. o names the backend, and sets
+// timeouts.
+func startSiteBefore(t *testing.T, document string, o gateway.Options) *site {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, time.Now, log), MaxDelay: maxDelay, Log: log})
-	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}) }()
+	o.Authorizer, o.Log = newAuthorizer(t, document, time.Now, log), log
+	handler := gateway.New(o)
+	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}, o.Timeouts) }()
 	return s
 }
 

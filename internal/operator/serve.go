@@ -18,9 +18,18 @@ func OpenGateway(ctx context.Context, where session.Locations, log *slog.Logger)
 	return session.OpenToCharge(ctx, where, app.NewPrepare(log), log)
 }
 
+// DefaultTimeouts are those of the local gateway.
+var DefaultTimeouts = gateway.DefaultTimeouts
+
+// ServeOptions set up the local gateway.
+type ServeOptions struct {
+	Backend  *url.URL // nil echoes the requests
+	Timeouts gateway.Timeouts
+}
+
 // Serve runs the local gateway, with the Lambda's own handler, until the context
-// ends. A backend of nil echoes the requests.
-func Serve(ctx context.Context, s *session.Session, listener net.Listener, backend *url.URL, log *slog.Logger) error {
+// ends.
+func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	recorder := app.NewRecorder(log, true)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Recorder: recorder}
@@ -28,5 +37,6 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, backe
 		config.Deadline = app.DefaultDeadline
 	}
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now)
-	return gateway.Serve(ctx, listener, gateway.New(gateway.Options{Authorizer: authorizer, Backend: backend, Log: log}))
+	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
+	return gateway.Serve(ctx, listener, handler, o.Timeouts)
 }

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Timeouts bound how long a client or the backend holds a connection. A value
+// of 0 stands for the default. An answer that has begun may take any time.
+type Timeouts struct {
+	Read    time.Duration // from the start of a request to the end of its body
+	Idle    time.Duration // between two requests of a connection
+	Backend time.Duration // until the backend takes more of a request, or begins its answer
+}
+
+// DefaultTimeouts are the defaults. API Gateway gives a backend 29 s.
+var DefaultTimeouts = Timeouts{Read: time.Minute, Idle: time.Minute, Backend: 30 * time.Second}
+
+func (t Timeouts) withDefaults() Timeouts {
+	return Timeouts{
+		Read: cmp.Or(t.Read, DefaultTimeouts.Read), Idle: cmp.Or(t.Idle, DefaultTimeouts.Idle), Backend: cmp.Or(t.Backend, DefaultTimeouts.Backend),
+	}
+}
+
+var (
+	// errBrokenUpload is the error of a client that does not send its whole
+	// request.
+	errBrokenUpload = errors.New("the client's body")
+	// errSlowBackend is the error of a backend that exceeds Timeouts.Backend.
+	errSlowBackend = errors.New("the backend takes too long; see --backend-timeout")
+)
+
+// patient is a RoundTripper that gives a backend so long to take more of a
+// request or to begin its answer. The time that a client takes to send its body
+// does not count.
+type patient struct {
+	http.RoundTripper
+	timeout time.Duration
+}
+
+// RoundTrip fails with errSlowBackend or errBrokenUpload if one of the two is
+// too slow.
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	// The context lives as long as the client's request: the answer's body needs it.
+	ctx, cancel := context.WithCancelCause(r.Context())
+	w := &wait{timeout: p.timeout, timer: time.AfterFunc(p.timeout, func() { cancel(errSlowBackend) })}
+	r = r.WithContext(ctx)
+	if r.Body != nil {
+		r.Body = upload{r.Body, w}
+	}
+	response, err := p.RoundTripper.RoundTrip(r)
+	broken := w.end()
+	switch {
+	case err == nil:
+	case broken != nil: // net/http also cancels the request then
+		err = broken
+	case errors.Is(context.Cause(ctx), errSlowBackend):
+		err = errSlowBackend
+	}
+	return response, err
+}
+
+// wait is the time that a backend still has.
+type wait struct {
+	mu      sync.Mutex
+	timeout time.Duration
+	timer   *time.Timer // nil after the end
+	broken  error       // why the client's body ended before its end
+}
+
+func (w *wait) end() (broken error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+	w.timer = nil
+	return w.broken
+}
+
+// pause stops the time, and resume starts it anew, until the end. broken is the
+// error of the client's body.
+func (w *wait) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *wait) resume(broken error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = broken
+	if w.timer != nil {
+		w.timer.Reset(w.timeout)
+	}
+}
+
+// upload is the body of a request. It marks the errors of a client that does not
+// send the whole body, so that they differ from a backend's errors.
+type upload struct {
+	io.ReadCloser
+	backend *wait
+}
+
+func (u upload) Read(p []byte) (int, error) {
+	u.backend.pause()
+	n, err := u.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		u.backend.resume(nil)
+		return n, err
+	}
+	err = fmt.Errorf("%w: %w", errBrokenUpload, err)
+	u.backend.resume(err)
+	return n, err
+}
