@@ -74,6 +74,7 @@ func TestRulesCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/banned", HTTPMethod: "GET", Path: "/banned"}
+			ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 			answer, err := a.HandleRequest(context.Background(), ev)
 			if works := err == nil && answer.Context["rule"] == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())

@@ -23,8 +23,8 @@ type Authorizer struct {
 func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer { return &Authorizer{e, now} }
 
 // HandleRequest answers the event of a REST API's REQUEST authorizer. It fails
-// if the event has another form than AWS documents, or if there are no rules;
-// API Gateway then answers with status 500.
+// if the event has another form than AWS documents, or if there are no rules.
+// The Lambda runtime logs the error, and API Gateway answers with status 500.
 func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
 	answer, _, err := a.Decide(ctx, ev)
 	return answer, err
@@ -33,11 +33,11 @@ func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Respon
 // Decide is HandleRequest for a gateway that sees the backend's answer. The
 // gateway must pass the decision and the outcome to Finish.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
-	resource, err := stageARN(ev.MethodArn)
+	req, err := readRequest(&ev)
 	if err != nil {
 		return Response{}, nil, err
 	}
-	req, err := readRequest(&ev)
+	resource, err := stageARN(ev.MethodArn)
 	if err != nil {
 		return Response{}, nil, err
 	}

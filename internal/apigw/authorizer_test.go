@@ -173,21 +173,32 @@ func TestDegraded(t *testing.T) {
 	}
 }
 
+// TestBadEvents: an event of another kind is an error that says what it lacks.
+// It never counts as a client without an address.
 func TestBadEvents(t *testing.T) {
-	for name, spoil := range map[string]func(*apigw.RequestEvent){
-		"a TOKEN authorizer's": func(ev *apigw.RequestEvent) { ev.Type = "TOKEN" },
-		"no ARN":               func(ev *apigw.RequestEvent) { ev.MethodArn = "" },
-		"an ARN without a stage": func(ev *apigw.RequestEvent) {
+	for name, test := range map[string]struct {
+		spoil func(*apigw.RequestEvent)
+		want  string
+	}{
+		"a TOKEN authorizer's": {func(ev *apigw.RequestEvent) { ev.Type = "TOKEN" }, "must be of type REQUEST"},
+		"no ARN":               {func(ev *apigw.RequestEvent) { ev.MethodArn = "" }, "no methodArn"},
+		"an ARN without a stage": {func(ev *apigw.RequestEvent) {
 			ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234"
-		},
-		"no ARN at all":       func(ev *apigw.RequestEvent) { ev.MethodArn = "a/b/c" },
-		"an address in words": func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "localhost" },
+		}, "no methodArn"},
+		"no ARN at all":       {func(ev *apigw.RequestEvent) { ev.MethodArn = "a/b/c" }, "no methodArn"},
+		"an address in words": {func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "localhost" }, `sourceIp: ParseAddr("localhost")`},
+		"no address": {func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "" },
+			"event has no requestContext.identity.sourceIp: only events of a REST API's REQUEST authorizer are supported"},
+		"no path":   {func(ev *apigw.RequestEvent) { ev.Path = "" }, "event has no path: "},
+		"no method": {func(ev *apigw.RequestEvent) { ev.HTTPMethod = "" }, "event has no httpMethod: "},
+		"an HTTP API's": {func(ev *apigw.RequestEvent) { *ev = apigw.RequestEvent{Type: "REQUEST"} },
+			"event has no httpMethod, no path, no requestContext.identity.sourceIp: "},
 	} {
 		ev := readEvent(t, "get")
-		spoil(&ev)
+		test.spoil(&ev)
 		answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
-		if err == nil || len(answer.PolicyDocument.Statement) > 0 {
-			t.Errorf("%s: error %v, answer %+v", name, err, answer)
+		if err == nil || !strings.Contains(err.Error(), test.want) || len(answer.PolicyDocument.Statement) > 0 {
+			t.Errorf("%s: error %v, want %q; answer %+v", name, err, test.want, answer)
 		}
 	}
 }

@@ -20,28 +20,43 @@ import (
 type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
 // readRequest reads an event. The client's address is the one that API Gateway saw,
-// whatever the headers say.
+// whatever the headers say. An event without an address, a path or a method is
+// of another kind, such as an HTTP API's: rules must not count it as a client
+// without an address.
 func readRequest(ev *RequestEvent) (*request.Request, error) {
 	if ev.Type != "REQUEST" {
 		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
 	}
-	req := &request.Request{
+	if missing := missingFields(ev); len(missing) > 0 {
+		return nil, fmt.Errorf("event has no %s: only events of a REST API's REQUEST authorizer are supported", strings.Join(missing, ", no "))
+	}
+	ip, err := netip.ParseAddr(ev.RequestContext.Identity.SourceIP)
+	if err != nil {
+		return nil, fmt.Errorf("event's requestContext.identity.sourceIp: %w", err)
+	}
+	return &request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelow(ev),
 		Route:      ev.Resource,
 		Stage:      ev.RequestContext.Stage,
+		IP:         ip,
 		Headers:    several(ev.MultiValueHeaders, ev.Headers),
 		Query:      several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters),
 		PathParams: ev.PathParameters,
-	}
-	if source := ev.RequestContext.Identity.SourceIP; source != "" {
-		ip, err := netip.ParseAddr(source)
-		if err != nil {
-			return nil, fmt.Errorf("event's sourceIp: %w", err)
+	}, nil
+}
+
+// missingFields names the fields of an event that rules need and that are
+// empty.
+func missingFields(ev *RequestEvent) (missing []string) {
+	for _, field := range []struct{ name, value string }{
+		{"httpMethod", ev.HTTPMethod}, {"path", ev.Path}, {"requestContext.identity.sourceIp", ev.RequestContext.Identity.SourceIP},
+	} {
+		if field.value == "" {
+			missing = append(missing, field.name)
 		}
-		req.IP = ip
 	}
-	return req, nil
+	return missing
 }
 
 // several returns the map with repeated values. Some emulators send only the

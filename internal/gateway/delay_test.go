@@ -181,6 +181,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.RemoteAddr = "203.0.113.9:50000"
 	w := httptest.NewRecorder()
 	defer func() {
 		if aborted := recover(); aborted != any(http.ErrAbortHandler) || w.Body.Len() > 0 || log.Len() > 0 {

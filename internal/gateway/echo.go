@@ -11,7 +11,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	decision := recorderOf(r).decision
 	addFields(w.Header(), decision)
 	addCORS(w.Header())
-	if r.Method == http.MethodOptions {
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		w.Header().Set("Access-Control-Allow-Methods", "*")
 		w.Header().Set("Access-Control-Allow-Headers", "*")
 		w.WriteHeader(http.StatusNoContent)

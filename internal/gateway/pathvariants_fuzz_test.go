@@ -88,13 +88,14 @@ type tester interface {
 // reads the path as one of the oracles does.
 func throughGateway(t tester, l *limited, method, target string) {
 	line := method + " " + target + " HTTP/1.1\r\n"
-	if strings.Count(line, "\n") > 1 || method == http.MethodOptions { // preflights are never limited
+	if strings.Count(line, "\n") > 1 {
 		return
 	}
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + "Host: example.com\r\n\r\n")))
 	if err != nil {
 		return
 	}
+	r.RemoteAddr = "203.0.113.9:50000"
 	answer := httptest.NewRecorder()
 	l.gateway.ServeHTTP(answer, r)
 	if answer.Code == http.StatusTooManyRequests && strings.Contains(answer.Body.String(), headers.AmbiguousPath.Type) {
@@ -174,7 +175,7 @@ func placesEvent(base, decoded, place string, segments []string) apigw.RequestEv
 		Type: "REQUEST", MethodArn: "arn:aws:execute-api:local:000000000000:api/prod/GET" + decoded,
 		Resource: resource, Path: base + decoded, HTTPMethod: "GET", PathParameters: parameters,
 	}
-	ev.RequestContext.Stage = "prod"
+	ev.RequestContext.Stage, ev.RequestContext.Identity.SourceIP = "prod", "203.0.113.9"
 	return ev
 }
 

@@ -39,9 +39,14 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 
 func (p *pipes) dial() net.Conn {
 	client, server := net.Pipe()
-	p.conns <- server
+	p.conns <- addressed{server}
 	return client
 }
+
+// addressed is a connection from an address.
+type addressed struct{ net.Conn }
+
+func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 50_000} }
 
 // site is a gateway on a fake clock. It records when it passes requests on.
 type site struct {
