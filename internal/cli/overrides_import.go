@@ -21,8 +21,8 @@ func (c *cli) overridesImportCommand() *cobra.Command {
 		Short: "Set many overrides of a rule",
 		Long: `Import sets the overrides in a file, and replaces those that their keys have. Grants in the table stay, and
 grants in the file are skipped. The whole file is checked against the rules in force first: if anything in it
-is wrong, nothing is written. Twenty-five are written at a time; if it breaks off half-way, import the file
-again.
+is wrong, nothing is written. Twenty-five are written at a time. If it breaks off half-way, the history shows it
+as unfinished; import the file again, which writes the others.
 
 Formats:
   plain  a JSON object by key, for a rule with one limit:
@@ -51,9 +51,12 @@ Keys have the form of the rule's override keys; special characters in a value ar
 		}
 		return operator.ImportOverrides(ctx, &o, c)
 	}, func(p *term.Printer, r *operator.ImportReport) {
-		if o.DryRun {
+		switch {
+		case o.DryRun:
 			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
-		} else {
+		case r.Unchanged > 0:
+			p.Line("%s of %s imported, %s unchanged", text.Plural(r.Written, "override"), r.Rule, text.Thousands(r.Unchanged))
+		default:
 			p.Line("%s of %s imported", text.Plural(r.Written, "override"), r.Rule)
 		}
 	})

@@ -48,13 +48,21 @@ func eventText(e *ruletable.Event) string {
 	case ruletable.CounterReset:
 		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
 	case ruletable.OverridesImported:
-		if e.Failure != "" {
-			return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total),
-				e.Failure)
-		}
-		return fmt.Sprintf("%s: %s imported", e.Rule, text.Plural(e.Written, "override"))
+		return importText(e)
 	}
 	return string(e.Kind)
+}
+
+func importText(e *ruletable.Event) string {
+	switch {
+	case e.Unfinished:
+		return fmt.Sprintf("%s: import of %s begun and not finished", e.Rule, text.Plural(e.Total, "override"))
+	case e.Failure != "":
+		return fmt.Sprintf("%s: %s of %s overrides imported, then %s", e.Rule, text.Thousands(e.Written), text.Thousands(e.Total), e.Failure)
+	case e.Unchanged > 0:
+		return fmt.Sprintf("%s: %s imported, %s unchanged", e.Rule, text.Plural(e.Written, "override"), text.Thousands(e.Unchanged))
+	}
+	return fmt.Sprintf("%s: %s imported", e.Rule, text.Plural(e.Written, "override"))
 }
 
 func after(version int64) string {

@@ -26,9 +26,9 @@ const ErrorsShown = 20
 
 // ImportReport says how many overrides were checked and written.
 type ImportReport struct {
-	Rule    string `json:"rule"`
-	Checked int    `json:"checked"`
-	Written int    `json:"written"` // 0 for a dry run
+	Rule               string `json:"rule"`
+	Checked            int    `json:"checked"`
+	ruletable.Imported        // nothing for a dry run
 }
 
 // ImportOptions name a file of overrides.
@@ -67,8 +67,7 @@ func ImportOverrides(ctx context.Context, o *ImportOptions, listener Listener) (
 	}
 	progress := listener.Progress()
 	defer progress.Clear()
-	err = table.ImportOverrides(ctx, o.Rule, slices.Values(overrides), o.Note, func(done int) {
-		report.Written = done
+	report.Imported, err = table.ImportOverrides(ctx, o.Rule, slices.Values(overrides), o.Note, func(done int) {
 		progress.Count(done, len(overrides), "overrides")
 	})
 	return report, err

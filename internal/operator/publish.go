@@ -128,6 +128,10 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	if err := checkSecret(file, next, "write the check of their secret, or "); err != nil {
 		return nil, err
 	}
+	version := ruletable.Version{Text: document, Document: next.Document()}
+	if err := version.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	table, err := session.OpenTable(ctx, tableName)
 	if err != nil {
 		return nil, err
@@ -138,7 +142,8 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	}
 	p := &Publication{Report: PublishReport{Table: tableName, ChangeReport: changes}}
 	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
-		return table.Publish(ctx, ruletable.Version{Text: document, Document: next.Document(), Note: note}, changes.From)
+		version.Note = note
+		return table.Publish(ctx, version, changes.From)
 	}
 	return p, p.Report.compare(ctx, table, next, traffic)
 }

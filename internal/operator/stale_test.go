@@ -27,7 +27,7 @@ func TestOverridesAreReadWithinABound(t *testing.T) {
 			}
 		}
 	}
-	if err := stored.ImportOverrides(t.Context(), "api", all, ruletable.Note{Who: "jo", When: time.Now()}, nil); err != nil {
+	if _, err := stored.ImportOverrides(t.Context(), "api", all, ruletable.Note{Who: "jo", When: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	set, err := rulefile.Parse("rules.yaml", []byte("rules: []"))

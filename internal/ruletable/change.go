@@ -60,7 +60,12 @@ func (t *Table) remove(key item, c condition) types.TransactWriteItem {
 // fails with ErrConflict if a condition does not hold, or if another
 // transaction is in progress on the same item.
 func (t *Table) transact(ctx context.Context, e Event, writes ...types.TransactWriteItem) error {
-	entry, err := e.item()
+	return t.record(ctx, e.key(), &e, writes...)
+}
+
+// record is transact with a key of the history.
+func (t *Table) record(ctx context.Context, at item, e *Event, writes ...types.TransactWriteItem) error {
+	entry, err := e.item(at)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,15 @@ type Event struct {
 	Grant  *Grant  `json:"grant,omitempty" dynamodbav:"grant,omitempty"`   // Granted
 	Grants []Grant `json:"grants,omitempty" dynamodbav:"grants,omitempty"` // OverrideDeleted: those that had not ended
 
-	// OverridesImported: how many overrides were written, the number in the
-	// file, and why the others were not written.
-	Written int    `json:"written,omitempty" dynamodbav:"written,omitempty"`
-	Total   int    `json:"total,omitempty" dynamodbav:"total,omitempty"`
-	Failure string `json:"failure,omitempty" dynamodbav:"failure,omitempty"`
+	// OverridesImported: how many overrides were written, how many the table had
+	// already, the number in the file, and why the others were not written. An
+	// unfinished import is running, or its process died: it may have written any
+	// of them.
+	Written    int    `json:"written,omitempty" dynamodbav:"written,omitempty"`
+	Unchanged  int    `json:"unchanged,omitempty" dynamodbav:"unchanged,omitempty"`
+	Total      int    `json:"total,omitempty" dynamodbav:"total,omitempty"`
+	Failure    string `json:"failure,omitempty" dynamodbav:"failure,omitempty"`
+	Unfinished bool   `json:"unfinished,omitempty" dynamodbav:"unfinished,omitempty"`
 
 	// CounterReset: the counter's key in its own table.
 	Counter string `json:"counter,omitempty" dynamodbav:"counter,omitempty"`
@@ -65,7 +69,8 @@ const (
 
 // History yields all changes, newest first by the clocks of their authors. It
 // reads page by page, so the first few entries are cheap. It ends with the first
-// error. No entry is ever removed.
+// error. No entry is ever removed. The entry of an import is written when the
+// import begins, and again when it ends.
 func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
@@ -85,13 +90,18 @@ func (t *Table) RecordReset(ctx context.Context, rule, key, counter string, note
 	return t.transact(ctx, Event{Note: note, Kind: CounterReset, Rule: rule, Key: key, Counter: counter})
 }
 
-// item returns the item of the event. Random digits in the sort key distinguish
-// events at the same time.
-func (e *Event) item() (item, error) {
+// key returns a new key for the event's item. Random digits in the sort key
+// distinguish events at the same time.
+func (e *Event) key() item {
+	return key(partitionHistory, fmt.Sprintf("%s#%016x", e.When.UTC().Format(sortTime), rand.Uint64()))
+}
+
+// item returns the item of the event.
+func (e *Event) item(key item) (item, error) {
 	i, err := marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(i, key(partitionHistory, fmt.Sprintf("%s#%016x", e.When.UTC().Format(sortTime), rand.Uint64())))
+	maps.Copy(i, key)
 	return i, nil
 }

@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 	must(t, table.Grant(ctx, "api", "tenant:b", ruletable.Grant{Add: 5, Until: epoch.Add(9 * time.Second), Note: note(7, "short")}))
 	must(t, table.Grant(ctx, "api", "tenant:b", ruletable.Grant{Add: 70, Until: epoch.Add(time.Hour), Note: note(8, "long")}))
 	must(t, table.DeleteOverride(ctx, "api", "tenant:b", note(9, "grants alone")))
-	must(t, table.ImportOverrides(ctx, "api", numbered(30), note(10, "the list"), nil))
+	imported(t, ruletable.Imported{Written: 30})(table.ImportOverrides(ctx, "api", numbered(30), note(10, "the list"), nil))
 	must(t, table.RecordReset(ctx, "api", "user:auth0%7C7", "api|user:auth0%7C7|9e0c8586", note(11, "")))
 	want := []string{
 		`22:14:11 ada: counter reset api "user:auth0%7C7" "">"" (api|user:auth0%7C7|9e0c8586) `,

@@ -33,38 +33,53 @@ const (
 	noteTime = 5 * time.Second
 )
 
+// Imported says how many overrides of an import are in place.
+type Imported struct {
+	Written   int `json:"written"`
+	Unchanged int `json:"unchanged,omitempty"` // the table had the same document
+}
+
 // ImportOverrides sets the documents of many keys of a rule, whatever their
-// revisions. Grants stay, and every override gets the note. ImportOverrides
-// holds all overrides in memory and checks them before it writes the first: it
-// refuses a repeated key, a grant (see Grant), and an override of another rule.
+// revisions. Grants stay, and every override that it writes gets the note. One
+// that has the same document already stays as it is, with its own note.
+// ImportOverrides holds all overrides in memory and checks them before it writes
+// the first: it refuses a repeated key, a grant (see Grant), and an override of
+// another rule.
 //
-// The import is not one transaction: four goroutines write 25 items at a time,
-// in no order, and repeat items that DynamoDB does not take. If the import
-// fails or the context ends, written overrides stay, and the error says how
-// many they are. Importing the same again does no harm. The history gets one
-// entry. A grant is lost if it is given between the moments at which the import
-// reads the key's grants and writes them back.
+// The import is not one transaction. Its line in the history comes first, as
+// unfinished; then four goroutines write 25 items at a time, in no order, and
+// repeat items that DynamoDB does not take; at last the line gets the numbers.
+// If the import fails or the process dies, written overrides stay. Importing
+// the same again resumes: it writes the others. A grant is lost if it is given
+// between the moments at which the import reads the key's grants and writes
+// them back.
 //
-// ImportOverrides calls progress, if not nil, with the number of written
-// overrides, from one goroutine at a time.
-func (t *Table) ImportOverrides(ctx context.Context, rule string, all iter.Seq[Override], note Note, progress func(written int)) error {
+// ImportOverrides calls progress, if not nil, with the number of overrides in
+// place, from one goroutine at a time.
+func (t *Table) ImportOverrides(ctx context.Context, rule string, all iter.Seq[Override], note Note, progress func(done int)) (Imported, error) {
 	overrides, err := importable(rule, all, note)
 	if err != nil || len(overrides) == 0 {
-		return err
+		return Imported{}, err
+	}
+	e := Event{Note: note, Kind: OverridesImported, Rule: rule, Total: len(overrides), Unfinished: true}
+	line := e.key()
+	if err := t.record(ctx, line, &e); err != nil {
+		return Imported{}, fmt.Errorf("nothing is imported, because the history takes no entry: %w", err)
 	}
 	run := &importing{Table: t, progress: progress}
 	err = run.all(ctx, overrides)
-	e := Event{Note: note, Kind: OverridesImported, Rule: rule, Written: run.written, Total: len(overrides)}
+	e.Written, e.Unchanged, e.Unfinished = run.done.Written, run.done.Unchanged, false
 	if err != nil {
 		e.Failure = err.Error()
-		err = fmt.Errorf("%d of %d overrides are imported; import them again: %w", run.written, len(overrides), err)
+		err = fmt.Errorf("%d of %d overrides are imported; import them again, which writes the others: %w",
+			e.Written+e.Unchanged, len(overrides), err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
-	if noteErr := t.transact(ctx, e); noteErr != nil {
-		return errors.Join(err, fmt.Errorf("the history has no entry for the import: %w", noteErr))
+	if noteErr := t.record(ctx, line, &e); noteErr != nil {
+		err = errors.Join(err, fmt.Errorf("the history shows the import as unfinished: %w", noteErr))
 	}
-	return err
+	return run.done, err
 }
 
 // importable checks all overrides of an import, and completes them.
@@ -95,10 +110,10 @@ func importable(rule string, all iter.Seq[Override], note Note) ([]Override, err
 
 type importing struct {
 	*Table
-	progress func(written int)
+	progress func(done int)
 
-	mu      sync.Mutex
-	written int
+	mu   sync.Mutex
+	done Imported
 }
 
 // all writes all overrides, several batches at a time. It stops at the first
@@ -108,8 +123,8 @@ func (run *importing) all(ctx context.Context, overrides []Override) error {
 	work.SetLimit(writesAtOnce)
 	for batch := range slices.Chunk(overrides, readSize) {
 		work.Go(func() error {
-			err := run.addGrants(ctx, batch)
-			for few := range slices.Chunk(batch, writeSize) {
+			changed, err := run.changed(ctx, batch)
+			for few := range slices.Chunk(changed, writeSize) {
 				if err != nil {
 					break
 				}
@@ -137,49 +152,69 @@ func (run *importing) write(ctx context.Context, batch []Override) error {
 		if err != nil {
 			return 0, dynamo.Translate(err, run.name)
 		}
-		run.wrote(len(writes) - len(out.UnprocessedItems[run.name]))
+		run.count(Imported{Written: len(writes) - len(out.UnprocessedItems[run.name])})
 		writes = out.UnprocessedItems[run.name]
 		return len(writes), nil
 	})
 }
 
-// addGrants reads the grants of up to 100 keys of a rule, and adds them to their
-// overrides.
-func (run *importing) addGrants(ctx context.Context, batch []Override) error {
+// changed reads what the table has for up to 100 keys of a rule. It returns the
+// overrides without those that the table has already, and adds their grants.
+func (run *importing) changed(ctx context.Context, batch []Override) ([]Override, error) {
 	rule, keys, byKey := batch[0].Rule, make([]item, len(batch)), map[string]*Override{}
 	for n := range batch {
 		keys[n], byKey[batch[n].Key] = key(overridePartition+rule, batch[n].Key), &batch[n]
 	}
-	return untilDone(ctx, len(keys), func(ctx context.Context) (left int, err error) {
+	same := map[string]bool{}
+	err := untilDone(ctx, len(keys), func(ctx context.Context) (left int, err error) {
 		out, err := run.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{run.name: {
-				Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("s, grants"),
+				Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("s, grants, document, revision"),
 			}},
 		}, repeating)
 		if err != nil {
 			return 0, dynamo.Translate(err, run.name)
 		}
 		for _, found := range out.Responses[run.name] {
-			var o Override
-			if err = unmarshal(found, &o); err == nil {
-				err = checkGrants(o.Grants)
-			}
-			if err != nil {
+			next := byKey[text(found, attrSort)]
+			if next.Grants, err = grantsOf(found); err != nil {
 				return 0, run.unreadable(rule, found, err)
 			}
-			byKey[o.Key].Grants = o.Grants
+			stored, err := run.overrideOf(rule, found)
+			same[next.Key] = err == nil && stored.Document == next.Document
 		}
 		keys = out.UnprocessedKeys[run.name].Keys
 		return len(keys), nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	changed := slices.DeleteFunc(slices.Clone(batch), func(o Override) bool { return same[o.Key] })
+	run.count(Imported{Unchanged: len(batch) - len(changed)})
+	return changed, nil
 }
 
-func (run *importing) wrote(n int) {
+// grantsOf returns the grants of an override's item, whose other attributes may
+// be unreadable: the import replaces those.
+func grantsOf(i item) ([]Grant, error) {
+	var o Override
+	if err := unmarshal(item{attrGrants: i[attrGrants]}, &o); err != nil {
+		return nil, err
+	}
+	return o.Grants, checkGrants(o.Grants)
+}
+
+// count adds to what is in place.
+func (run *importing) count(more Imported) {
+	if more == (Imported{}) {
+		return
+	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	run.written += n
+	run.done.Written += more.Written
+	run.done.Unchanged += more.Unchanged
 	if run.progress != nil {
-		run.progress(run.written)
+		run.progress(run.done.Written + run.done.Unchanged)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -38,7 +39,8 @@ func TestImport(t *testing.T) {
 	must(t, table.Grant(t.Context(), "api", "user:000042", ended))
 	set(t, table, "api", "another", `{"deny": true}`)
 	var progress []int
-	must(t, table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(written int) { progress = append(progress, written) }))
+	imported(t, ruletable.Imported{Written: 130})(
+		table.ImportOverrides(t.Context(), "api", numbered(130), note(7, "the list"), func(done int) { progress = append(progress, done) }))
 
 	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 131 || list[0].Key != "another" {
@@ -81,12 +83,12 @@ func TestImportRefused(t *testing.T) {
 		`an override needs a rule and a key: got rule "api", key ""`:          {Document: "{}"},
 		`override of rule api for key "b": 40000 bytes with grants and notes`: {Key: "b", Document: strings.Repeat("x", 40_000)},
 	} {
-		err := table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{good, bad}), ruletable.Note{}, nil)
+		_, err := table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{good, bad}), ruletable.Note{}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if err := table.ImportOverrides(t.Context(), "api", numbered(0), ruletable.Note{}, nil); err != nil {
+	if _, err := table.ImportOverrides(t.Context(), "api", numbered(0), ruletable.Note{}, nil); err != nil {
 		t.Errorf("nothing to import: error %v", err)
 	}
 }
@@ -113,7 +115,7 @@ func TestImportAgain(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				api, start := &batches{takes: test.takes}, time.Now()
-				err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(60), note(0, ""), nil)
+				_, err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(60), note(0, ""), nil)
 				if !errors.Is(err, test.err) || len(api.written) != test.written {
 					t.Errorf("%d written, error %v; want %d, %v", len(api.written), err, test.written, test.err)
 				}
@@ -133,13 +135,30 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
-// wantEvent checks the one entry of an import in the history.
+// imported returns a check of an import that has to succeed.
+func imported(t *testing.T, want ruletable.Imported) func(ruletable.Imported, error) {
+	return func(got ruletable.Imported, err error) {
+		t.Helper()
+		if err != nil || got != want {
+			t.Errorf("imported %+v, error %v; want %+v", got, err, want)
+		}
+	}
+}
+
+// wantEvent checks the one entry of an import in the history: it is written
+// before the overrides, and again after them.
 func wantEvent(t *testing.T, api *batches, written, total int) {
 	t.Helper()
-	if len(api.events) != 1 || len(api.events[0].TransactItems) != 1 {
-		t.Fatalf("%d events, want one", len(api.events))
+	if len(api.events) != 2 || len(api.events[0].TransactItems) != 1 || len(api.events[1].TransactItems) != 1 {
+		t.Fatalf("%d events, want two", len(api.events))
 	}
-	item := api.events[0].TransactItems[0].Put.Item
+	begun, item := api.events[0].TransactItems[0].Put.Item, api.events[1].TransactItems[0].Put.Item
+	if diff := cmp.Diff(begun["s"], item["s"], cmpopts.IgnoreUnexported(types.AttributeValueMemberS{})); diff != "" {
+		t.Errorf("two entries in place of one: %s", diff)
+	}
+	if _, unfinished := begun["unfinished"]; !unfinished || item["unfinished"] != nil {
+		t.Errorf("the entry is unfinished %v, and %v at the end", begun["unfinished"], item["unfinished"])
+	}
 	count := func(name string) string {
 		if n, ok := item[name].(*types.AttributeValueMemberN); ok {
 			return n.Value
@@ -154,7 +173,7 @@ func wantEvent(t *testing.T, api *batches, written, total int) {
 func TestImportAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &batches{}
-		must(t, ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(1001), note(0, ""), nil))
+		imported(t, ruletable.Imported{Written: 1001})(ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(1001), note(0, ""), nil))
 		if api.calls != 41 || api.most != 4 {
 			t.Errorf("%d calls, %d at once; want 41, 4", api.calls, api.most)
 		}
@@ -173,7 +192,7 @@ func TestImportCancelled(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				api, start := &batches{takes: takes}, time.Now()
-				err := ruletable.New(api, "rules").ImportOverrides(ctx, "api", numbered(1000), note(0, ""), func(written int) {
+				_, err := ruletable.New(api, "rules").ImportOverrides(ctx, "api", numbered(1000), note(0, ""), func(written int) {
 					if written >= 100 {
 						cancel(gone)
 					}
@@ -190,13 +209,18 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-// TestImportWithoutHistory: the error says that the history has no entry.
+// TestImportWithoutHistory: an import that the history cannot hold writes
+// nothing.
 func TestImportWithoutHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		api := &contended{API: &batches{}, reason: "ThrottlingError"}
-		err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(1), note(0, ""), nil)
-		if !errors.Is(err, dynamo.ErrThrottled) || !strings.HasPrefix(err.Error(), "the history has no entry for the import: ") {
+		written := &batches{}
+		api := &contended{API: written, reason: "ThrottlingError"}
+		_, err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(1), note(0, ""), nil)
+		if !errors.Is(err, dynamo.ErrThrottled) || !strings.HasPrefix(err.Error(), "nothing is imported, because the history takes no entry: ") {
 			t.Errorf("error %v", err)
+		}
+		if len(written.written) > 0 {
+			t.Errorf("%d overrides are written", len(written.written))
 		}
 	})
 }
@@ -223,7 +247,7 @@ func (g *grantless) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInp
 func TestImportReadsGrantsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api := &grantless{batches: &batches{}}
-		must(t, ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(20), note(0, ""), nil))
+		imported(t, ruletable.Imported{Written: 20})(ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(20), note(0, ""), nil))
 		if api.reads != 6 || len(api.written) != 20 { // for 20, 10, 5, 3, 2, 1
 			t.Errorf("%d reads, %d written", api.reads, len(api.written))
 		}
@@ -232,7 +256,7 @@ func TestImportReadsGrantsAgain(t *testing.T) {
 		api := &grantless{batches: &batches{}, found: []map[string]types.AttributeValue{{
 			"s": &types.AttributeValueMemberS{Value: "user:000003"}, "grants": &types.AttributeValueMemberBOOL{},
 		}}}
-		err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(20), note(0, ""), nil)
+		_, err := ruletable.New(api, "rules").ImportOverrides(t.Context(), "api", numbered(20), note(0, ""), nil)
 		if !errors.Is(err, ruletable.ErrUnreadable) || !strings.Contains(err.Error(), `"user:000003"`) || len(api.written) != 0 {
 			t.Errorf("foreign grants: %d written, error %v; want ErrUnreadable", len(api.written), err)
 		}

@@ -60,7 +60,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 func TestManyOverrides(t *testing.T) {
 	const many = 100_000
 	client, name := newTable(t)
-	must(t, ruletable.New(client, name).ImportOverrides(t.Context(), "api", numbered(many), note(0, "the list"), nil))
+	imported(t, ruletable.Imported{Written: many})(ruletable.New(client, name).ImportOverrides(t.Context(), "api", numbered(many), note(0, "the list"), nil))
 	api := &counting{API: client}
 	cache := ruletable.NewOverrideCache(ruletable.New(api, name), ruletable.DefaultMaxOverrides, func(err error) { t.Error(err) })
 	for at := range 3 {

@@ -82,7 +82,7 @@ func TestRevisionAfterDeletion(t *testing.T) {
 	if err := table.SetOverride(t.Context(), *previous); !errors.Is(err, ruletable.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
 	}
-	must(t, table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: `{"capacity": 4}`}}), note(0, ""), nil))
+	imported(t, ruletable.Imported{Written: 1})(table.ImportOverrides(t.Context(), "api", slices.Values([]ruletable.Override{{Key: "k", Document: `{"capacity": 4}`}}), note(0, ""), nil))
 	now, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
 	if now.Document != `{"capacity": 4}` || now.Revision == previous.Revision || now.Revision <= 0 || now.Revision > 1<<53 {
@@ -179,7 +179,7 @@ func TestOverridesByPages(t *testing.T) {
 	for i := range large {
 		large[i] = ruletable.Override{Key: fmt.Sprintf("k%02d", i), Document: strings.Repeat(" ", 31<<10) + "{}"}
 	}
-	must(t, table.ImportOverrides(t.Context(), "api", slices.Values(large), note(0, ""), nil))
+	imported(t, ruletable.Imported{Written: len(large)})(table.ImportOverrides(t.Context(), "api", slices.Values(large), note(0, ""), nil))
 	list := collected(t, table.Overrides(t.Context(), "api", ""))
 	if len(list) != 50 || list[0].Key != "k00" || list[49].Key != "k49" {
 		t.Errorf("%d overrides", len(list))

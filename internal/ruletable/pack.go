@@ -16,7 +16,35 @@ const (
 	maxItem = 390_000
 	// maxDocument bounds each form of a version before gzip, in bytes.
 	maxDocument = 4 << 20
+	// MaxJSON and MaxEntries bound what a Lambda of 256 MB, the construct's
+	// size, reads within 2 s when it starts; see docs/performance.md. Before
+	// them, a Lambda could run into its timeout at every start.
+	// MaxJSON is in bytes before gzip. Entries are rules, their limits, the
+	// capacities of plans, and overrides.
+	MaxJSON    = 1 << 20
+	MaxEntries = 10_000
 )
+
+// checkStart refuses a document that a Lambda cannot read in time.
+func checkStart(d *ruledoc.Document, json int) error {
+	entries := len(d.Rules)
+	for i := range d.Rules {
+		entries += len(d.Rules[i].Limits)
+	}
+	for _, plan := range d.Plans {
+		entries += len(plan)
+	}
+	for _, overrides := range d.Overrides {
+		entries += len(overrides)
+	}
+	switch {
+	case entries > MaxEntries:
+		return fmt.Errorf("%d rules, limits, capacities of plans and overrides, and %d is the limit: %w", entries, MaxEntries, ErrSlowStart)
+	case json > MaxJSON:
+		return fmt.Errorf("%d bytes as JSON, and %d is the limit: %w", json, MaxJSON, ErrSlowStart)
+	}
+	return nil
+}
 
 // packed is the item of a version without its key. Both forms are gzipped.
 type packed struct {
@@ -25,12 +53,21 @@ type packed struct {
 	Note
 }
 
+// Check fails with ErrSlowStart or ErrTooLarge if Publish would.
+func (v *Version) Check() error {
+	_, err := v.pack()
+	return err
+}
+
 // pack returns the item of a version without its key.
 func (v *Version) pack() (item, error) {
 	if v.Document == nil {
 		return nil, errors.New("a version needs its document")
 	}
 	data, err := ruledoc.Marshal(v.Document)
+	if err == nil {
+		err = checkStart(v.Document, len(data))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +78,7 @@ func (v *Version) pack() (item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size := len(p.Text) + len(p.JSON) + v.size(); size > maxItem || max(len(v.Text), len(data)) > maxDocument {
+	if size := len(p.Text) + len(p.JSON) + v.size(); size > maxItem || len(v.Text) > maxDocument {
 		return nil, fmt.Errorf("rules of %d bytes, and %d as JSON, are %w: they take %d bytes gzipped, with who and why, and %d is the limit; split them over several tables",
 			len(v.Text), len(data), ErrTooLarge, size, maxItem)
 	}

@@ -49,6 +49,10 @@ var (
 	ErrConflict = errors.New("somebody else has changed this since you looked; look at what they did (`slidegate rules history`) and try again")
 	// ErrTooLarge is the error for data that does not fit into an item.
 	ErrTooLarge = errors.New("too large for an item of the table")
+	// ErrSlowStart is the error for rules that a Lambda cannot read in time when
+	// it starts.
+	ErrSlowStart = errors.New("a Lambda of 256 MB would take more than 2 s to start; " +
+		"put overrides into the table (`slidegate overrides import`), or split the rules over several tables")
 	// ErrUnreadable is the error for an override that this package did not
 	// write, or that is not valid.
 	ErrUnreadable = errors.New("the item cannot be read; delete it (`slidegate overrides delete`) and set it again")

@@ -40,7 +40,8 @@ type Version struct {
 // the version and moves the pointer, if the pointer is still at the version
 // that the author saw, 0 for none. Otherwise Publish fails with ErrConflict,
 // and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
-// otherwise it fails with ErrTooLarge.
+// otherwise it fails with ErrTooLarge, or with ErrSlowStart if a Lambda could
+// not read the version in time.
 func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number int64, err error) {
 	packed, err := v.pack()
 	if err != nil {

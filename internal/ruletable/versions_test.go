@@ -225,7 +225,6 @@ func TestPublishTooLarge(t *testing.T) {
 		"a text that gzip cannot shorten": {Text: noise, Document: document(1)},
 		"a text over 4 MB":                {Text: make([]byte, 4<<20+1), Document: document(1)},
 		"a long reason":                   {Text: text(1), Document: document(1), Note: note(0, strings.Repeat("because ", 50_000))},
-		"a document over 4 MB":            {Text: text(1), Document: named(strings.Repeat("x", 4<<20))},
 		"both forms together":             {Text: noise[:200_000], Document: named(hex.EncodeToString(noise[200_000:]))},
 	} {
 		_, err := ruletable.New(client, name).Publish(context.Background(), v, 0)
@@ -235,6 +234,51 @@ func TestPublishTooLarge(t *testing.T) {
 	}
 	if n := publish(t, ruletable.New(client, name), ruletable.Version{Text: noise[:380_000], Document: document(1)}); n != 1 {
 		t.Errorf("the largest is version %d", n)
+	}
+}
+
+// TestPublishSlowStart: rules that a Lambda of the construct's size could not
+// read in time are refused, with the number, and never reach the table.
+func TestPublishSlowStart(t *testing.T) {
+	plain := func(rules int) *ruledoc.Document {
+		d := &ruledoc.Document{}
+		for i := range rules {
+			d.Rules = append(d.Rules, ruledoc.Rule{Name: fmt.Sprint("r", i), Limits: make([]ruledoc.Limit, 1)})
+		}
+		return d
+	}
+	planned := plain(10)
+	planned.Plans = map[string]ruledoc.Plan{"pro": make(ruledoc.Plan)}
+	for i := range ruletable.MaxEntries {
+		planned.Plans["pro"][fmt.Sprint(i)] = ruledoc.PlanCapacity{}
+	}
+	overridden := plain(10)
+	overridden.Overrides = map[string]map[string]ruledoc.Override{"r1": {}}
+	for i := range ruletable.MaxEntries {
+		overridden.Overrides["r1"][fmt.Sprint(i)] = ruledoc.Override{}
+	}
+	for what, test := range map[string]struct {
+		document *ruledoc.Document
+		want     string // empty for one that is published
+	}{
+		"5,000 rules":          {plain(5000), ""},
+		"5,001 rules":          {plain(5001), "10002 rules, limits, capacities of plans and overrides, and 10000 is the limit"},
+		"16,384 rules":         {plain(16_384), "32768 rules, limits, capacities of plans and overrides, and 10000 is the limit"},
+		"capacities of a plan": {planned, "10020 rules, limits, capacities of plans and overrides, and 10000 is the limit"},
+		"overrides":            {overridden, "10020 rules, limits, capacities of plans and overrides, and 10000 is the limit"},
+		"a megabyte":           {named(strings.Repeat("x", 1<<20)), "bytes as JSON, and 1048576 is the limit"},
+	} {
+		v := ruletable.Version{Text: text(1), Document: test.document}
+		err := v.Check()
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, ruletable.ErrSlowStart) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q", what, err, test.want)
+		}
+		if test.want == "" {
+			continue
+		}
+		if _, err := ruletable.New(struct{ ruletable.API }{}, "rules").Publish(t.Context(), v, 0); !errors.Is(err, ruletable.ErrSlowStart) {
+			t.Errorf("%s: published with error %v", what, err)
+		}
 	}
 }
 
@@ -262,7 +306,7 @@ func TestNoTable(t *testing.T) {
 		"versions": first(table.Versions(ctx)),
 		"history":  first(table.History(ctx)),
 		"list":     first(table.Overrides(ctx, "r", "")),
-		"import":   table.ImportOverrides(ctx, "r", numbered(1), note(0, ""), nil),
+		"import":   second(table.ImportOverrides(ctx, "r", numbered(1), note(0, ""), nil)),
 	} {
 		if !errors.Is(err, dynamo.ErrNoTable) {
 			t.Errorf("%s: error %v, want ErrNoTable", what, err)
