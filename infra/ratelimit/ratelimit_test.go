@@ -200,14 +200,18 @@ func TestLeastPrivilege(t *testing.T) {
 	policy := tpl.One(t, "AWS::IAM::Policy", "RateLimit").Properties
 	diff(t, "roles of the policy", []any{ref(role)}, policy["Roles"].([]any))
 	allow := func(resource any, actions ...any) any {
-		return map[string]any{"Effect": "Allow", "Action": actions, "Resource": resource}
+		var action any = actions
+		if len(actions) == 1 { // as CDK writes it
+			action = actions[0]
+		}
+		return map[string]any{"Effect": "Allow", "Action": action, "Resource": resource}
 	}
 	diff(t, "policy", map[string]any{
 		"Version": "2012-10-17",
 		"Statement": []any{
 			allow(arn(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit")), "logs:CreateLogStream", "logs:PutLogEvents"),
 			allow(arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")), "dynamodb:GetItem", "dynamodb:UpdateItem"),
-			allow(arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")), "dynamodb:GetItem", "dynamodb:Query"),
+			allow(arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")), "dynamodb:GetItem"),
 		},
 	}, policy["PolicyDocument"].(map[string]any))
 }

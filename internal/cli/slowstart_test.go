@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestApplyTooManyRules: apply refuses rules that the construct's Lambda could
+// not read in time, before it reads the table, and in a dry run too.
+func TestApplyTooManyRules(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("rules:\n")
+	for i := range 16_384 {
+		fmt.Fprintf(&file, "  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
+	}
+	path := filepath.Join(t.TempDir(), "many.yaml")
+	write(t, path, file.String())
+	for _, command := range []string{"rules apply %s --why x --rules dynamodb://none", "rules apply %s --dry-run --rules dynamodb://none"} {
+		wantFailure(t, fmt.Sprintf(command, path), "many.yaml: 32768 rules, limits, capacities of plans and overrides, and 10000 is the limit",
+			"a Lambda of 256 MB would take more than 2 s to start", "slidegate overrides import")
+	}
+}
