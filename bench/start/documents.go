@@ -40,7 +40,9 @@ var shapes = map[string]func(n int) string{
 	},
 	// The shortest rules.
 	"short": func(n int) string {
-		return "rules:\n" + repeat(n, func(i int) string { return fmt.Sprintf("  - {name: r%x, key: a, limits: [{capacity: 1, window: 1s}]}\n", i) })
+		return "rules:\n" + repeat(n, func(i int) string {
+			return fmt.Sprintf("  - {name: r%x, key: a, limits: [{capacity: 1, window: 1s}]}\n", i)
+		})
 	},
 	// Rules with as many limits as a rule may have.
 	"limits": func(n int) string {
