@@ -25,7 +25,7 @@ func syntaxError(err error, text string) *Error {
 	reason := ""
 	for _, diagnose := range []func(*mistake) string{
 		(*mistake).tab, (*mistake).unquotedBraces, (*mistake).dashInBrackets, (*mistake).openQuote, (*mistake).unquotedMark,
-		(*mistake).noColon, (*mistake).noComma, (*mistake).gluedDash, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
+		(*mistake).gluedDash, (*mistake).noColon, (*mistake).noComma, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
 	} {
 		if reason = diagnose(m); reason != "" {
 			break
@@ -131,17 +131,30 @@ func (m *mistake) unquotedMark() string {
 	return fmt.Sprintf("text that begins with %c needs quotes: write %q", text[0], plainWord.FindString(text))
 }
 
+// valueNotAllowed is the parser's message about a colon in the middle of a text.
+const valueNotAllowed = "mapping values are not allowed in this context"
+
 var (
+	plainStart = regexp.MustCompile(`^ *(?:- +)*([A-Za-z_])`)
 	gluedColon = regexp.MustCompile(`^([A-Za-z_][\w-]*):(\S.*)`)
 	equalSign  = regexp.MustCompile(`^([A-Za-z_][\w-]*)\s*=\s*(.*)`)
 )
 
+// noColon finds a name without a colon. Text in the line before a name is one:
+// the parser took both lines for one text.
 func (m *mistake) noColon() string {
-	if m.Message != "could not find expected ':'" || !m.has(m.ContextMark) {
+	start := m.ContextMark
+	if above := m.place.Line - 1; m.Message == valueNotAllowed && above > 0 && !fieldLine.MatchString(m.lines[above-1]) {
+		begins := plainStart.FindStringSubmatchIndex(m.lines[above-1])
+		if begins == nil {
+			return ""
+		}
+		start = yaml.Mark{Line: above, Column: 1 + begins[2]}
+	} else if m.Message != "could not find expected ':'" || !m.has(start) {
 		return ""
 	}
-	m.place = Place{m.ContextMark.Line, m.ContextMark.Column}
-	text := m.from(m.ContextMark)
+	m.place = Place{start.Line, start.Column}
+	text := m.from(start)
 	if found := gluedColon.FindStringSubmatch(text); found != nil {
 		return fmt.Sprintf("a space is missing after the colon: write %s: %s", found[1], found[2])
 	}
@@ -197,7 +210,7 @@ func (m *mistake) gluedDash() string {
 // unquotedColon finds a text that a second colon makes a map.
 func (m *mistake) unquotedColon() string {
 	line, at := m.line()
-	if m.Message != "mapping values are not allowed in this context" {
+	if m.Message != valueNotAllowed {
 		return ""
 	}
 	name, value, found := strings.Cut(line, ": ")
