@@ -125,6 +125,7 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 		return nil, err
 	}
 	WarnAll(traffic.Listener, next.Warnings)
+	WarnAll(traffic.Listener, next.Caveats)
 	if err := checkSecret(file, next, "write the check of their secret, or "); err != nil {
 		return nil, err
 	}

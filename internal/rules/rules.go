@@ -67,6 +67,7 @@ type Set struct {
 	Unmatched Policy   // for requests that no rule matches
 	Instances int      // how many processes share the load; what OnErrorLocal divides by
 	Warnings  []string // of the file that the set was loaded from
+	Caveats   []string // what limiters do not do yet with the rules of that file
 
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []match.Selector
