@@ -125,7 +125,6 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 		return nil, err
 	}
 	WarnAll(traffic.Listener, next.Warnings)
-	WarnAll(traffic.Listener, next.Caveats)
 	if err := checkSecret(file, next, "write the check of their secret, or "); err != nil {
 		return nil, err
 	}
@@ -141,7 +140,11 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
 		return table.Publish(ctx, ruletable.Version{Text: document, Document: next.Document(), Note: note}, changes.From)
 	}
-	return p, p.Report.compare(ctx, table, next, traffic)
+	if err := p.Report.compare(ctx, table, next, traffic); err != nil {
+		return nil, err
+	}
+	WarnAll(traffic.Listener, next.Caveats)
+	return p, nil
 }
 
 // PrepareRollback prepares to put an earlier version in force again. A version
