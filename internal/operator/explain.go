@@ -34,7 +34,6 @@ type ExplainReport struct {
 	Outcome  OutcomeReport `json:"outcome"`
 	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request
 	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before
-	Warnings []string      `json:"warnings"`         // about the rules that cover it
 }
 
 // PlanReport describes the caller's plan.
