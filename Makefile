@@ -135,5 +135,6 @@ e2e: ## deploy to the local AWS with the CDK and send traffic through API Gatewa
 	@localstack/require.sh go node npm python
 	@$(LOCAL) go test -count=1 -v -tags e2e ./localstack/e2e
 
-deploy: build ## deploy the sample stack to the AWS account of your credentials
-	cd infra && ./cdk.sh deploy
+deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml if it has no rules
+	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
+	@infra/publish.sh dist/slidegate dist/outputs.json examples/rules.yaml

@@ -48,7 +48,9 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, overrides := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
+	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{
+		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
+	}, log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -39,6 +40,30 @@ func TestBuildWithoutRules(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "does not exist") {
 		t.Errorf("nothing logged of the missing table: %q", log.String())
+	}
+}
+
+// TestNothingPublished: without any published rules the Lambda allows requests,
+// marks the decisions as degraded, and logs one line.
+func TestNothingPublished(t *testing.T) {
+	client := dynamotest.Connect(t)
+	t.Setenv("SLIDEGATE_COUNTERS", dynamotest.Counters(t, client))
+	t.Setenv("SLIDEGATE_RULES", dynamotest.Create(t, client, ruletable.Description(dynamotest.Name())))
+	var log strings.Builder
+	a, err := build(context.Background(), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/a", HTTPMethod: "GET", Path: "/a"}
+	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
+	for range 3 {
+		answer, err := a.HandleRequest(context.Background(), ev)
+		if c := answer.Context; err != nil || c["allowed"] != "true" || c["degraded"] != "true" {
+			t.Errorf("answer %v, error %v", c, err)
+		}
+	}
+	if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "no rules are published") {
+		t.Errorf("logged %q, want one line", line)
 	}
 }
 

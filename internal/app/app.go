@@ -45,17 +45,14 @@ type Prepare func(name string, set *rules.Set) error
 
 // NewTable returns what limiters read of a table: the rules, and the overrides
 // that operators set by command. Both log every read that fails; failed reads of
-// overrides are throttled. fallback are the rules to start with if the table
-// cannot be read at the start; nil for none.
+// overrides are throttled. NewTable fills in Report of the options.
 func NewTable(
-	client *dynamo.Client, table string, prepare Prepare, fallback *rules.Set, log *slog.Logger,
+	client *dynamo.Client, table string, o ruletable.SourceOptions, log *slog.Logger,
 ) (*ruletable.Source, *ruletable.OverrideCache) {
 	from := ruletable.New(client, table)
 	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
-	source := ruletable.NewSource(from, ruletable.SourceOptions{
-		Report: func(err error) { log.Error("rules", "error", err) }, Prepare: prepare, Fallback: fallback,
-	})
-	return source, ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides,
+	o.Report = func(err error) { log.Error("rules", "error", err) }
+	return ruletable.NewSource(from, o), ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides,
 		func(err error) { throttled.Error("overrides", "error", err) })
 }
 

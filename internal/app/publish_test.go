@@ -38,7 +38,7 @@ func TestPublishUnderWay(t *testing.T) {
 	publish(5, 0)
 
 	log := slog.New(slog.DiscardHandler)
-	source, overrides := app.NewTable(client, rulesTable, app.LoadSecrets, nil, log)
+	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{Prepare: app.LoadSecrets}, log)
 	e := app.NewEngine(engine.Options{
 		Rules: source, Overrides: overrides, Recorder: app.NewRecorder(log, false),
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),

@@ -170,6 +170,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	}
 	rows.add("  counter", r.Counter)
 	rows.add("  verdict", r.Verdict)
+	rows.add("  warning", r.Warnings...)
 	p.Table("ll", rows)
 	p.Table("lrrrrrl", limitRows(r))
 }

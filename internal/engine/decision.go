@@ -37,7 +37,7 @@ func (r Reason) String() string { return reasonNames[r] }
 type Decision struct {
 	Allowed  bool
 	Reason   Reason
-	Degraded bool // a store did not answer, and a rule's on_error decided
+	Degraded bool // a store did not answer, and a rule's on_error decided; or no rules were ever published
 	// Delay is how long the caller must hold an allowed request before passing
 	// it on: the longest wait of its leaky buckets.
 	Delay time.Duration

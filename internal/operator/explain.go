@@ -13,7 +13,9 @@ import (
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -70,6 +72,7 @@ type RuleVerdict struct {
 	Verdict     string          `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
 	Counter     string          `json:"counter,omitempty"`
 	Limits      []UsageReport   `json:"limits,omitempty"`
+	Warnings    []string        `json:"warnings,omitempty"` // about the rule, if it covers the request
 }
 
 // ExplainOptions describe a request to explain.
@@ -129,10 +132,17 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 		report.Remark, why = why, ""
 	}
 	if !decided && !plan.Denied {
-		for _, r := range x.Set.Rules {
+		document := x.Set.Document()
+		warnings := append(lint.Check(document, x.Set), lint.Caveats(document, x.Set)...)
+		for i, r := range x.Set.Rules {
 			one, err := x.rule(ctx, r, req, plan.Name)
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+			}
+			for _, w := range warnings {
+				if of, ok := strings.CutPrefix(w.String(), ruledoc.Index("rules", i)+"."); ok && one.Covers {
+					one.Warnings = append(one.Warnings, of)
+				}
 			}
 			report.Rules = append(report.Rules, one)
 		}

@@ -145,7 +145,11 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 		version.Note = note
 		return table.Publish(ctx, version, changes.From)
 	}
-	return p, p.Report.compare(ctx, table, next, traffic)
+	if err := p.Report.compare(ctx, table, next, traffic); err != nil {
+		return nil, err
+	}
+	WarnAll(traffic.Listener, next.Caveats)
+	return p, nil
 }
 
 // PrepareRollback prepares to put an earlier version in force again. A version

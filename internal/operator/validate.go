@@ -198,7 +198,7 @@ func Validate(file string) (*ValidateReport, error) {
 		return nil, err
 	}
 	report.Valid = true
-	report.Warnings = append(report.Warnings, warnings(set)...)
+	report.Warnings = append(append(report.Warnings, warnings(set)...), set.Caveats...)
 	report.Unmatched, report.Plans = set.Unmatched.String(), append(report.Plans, set.Plans()...)
 	report.PlanOverrides, report.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]),
 		set.OverrideKeys(rules.PlanOverrides)

@@ -26,6 +26,9 @@ func Parse(name string, text []byte) (*rules.Set, error) {
 	for _, w := range positions.Locate(lint.Check(document, set)) {
 		set.Warnings = append(set.Warnings, w.Error())
 	}
+	for _, w := range positions.Locate(lint.Caveats(document, set)) {
+		set.Caveats = append(set.Caveats, w.Error())
+	}
 	return set, nil
 }
 

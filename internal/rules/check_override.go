@@ -71,6 +71,7 @@ type OverrideKey struct {
 func (s *Set) ResolveKeys(r *Rule, text string, req *request.Request) (keys Keys, err error) {
 	whole, err := r.template.Read(text)
 	if err != nil {
+		err = instead(err, &r.template, text)
 		return Keys{}, fmt.Errorf("%q is no key of rule %s, whose keys look like %s: %w", text, r.Name, r.template.String(), err)
 	}
 	keys.Exact = whole == text
@@ -121,9 +122,19 @@ func (r *Rule) overrideTarget() overrideTarget {
 // read returns a key before it is hashed.
 func (about *overrideTarget) read(text string) (key string, err error) {
 	if key, err = about.keys.Read(text); err != nil {
+		err = instead(err, about.keys, text)
 		return "", fmt.Errorf("%q is no key of the overrides of %s, which look like %s: %w", text, about.name, about.keys.String(), err)
 	}
 	return key, nil
+}
+
+// instead replaces the error about a text that lacks only what all keys of the
+// template begin or end with.
+func instead(err error, t *key.Template, text string) error {
+	if whole := t.Complete(text); whole != "" {
+		return errors.New("write " + whole)
+	}
+	return err
 }
 
 // check reports why no request looks up a key.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -28,7 +29,11 @@ func (c *compiler) selector(path string, d *ruledoc.Selector, empty string) (s m
 	}
 	for i, m := range d.Methods {
 		if m == "ANY" || !request.IsMethod(m) {
-			c.fail(ruledoc.Index(path+".methods", i), "%q is no method: write names such as GET, or leave methods out to match them all", m)
+			instead := "names such as GET, or leave methods out to match them all"
+			if several := strings.FieldsFunc(m, func(c rune) bool { return strings.ContainsRune(" ,|/", c) }); len(several) > 1 {
+				instead = "[" + strings.Join(several, ", ") + "]"
+			}
+			c.fail(ruledoc.Index(path+".methods", i), "%q is no method: write %s", m, instead)
 		}
 	}
 	s.Methods = d.Methods

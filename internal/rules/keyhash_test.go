@@ -160,7 +160,7 @@ func TestTypedHashes(t *testing.T) {
 		{"own", hash, strings.Replace(hash, "%", "%25", 1), ""}, // a value like any other
 		{"own-hashed", hash[:30], "", `"` + hash[:30] + `" is no key of the overrides of rule own-hashed, which look like {jwt.sub}: a hashed key is %hmac- and 32 hex digits`},
 		{"own-hashed", strings.ToUpper(hash), "%hmac-5132217d597186c2115546b5cfd2803e", ""},
-		{"api-hashed", "acme", "", `"acme" is no key of the overrides of rule api-hashed, which look like tenant:{jwt.tenant}: "tenant:" is not in its place`},
+		{"api-hashed", "acme", "", `"acme" is no key of the overrides of rule api-hashed, which look like tenant:{jwt.tenant}: write tenant:acme`},
 	} {
 		got, err := s.OverrideKey(tt.rule, tt.typed)
 		if got != tt.want || (err == nil) != (tt.why == "") || err != nil && err.Error() != tt.why {

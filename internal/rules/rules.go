@@ -67,6 +67,10 @@ type Set struct {
 	Unmatched Policy   // for requests that no rule matches
 	Instances int      // how many processes share the load; what OnErrorLocal divides by
 	Warnings  []string // of the file that the set was loaded from
+	Caveats   []string // what limiters do not do yet with the rules of that file
+	// Unpublished says that the set stands for rules that were never published:
+	// it allows every request, and marks every decision as degraded.
+	Unpublished bool
 
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []match.Selector
@@ -78,6 +82,13 @@ type Set struct {
 	overrides       map[string]map[string]*Override                 // by rule (or PlanOverrides) and plain key
 	hash            *key.Hash                                       // of keys; nil for none
 	hashed          func() (map[string]map[string]*Override, error) // overrides by rule and hash; nil if no keys are hashed
+}
+
+// NewUnpublished returns a set in place of rules that were never published.
+func NewUnpublished() *Set {
+	s, _ := Compile(&ruledoc.Document{Rules: []ruledoc.Rule{}})
+	s.Unpublished = true
+	return s
 }
 
 // Document returns the normalized document that the set was compiled from. It

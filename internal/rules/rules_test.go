@@ -268,7 +268,7 @@ func TestItem(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	_, err := (&Set{}).ResolveKeys(r, "203.0.113.9", &request.Request{})
-	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: "ip:" is not in its place`
+	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: write ip:203.0.113.9`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

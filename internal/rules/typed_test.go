@@ -49,7 +49,7 @@ func TestOverrideKey(t *testing.T) {
 		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
 
 		{"all", "al", "", `"all" is not in its place`},
-		{"user:{jwt.sub}", "241531", "", `"user:" is not in its place`},
+		{"user:{jwt.sub}", "241531", "", "write user:241531"},
 		{"user:{jwt.sub}", "user:", "", "a part that a request lacks is written -"},
 		{"user:{jwt.sub}", "", "", `"user:" is not in its place`},
 		{"user:{jwt.sub}", "user:a%7Cb|c", "", `"|c" is too much: a : or | inside a value is written %3A or %7C`},
@@ -96,9 +96,9 @@ func TestOverrideKeyOfSet(t *testing.T) {
 	for _, tt := range []struct{ rule, text, want, why string }{
 		{"api", "user:a|b", "user:a%7Cb", ""},
 		{PlanOverrides, "user:a|b", "user:a%7Cb", ""},
-		{PlanOverrides, "a", "", `"a" is no key of the overrides of plan, which look like user:{jwt.sub}: "user:" is not in its place`},
+		{PlanOverrides, "a", "", `"a" is no key of the overrides of plan, which look like user:{jwt.sub}: write user:a`},
 		{"plain", "ip:203.0.113.9", "", "rule plain does not say that it has overrides: write overrides: true in the rule"},
-		{"chat", "a", "", `"a" is no key of the overrides of rule chat, which look like user:{jwt.sub}: "user:" is not in its place`},
+		{"chat", "a", "", `"a" is no key of the overrides of rule chat, which look like user:{jwt.sub}: write user:a`},
 		{"chatt", "user:a", "", `there is no rule "chatt": did you mean chat?`},
 	} {
 		got, err := s.OverrideKey(tt.rule, tt.text)

@@ -2,6 +2,7 @@ package ruletable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,6 +50,10 @@ type SourceOptions struct {
 	// Fallback is a copy of the rules from the deployment. It applies if the
 	// first read fails, until a later read succeeds; nil for none.
 	Fallback *rules.Set
+	// AllowUnpublished allows all requests, with degraded decisions, while the
+	// table is readable and nothing was ever published to it. Without it, or
+	// with a fallback, such a table counts as one that cannot be read.
+	AllowUnpublished bool
 }
 
 // NewSource returns a source that reads the table.
@@ -62,8 +67,11 @@ func NewSource(table *Table, o SourceOptions) *Source {
 		Load: s.load, FirstTimeout: first, Timeout: refreshTimeout,
 		Report: func(_ tableName, last inForce, err error) {
 			kept := "the copy from the deployment"
-			if last.version != 0 {
+			switch {
+			case last.version != 0:
 				kept = fmt.Sprintf("version %d", last.version)
+			case last.set.Unpublished:
+				kept = "none"
 			}
 			o.Report(fmt.Errorf("refreshing rules, keeping %s: %w", kept, err))
 		},
@@ -73,19 +81,29 @@ func NewSource(table *Table, o SourceOptions) *Source {
 
 // Rules returns the rules in force as last read. The first calls wait for the
 // table, for 3 s and as long as their context lets them. They fail if the table
-// cannot be read and there is no fallback; the next call then reads again.
+// cannot be read and nothing stands in for its rules; the next call then reads
+// again.
 // Later calls never fail; one in ten seconds waits for at most 100 ms.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	r, err := s.cache.Get(ctx, now, tableName(s.table.name))
 	return r.set, err
 }
 
-// load returns the rules in force, or the fallback in place of the first ones.
+// load returns the rules in force, or what stands in place of the first ones.
 func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, error) {
 	next, err := s.newest(ctx, last)
-	if err != nil && last.set == nil && s.opts.Fallback != nil {
+	switch {
+	case err == nil:
+		return next, nil
+	case last.set == nil && s.opts.Fallback != nil:
 		s.opts.Report(fmt.Errorf("reading rules, starting with the copy from the deployment: %w", err))
 		return inForce{set: s.opts.Fallback}, nil
+	case !errors.Is(err, ErrNone):
+	case last.set == nil && s.opts.AllowUnpublished:
+		s.opts.Report(fmt.Errorf("every request is allowed until rules are published: %w", err))
+		return inForce{set: rules.NewUnpublished()}, nil
+	case last.set != nil && last.set.Unpublished:
+		return last, nil // reported at the start
 	}
 	return next, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -117,6 +118,43 @@ func TestFallback(t *testing.T) {
 			capacity(t, source, epoch.Add(30*time.Second), 2) // never back to the copy
 		})
 	}
+}
+
+// TestUnpublished: a table to which nothing was ever published allows every
+// request, and says so once. Later failures keep what there is.
+func TestUnpublished(t *testing.T) {
+	client, name := newTable(t)
+	api, ctx := &counting{API: client}, context.Background()
+	reports := make(chan error, 100)
+	source := ruletable.NewSource(ruletable.New(api, name), ruletable.SourceOptions{
+		Report: func(err error) { reports <- err }, AllowUnpublished: true,
+	})
+	api.fail(errors.New("no answer"))
+	if set, err := source.Rules(ctx, epoch); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Fatalf("unreadable: rules %v, error %v", set, err)
+	}
+	api.fail(nil)
+	unpublished := func(at time.Duration) {
+		t.Helper()
+		set, err := source.Rules(ctx, epoch.Add(at))
+		if err != nil || !set.Unpublished || len(set.Rules) != 0 || set.Unmatched != rules.Allow {
+			t.Fatalf("rules %+v, error %v", set, err)
+		}
+	}
+	unpublished(0)
+	if err := <-reports; !errors.Is(err, ruletable.ErrNone) || !strings.Contains(err.Error(), "every request is allowed until rules are published") {
+		t.Errorf("reported %v", err)
+	}
+	unpublished(10 * time.Second)
+	unpublished(20 * time.Second)
+	api.fail(errors.New("no answer"))
+	unpublished(30 * time.Second)
+	if err := <-reports; !strings.Contains(err.Error(), "keeping none: ") { // the only one since the first
+		t.Errorf("reported %v", err)
+	}
+	api.fail(nil)
+	publish(t, ruletable.New(client, name), version(1))
+	capacity(t, source, epoch.Add(40*time.Second), 1)
 }
 
 // TestFallbackUnused: if the table answers, the source starts with its rules.

@@ -28,7 +28,7 @@ func Parse(text string) (p Pattern, problem string) {
 	case len(text) > MaxPattern:
 		return p, fmt.Sprintf("a pattern is at most %d bytes long", MaxPattern)
 	case !strings.HasPrefix(text, "/"):
-		return p, fmt.Sprintf("a pattern begins with a slash: write /%s", text)
+		return p, toBegin(text)
 	case path.Clean(text) != text:
 		return p, fmt.Sprintf("paths are cleaned before they are matched, so nothing has this form: write %s", path.Clean(text))
 	case HasEscape(text):
@@ -49,6 +49,39 @@ func Parse(text string) (p Pattern, problem string) {
 	}
 	return p, ""
 }
+
+// toBegin says what to write for a pattern without a slash at its start: a
+// regular expression, a URL, or a path after something else.
+func toBegin(text string) (problem string) {
+	if strings.HasPrefix(text, "^") || strings.HasSuffix(text, "$") {
+		return "a pattern is no regular expression, and all but * is text: write " + FromRegexp(text)
+	}
+	if _, after, ok := strings.Cut(text, "://"); ok {
+		_, after, _ = strings.Cut(after, "/")
+		return "a pattern has no scheme and no host: write /" + after
+	}
+	if at := strings.LastIndex(text, " /"); at >= 0 {
+		return "a pattern is a path alone: write " + text[at+1:]
+	}
+	return "a pattern begins with a slash: write /" + text
+}
+
+// FromRegexp returns the pattern for a regular expression of usual parts, or an
+// example.
+func FromRegexp(text string) string {
+	meant := fromRegexp.Replace(strings.TrimSuffix(strings.TrimPrefix(text, "^"), "$"))
+	if !strings.HasPrefix(meant, "/") || strings.ContainsAny(meant, `\()[]+?|^$`) {
+		return "one such as /v1/**"
+	}
+	if _, problem := Parse(meant); problem != "" {
+		return "one such as /v1/**"
+	}
+	return meant
+}
+
+// fromRegexp writes the usual parts of a regular expression as a pattern has
+// them.
+var fromRegexp = strings.NewReplacer("/.*", "/**", "/.+", "/**", "[^/]+", "*", "[^/]*", "*", "[0-9]+", "*", `\d+`, "*", `\.`, ".", ".*", "*", ".+", "*")
 
 // Segments returns the pattern's segments. The caller must not change them.
 func (p *Pattern) Segments() []string { return p.segments }

@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -74,12 +75,15 @@ func toWrite(t reflect.Type) string {
 	return "write fields such as " + someField(t)
 }
 
-// someField names the first field of a struct, as messages have it.
+// someField names a field of a struct, as messages have it: the first that it
+// needs, if there is one.
 func someField(t reflect.Type) string {
-	for _, f := range ruledoc.Fields(t) {
-		return strconv.Quote(f.Name + ":")
+	fields := ruledoc.Fields(t)
+	needed := slices.IndexFunc(fields, func(f ruledoc.Field) bool { return f.Tags.Need != "" })
+	if len(fields) == 0 {
+		return `"name:"`
 	}
-	return `"name:"`
+	return strconv.Quote(fields[max(0, needed)].Name + ":")
 }
 
 // decoder decodes the tree of a document and collects everything that is wrong.
@@ -202,45 +206,18 @@ func (d *decoder) pairs(n node) []entry {
 func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
 	fields := ruledoc.Fields(into.Type())
 	if n.Kind != yaml.MappingNode {
-		d.refuse(n, "must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
+		reason := fmt.Sprintf("must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
+		if n.path == "" && n.Kind == yaml.SequenceNode {
+			reason += ": write " + strings.Trim(someField(into.Type()), `"`) + " in a line above it"
+		}
+		d.refuse(n, "%s", reason)
 		return nil
 	}
-	found = d.byName(n, fields)
+	found = d.byName(n, into.Type(), fields)
 	for _, f := range fields {
 		if e, ok := found[f.Name]; ok {
 			d.value(e.node, into.FieldByIndex(f.Index), f.Tags)
 		}
-	}
-	return found
-}
-
-// byName finds the fields of a map by name. A misspelled one counts as the one
-// that was probably meant, so that errors inside it are reported too.
-func (d *decoder) byName(n node, fields []ruledoc.Field) map[string]entry {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.Name
-	}
-	found := make(map[string]entry, len(n.Content)/2)
-	var unknown []entry
-	for _, e := range d.pairs(n) {
-		if slices.Contains(names, e.key.Value) {
-			found[e.key.Value] = e
-		} else {
-			unknown = append(unknown, e)
-		}
-	}
-	for _, e := range unknown {
-		d.fail(e.key, "unknown field: %s", ruledoc.Suggest(e.key.Value, names, "there are", "and"))
-		meant := ruledoc.Closest(e.key.Value, names)
-		if _, stated := found[meant]; meant == "" || stated {
-			d.undecoded[e.path], d.incomplete[n.path] = true, true
-			continue
-		}
-		where := d.places[e.path]
-		e.path = ruledoc.Join(n.path, meant)
-		d.places[e.path] = where
-		found[meant] = e
 	}
 	return found
 }
@@ -266,7 +243,7 @@ func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
 func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
 	switch {
 	case n.Kind != yaml.SequenceNode:
-		d.refuse(n, "must be a list%s, and is %s", suchAs(tags), n.is())
+		d.refuse(n, "must be a list%s, and is %s%s", suchAs(tags), n.is(), n.toList(into.Type().Elem()))
 		return
 	case len(n.Content) == 0 && tags.Items[0] > 0:
 		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))

@@ -1,9 +1,7 @@
 package yamlfile
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -108,40 +106,4 @@ func checkPlain(n *yaml.Node, depth int) (bad Errors) {
 
 func errorAt(n *yaml.Node, format string, args ...any) *Error {
 	return &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)}
-}
-
-// Lines with mistakes that the parser's message does not explain.
-var (
-	tabIndent      = regexp.MustCompile(`^ *\t`)
-	dashInBrackets = regexp.MustCompile(`[\[,] *- `)
-	unquotedKey    = regexp.MustCompile(`\bkey:[^"'#]*\{`) // {ip} is a map
-)
-
-// syntaxError says where the text is not YAML. The parser places an unexpected
-// end behind the text; what it leaves open is in the context.
-func syntaxError(err error, text string) *Error {
-	at := &yaml.LoadError{Message: err.Error()}
-	errors.As(err, &at)
-	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
-	last := Place{len(lines), max(1, utf8.RuneCountInString(lines[len(lines)-1]))}
-	place := last
-	for _, mark := range []yaml.Mark{at.ContextMark, at.Mark} {
-		if 1 <= mark.Line && mark.Line <= last.Line {
-			place = Place{mark.Line, mark.Column}
-		}
-	}
-	e := &Error{Line: place.Line, Column: place.Column, Reason: "not YAML: " + at.Message}
-	if at.ContextMsg != "" {
-		e.Reason += " " + at.ContextMsg
-	}
-	line := lines[place.Line-1]
-	switch {
-	case tabIndent.MatchString(line):
-		e.Reason = "not YAML: a tab indents this line: indent with spaces"
-	case dashInBrackets.MatchString(line):
-		e.Reason += "; entries in brackets have commas between them, and no -"
-	case unquotedKey.MatchString(line):
-		e.Reason += "; put the key in quotes, such as key: \"ip:{ip}\""
-	}
-	return e
 }

@@ -128,7 +128,7 @@ func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
 		if s.RulesTable != "" {
-			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, withWarnings(prepare), nil, log)
+			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
 				return err
 			}

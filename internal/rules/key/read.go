@@ -49,6 +49,18 @@ func (t *Template) Read(text string) (key string, err error) {
 	return key, nil
 }
 
+// Complete returns the key that a text would be with the template's own text
+// before and after it; empty if the text is no value of an only source.
+func (t *Template) Complete(text string) string {
+	before, after, one := strings.Cut(t.Outline(), "{}")
+	if whole := before + text + after; one && !strings.ContainsAny(text, ":|") && !IsHashed(text) {
+		if _, err := t.Read(whole); err == nil {
+			return whole
+		}
+	}
+	return ""
+}
+
 // guess splits a text whose values may hold separators. The values at the left
 // are as short as they can be, or as long; none is empty.
 func (t *Template) guess(text string, long bool) (values []string, ok bool) {

@@ -3,6 +3,7 @@
 package key
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,14 @@ var sources = [...]struct {
 	FromStage:  {"stage", false, false},
 }
 
+// aliases are what other programs call the sources.
+var aliases = map[string]string{
+	"client_ip": "ip", "clientip": "ip", "remote_addr": "ip", "remote_address": "ip", "source_ip": "ip", "address": "ip",
+	"api_key": "apikey", "x-api-key": "apikey", "key": "apikey",
+	"user": "jwt.sub", "user_id": "jwt.sub", "sub": "jwt.sub", "claim": "jwt", "claims": "jwt", "token": "jwt",
+	"headers": "header", "params": "path", "args": "query",
+}
+
 const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
 
 // Part is a piece of a key: text of its own, or the value of a source.
@@ -67,7 +76,11 @@ func parseBraced(text string) (p Part, problem string) {
 	named := sources[p.Kind].named
 	switch {
 	case p.Kind == Literal:
-		if meant := ruledoc.Closest(word, words); meant != "" {
+		meant := cmp.Or(aliases[strings.ToLower(word)], ruledoc.Closest(word, words))
+		if strings.HasPrefix(strings.ToLower(word), "x-") {
+			meant = cmp.Or(meant, "header."+strings.ToLower(word))
+		}
+		if meant != "" {
 			return p, fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
 		}
 		return p, fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)

@@ -32,6 +32,10 @@ func Parse(text string) (t Template, problems []string) {
 			maxTemplate)
 		return t, problems
 	}
+	if single := strings.NewReplacer("{{", "{", "}}", "}").Replace(text); single != text {
+		fail("sources have single braces: write %s", single)
+		return t, problems
+	}
 	for rest := text; rest != ""; {
 		if rest[0] != '{' {
 			n := strings.IndexByte(rest+"{", '{')

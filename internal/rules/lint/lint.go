@@ -22,6 +22,12 @@ func Check(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 	for i := range c.doc.Rules {
 		c.covers = append(c.covers, requestsOf(c.doc.Rules[i].When))
 	}
+	for i := range d.Deny {
+		c.checkSelector(ruledoc.Index("deny", i), &d.Deny[i])
+	}
+	for i := range d.Skip {
+		c.checkSelector(ruledoc.Index("skip", i), &d.Skip[i])
+	}
 	for i, r := range s.Rules {
 		if r.Mode == rules.Off {
 			continue
@@ -50,6 +56,9 @@ func (c *checker) warn(path, format string, args ...any) {
 // checkAlone warns about rule i by itself, its backstop and its counter.
 func (c *checker) checkAlone(i int) {
 	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
+	c.checkSelector(path+".when", c.author.Rules[i].When)
+	c.checkSelector(path+".unless", c.author.Rules[i].Unless)
+	c.checkKey(path+".key", r.Key)
 	if client := r.ClientSources(); len(client) > 0 && !c.hasBackstop(i) {
 		c.warn(path+".key", "the client can make up a new value of %s for every request and is then never limited: "+
 			"add a rule with a key such as \"ip:{ip}\" for the same requests", ruledoc.Enumerate(client, "and"))

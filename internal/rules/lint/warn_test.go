@@ -204,8 +204,8 @@ func TestWarningsOfStatedCosts(t *testing.T) {
 
 // Rules that name the same counter must count in the same way.
 func TestWarningsOfCounters(t *testing.T) {
-	const head = "rules: [{name: a, key: k, counter: x, limits: [{capacity: 1, window: 1s}]}, {name: b, key: k, counter: x, "
-	const want = "rules.yaml:1:104: rules[1].counter: rule a has this counter too, but its limits differ in name, algorithm, window or slots, " +
+	const head = "rules: [{name: a, key: all, counter: x, limits: [{capacity: 1, window: 1s}]}, {name: b, key: all, counter: x, "
+	const want = "rules.yaml:1:108: rules[1].counter: rule a has this counter too, but its limits differ in name, algorithm, window or slots, " +
 		"so the two share nothing: write the same limits in both, whatever their capacities"
 	for fields, warned := range map[string]bool{
 		"limits: [{capacity: 9, window: 1s}]}":            false,

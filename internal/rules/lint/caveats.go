@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
+)
+
+// Caveats returns what limiters make of a document today because they do not
+// verify credentials, and because the Lambda does not see the backend's
+// answers. It has one line of each kind for a rule at most. Replays, and
+// requests that a person describes, have the credentials that they state.
+func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
+	c := &checker{author: d, doc: s.Document(), set: s}
+	const unverified = "credentials are not verified yet: "
+	for i := range d.Deny {
+		if needsCredentials(&d.Deny[i]) {
+			c.warn(ruledoc.Index("deny", i), unverified+"this denies no live request")
+		}
+	}
+	for i := range d.Skip {
+		if needsCredentials(&d.Skip[i]) {
+			c.warn(ruledoc.Index("skip", i), unverified+"this skips no live request")
+		}
+	}
+	if d.Plan != nil {
+		c.warn("plan", unverified+"no live caller has a plan")
+	}
+	for i := range d.Rules {
+		if s.Rules[i].Mode == rules.Off {
+			continue
+		}
+		if field, effect := c.withoutCredentials(i); effect != "" {
+			c.warn(ruledoc.Index("rules", i)+"."+field, "%s", unverified+effect)
+		}
+		c.checkAnswers(i)
+	}
+	return c.warnings
+}
+
+// withoutCredentials says what becomes of a rule while every caller is
+// anonymous, and which field is the reason; nothing if it stays as it is.
+func (c *checker) withoutCredentials(i int) (field, effect string) {
+	r := &c.doc.Rules[i]
+	missing, others := credentialSources(r.Key)
+	switch {
+	case r.When != nil && needsCredentials(r.When):
+		return "when", "the rule covers no live request"
+	case r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
+		return "when", "the rule covers live requests with a token or a key too"
+	case len(missing) > 0 && others == 0:
+		return "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
+	case len(missing) > 0:
+		return "key", "live requests are counted without " + ruledoc.Enumerate(missing, "and")
+	case r.Unless != nil && needsCredentials(r.Unless):
+		return "unless", "the rule leaves out no live request"
+	case r.Overrides != nil && ofCredentials(r.Overrides.Template):
+		return "overrides", "no override applies to a live request"
+	}
+	for j := range r.Limits {
+		l := &r.Limits[j]
+		if p, _ := key.ParseSource(l.Cost.From); l.Cost.From != "" && p.OfCredentials() {
+			return "limits", fmt.Sprintf("every live request costs max, %d", l.Cost.Max)
+		}
+		if l.Anchor != nil && l.Anchor.From != "" {
+			return "limits", fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
+		}
+	}
+	return "", ""
+}
+
+// credentialSources returns the sources of a template that credentials hold, and
+// how many others it has.
+func credentialSources(text string) (names []string, others int) {
+	t, _ := key.Parse(text)
+	for _, p := range t.Parts {
+		switch {
+		case p.OfCredentials():
+			names = append(names, "{"+p.String()+"}")
+		case p.Kind != key.Literal:
+			others++
+		}
+	}
+	return names, others
+}
+
+func ofCredentials(template string) bool {
+	names, _ := credentialSources(template)
+	return len(names) > 0
+}
+
+// checkAnswers warns about corrections that need the backend's answer.
+func (c *checker) checkAnswers(i int) {
+	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
+	const unseen = "the Lambda authorizer does not see the backend's answers: "
+	settles := slices.IndexFunc(r.Costs, func(cost rules.Cost) bool { return cost.Settle })
+	switch {
+	case settles >= 0:
+		_, costAt := c.paths(i, settles)
+		c.warn(costAt+".settle", unseen+"there every request keeps what it first pays; only slidegate serve settles")
+	case len(c.doc.Rules[i].RefundOn) > 0:
+		c.warn(path+".refund_on", unseen+"there nothing is refunded; only slidegate serve refunds")
+	}
+}

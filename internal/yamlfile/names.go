@@ -1,0 +1,77 @@
+package yamlfile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// byName finds the fields of a map by name. A misspelled one counts as the one
+// that was probably meant, so that errors inside it are reported too.
+func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[string]entry {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	found := make(map[string]entry, len(n.Content)/2)
+	var unknown []entry
+	for _, e := range d.pairs(n) {
+		if slices.Contains(names, e.key.Value) {
+			found[e.key.Value] = e
+		} else {
+			unknown = append(unknown, e)
+		}
+	}
+	for _, e := range unknown {
+		meant, reason := meantField(e.key.Value, t, names)
+		d.fail(e.key, "unknown field: %s", reason)
+		if _, stated := found[meant]; meant == "" || stated {
+			d.undecoded[e.path], d.incomplete[n.path] = true, true
+			continue
+		}
+		where := d.places[e.path]
+		e.path = ruledoc.Join(n.path, meant)
+		d.places[e.path] = where
+		if e.key.Value != meant && strings.HasPrefix(e.key.Value, meant+":") { // its value is in the name
+			d.undecoded[e.path], d.incomplete[n.path] = true, true
+			continue
+		}
+		found[meant] = e
+	}
+	return found
+}
+
+// meantField returns the field of a struct that an unknown name was probably
+// meant to be, empty for none, and what to write.
+func meantField(name string, t reflect.Type, names []string) (meant, reason string) {
+	if before, value, ok := strings.Cut(name, ":"); ok && slices.Contains(names, before) {
+		return before, fmt.Sprintf("a space is missing after the colon: write %s: %s", before, value)
+	}
+	for _, f := range ruledoc.Fields(t) {
+		if f.Type.Kind() == reflect.Slice && hasField(f.Type.Elem(), name) {
+			return "", fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", f.Name)
+		}
+	}
+	return ruledoc.Closest(name, names), ruledoc.Suggest(name, names, "there are", "and")
+}
+
+func hasField(t reflect.Type, name string) bool {
+	return t.Kind() == reflect.Struct && slices.ContainsFunc(ruledoc.Fields(t), func(f ruledoc.Field) bool { return f.Name == name })
+}
+
+// toList says how a map becomes the only entry of the list that is expected;
+// nothing if it is no such entry.
+func (n node) toList(entry reflect.Type) string {
+	switch {
+	case n.Kind != yaml.MappingNode || len(n.Content) == 0 || !hasField(entry, n.Content[0].Value):
+		return ""
+	case n.Style&yaml.FlowStyle != 0:
+		return ": put it in brackets, [{...}]"
+	}
+	return ": write - before " + n.Content[0].Value + ", and indent the other fields like it"
+}
