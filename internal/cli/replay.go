@@ -124,7 +124,8 @@ const stdinName = "-"
 
 // addLogs adds --format and --order for logs.
 func addLogs(cmd *cobra.Command, format *string, order *replay.Order) {
-	flags.Choice(cmd, (*string)(order), "order", "decide requests by `ORDER`: time, or file for the order of the lines (default: time)", "time", "file")
+	flags.Choice(cmd, (*string)(order), "order",
+		"decide requests by `ORDER`: time, or file for the order of the lines (default: time)", string(replay.ByTime), string(replay.AsLogged))
 	flags.Choice(cmd, format, "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
 }
 
@@ -188,7 +189,8 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	count("delayed", r.Delayed, "allowed after a wait for their turn")
 	count("degraded", r.Degraded, "decided by on_error: the store failed")
 	if r.OutOfOrder > 0 {
-		rows = append(rows, []string{"out of order", text.Thousands(r.OutOfOrder), "", "lines earlier than the one before: " + howOrdered(&r.Extent)})
+		meaning := "lines earlier than the one before: " + howOrdered(&r.Extent)
+		rows = append(rows, []string{"out of order", text.Thousands(r.OutOfOrder), "", meaning})
 	}
 	if r.Skipped > 0 {
 		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})

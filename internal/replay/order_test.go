@@ -31,7 +31,7 @@ func TestOrder(t *testing.T) {
 		{"nothing", logs{""}, ByTime, nil, 0},
 		{"out of order", logs{requests("5 /a", "3 /b", "4 /c", "1 /d")}, ByTime, []string{"1 /d", "3 /b", "4 /c", "5 /a"}, 2},
 		{"without a word about the order", logs{requests("5 /a", "3 /b")}, "", []string{"3 /b", "5 /a"}, 1},
-		{"equal times stay in the order of the lines", logs{requests("5 /a", "3 /b", "5 /c", "3 /d", "5 /e")}, ByTime, []string{"3 /b", "3 /d", "5 /a", "5 /c", "5 /e"}, 2},
+		{"equal times stay in the order of the lines", logs{requests("5 /a", "3 /b", "5 /c", "3 /d")}, ByTime, []string{"3 /b", "3 /d", "5 /a", "5 /c"}, 2},
 		{"before 1970", logs{requests("1 /a", "-1 /b", "-2 /c")}, ByTime, []string{"-2 /c", "-1 /b", "1 /a"}, 2},
 		{"two logs of one time", logs{requests("1 /a", "3 /b"), requests("2 /c", "4 /d")}, ByTime, []string{"1 /a", "2 /c", "3 /b", "4 /d"}, 1},
 		{"equal times in two logs", logs{requests("2 /a", "2 /b"), requests("1 /c", "2 /d")}, ByTime, []string{"1 /c", "2 /a", "2 /b", "2 /d"}, 1},
@@ -93,7 +93,8 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 	for order, want := range map[Order]int{ByTime: 0, AsLogged: 3} {
 		var seen []string
 		broken := text(gzipped(t, requests("5 /a"))[:40])
-		_, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), broken}, Order: order}, Options{Engine: allowAll(&seen)})
+		traffic := &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), broken}, Order: order}
+		_, err := Run(t.Context(), traffic, Options{Engine: allowAll(&seen)})
 		if len(seen) != want || message(err) != "log:1: unexpected EOF" {
 			t.Errorf("%s: %d requests decided, error %v; want %d", order, len(seen), err, want)
 		}
@@ -148,7 +149,8 @@ func TestOrderOfManyLines(t *testing.T) {
 				}
 				return &engine.Decision{Allowed: true}, nil
 			})
-			report, err := Run(ctx, &Traffic{Logs: []Log{text(log)}, Progress: func(p Progress) { progress = append(progress, p) }}, Options{Engine: decide})
+			traffic := &Traffic{Logs: []Log{text(log)}, Progress: func(p Progress) { progress = append(progress, p) }}
+			report, err := Run(ctx, traffic, Options{Engine: decide})
 			if !errors.Is(err, tc.end) || int(report.Requests) != tc.decided {
 				t.Errorf("%d requests, error %v; want %d, %v", report.Requests, err, tc.decided, tc.end)
 			}

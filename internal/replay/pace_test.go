@@ -71,7 +71,8 @@ func TestInterruptionOfASleep(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		report, err := Run(ctx, &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /", "5 /"), 2))}, Order: AsLogged}, Options{Engine: allowAll(new([]string)), Speed: 1})
+		log := text(strings.Repeat(requests("1 /", "5 /"), 2))
+		report, err := Run(ctx, &Traffic{Logs: []Log{log}, Order: AsLogged}, Options{Engine: allowAll(new([]string)), Speed: 1})
 		if !errors.Is(err, context.Canceled) || report.Requests != 1 || time.Since(start) != time.Second {
 			t.Errorf("%d requests, error %v after %v; want 1, interrupted after 1s", report.Requests, err, time.Since(start))
 		}

@@ -105,7 +105,8 @@ func TestProgress(t *testing.T) {
 	p.Clear()
 	const line, when = "\r\x1b[K", "2015-05-17 09:05:03"
 	want := line + "  0%  0 requests  " + when + line + " 50%  2,000 requests  " + when + line + "100%  4,000 requests  " + when +
-		line + "9,001 requests  " + when + line + " 25%  4,000 requests read, to sort them by time  " + when + line + " 12%  1,000 requests  " + when + line
+		line + "9,001 requests  " + when + line + " 25%  4,000 requests read, to sort them by time  " + when +
+		line + " 12%  1,000 requests  " + when + line
 	if b.String() != want {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
