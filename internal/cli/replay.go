@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -30,9 +31,16 @@ func (c *cli) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
 		Short: "Send recorded traffic through the rules",
-		Long: `Replay decides recorded requests in the order of the files, each at its own time: the log is the clock. Logs
-may be gzipped; - is standard input. A line that cannot be read is counted and skipped, and the first is
-shown.
+		Long: `Replay decides recorded requests in the order of their times, each at its own time: the log is the clock. Logs
+may be gzipped; - is standard input. A line that cannot be read, or has no time, is counted and skipped, and
+the first is shown.
+
+Apache logs a request when it ends, with the time at which it began, so lines are often out of order. The
+requests of all logs are sorted by time; those of the same time stay in the order of the logs and their
+lines. The first request is decided when everything is read. What does not fit in memory goes into a
+temporary file (in TMPDIR, by default /var/tmp), which is removed. With --order file each line is decided as
+it comes: for a log that does not end, or to see what a clock that goes back does. Either way the report has
+the number of lines that are out of order: earlier than the line before.
 
 Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
@@ -59,13 +67,13 @@ totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
-  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1`,
+  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,
 		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd.Context(), &f, args) },
 	}
 	f.AddRules(cmd)
 	f.AddStore(cmd)
-	logFormat(cmd, &f.format)
+	addLogs(cmd, &f.format, &f.Order)
 	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
 	f.json = flags.JSON(cmd)
@@ -83,6 +91,9 @@ func parseSpeed(text string) (float64, error) {
 func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err error) {
 	if f.Logs, err = c.logs(f.format, paths); err != nil {
 		return err
+	}
+	if f.Speed > 0 && f.Order != replay.AsLogged && slices.Contains(paths, stdinName) {
+		c.Note("standard input is read to its end before the first request is decided; --order file decides each line as it comes")
 	}
 	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
 	if err != nil {
@@ -108,8 +119,13 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 	return outfile.Write(f.decisions, c.stdout, run)
 }
 
-// logFormat adds --format for logs.
-func logFormat(cmd *cobra.Command, format *string) {
+// stdinName stands for standard input among the names of logs.
+const stdinName = "-"
+
+// addLogs adds --format and --order for logs.
+func addLogs(cmd *cobra.Command, format *string, order *replay.Order) {
+	flags.Choice(cmd, (*string)(order), "order",
+		"decide requests by `ORDER`: time, or file for the order of the lines (default: time)", string(replay.ByTime), string(replay.AsLogged))
 	flags.Choice(cmd, format, "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
 }
 
@@ -121,7 +137,7 @@ func (c *cli) logs(format string, paths []string) ([]replay.Log, error) {
 		if !given {
 			f = replay.FormatOf(path)
 		}
-		if path == "-" {
+		if path == stdinName {
 			logs = append(logs, replay.Stream("standard input", c.stdin, f))
 			continue
 		}
@@ -172,10 +188,22 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	count("would deny", r.WouldDeny, "allowed: a shadow rule would have denied them")
 	count("delayed", r.Delayed, "allowed after a wait for their turn")
 	count("degraded", r.Degraded, "decided by on_error: the store failed")
+	if r.OutOfOrder > 0 {
+		meaning := "lines earlier than the one before: " + howOrdered(&r.Extent)
+		rows = append(rows, []string{"out of order", text.Thousands(r.OutOfOrder), "", meaning})
+	}
 	if r.Skipped > 0 {
 		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})
 	}
 	return rows
+}
+
+// howOrdered says in what order requests were decided.
+func howOrdered(x *replay.Extent) string {
+	if x.Order == replay.AsLogged {
+		return "left in the order of the files"
+	}
+	return "sorted by time"
 }
 
 func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]string) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,8 @@ are written. It says whether the counters of each changed rule keep their window
 a table, which overrides set by command do not fit the new rules.
 
 With --against it also sends a recorded log through both, each on its own counters, and says how many
-requests would have fared otherwise. Windows follow the log's clock. Overrides apply as a publish would find
+requests would have fared otherwise. Requests of all logs are sorted by time, as replay does; --order file
+leaves them in the order of their lines. Windows follow the log's clock. Overrides apply as a publish would find
 them now, those set by command too: one in force, or a grant, for the whole log; one that has ended not at
 all. Each key that has requests is looked up once. If an override cannot be read, there is no comparison.`,
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
@@ -51,19 +53,22 @@ all. Each key that has requests is looked up once. If an override cannot be read
 type trafficFlags struct {
 	logs   []string
 	format string
+	order  replay.Order
 }
 
 func (f *trafficFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
-	logFormat(cmd, &f.format)
+	addLogs(cmd, &f.format, &f.order)
 	flags.Refuse(cmd, func() bool { return f.format != "" && len(f.logs) == 0 },
 		"--format says what the logs of --against hold: name one, or leave it out")
+	flags.Refuse(cmd, func() bool { return f.order != "" && len(f.logs) == 0 },
+		"--order is for the logs of --against: name one, or leave it out")
 }
 
 // traffic returns the logs to compare by; none if there is no such flag.
 func (f *trafficFlags) traffic(c *cli) (*operator.Traffic, error) {
 	logs, err := c.logs(f.format, f.logs)
-	return &operator.Traffic{Logs: logs, Listener: c}, err
+	return &operator.Traffic{Logs: logs, Order: f.order, Listener: c}, err
 }
 
 // printChanges prints what new rules change.
@@ -110,7 +115,11 @@ func printStale(p *term.Printer, r *operator.StaleReport) {
 
 func printComparison(p *term.Printer, r *replay.Comparison) {
 	p.Line("")
-	p.Line("of %s in %s of traffic:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span()))
+	disorder := ""
+	if r.OutOfOrder > 0 {
+		disorder = fmt.Sprintf(", %s out of order (%s)", text.Plural(r.OutOfOrder, "line"), howOrdered(&r.Extent))
+	}
+	p.Line("of %s in %s of traffic%s:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span()), disorder)
 	p.Table("lrrl", [][]string{
 		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), p.Red(term.Bar(r.ToDenied, r.Requests))},
 		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), p.Green(term.Bar(r.ToAllowed, r.Requests))},

@@ -38,6 +38,7 @@ type PublishReport struct {
 // Traffic is recorded traffic that shows what new rules change.
 type Traffic struct {
 	Logs     []replay.Log
+	Order    replay.Order
 	Listener Listener
 }
 
@@ -65,7 +66,7 @@ func (r *ChangeReport) compare(ctx context.Context, table *ruletable.Table, next
 		if r.old == nil {
 			return fmt.Errorf("--against: there is nothing to compare with: %w", r.Invalid)
 		}
-		r.Against, err = compare(ctx, traffic.Logs, r.old, next, table, traffic.Listener)
+		r.Against, err = compare(ctx, traffic, r.old, next, table)
 	}
 	return err
 }

@@ -71,6 +71,7 @@ func WarnAll(listener Listener, warnings []string) {
 // ReplayOptions say what to replay.
 type ReplayOptions struct {
 	Logs      []replay.Log
+	Order     replay.Order
 	Speed     float64   // seconds of the log in a second; 0 for as fast as it goes
 	Decisions io.Writer // a line for each decision; nil for none
 }
@@ -81,13 +82,12 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	store, calls := s.Recorded()
 	var failures replay.Failures
 	progress := listener.Progress()
-	result, err := replay.Run(ctx, o.Logs, replay.Options{
+	result, err := replay.Run(ctx, recorded(o.Logs, o.Order, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
 			Deadline: replayDeadline,
 		}),
-		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions, Progress: progress.Log,
-		Warn: func(text string) { listener.Warn("%s", text) },
+		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions,
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -99,6 +99,11 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
 	return result, replayError(result.Requests, result.Degraded, err, failures.First())
+}
+
+// recorded returns recorded traffic whose warnings and progress go to listener.
+func recorded(logs []replay.Log, order replay.Order, progress Progress, listener Listener) *replay.Traffic {
+	return &replay.Traffic{Logs: logs, Order: order, Progress: progress.Log, Warn: func(text string) { listener.Warn("%s", text) }}
 }
 
 func noteSkipped(x *replay.Extent, listener Listener) {
@@ -130,7 +135,8 @@ func replayError(requests, degraded int64, err, store error) error {
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, table *ruletable.Table, listener Listener) (*replay.Comparison, error) {
+func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, table *ruletable.Table) (*replay.Comparison, error) {
+	listener := traffic.Listener
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}
@@ -145,7 +151,7 @@ func compare(ctx context.Context, logs []replay.Log, current, next *rules.Set, t
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	result, err := replay.Compare(ctx, logs, under(current), under(next), progress.Log, func(text string) { listener.Warn("%s", text) })
+	result, err := replay.Compare(ctx, recorded(traffic.Logs, traffic.Order, progress, listener), under(current), under(next))
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {

@@ -45,14 +45,14 @@ type Change struct {
 
 // Compare sends recorded requests through two engines, each with counters of
 // its own. It reads the logs once, and the time of each line is the clock of
-// both. progress and warn may be nil.
+// both.
 //
 // The comparison is what was done so far, also with an error: the context's own
 // if it ended, ErrUnreadable, ErrDegraded, an engine's, or a failure to read a
 // log.
-func Compare(ctx context.Context, logs []Log, current, next Decider, progress func(Progress), warn func(string)) (*Comparison, error) {
+func Compare(ctx context.Context, t *Traffic, current, next Decider) (*Comparison, error) {
 	c := comparing{changes: map[ruleKey]*Change{}}
-	err := decideAll(ctx, logs, &c.totals.Extent, progress, warn, func(ctx context.Context, e *Entry) error {
+	err := t.each(ctx, &c.totals.Extent, func(ctx context.Context, e *Entry) error {
 		same := *e.Request // an engine changes its request
 		before, err := decide(ctx, current, e.Time, e.Request)
 		if err != nil {

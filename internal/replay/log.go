@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Format is the format of a log, by its name on the command line.
@@ -77,6 +78,26 @@ func File(path string, format Format) (Log, error) {
 // Stream returns the log that a reader delivers, such as standard input.
 func Stream(name string, r io.Reader, format Format) Log {
 	return Log{Name: name, Format: format, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
+}
+
+// Traffic is recorded requests, to be decided in an order. The zero value of
+// each field but Logs is usable.
+type Traffic struct {
+	Logs     []Log
+	Order    Order          // ByTime if empty
+	Progress func(Progress) // is called after every request; nil for none
+	Warn     func(string)   // gets what a log has and a replay does not use; nil for none
+}
+
+// Progress says how far a replay has come.
+type Progress struct {
+	// Sorting is true while requests are read, to sort them: none is decided yet.
+	Sorting  bool
+	Requests int64     // read while Sorting, then decided
+	Total    int64     // of the requests, if all were read before the first was decided; else 0
+	Read     int64     // bytes of the logs, as stored
+	Size     int64     // of all logs, in bytes; 0 if unknown
+	At       time.Time // of the last request
 }
 
 // totalSize returns the size of all logs, or 0 if one is unknown.

@@ -56,7 +56,7 @@ func TestOutage(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var failures Failures
 			e, _ := newEngine(t, document, &down{pattern: tc.pattern}, &failures)
-			report, err := Run(t.Context(), []Log{text(strings.Repeat(requests("1 /"), tc.lines))}, Options{Engine: e})
+			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), tc.lines))}}, Options{Engine: e})
 			if !errors.Is(err, tc.err) {
 				t.Errorf("error %v, want %v", err, tc.err)
 			}
@@ -82,7 +82,7 @@ func TestFailuresKeepTheFirst(t *testing.T) {
 
 func TestEngineWithoutRules(t *testing.T) {
 	broken := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return nil, errDown })
-	report, err := Run(t.Context(), []Log{text(requests("1 /", "2 /"))}, Options{Engine: broken})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /"))}}, Options{Engine: broken})
 	if !errors.Is(err, errDown) || report.Requests != 0 {
 		t.Errorf("%d requests, error %v", report.Requests, err)
 	}
@@ -102,7 +102,7 @@ func TestDecisionsThatCannotBeWritten(t *testing.T) {
 	for name, lines := range map[string]int{"at the end": 1, "on the way": 5000} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := newEngine(t, twoRules, &down{pattern: "."}, &Failures{})
-			report, err := Run(t.Context(), []Log{text(strings.Repeat(requests("1 /"), lines))}, Options{Engine: e, Decisions: &fullDisk{}})
+			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), lines))}}, Options{Engine: e, Decisions: &fullDisk{}})
 			if !errors.Is(err, errDown) || !strings.HasPrefix(message(err), "writing decisions: ") {
 				t.Errorf("error %v", err)
 			}
@@ -122,7 +122,7 @@ func TestInterruption(t *testing.T) {
 		}
 		return &engine.Decision{Allowed: true}, nil
 	})
-	report, err := Run(ctx, []Log{text(requests("1 /", "2 /", "3 /")), text(requests("4 /"))}, Options{Engine: decide})
+	report, err := Run(ctx, &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), text(requests("4 /"))}}, Options{Engine: decide})
 	if !errors.Is(err, context.Canceled) || report.Requests != 2 {
 		t.Errorf("%d requests, error %v; want 2, interrupted", report.Requests, err)
 	}
@@ -136,7 +136,7 @@ func TestInterruptionLeavesADecisionAlone(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	report, err := Run(ctx, []Log{text(requests("1 /", "2 /"))}, Options{Engine: decide})
+	report, err := Run(ctx, &Traffic{Logs: []Log{text(requests("1 /", "2 /"))}}, Options{Engine: decide})
 	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
 		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
 	}
@@ -158,7 +158,7 @@ func TestInterruptionOfAWaitingRead(t *testing.T) {
 		return &engine.Decision{Allowed: true}, nil
 	})
 	go io.WriteString(out, requests("1 /", "2 /")+`{"time`)
-	report, err := Run(ctx, []Log{Stream("pipe", in, JSONL)}, Options{Engine: decide})
+	report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, Options{Engine: decide})
 	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
 		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
 	}
@@ -169,8 +169,10 @@ func TestInterruptionBeforeAnythingArrives(t *testing.T) {
 	defer out.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	report, err := Run(ctx, []Log{Stream("pipe", in, JSONL)}, Options{Engine: allowAll(new([]string))})
-	if !errors.Is(err, context.Canceled) || report.Requests != 0 {
-		t.Errorf("%d requests, error %v; want 0, interrupted", report.Requests, err)
+	for _, order := range []Order{ByTime, AsLogged} {
+		report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: order}, Options{Engine: allowAll(new([]string))})
+		if !errors.Is(err, context.Canceled) || report.Requests != 0 {
+			t.Errorf("%s: %d requests, error %v; want 0, interrupted", order, report.Requests, err)
+		}
 	}
 }

@@ -79,7 +79,7 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 		}
 		return d, err
 	})
-	if _, err := Run(t.Context(), []Log{text(log.String())}, Options{Engine: decide}); err != nil {
+	if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(log.String())}}, Options{Engine: decide}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][4]int{

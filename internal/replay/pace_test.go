@@ -18,16 +18,18 @@ func TestPace(t *testing.T) {
 	log := requests("100 /", "100 /", "102 /", "101 /", "110.5 /")
 	for _, tc := range []struct {
 		name    string
+		order   Order
 		speed   float64
 		work    time.Duration // that each decision takes
 		decided []float64     // seconds after the start
 	}{
-		{name: "as fast as possible", speed: 0, decided: []float64{0, 0, 0, 0, 0}},
-		{name: "the log's own", speed: 1, decided: []float64{0, 0, 2, 2, 10.5}},
-		{name: "ten times as fast", speed: 10, decided: []float64{0, 0, 0.2, 0.2, 1.05}},
-		{name: "half as fast", speed: 0.5, decided: []float64{0, 0, 4, 4, 21}},
-		{name: "work is no pause", speed: 1, work: time.Second, decided: []float64{0, 1, 2, 3, 10.5}},
-		{name: "too slow to keep up", speed: 10, work: time.Second, decided: []float64{0, 1, 2, 3, 4}},
+		{name: "as fast as possible", order: AsLogged, speed: 0, decided: []float64{0, 0, 0, 0, 0}},
+		{name: "the log's own", order: AsLogged, speed: 1, decided: []float64{0, 0, 2, 2, 10.5}},
+		{name: "by time", order: ByTime, speed: 1, decided: []float64{0, 0, 1, 2, 10.5}},
+		{name: "ten times as fast", order: AsLogged, speed: 10, decided: []float64{0, 0, 0.2, 0.2, 1.05}},
+		{name: "half as fast", order: AsLogged, speed: 0.5, decided: []float64{0, 0, 4, 4, 21}},
+		{name: "work is no pause", order: AsLogged, speed: 1, work: time.Second, decided: []float64{0, 1, 2, 3, 10.5}},
+		{name: "too slow to keep up", order: AsLogged, speed: 10, work: time.Second, decided: []float64{0, 1, 2, 3, 4}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var decided []float64
@@ -37,7 +39,7 @@ func TestPace(t *testing.T) {
 				time.Sleep(tc.work)
 				return &engine.Decision{Allowed: true}, nil
 			})
-			report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: decide, Speed: tc.speed})
+			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: tc.order}, Options{Engine: decide, Speed: tc.speed})
 			if err != nil || report.Requests != 5 {
 				t.Fatalf("%s: %d requests, error %v", tc.name, report.Requests, err)
 			}
@@ -55,7 +57,7 @@ func TestPaceOfCenturies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		log := requests("-9223372036 /", "9223372036 /")
-		if _, err := Run(t.Context(), []Log{text(log)}, Options{Engine: allowAll(new([]string)), Speed: 1e-300}); err != nil {
+		if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: allowAll(new([]string)), Speed: 1e-300}); err != nil {
 			t.Fatal(err)
 		}
 		if slept := time.Since(start); slept < 100*365*24*time.Hour {
@@ -69,7 +71,8 @@ func TestInterruptionOfASleep(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		report, err := Run(ctx, []Log{text(strings.Repeat(requests("1 /", "5 /"), 2))}, Options{Engine: allowAll(new([]string)), Speed: 1})
+		log := text(strings.Repeat(requests("1 /", "5 /"), 2))
+		report, err := Run(ctx, &Traffic{Logs: []Log{log}, Order: AsLogged}, Options{Engine: allowAll(new([]string)), Speed: 1})
 		if !errors.Is(err, context.Canceled) || report.Requests != 1 || time.Since(start) != time.Second {
 			t.Errorf("%d requests, error %v after %v; want 1, interrupted after 1s", report.Requests, err, time.Since(start))
 		}

@@ -18,14 +18,22 @@ const maxLine = 1 << 20
 
 var errLong = errors.New("line is longer than 1 MiB")
 
-// entries yields the requests of logs, one log after another, and a *LineError
-// for each line that cannot be read. Any other error is the last. Reads end
-// with the context. read counts the bytes taken from the logs as stored.
-func entries(ctx context.Context, logs []Log, read *int64, warn func(string)) iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
+// line is a line of a log.
+type line struct {
+	log    int   // index of its log
+	number int64 // in that log, from 1
+	text   string
+}
+
+// lines yields the lines of all logs, one log after another, and a *LineError
+// for each line that is too long. Any other error is the last. Reads end with
+// the context. read counts the bytes taken from the logs as stored.
+func lines(ctx context.Context, logs []Log, read *int64) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
 		for i := range logs {
-			for e, err := range logs[i].entries(ctx, read, warn) {
-				if !yield(e, err) {
+			for l, err := range logs[i].lines(ctx, read) {
+				l.log = i
+				if !yield(l, err) {
 					return
 				}
 			}
@@ -33,38 +41,33 @@ func entries(ctx context.Context, logs []Log, read *int64, warn func(string)) it
 	}
 }
 
-func (l *Log) entries(ctx context.Context, read *int64, warn func(string)) iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
+func (l *Log) lines(ctx context.Context, read *int64) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
 		file, err := l.Open()
 		if err != nil {
-			yield(nil, err)
+			yield(line{}, err)
 			return
 		}
 		defer file.Close()
 		source := interruptible(ctx, file)
 		defer source.Close()
-		lines, err := newLineReader(io.TeeReader(source, (*byteCount)(read)))
+		text, err := newLineReader(io.TeeReader(source, (*byteCount)(read)))
 		if err != nil {
-			yield(nil, fmt.Errorf("%s: %w", l.Name, err))
+			yield(line{}, fmt.Errorf("%s: %w", l.Name, err))
 			return
 		}
-		parse := l.Format.parser(func(text string) { warn(l.Name + ": " + text) })
 		for number := int64(1); ; number++ {
-			line, err := lines.next()
-			if err != nil && !errors.Is(err, errLong) {
-				if !errors.Is(err, io.EOF) {
-					yield(nil, fmt.Errorf("%s:%d: %w", l.Name, number, err))
-				}
+			content, err := text.next()
+			switch {
+			case errors.Is(err, errLong):
+				err = &LineError{l.Name, number, err}
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(line{}, fmt.Errorf("%s:%d: %w", l.Name, number, err))
 				return
 			}
-			var e *Entry
-			if err == nil && line != "" {
-				e, err = parse(line)
-			}
-			if err != nil {
-				err = &LineError{l.Name, number, err}
-			}
-			if (e != nil || err != nil) && !yield(e, err) {
+			if (content != "" || err != nil) && !yield(line{number: number, text: content}, err) {
 				return
 			}
 		}

@@ -1,5 +1,5 @@
 // Package replay sends recorded traffic through the engine, one request after
-// another in the order of the files. The time of each line is the clock, so a
+// another in the order of their times. The time of each line is the clock, so a
 // day of traffic takes seconds and is decided as it would have been on that
 // day.
 //
@@ -46,17 +46,7 @@ type Options struct {
 	// Speed paces the replay: how many seconds of the log's clock pass in one
 	// second. 0 is as fast as possible.
 	Speed     float64
-	Decisions io.Writer      // gets a line for each request and rule; nil for none
-	Progress  func(Progress) // is called after every request; nil for none
-	Warn      func(string)   // gets what a log has and a replay does not use; nil for none
-}
-
-// Progress says how far a replay has come.
-type Progress struct {
-	Requests int64
-	Read     int64     // bytes of the logs, as stored
-	Size     int64     // of all logs, in bytes; 0 if unknown
-	At       time.Time // the log's clock
+	Decisions io.Writer // gets a line for each request and rule; nil for none
 }
 
 // Extent says what was read of logs.
@@ -64,8 +54,10 @@ type Extent struct {
 	Requests     int64      `json:"requests"` // read and decided
 	Skipped      int64      `json:"skipped"`  // lines that could not be read
 	FirstSkipped *LineError `json:"-"`
-	First        time.Time  `json:"-"` // the earliest request
-	Last         time.Time  `json:"-"` // the latest
+	Order        Order      `json:"order"`        // in which the requests were decided
+	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one on the line before, also of the log before
+	First        time.Time  `json:"-"`            // the earliest request
+	Last         time.Time  `json:"-"`            // the latest
 }
 
 // Span is the time from the earliest request to the latest.
@@ -80,20 +72,20 @@ func (x *Extent) count(at time.Time) {
 	}
 }
 
-// Run replays logs one after another. It counts lines that it cannot read, and
-// goes on.
+// Run replays recorded traffic. It counts lines that it cannot read, and goes
+// on.
 //
 // The report is what was done so far, also with an error: the context's own if
 // it ended, ErrOutage, ErrUnreadable, or a failure to read a log or to write
 // decisions. A request under way when the context ends is decided and counted
 // first.
-func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
+func Run(ctx context.Context, t *Traffic, o Options) (*Report, error) {
 	started := time.Now()
 	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}}
 	if o.Decisions != nil {
 		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
 	}
-	err := decideAll(ctx, logs, &r.totals.Extent, o.Progress, o.Warn, r.decide)
+	err := t.each(ctx, &r.totals.Extent, r.decide)
 	if r.decisions != nil {
 		err = cmp.Or(err, writeError(r.decisions.Flush()))
 	}
@@ -102,24 +94,11 @@ func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
 	return report, err
 }
 
-// decideAll has decide take each request of logs, and ends with its first
-// error. It records lines that cannot be read in extent; decide counts requests
-// there. progress and warn may be nil.
-func decideAll(ctx context.Context, logs []Log, extent *Extent, progress func(Progress), warn func(string),
-	decide func(context.Context, *Entry) error) error {
-	if progress == nil {
-		progress = func(Progress) {}
-	}
-	if warn == nil {
-		warn = func(string) {}
-	}
-	at := Progress{Size: totalSize(logs)}
-	for e, err := range entries(ctx, logs, &at.Read, warn) {
-		if unreadable, ok := errors.AsType[*LineError](err); ok {
-			extent.Skipped++
-			extent.FirstSkipped = cmp.Or(extent.FirstSkipped, unreadable)
-			continue
-		}
+// each has decide take each request, and ends with its first error. It records
+// in extent how the requests were read; decide counts them there.
+func (t *Traffic) each(ctx context.Context, extent *Extent, decide func(context.Context, *Entry) error) error {
+	r := newReading(t, extent)
+	for e, err := range r.entries(ctx) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -129,9 +108,7 @@ func decideAll(ctx context.Context, logs []Log, extent *Extent, progress func(Pr
 		if err != nil {
 			return err
 		}
-		at.Requests++
-		at.At = e.Time
-		progress(at)
+		r.progress(e.Time)
 	}
 	if extent.Requests == 0 && extent.Skipped > 0 {
 		return ErrUnreadable

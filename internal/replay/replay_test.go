@@ -82,7 +82,8 @@ rules:
     limits: [{capacity: 1, window: 1h}]
 `
 
-// Rules are applied at the times of the log, also if these go back.
+// Rules are applied at the times of the log, which go back in the order of the
+// file.
 func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	e, set := newEngine(t, twoRules, memory.New(0), &Failures{})
 	log := requests(
@@ -95,7 +96,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 		"90 /b", // ten seconds early: charged where the key stands
 	)
 	var out strings.Builder
-	report, err := Run(t.Context(), []Log{text(log)}, Options{Engine: e, Decisions: &out, Rules: append(set.Rules, &rules.Rule{Name: "unused"})})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: AsLogged}, Options{Engine: e, Decisions: &out, Rules: append(set.Rules, &rules.Rule{Name: "unused"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	}
 	report.Elapsed = 0
 	if diff := cmp.Diff(&Report{
-		Extent:  Extent{Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8)},
+		Extent:  Extent{Order: AsLogged, OutOfOrder: 2, Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8)},
 		Allowed: 3, Denied: 4,
 		Rules: RuleTotals{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
 		TopDenied: []KeyTotal{
@@ -129,7 +130,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 func TestDenialThatNeverEnds(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: big, key: all, limits: [{capacity: 1, window: 10s, granularity: 1s}, ]}]", never{}, &Failures{})
 	var out strings.Builder
-	if _, err := Run(t.Context(), []Log{text(requests("1 /"))}, Options{Engine: e, Decisions: &out}); err != nil {
+	if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /"))}}, Options{Engine: e, Decisions: &out}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "1000000000\tbig\tall\t0\t0\t-1\n"; out.String() != want {
@@ -142,7 +143,7 @@ func TestDenialThatNeverEnds(t *testing.T) {
 func TestDelayed(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 3600s, queue: 3}]}]", memory.New(0), &Failures{})
 	var out strings.Builder
-	report, err := Run(t.Context(), []Log{text(requests("0 /", "0 /", "1 /", "2 /"))}, Options{Engine: e, Decisions: &out})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("0 /", "0 /", "1 /", "2 /"))}}, Options{Engine: e, Decisions: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,8 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// Run reads all these logs, and skips the lines that it cannot read.
+// Run reads all these logs in the order of their lines, and skips the lines that
+// it cannot read.
 func TestLogs(t *testing.T) {
 	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"
 	for _, tc := range []struct {
@@ -204,7 +206,7 @@ func TestLogs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var seen []string
-			report, err := Run(t.Context(), tc.logs, Options{Engine: allowAll(&seen)})
+			report, err := Run(t.Context(), &Traffic{Logs: tc.logs, Order: AsLogged}, Options{Engine: allowAll(&seen)})
 			if got := message(err); got != tc.err {
 				t.Fatalf("error %q, want %q", got, tc.err)
 			}
@@ -242,12 +244,12 @@ func TestFile(t *testing.T) {
 	}
 	var seen []string
 	var last Progress
-	_, err = Run(t.Context(), []Log{log, log}, Options{Engine: allowAll(&seen), Progress: func(p Progress) { last = p }})
+	_, err = Run(t.Context(), &Traffic{Logs: []Log{log, log}, Progress: func(p Progress) { last = p }}, Options{Engine: allowAll(&seen)})
 	if err != nil || len(seen) != 2 {
 		t.Fatalf("%d requests of 2, error %v", len(seen), err)
 	}
 	size := 2 * int64(len(content))
-	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
+	if want := (Progress{Requests: 2, Total: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
 		t.Errorf("the last progress was %+v, want %+v", last, want)
 	}
 	for _, missing := range []string{filepath.Dir(path), path + "x"} {
@@ -269,7 +271,7 @@ func TestFileThatGoesMissing(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), []Log{log}, Options{Engine: allowAll(new([]string))}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Run(t.Context(), &Traffic{Logs: []Log{log}}, Options{Engine: allowAll(new([]string))}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -120,7 +120,7 @@ func TestCallsPerDecision(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.traffic.rate = tc.load * 100 / 60
 			f := newFleet(t, tc.processes, tc.traffic.seed)
-			report, err := Run(t.Context(), []Log{text(tc.traffic.jsonl())}, Options{Engine: f})
+			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(tc.traffic.jsonl())}}, Options{Engine: f})
 			if err != nil || f.failures.First() != nil {
 				t.Fatal(err, f.failures.First())
 			}

@@ -30,15 +30,21 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 	return p
 }
 
-// Log shows how many requests of a log are done, at what moment of the log, and
-// how many of its bytes are read. A size of 0 is not known.
+// Log shows how many requests of a log are done and at what moment of the log,
+// and what share of them, or of the log's bytes if their number is not known.
 func (p *Progress) Log(at replay.Progress) {
 	p.paint(func() string {
-		done := ""
-		if at.Size > 0 {
+		done, what := "", "requests"
+		switch {
+		case at.Total > 0:
+			done = fmt.Sprintf("%3d%%  ", 100*at.Requests/at.Total)
+		case at.Size > 0:
 			done = fmt.Sprintf("%3d%%  ", 100*at.Read/at.Size)
 		}
-		return fmt.Sprintf("%s%s requests  %s", done, text.Thousands(at.Requests), at.At.UTC().Format("2006-01-02 15:04:05"))
+		if at.Sorting {
+			what = "requests read, to sort them by time"
+		}
+		return fmt.Sprintf("%s%s %s  %s", done, text.Thousands(at.Requests), what, at.At.UTC().Format("2006-01-02 15:04:05"))
 	})
 }
 
