@@ -48,6 +48,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.Clock.OnStep(app.LogSteps(log))
 	source, overrides := app.NewTable(client, rulesTable, app.NewPrepare(log), rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
