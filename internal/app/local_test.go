@@ -59,7 +59,8 @@ func TestLocalInAGateway(t *testing.T) {
 	}
 }
 
-// TestLocalInALambda counts by the time of the decisions while DynamoDB is away.
+// TestLocalInALambda counts by the time of the decisions while DynamoDB is
+// away.
 func TestLocalInALambda(t *testing.T) {
 	for name, trace := range map[string][]moment{
 		"frozen for an hour, the window ends": {{0, 0, true}, {second, second, false}, {hour, 2 * second, true}},

@@ -68,8 +68,8 @@ type Process struct {
 	ahead time.Duration // of the start, at the last step
 }
 
-// NewProcess returns a clock that starts now. It reports steps of the wall clock
-// to notice, each once.
+// NewProcess returns a clock that starts now. It reports steps of the wall
+// clock to notice, each once.
 func NewProcess(machine Source, notice func(Step)) *Process {
 	return &Process{machine: machine, start: machine(), notice: notice}
 }

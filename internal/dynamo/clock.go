@@ -11,8 +11,9 @@ import (
 const leastReported = 100 * time.Millisecond
 
 // Clock is a machine's wall clock corrected by the Date field of DynamoDB's
-// answers. Callers whose clocks differ by ε share a window that is 2ε shorter. A
-// clock far ahead makes all others wait for its slot, so it must correct itself.
+// answers. Callers whose clocks differ by ε share a window that is 2ε shorter.
+// A clock far ahead makes all others wait for its slot, so it must correct
+// itself.
 //
 // The wall clock goes on while a Lambda is frozen, and the monotonic clock
 // stands still. The Clock therefore goes by the wall clock, and uses the
@@ -75,10 +76,10 @@ func (c *Clock) Observe(sent clock.Reading, date time.Time) {
 	c.report(back, by)
 }
 
-// read reads the machine's clocks, and notices that the wall clock was set back.
-// The offset grows by as much, so that the corrected time goes on. The caller
-// holds the mutex: otherwise an older reading could overtake a newer one, and
-// look like a step.
+// read reads the machine's clocks, and notices that the wall clock was set
+// back. The offset grows by as much, so that the corrected time goes on. The
+// caller holds the mutex: otherwise an older reading could overtake a newer
+// one, and look like a step.
 func (c *Clock) read() (r clock.Reading, back time.Duration) {
 	r = c.machine()
 	ahead := r.Ahead(c.furthest)

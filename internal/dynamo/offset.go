@@ -9,8 +9,8 @@ import (
 // in 5,000 s, twice what plain quartz does.
 const maxDrift = 1.0 / 5000
 
-// interval contains the offset of a wall clock: low <= offset < high. The offset
-// is what to add to the wall clock for DynamoDB's time.
+// interval contains the offset of a wall clock: low <= offset < high. The
+// offset is what to add to the wall clock for DynamoDB's time.
 type interval struct {
 	low, high time.Duration
 	answers   int // that agree; 0 for an interval that does not exist

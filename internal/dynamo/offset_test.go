@@ -44,10 +44,10 @@ func (w *wire) some(below time.Duration) time.Duration {
 	return time.Duration(w.Float64() * w.Float64() * float64(below))
 }
 
-// TestTrueOffset checks, for servers whose dates are right and clocks that drift
-// within their bound, that the true offset always lies in the interval, that no
-// answer ever contradicts it, and that the estimate lies in it from the second
-// answer on.
+// TestTrueOffset checks, for servers whose dates are right and clocks that
+// drift within their bound, that the true offset always lies in the interval,
+// that no answer ever contradicts it, and that the estimate lies in it from the
+// second answer on.
 func TestTrueOffset(t *testing.T) {
 	for seed := range uint64(500) {
 		w, o := newWire(seed), offset{}

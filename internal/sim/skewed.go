@@ -8,8 +8,8 @@ import (
 
 // Skewed returns a world of gateways whose clocks are up to a second wrong. The
 // window is as long as two of the clocks differ at most, and the gateways take
-// turns, so each could admit a whole capacity within the window of another. From
-// the end of the warm-up on, the report's Peak shows whether they do.
+// turns, so each could admit a whole capacity within the window of another.
+// From the end of the warm-up on, the report's Peak shows whether they do.
 func Skewed(seed uint64, warmup time.Duration) *Plan {
 	return &Plan{
 		Name: "skewed", Share: 1, Seed: mix(seed, 0), Environments: 4, Gateways: true, Turns: 1070 * time.Millisecond,
