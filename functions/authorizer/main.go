@@ -48,6 +48,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.Clock.OnStep(app.LogSteps(log))
 	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)

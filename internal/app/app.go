@@ -10,6 +10,7 @@ import (
 	"time"
 	_ "time/tzdata" // a Lambda has no zone database, and calendar windows need one
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/logthrottle"
@@ -27,10 +28,25 @@ const DefaultDeadline = 250 * time.Millisecond
 const localKeys = 50_000
 
 // NewEngine returns an engine whose rules with on_error: local count in this
-// process.
+// process: in o.Local, or else by the times of the decisions.
 func NewEngine(o engine.Options) *engine.Engine {
-	o.Local = memory.New(localKeys)
+	if o.Local == nil {
+		o.Local = memory.New(localKeys)
+	}
 	return engine.New(o)
+}
+
+// LogSteps returns a function that logs steps of a clock, once in ten seconds
+// at most.
+func LogSteps(log *slog.Logger) func(clock.Step) {
+	throttled := slog.New(logthrottle.New(log.Handler()))
+	return func(s clock.Step) {
+		text := "the machine's clock was set; limits go on as if it had not been"
+		if s.Corrected {
+			text = "the machine's clock is wrong; limits go by DynamoDB's"
+		}
+		throttled.Warn(text, "step", s.By.Round(time.Millisecond).String())
+	}
 }
 
 // NewDynamoStore returns a store over a table of counters. wall is the client's

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 const (
@@ -35,8 +37,8 @@ type Client struct {
 // Connect returns a client configured by the usual AWS variables and files. The
 // SDK never retries: a charge that was sent twice could count twice. Connect
 // fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does
-// not call DynamoDB yet.
-func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
+// not call DynamoDB yet. now is time.Now.
+func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
 	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	transport := awshttp.NewBuildableClient().
@@ -58,13 +60,13 @@ func Connect(ctx context.Context, wall func() time.Time) (*Client, error) {
 		}
 		return nil, fmt.Errorf("%w (%w)", reason, err)
 	}
-	clock := NewClock(wall)
+	corrected := NewClock(clock.Machine(now))
 	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.HTTPClient = plainBodies{o.HTTPClient}
-		o.APIOptions = append(o.APIOptions, clock.listen)
+		o.APIOptions = append(o.APIOptions, corrected.listen)
 	})
-	return &Client{client, clock}, nil
+	return &Client{client, corrected}, nil
 }
 
 // plainBodies hides that a request's body implements io.WriterTo. The SDK
@@ -89,11 +91,11 @@ func (c *Clock) listen(stack *middleware.Stack) error {
 	step := middleware.DeserializeMiddlewareFunc("slidegate.Date", func(
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 	) (middleware.DeserializeOutput, middleware.Metadata, error) {
-		sent := c.wall()
+		sent := c.machine()
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok {
 			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-				c.Observe(sent, c.wall(), date)
+				c.Observe(sent, date)
 			}
 		}
 		return out, metadata, err

@@ -3,59 +3,101 @@ package dynamo
 import (
 	"sync"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
-// Clock is a local clock corrected by the Date field of DynamoDB's answers.
-// Callers whose clocks differ by ε share a window that is 2ε shorter. A clock
-// far ahead makes all others wait for its slot, so it must correct itself.
+// leastReported is the least correction that is reported as a step.
+const leastReported = 100 * time.Millisecond
+
+// Clock is a machine's wall clock corrected by the Date field of DynamoDB's
+// answers. Callers whose clocks differ by ε share a window that is 2ε shorter.
+// A clock far ahead makes all others wait for its slot, so it must correct
+// itself.
 //
-// Date has whole seconds: the server's time lies in [Date, Date + 1 s). The
-// offset changes only if two answers in a row contradict the corrected clock,
-// so a healthy clock is never touched.
+// The wall clock goes on while a Lambda is frozen, and the monotonic clock
+// stands still. The Clock therefore goes by the wall clock, and uses the
+// monotonic one only to see that the wall clock was set back: time never passes
+// slower than the process runs. A wall clock that was set forward looks like a
+// thaw, until two answers contradict it.
 //
 // Example: a clock is 40 s ahead. The first answer contradicts it and changes
 // nothing; the second sets the offset to about -40 s.
 type Clock struct {
-	wall func() time.Time
+	machine clock.Source
+	notice  func(clock.Step)
 
-	mu        sync.RWMutex
-	offset    time.Duration
-	misses    int
-	confirmed bool
+	mu       sync.Mutex
+	furthest clock.Reading // the wall clock was furthest ahead of the monotonic one
+	offset   offset
 }
 
-// NewClock returns a clock that starts with no offset from wall.
-func NewClock(wall func() time.Time) *Clock { return &Clock{wall: wall} }
+// NewClock returns a clock that starts with no offset from the wall clock.
+func NewClock(machine clock.Source) *Clock {
+	return &Clock{machine: machine, notice: func(clock.Step) {}, furthest: machine()}
+}
 
-// Now returns the corrected time, without the monotonic reading, which may
-// stand still while a Lambda is frozen.
+// OnStep has the clock report steps. It must be called before the clock is
+// shared.
+func (c *Clock) OnStep(notice func(clock.Step)) { c.notice = notice }
+
+// Now returns the corrected time.
 func (c *Clock) Now() time.Time {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.wall().Add(c.offset).Round(0)
+	c.mu.Lock()
+	r, back := c.read()
+	now := r.Wall.Add(c.offset.estimate)
+	c.mu.Unlock()
+	c.report(back, 0)
+	return now
 }
 
 // Confirmed reports whether the latest answer agreed with the corrected clock.
 func (c *Clock) Confirmed() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.confirmed
-}
-
-// Observe reports one answer: when its request was sent and the answer
-// received, by the local clock, and its Date.
-func (c *Clock) Observe(sent, received, date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	earliest := sent.Add(c.offset - time.Second)
-	latest := received.Add(c.offset + time.Second)
-	if latest.Before(date) || !earliest.Before(date.Add(time.Second)) {
-		if c.misses++; c.misses < 2 {
-			c.confirmed = false
-			return
-		}
-		midpoint := sent.Add(received.Sub(sent) / 2)
-		c.offset = date.Add(500 * time.Millisecond).Sub(midpoint)
+	return c.offset.confirmed
+}
+
+// Observe reports an answer that has just been received, by its Date and the
+// time when its request was sent.
+func (c *Clock) Observe(sent clock.Reading, date time.Time) {
+	c.mu.Lock()
+	received, back := c.read()
+	before := c.offset.estimate
+	// If the wall clock was set back under way, the monotonic clock has the
+	// moment of sending.
+	earliest := received.Wall.Add(sent.Mono - received.Mono)
+	if sent.Wall.Before(earliest) {
+		earliest = sent.Wall
 	}
-	c.misses, c.confirmed = 0, true
+	c.offset.observe(earliest, received.Wall, date)
+	by := c.offset.estimate - before
+	c.mu.Unlock()
+	c.report(back, by)
+}
+
+// read reads the machine's clocks, and notices that the wall clock was set
+// back. The offset grows by as much, so that the corrected time goes on. The
+// caller holds the mutex: otherwise an older reading could overtake a newer
+// one, and look like a step.
+func (c *Clock) read() (r clock.Reading, back time.Duration) {
+	r = c.machine()
+	ahead := r.Ahead(c.furthest)
+	if -clock.Noticeable < ahead && ahead <= 0 {
+		return r, 0
+	}
+	c.furthest = r
+	back = max(0, -ahead)
+	c.offset.shift(back)
+	return r, back
+}
+
+// report reports a wall clock that was set back, and a correction by an answer.
+func (c *Clock) report(back, by time.Duration) {
+	if back > 0 {
+		c.notice(clock.Step{By: -back})
+	}
+	if by.Abs() >= leastReported {
+		c.notice(clock.Step{By: by, Corrected: true})
+	}
 }

@@ -12,6 +12,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // TestConnectBounds checks the client's parts: two seconds for a connection,
@@ -73,8 +75,8 @@ func TestListen(t *testing.T) {
 		"no answer":      {nil, false},
 		"no HTTP answer": {"hello", false},
 	} {
-		clock, stack := NewClock(time.Now), middleware.NewStack(name, smithyhttp.NewStackRequest)
-		if err := clock.listen(stack); err != nil {
+		corrected, stack := NewClock(clock.Machine(time.Now)), middleware.NewStack(name, smithyhttp.NewStackRequest)
+		if err := corrected.listen(stack); err != nil {
 			t.Fatal(err)
 		}
 		wire := middleware.HandlerFunc(func(context.Context, any) (any, middleware.Metadata, error) {
@@ -83,8 +85,8 @@ func TestListen(t *testing.T) {
 			return test.answer, metadata, errWire
 		})
 		_, metadata, err := middleware.DecorateHandler(wire, stack).Handle(context.Background(), nil)
-		if clock.Confirmed() != test.confirmed || metadata.Get("cost") != 1 || !errors.Is(err, errWire) {
-			t.Errorf("%s: confirmed %v, metadata %v, error %v", name, clock.Confirmed(), metadata, err)
+		if corrected.Confirmed() != test.confirmed || metadata.Get("cost") != 1 || !errors.Is(err, errWire) {
+			t.Errorf("%s: confirmed %v, metadata %v, error %v", name, corrected.Confirmed(), metadata, err)
 		}
 	}
 }

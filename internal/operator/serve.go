@@ -32,7 +32,7 @@ type ServeOptions struct {
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	recorder := app.NewRecorder(log, true)
 	defer recorder.Flush(context.WithoutCancel(ctx))
-	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Recorder: recorder}
+	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: app.NewLocal(s.LocalNow), Recorder: recorder}
 	if s.Remote() { // else a decision never waits
 		config.Deadline = app.DefaultDeadline
 	}

@@ -67,7 +67,7 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 			w.report.OverAdmissions++
 			k.violated(w, "limit "+prefixOf(i)+": "+broken)
 		}
-		w.report.Peak = max(w.report.Peak, peak)
+		w.peak(peak)
 		k.checkTotal(w, i, l, item)
 		k.charged[i].Take(l, r.now, cost)
 		if !of.admitted {
@@ -82,6 +82,15 @@ func (k *counter) checkTotal(w *world, i int, l *limit.Limit, item map[string]ty
 	if got, want := number(item, prefixOf(i)+"C"), k.logs[i].total; !l.Bucket() && got != want {
 		k.violated(w, "limit "+prefixOf(i)+": the item's total is "+strconv.FormatInt(got, 10)+", charged were "+strconv.FormatInt(want, 10))
 		k.logs[i].total = got
+	}
+}
+
+// peak records the share of a capacity in a window of true time, unless the
+// world is still warming up. A window that the end of the warm-up cuts in two
+// counts in full.
+func (w *world) peak(share float64) {
+	if w.now-epoch >= int64(w.plan.Warmup) {
+		w.report.Peak = max(w.report.Peak, share)
 	}
 }
 

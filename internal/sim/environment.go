@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
@@ -21,6 +22,8 @@ type environment struct {
 	lag         time.Duration // until the environment loads rules that were published
 	busy        int           // requests under way
 	frozen      int64         // it takes no requests before this time
+	froze       int64         // when it froze last
+	asleep      int64         // for how long it was frozen before that
 	generations atomic.Int64
 }
 
@@ -33,20 +36,31 @@ func (w *world) newEnvironment() *environment {
 	e := &environment{
 		world: w, number: w.started, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error), lag: w.between(0, 10*time.Second),
 	}
-	e.clock = dynamo.NewClock(e.wall)
+	e.clock = dynamo.NewClock(e.reading)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
 		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
 	})
 	if w.plan.TwoCounters {
 		e.other = &twoCounters{e}
 	}
-	sent := e.wall() // the rules are read first
-	e.clock.Observe(sent, sent, serverDate(w.now))
+	e.clock.Observe(e.reading(), serverDate(w.now)) // the rules are read first
 	return e
 }
 
-// wall is the machine's clock, uncorrected.
-func (e *environment) wall() time.Time { return time.Unix(0, e.world.now+int64(e.wrong)) }
+// reading reads the machine's clocks. The monotonic one stands still while the
+// environment is frozen, the answers that it waits for included.
+func (e *environment) reading() clock.Reading {
+	now := e.world.now
+	frozen := max(0, min(now, e.frozen)-e.froze)
+	return clock.Reading{Wall: time.Unix(0, now+int64(e.wrong)), Mono: time.Duration(now - epoch - e.asleep - frozen)}
+}
+
+// freeze freezes the environment for some time from now on.
+func (e *environment) freeze(d time.Duration) {
+	now := e.world.now
+	e.asleep += max(0, min(now, e.frozen)-e.froze)
+	e.froze, e.frozen = now, now+int64(d)
+}
 
 // newGeneration returns a mark that no other environment returns.
 func (e *environment) newGeneration() string {
@@ -61,6 +75,9 @@ func serverDate(at int64) time.Time { return time.Unix(at/int64(time.Second), 0)
 // tried are busy; Lambda itself refuses that request.
 func (w *world) pick() *environment {
 	n := len(w.environments)
+	if w.plan.Turns > 0 {
+		return w.environments[(w.now-epoch)/int64(w.plan.Turns)%int64(n)]
+	}
 	u := w.Float64()
 	first := int(u * u * float64(n))
 	for i := range min(n, 8) {

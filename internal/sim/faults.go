@@ -11,7 +11,7 @@ import (
 func (w *world) planFaults() {
 	p := w.plan
 	w.every(p.Deaths, func() { w.environments[w.IntN(len(w.environments))] = w.newEnvironment() })
-	w.every(p.Freezes, func() { w.anyEnvironment().frozen = w.now + int64(w.exponential(time.Minute)) })
+	w.every(p.Freezes, func() { w.anyEnvironment().freeze(w.exponential(time.Minute)) })
 	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.MaxJump, p.Clocks.MaxJump) })
 	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
 	w.every(p.CapacityChanges, func() { w.anySubject().changeCapacity() })

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // call is one call of DynamoDB on its way.
@@ -14,9 +16,9 @@ type call struct {
 	environment *environment
 	request     *request
 	in          any
-	sent        time.Time // by the environment's own clock
-	lost        bool      // its answer is lost or too late
-	over        bool      // the store has been answered
+	sent        clock.Reading
+	lost        bool // its answer is lost or too late
+	over        bool // the store has been answered
 	date        time.Time
 	out         any
 	err         error
@@ -76,7 +78,7 @@ func (e *environment) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 // and when the store gets which answer.
 func (w *world) dispatch(c *call) {
 	f := w.plan.Network.draw(w, c)
-	c.sent, c.lost = c.environment.wall(), f.failure != nil
+	c.sent, c.lost = c.environment.reading(), f.failure != nil
 	if !f.dropped {
 		w.pending++
 		w.queue.push(f.effect, func() {
@@ -97,7 +99,7 @@ func (w *world) answer(c *call, failure error) {
 	if failure != nil {
 		c.out, c.err = nil, failure
 	} else {
-		c.environment.clock.Observe(c.sent, c.environment.wall(), c.date)
+		c.environment.clock.Observe(c.sent, c.date)
 	}
 	close(c.answered)
 	w.settle()

@@ -16,8 +16,9 @@ type Plan struct {
 	Seed         uint64
 	Share        float64 // how many decisions it makes, relative to other worlds
 	Environments int
-	Gateways     bool // environments take many requests at a time, where Lambda's take one
-	TwoCounters  bool // decide by the counters of two fixed windows instead
+	Gateways     bool          // environments take many requests at a time, where Lambda's take one
+	Turns        time.Duration // for so long one environment takes all requests, then the next; 0 for any at any time
+	TwoCounters  bool          // decide by the counters of two fixed windows instead
 	Subjects     []Subject
 	Network      Network
 	Clocks       Clocks
@@ -28,6 +29,8 @@ type Plan struct {
 	Settled                               float64 // share of admissions that are corrected later
 	ColdReceipts                          float64 // share of corrections that another environment makes
 	Peeks                                 float64
+
+	Warmup time.Duration // admissions before its end are not in Report.Peak
 }
 
 // Clocks describes the errors of the environments' clocks.

@@ -165,3 +165,23 @@ func TestTwoCounters(t *testing.T) {
 		t.Errorf("two counters: %.3f times the capacity within a window, want the method's 1.99 at least", counters.Peak)
 	}
 }
+
+// TestSkewedClocks measures the fullest window of true time among gateways whose
+// clocks are up to a second wrong, from some time after their start on.
+func TestSkewedClocks(t *testing.T) {
+	for _, test := range []struct {
+		warmup time.Duration
+		most   float64
+	}{{0, 2}, {time.Minute, 1.3}, {2 * time.Minute, 1.01}} {
+		var peak float64
+		for seed := range uint64(4) {
+			r := run(t, sim.Skewed(seed, test.warmup), 60_000, nil)
+			checkReport(t, r)
+			peak = max(peak, r.Peak)
+		}
+		t.Logf("from %v on, the fullest window of true time is %.2f times the capacity", test.warmup, peak)
+		if peak < 1 || peak > test.most {
+			t.Errorf("from %v on: %.3f times the capacity within a window, want 1 to %.2f", test.warmup, peak, test.most)
+		}
+	}
+}

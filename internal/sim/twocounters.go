@@ -49,7 +49,7 @@ func (t *twoCounters) charge(ctx context.Context, now time.Time, c *limit.Charge
 func (t *twoCounters) wrote(w *world, c *call) {
 	p := c.request.parts[0]
 	of := charging{&p.charge.Limits[0], p.charge.Costs[0], 0, c.request.now, c.request.trueNow, w.now, !c.lost}
-	w.report.Peak = max(w.report.Peak, p.counter.logs[0].peak(&of))
+	w.peak(p.counter.logs[0].peak(&of))
 }
 
 // Edge returns a world without faults whose clients know where windows end: one

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -76,12 +77,13 @@ type Session struct {
 	Overrides engine.OverrideSource // set by command; nil unless the rules are in a table
 	client    *dynamo.Client        // nil without DynamoDB
 	redis     *redis.Connection     // nil without Redis
+	process   *clock.Process
 }
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
 func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
-	s := &Session{Locations: where}
+	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), app.LogSteps(log))}
 	if where.RulesFile != "" {
 		if s.Rules, _, err = readRules(where.RulesFile, prepare); err != nil {
 			return nil, err
@@ -127,6 +129,7 @@ func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
+		client.Clock.OnStep(app.LogSteps(log))
 		if s.RulesTable != "" {
 			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
@@ -222,13 +225,23 @@ type Store interface {
 	Reset(ctx context.Context, key string) error
 }
 
-// Now returns the time by DynamoDB's clock, or this machine's without DynamoDB.
+// Now returns the time of decisions. For counters in this process it goes on
+// evenly, whatever happens to the machine's clock. For a table's it is
+// DynamoDB's. Redis decides by its own clock; the machine's is good enough for
+// the rest.
 func (s *Session) Now() time.Time {
-	if s.client == nil {
-		return time.Now()
+	switch {
+	case s.InMemory():
+		return s.process.Now()
+	case s.client != nil:
+		return s.client.Clock.Now()
 	}
-	return s.client.Clock.Now()
+	return time.Now()
 }
+
+// LocalNow returns the time of counters in this process, also if the session's
+// counters are elsewhere.
+func (s *Session) LocalNow() time.Time { return s.process.Now() }
 
 // Counters returns the store for requests of this moment; a new one for counters
 // in memory.
