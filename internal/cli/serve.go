@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -60,13 +61,17 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 	return operator.Serve(ctx, s, listener, backend, log)
 }
 
+// parseBackend reads --backend. Its errors omit any text that may contain a
+// password.
 func parseBackend(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--backend %s: want a URL such as http://127.0.0.1:3000", text)
-	}
-	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("--backend %s: want only scheme, host and port: rules would not see what is joined to a path", text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("--backend: want a URL such as http://127.0.0.1:3000")
+	case u.User != nil:
+		return nil, errors.New("--backend: want no user and password: clients' requests bring their own Authorization")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("--backend: want only scheme, host and port: rules would not see what is joined to a path")
 	}
 	return u, nil
 }
