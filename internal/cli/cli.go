@@ -90,10 +90,23 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+// errDiffer is the outcome of a comparison, and no failure: nothing is printed.
+var errDiffer = errors.New("the rules differ")
+
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
-	if err == nil {
+	own := exitError{code: 1}
+	switch errors.As(err, &own); {
+	case err == nil:
 		return 0
+	case own.error == errDiffer:
+		return own.code
 	}
 	message := strings.TrimSpace(err.Error())
 	if c.started { // each line is an error of its own
@@ -108,7 +121,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	if !c.started {
 		return 2
 	}
-	return 1
+	return own.code
 }
 
 // Note prints a message to standard error.

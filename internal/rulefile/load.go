@@ -14,19 +14,28 @@ import (
 // name in warnings and errors. The error is of type yamlfile.Errors and lists
 // everything that is wrong.
 func Parse(name string, text []byte) (*rules.Set, error) {
-	document := &ruledoc.Document{}
-	positions, err := yamlfile.Decode(name, text, document)
-	if positions == nil {
+	set, warnings, err := Check(name, text)
+	if err != nil {
 		return nil, err
 	}
-	set, problems := rules.Compile(document)
-	if errs := positions.Locate(problems); len(errs) > 0 {
-		return nil, errs
-	}
-	for _, w := range positions.Locate(lint.Check(document, set)) {
+	for _, w := range warnings {
 		set.Warnings = append(set.Warnings, w.Error())
 	}
 	return set, nil
+}
+
+// Check is Parse with the warnings beside the Set, each with its place.
+func Check(name string, text []byte) (*rules.Set, yamlfile.Errors, error) {
+	document := &ruledoc.Document{}
+	positions, err := yamlfile.Decode(name, text, document)
+	if positions == nil {
+		return nil, nil, err
+	}
+	set, problems := rules.Compile(document)
+	if errs := positions.Locate(problems); len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return set, positions.Locate(lint.Check(document, set)), nil
 }
 
 // ParseOverride reads one override, as a rules document states it. place is its
