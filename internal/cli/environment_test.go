@@ -24,7 +24,7 @@ func TestLocationsOfTheEnvironment(t *testing.T) {
 		"wrong rules, and flag": {"redis://:secret@h", "", explain(" --rules testdata/rules.yaml"), 0, "rule per-ip"},
 		"wrong name of a table": {"dynamodb://x", "", explain(""), 2, `SLIDEGATE_RULES: "x" is no name of a table`},
 		"wrong store":           {"testdata/rules.yaml", "mysql://:secret@h", explain(""), 2, "SLIDEGATE_STORE mysql://…: want memory"},
-		"wrong store, and flag": {"testdata/rules.yaml", "mysql://:secret@h", "inspect x --store redis://:secret@h/x", 2, "--store: the database is no number"},
+		"wrong store, and flag": {"testdata/rules.yaml", "mysql://:secret@h", "inspect x --store redis://:secret@h/x", 2, "--store: the database"},
 		"no address":            {"testdata/rules.yaml", "redis://secret@h", explain(""), 2, "SLIDEGATE_STORE: a user without a password"},
 		"memory, for serve":     {"testdata/rules.yaml", "memory", explain(""), 0, "taken to be empty"},
 		"memory, for inspect":   {"testdata/rules.yaml", "memory", "inspect ip:203.0.113.9", 2, "--store is missing"},
@@ -59,7 +59,8 @@ func TestRedisPasswordOfTheEnvironment(t *testing.T) {
 // No part of a URL is quoted: any of them may hold the password.
 func TestBackendWithPassword(t *testing.T) {
 	for _, url := range []string{
-		"http://jo:secret@127.0.0.1:3000", "http://jo:secret@127.0.0.1:3000/base", "http://jo:secret%zz@h", "ftp://jo:secret@h", "http://jo:secret/x@h",
+		"http://jo:secret@127.0.0.1:3000", "http://jo:secret@127.0.0.1:3000/base",
+		"http://jo:secret%zz@h", "ftp://jo:secret@h", "http://jo:secret/x@h",
 	} {
 		r := slidegate(t.Context(), "", "serve --rules testdata/rules.yaml --listen 127.0.0.1:0 --backend "+url)
 		if r.code != 2 || !strings.Contains(r.stderr, "--backend: want") || strings.Contains(r.stderr, "secret") {

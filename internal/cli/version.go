@@ -26,9 +26,8 @@ func (c *cli) versionCommand() *cobra.Command {
 		Example: `  slidegate version`,
 		Args:    flags.Positional(0, 0, "no arguments"),
 	}
-	return reporting(c, cmd, func(context.Context, []string) (buildReport, error) { return readBuild(), nil }, func(p *term.Printer, b buildReport) {
-		p.Line("%s", b)
-	})
+	read := func(context.Context, []string) (buildReport, error) { return readBuild(), nil }
+	return reporting(c, cmd, read, func(p *term.Printer, b buildReport) { p.Line("%s", b) })
 }
 
 func readBuild() buildReport {

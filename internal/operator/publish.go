@@ -158,7 +158,7 @@ func (r *ChangeReport) repeats(ctx context.Context, table *ruletable.Table, docu
 	if r.From == 0 || r.old == nil || len(r.Changes) > 0 {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, session.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	v, err := table.Get(ctx, r.From)
 	return err == nil && bytes.Equal(v.Text, document), err
@@ -219,7 +219,8 @@ func checkSecret(name string, set *rules.Set, remedy string) error {
 // DocumentReport is a published version with its rules.
 type DocumentReport struct {
 	ruletable.Version
-	Document string `json:"document"`
+	Text     string            `json:"text"`     // as its author wrote it
+	Document *ruledoc.Document `json:"document"` // null if an older Slidegate published the version
 }
 
 // First returns the first items of a sequence; a limit of 0 is none.
@@ -250,5 +251,5 @@ func Document(ctx context.Context, t *ruletable.Table, version int64) (*Document
 		return nil, err
 	}
 	v.InForce = v.Number == current
-	return &DocumentReport{*v, string(v.Text)}, nil
+	return &DocumentReport{*v, string(v.Text), v.Document}, nil
 }
