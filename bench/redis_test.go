@@ -17,7 +17,7 @@ import (
 // where there is none, by a bucket, and by a log of 1,000 requests.
 func BenchmarkRedis(b *testing.B) {
 	server := redistest.Start(b)
-	address, err := redis.ParseAddress(server.URL())
+	address, err := redis.ParseAddress(server.URL(), "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,3 +57,26 @@ func TestBadRulesAllAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Standard input is a file like any other, among several too.
+func TestValidateStandardInput(t *testing.T) {
+	const good, bad = "rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: 5, window: 60s}]}]", "rules: [{nam: api}]"
+	for _, test := range []struct {
+		stdin, files string
+		code         int
+		want         string
+	}{
+		{good, "-", 0, "standard input is valid: 1 rule"},
+		{good, "testdata/rules.yaml -", 0, "\n\nstandard input is valid: 1 rule"},
+		{good, "- testdata/bad.yaml", 1, "slidegate: testdata/bad.yaml:4:25: "},
+		{bad, "-", 1, "slidegate: standard input:1:10: rules[0].nam: unknown field"},
+		{bad, "testdata/rules.yaml -", 1, "testdata/rules.yaml is valid"},
+		{bad, "- --json", 1, `"file": "standard input"`},
+		{"", "-", 1, "slidegate: standard input:1:1: the document is empty"},
+	} {
+		r := slidegate(t.Context(), test.stdin, "rules validate "+test.files)
+		if r.code != test.code || !strings.Contains(r.stdout+r.stderr, test.want) {
+			t.Errorf("%s: exit %d, %q, %q; want %d and %q", test.files, r.code, r.stdout, r.stderr, test.code, test.want)
+		}
+	}
+}

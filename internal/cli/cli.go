@@ -48,12 +48,19 @@ func (c *cli) rootCommand() *cobra.Command {
 
 Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
 the usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB. Redis's are in
-its URL: redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.`,
+its URL, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.
+
+Environment variables:
+  SLIDEGATE_RULES           the rules, if --rules is not given
+  SLIDEGATE_STORE           the store of counters, if --store is not given; replay needs the flag
+  SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it`,
+		Version:           readBuild().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.started = true },
 		DisableAutoGenTag: true,
 	}
+	root.SetVersionTemplate(readBuild().String() + "\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var usage flags.UsageError
 		if errors.As(err, &usage) {
@@ -83,10 +90,23 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+// errDiffer is the outcome of a comparison, and no failure: nothing is printed.
+var errDiffer = errors.New("the rules differ")
+
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
-	if err == nil {
+	own := exitError{code: 1}
+	switch errors.As(err, &own); {
+	case err == nil:
 		return 0
+	case own.error == errDiffer:
+		return own.code
 	}
 	message := strings.TrimSpace(err.Error())
 	if c.started { // each line is an error of its own
@@ -101,7 +121,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	if !c.started {
 		return 2
 	}
-	return 1
+	return own.code
 }
 
 // Note prints a message to standard error.

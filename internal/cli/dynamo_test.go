@@ -71,7 +71,7 @@ func TestRulesApply(t *testing.T) {
 		"\ntestdata/rules.yaml is version 1 of table "+table.name+" and in force\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("printed %q, want %q at the end", got, want)
 	}
-	if got := mustRun(t, "rules apply testdata/rules.yaml --json"+table.at); !strings.Contains(got, `"version": 2`) {
+	if got := mustRun(t, "rules apply testdata/next.yaml --json"+table.at); !strings.Contains(got, `"version": 2`) {
 		t.Errorf("printed %q", got)
 	}
 	r := slidegate(t.Context(), "", "rules apply testdata/bad.yaml"+table.at)

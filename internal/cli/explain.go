@@ -28,7 +28,10 @@ why, the key that it counts by, the plan and the override that change its limits
 request would get. It charges nothing.
 
 With --store it reads the counters; without, it takes them to be empty. Rules in a table are explained with
-the overrides set by command, as the table has them now.`,
+the overrides set by command, as the table has them now.
+
+A wait can be longer than the window: a sliding window frees a slot as a whole, one window after the slot's end.
+Retry-After has the wait rounded up, such as 11 for a window of 10s with slots of 200ms.`,
 		Example: `  slidegate explain GET /v1/items --ip 203.0.113.9 --rules rules.yaml
   slidegate explain POST /v1/chat --claim sub=7 --claim plan=pro -H 'X-Tokens: 900' --rules rules.yaml
   slidegate explain POST '/v1/chat?debug=1' --claims '{"sub": "7", "org": {"id": 3}}' --rules rules.yaml --json

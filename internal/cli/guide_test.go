@@ -18,14 +18,18 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md print into it")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md and docs/json.md print into them")
 
-const guide = "../../docs/guide.md"
+func TestGuide(t *testing.T) { follow(t, "../../docs/guide.md") }
 
-// TestGuide follows docs/guide.md: it saves the files that the guide shows, runs
-// its commands in a shell, and compares what they print. An ellipsis in the guide
+// docs/json.md promises that reports stay as it shows them.
+func TestJSONPage(t *testing.T) { follow(t, "../../docs/json.md") }
+
+// follow follows a page: it saves the files that the page shows, runs its
+// commands in a shell, and compares what they print. An ellipsis in the page
 // matches anything within a line.
-func TestGuide(t *testing.T) {
+func follow(t *testing.T, guide string) {
+	t.Helper()
 	dynamotest.Connect(t) // fails with instructions if no engine runs
 	text, err := os.ReadFile(guide)
 	if err != nil {

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	for _, name := range []string{"SLIDEGATE_RULES", "SLIDEGATE_STORE", "SLIDEGATE_REDIS_PASSWORD"} {
+		os.Unsetenv(name)
+	}
 	code := m.Run()
 	os.RemoveAll(binaryDir)
 	os.Exit(code)

@@ -42,7 +42,7 @@ func printOverride(p *term.Printer, r *operator.KeyReport) {
 	p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
 	rows := overrideRows("  says", r.Override)
 	if r.Document != "" {
-		rows = append(rows, []string{"  document", text.Printable(r.Document)})
+		rows = append(rows, []string{"  document", text.Printable(string(r.Document))})
 	}
 	p.Table("ll", rows)
 }

@@ -70,7 +70,7 @@ func TestOverridesImport(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &o); err != nil {
 				t.Fatal(err)
 			}
-			found[o.Key] = o.Document
+			found[o.Key] = string(o.Document)
 		}
 		return found
 	}

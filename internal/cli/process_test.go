@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -83,6 +85,75 @@ func TestServe(t *testing.T) {
 			t.Errorf("request %d: Retry-After %q", i, retry)
 		}
 	}
+	interrupt(t, cmd, stderr)
+}
+
+// A running gateway takes up changed rules, with the counters as they are, and
+// keeps its rules if the new ones are bad.
+func TestServeReloads(t *testing.T) {
+	rules := file(t, "rules.yaml", "")
+	write := func(capacity string) {
+		t.Helper()
+		text := "rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: " + capacity + ", window: 1h}]}]\n"
+		if err := os.WriteFile(rules+"~", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(rules+"~", rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--json")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	logged := func() (line struct{ Msg, URL, Error, Store string }) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	start := logged()
+	if start.Msg != "listening" || start.Store != "memory" {
+		t.Fatalf("logged %+v", start)
+	}
+	want := func(statuses ...int) {
+		t.Helper()
+		for i, want := range statuses {
+			response, err := http.Get(start.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("request %d: status %d, want %d", i, response.StatusCode, want)
+			}
+		}
+	}
+	want(200, 429)
+	write("3") // without a signal
+	if line := logged(); line.Msg != "rules reloaded" {
+		t.Fatalf("logged %+v", line)
+	}
+	want(200, 200, 429)
+	write("0")
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if line := logged(); line.Msg != "rules not reloaded, those in force stay" || !strings.Contains(line.Error, "capacity: 0 is out of range") {
+		t.Fatalf("logged %+v", line)
+	}
+	want(429)
+	write("4")
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if line := logged(); line.Msg != "rules reloaded" {
+		t.Fatalf("logged %+v", line)
+	}
+	want(200, 429)
 	interrupt(t, cmd, stderr)
 }
 

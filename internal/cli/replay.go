@@ -72,7 +72,7 @@ totals to standard error.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd.Context(), &f, args) },
 	}
 	f.AddRules(cmd)
-	f.AddStore(cmd)
+	f.AddReplayStore(cmd)
 	addLogs(cmd, &f.format, &f.Order)
 	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")

@@ -20,7 +20,8 @@ func (c *cli) applyCommand() *cobra.Command {
 		Short: "Publish a rules file",
 		Long: `Apply checks a rules file, shows what it changes as diff does, and publishes it to the rules table as a new
 version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
-If somebody else publishes after the changes were worked out, nothing changes and apply says so.
+If somebody else publishes after the changes were worked out, nothing changes and apply says so. A file that is
+in force already, to the byte, is not published again.
 
 Overrides set by command stay as they are; those that do not fit the new rules are listed. With --against it
 also says how recorded requests would have fared, as diff does.`,
@@ -78,9 +79,12 @@ func (c *cli) publish(ctx context.Context, f *publishFlags, p *operator.Publicat
 	}
 	return show(c.stdout, *f.json, &p.Report, func(out *term.Printer, _ *operator.PublishReport) {
 		out.Line("")
-		if f.dry {
+		switch {
+		case p.Unchanged:
+			out.Line("nothing was %s: version %d has this very text", verb, p.Report.From)
+		case f.dry:
 			out.Line("nothing was %s: --dry-run", verb)
-		} else {
+		default:
 			out.Line("%s", done())
 		}
 	})

@@ -82,6 +82,34 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	}
 }
 
+// A file that is in force already leaves no version and no line in the history.
+// One whose comments alone differ is published: the table keeps the text too.
+func TestApplyOfAnUnchangedFile(t *testing.T) {
+	table := newTable(t)
+	rules := ruleFiles(t, "capacity: 2, window: 60s")[0]
+	table.apply(t, rules)
+	want := rules + " means the same as version 1\n\nnothing was published: version 1 has this very text\n"
+	for _, more := range []string{"", " --dry-run", " --why again"} {
+		if got := mustRun(t, "rules apply "+rules+table.at+more); got != want {
+			t.Errorf("%s printed %q, want %q", more, got, want)
+		}
+	}
+	if r := mustReport[operator.PublishReport](t, "rules apply "+rules+table.at); r.Published || r.Version != 1 || r.From != 1 {
+		t.Errorf("reported %+v", r)
+	}
+	table.wantInForce(t, 1, 1)
+
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commented := file(t, "rules.yaml", "# Mondays are busy.\n"+string(text))
+	if r := mustReport[operator.PublishReport](t, "rules apply "+commented+table.at); !r.Published || r.Version != 2 || len(r.Changes) != 0 {
+		t.Errorf("reported %+v", r)
+	}
+	table.wantInForce(t, 2, 2)
+}
+
 // If the comparison fails, nothing is published.
 func TestApplyPublishesNothingAfterAFailure(t *testing.T) {
 	table := newTable(t)

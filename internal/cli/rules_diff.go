@@ -17,6 +17,7 @@ import (
 func (c *cli) diffCommand() *cobra.Command {
 	var where flags.Locations
 	var recorded trafficFlags
+	var exitCode, differ bool
 	cmd := &cobra.Command{
 		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
 		Short: "Say what a rules file would change",
@@ -28,7 +29,9 @@ With --against it also sends a recorded log through both, each on its own counte
 requests would have fared otherwise. Requests of all logs are sorted by time, as replay does; --order file
 leaves them in the order of their lines. Windows follow the log's clock. Overrides apply as a publish would find
 them now, those set by command too: one in force, or a grant, for the whole log; one that has ended not at
-all. Each key that has requests is looked up once. If an override cannot be read, there is no comparison.`,
+all. Each key that has requests is looked up once. If an override cannot be read, there is no comparison.
+
+With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ, and 2 if diff fails.`,
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
@@ -36,17 +39,30 @@ all. Each key that has requests is looked up once. If an override cannot be read
 	}
 	where.AddRules(cmd)
 	recorded.add(cmd)
-	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ChangeReport, error) {
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if the rules differ, and with 2 if diff fails")
+	reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ChangeReport, error) {
 		traffic, err := recorded.traffic(c)
 		if err != nil {
 			return nil, err
 		}
 		r, err := operator.Diff(ctx, args[0], where.Locations, traffic)
 		if err == nil {
-			r.Name = args[0]
+			r.Name, differ = args[0], len(r.Changes) > 0
 		}
 		return r, err
 	}, printChanges)
+	diff := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := diff(cmd, args)
+		switch {
+		case exitCode && err != nil:
+			return exitError{err, 2}
+		case exitCode && differ:
+			return exitError{errDiffer, 1}
+		}
+		return err
+	}
+	return cmd
 }
 
 // trafficFlags name recorded traffic that shows what new rules would change.

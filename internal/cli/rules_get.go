@@ -42,7 +42,7 @@ func (c *cli) getCommand() *cobra.Command {
 		if *asJSON {
 			return newEncoder(c.stdout, "  ").Encode(r)
 		}
-		return outfile.WriteString(output, c.stdout, r.Document)
+		return outfile.WriteString(output, c.stdout, r.Text)
 	}
 	return cmd
 }

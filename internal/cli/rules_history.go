@@ -76,7 +76,7 @@ func after(version int64) string {
 func beforeText(e *ruletable.Event) string {
 	var before []string
 	if e.Before != "" {
-		before = append(before, e.Before)
+		before = append(before, string(e.Before))
 	}
 	for i := range e.Grants {
 		before = append(before, grantText(&e.Grants[i]))

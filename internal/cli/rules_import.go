@@ -74,7 +74,7 @@ func (c *cli) importRules(f *rulesImportFlags, paths []string) error {
 		}
 	}
 	if !*f.json || f.output != "" {
-		if err := outfile.WriteString(f.output, c.stdout, r.Document); err != nil || !*f.json {
+		if err := outfile.WriteString(f.output, c.stdout, r.Text); err != nil || !*f.json {
 			return err
 		}
 	}

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,40 +19,77 @@ import (
 
 func (c *cli) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate FILE",
-		Short: "Check a rules file",
-		Long: `Validate reads a rules file as a limiter would, and says everything that is wrong with it, each with its line,
-its column and what to write instead. It warns about what is allowed but likely to let too much through.`,
+		Use:   "validate FILE...",
+		Short: "Check rules files",
+		Long: `Validate reads rules files as a limiter would, and says everything that is wrong with them, each with its line,
+its column and what to write instead. It warns about what is allowed but likely to let too much through. It
+fails if one of the files is not valid; - is standard input.`,
 		Example: `  slidegate rules validate rules.yaml
-  slidegate rules validate rules.yaml --json`,
-		Args:              flags.Positional(1, 1, "one rules file"),
-		ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml")),
+  slidegate rules validate stages/*.yaml --json
+  envsubst < rules.yaml.in | slidegate rules validate -`,
+		Args:              flags.Positional(1, -1, "at least one rules file, or - for standard input"),
+		ValidArgsFunction: flags.FilesOf("yaml", "yml"),
 	}
 	asJSON := flags.JSON(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return c.validate(args[0], *asJSON) }
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return c.validate(args, *asJSON) }
 	return cmd
 }
 
-func (c *cli) validate(file string, asJSON bool) error {
-	r, err := operator.Validate(file)
-	switch {
-	case err != nil:
-		return err
-	case r.Valid && !asJSON:
-		operator.WarnAll(c, r.Warnings)
-	case !r.Valid && !asJSON:
-		return r.Errors
+func (c *cli) validate(files []string, asJSON bool) error {
+	var r operator.ValidateReport
+	for _, file := range files {
+		name, text, err := c.readRules(file)
+		if err != nil {
+			return err
+		}
+		r.Validate(name, text)
 	}
-	print := func(p *term.Printer, r *operator.ValidateReport) { printRules(p, file, r) }
-	if err := show(c.stdout, asJSON, r, print); err != nil || r.Valid {
+	if err := show(c.stdout, asJSON, &r, c.printValidation); err != nil || r.Valid {
 		return err
 	}
-	return fmt.Errorf("%s: %s", file, text.Plural(len(r.Errors), "error"))
+	var invalid []error
+	for i := range r.Files {
+		if f := &r.Files[i]; !f.Valid && asJSON {
+			invalid = append(invalid, fmt.Errorf("%s: %s", f.File, text.Plural(len(f.Errors), "error")))
+		} else if !f.Valid {
+			invalid = append(invalid, f.Errors)
+		}
+	}
+	return errors.Join(invalid...)
+}
+
+// readRules returns the text of a rules file, and its name in messages.
+func (c *cli) readRules(file string) (name string, text []byte, err error) {
+	if file == "-" {
+		text, err = io.ReadAll(c.stdin)
+		return "standard input", text, err
+	}
+	text, err = os.ReadFile(file)
+	return file, text, err
+}
+
+// printValidation prints the files that are valid. The errors of the others go
+// to standard error.
+func (c *cli) printValidation(p *term.Printer, r *operator.ValidateReport) {
+	printed := 0
+	for i := range r.Files {
+		f := &r.Files[i]
+		if !f.Valid {
+			continue
+		}
+		if printed++; printed > 1 {
+			p.Line("")
+		}
+		for _, w := range f.Warnings {
+			c.Warn("%s", w.Error())
+		}
+		printRules(p, f)
+	}
 }
 
 // printRules prints the rules and their limits.
-func printRules(p *term.Printer, file string, r *operator.ValidateReport) {
-	p.Line("%s is valid: %s, unmatched requests: %s", file, text.Plural(len(r.Rules), "rule"), r.Unmatched)
+func printRules(p *term.Printer, r *operator.FileReport) {
+	p.Line("%s is valid: %s, unmatched requests: %s", r.File, text.Plural(len(r.Rules), "rule"), r.Unmatched)
 	var limits, plans, more [][]string
 	for i := range r.Rules {
 		rule := &r.Rules[i]
@@ -85,7 +125,7 @@ func overridesText(keys string, here int) string {
 }
 
 // planRows describe the limits of a plan.
-func planRows(r *operator.ValidateReport, plan string) (rows [][]string) {
+func planRows(r *operator.FileReport, plan string) (rows [][]string) {
 	for i := range r.Rules {
 		rule := &r.Rules[i]
 		limits, ok := rule.Plans[plan]
@@ -118,7 +158,7 @@ func unusual(r *operator.RuleReport) string {
 		l := &r.Limits[i]
 		name := engine.PolicyName(r.Name, l.Name)
 		say(costText(l) != "", "%s costs %s", name, costText(l))
-		say(l.Candidate != "", "%s has candidate %s", name, l.Candidate)
+		say(l.CandidateText() != "", "%s has candidate %s", name, l.CandidateText())
 		say(l.AnchorFrom != "", "%s starts on the day that %s says", name, l.AnchorFrom)
 	}
 	overrides := strings.TrimPrefix(overridesText(r.OverrideKeys, r.Overrides), "; ")

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +24,7 @@ func (c *cli) serveCommand() *cobra.Command {
 	var where flags.Locations
 	var listen string
 	var o operator.ServeOptions
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "serve --rules FILE|dynamodb://TABLE",
 		Short: "Run the local gateway",
@@ -28,19 +33,27 @@ same handler decides them, and the same responses go out. Allowed requests go on
 echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
 is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done.
 
-Rules in a table are read again every ten seconds; a file is read once.`,
+Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
+changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
+
+With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.serve(cmd.Context(), where.Locations, listen, o)
+			log := slog.New(slog.NewTextHandler(c.stderr, nil))
+			if asJSON {
+				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
+			}
+			return c.serve(cmd.Context(), where.Locations, listen, o, log, asJSON)
 		},
 	}
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
 		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
@@ -52,19 +65,30 @@ Rules in a table are read again every ten seconds; a file is read once.`,
 	return cmd
 }
 
-func (c *cli) serve(ctx context.Context, where session.Locations, listen string, o operator.ServeOptions) error {
-	log := slog.New(slog.NewTextHandler(c.stderr, nil))
-	s, err := operator.OpenGateway(ctx, where, log)
+func (c *cli) serve(ctx context.Context, where session.Locations, listen string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
+	reload := make(chan os.Signal, 1)
+	if where.RulesFile != "" { // else it ends the program, as usual
+		signal.Notify(reload, syscall.SIGHUP)
+		defer signal.Stop(reload)
+	}
+	s, err := operator.OpenGateway(ctx, where, reload, log)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	operator.WarnAll(c, s.Rules.Warnings)
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
-	c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
+	if asJSON {
+		for _, w := range s.Rules.Warnings {
+			log.Warn("rules", "warning", w)
+		}
+		log.Info("listening", "url", "http://"+listener.Addr().String(), "rules", len(s.Rules.Rules), "store", where.StoreName())
+	} else {
+		operator.WarnAll(c, s.Rules.Warnings)
+		c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
+	}
 	return operator.Serve(ctx, s, listener, o, log)
 }
 
@@ -78,13 +102,17 @@ func parseTimeout(name string) func(string) (time.Duration, error) {
 	}
 }
 
+// parseBackend reads --backend. Its errors omit any text that may contain a
+// password.
 func parseBackend(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--backend %s: want a URL such as http://127.0.0.1:3000", text)
-	}
-	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("--backend %s: want only scheme, host and port: rules would not see what is joined to a path", text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("--backend: want a URL such as http://127.0.0.1:3000")
+	case u.User != nil:
+		return nil, errors.New("--backend: want no user and password: clients' requests bring their own Authorization")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("--backend: want only scheme, host and port: rules would not see what is joined to a path")
 	}
 	return u, nil
 }

@@ -51,7 +51,7 @@ func parseCountersTable(text string) (string, error) {
 	if !ok {
 		return "", errors.New("--store: want dynamodb://TABLE") // the text may contain a password
 	}
-	return flags.ParseTable("store", table)
+	return flags.ParseTable("--store", table)
 }
 
 func printTables(p *term.Printer, r tablesReport) {

@@ -32,8 +32,10 @@ func TestOverridesUsage(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if got := mustRun(t, "version"); !regexp.MustCompile(`^slidegate \S+ \(go1\S+, \w+/\w+\)\n$`).MatchString(got) {
-		t.Errorf("%q", got)
+	for _, command := range []string{"version", "--version"} {
+		if got := mustRun(t, command); !regexp.MustCompile(`^slidegate \S+ \(go1\S+, \w+/\w+\)\n$`).MatchString(got) {
+			t.Errorf("%s: %q", command, got)
+		}
 	}
 	if got := mustRun(t, "version --json"); !strings.Contains(got, `"version": "`) {
 		t.Errorf("%q", got)

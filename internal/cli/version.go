@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -25,15 +26,19 @@ func (c *cli) versionCommand() *cobra.Command {
 		Example: `  slidegate version`,
 		Args:    flags.Positional(0, 0, "no arguments"),
 	}
-	return reporting(c, cmd, readBuild, func(p *term.Printer, b buildReport) {
-		p.Line("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
-	})
+	read := func(context.Context, []string) (buildReport, error) { return readBuild(), nil }
+	return reporting(c, cmd, read, func(p *term.Printer, b buildReport) { p.Line("%s", b) })
 }
 
-func readBuild(context.Context, []string) (buildReport, error) {
+func readBuild() buildReport {
 	b := buildReport{"unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		b.Version = info.Main.Version
 	}
-	return b, nil
+	return b
+}
+
+// String is the line that version and --version print.
+func (b buildReport) String() string {
+	return fmt.Sprintf("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
 }

@@ -65,7 +65,7 @@ var allowed = map[string]string{
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
-	"internal/operator/convert": "internal/imports internal/text",
+	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/engine internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",

@@ -35,7 +35,9 @@ func RateLimitPolicy(name string, l *limit.Limit) string {
 }
 
 // RetryAfter returns the value of the Retry-After field: whole seconds, rounded
-// up, at least 1. It is empty if waiting does not help.
+// up, at least 1. For a full window of 10 s with slots of 200 ms it is up to 11:
+// a slot counts until one window after its end. It is empty if waiting does not
+// help.
 func RetryAfter(d time.Duration) string {
 	if d == limit.Never {
 		return ""

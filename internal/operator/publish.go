@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,9 @@ type ChangeReport struct {
 
 // PublishReport is a change of the version in force.
 type PublishReport struct {
-	Table   string `json:"table,omitempty"`   // of apply
-	Version int64  `json:"version,omitempty"` // in force now; left out of a dry run
+	Table     string `json:"table,omitempty"`   // of apply
+	Version   int64  `json:"version,omitempty"` // in force now; left out of a dry run
+	Published bool   `json:"published"`         // whether this run put it in force
 	ChangeReport
 }
 
@@ -115,8 +117,11 @@ func Diff(ctx context.Context, file string, where session.Locations, traffic *Tr
 // Publication is a version that is about to be put in force, and what it
 // changes.
 type Publication struct {
-	Report  PublishReport
-	publish func(ctx context.Context, note ruletable.Note) (version int64, err error)
+	Report PublishReport
+	// Unchanged says that the version in force has this very text, so that there
+	// is nothing to publish.
+	Unchanged bool
+	publish   func(ctx context.Context, note ruletable.Note) (version int64, err error)
 }
 
 // PrepareApply prepares to publish a rules file.
@@ -150,7 +155,20 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 		return nil, err
 	}
 	WarnAll(traffic.Listener, next.Caveats)
-	return p, nil
+	p.Unchanged, err = p.Report.repeats(ctx, table, document)
+	return p, err
+}
+
+// repeats reports whether the version in force has this text and this meaning.
+// A version whose comments alone differ does not.
+func (r *ChangeReport) repeats(ctx context.Context, table *ruletable.Table, document []byte) (bool, error) {
+	if r.From == 0 || r.old == nil || len(r.Changes) > 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
+	defer cancel()
+	v, err := table.Get(ctx, r.From)
+	return err == nil && bytes.Equal(v.Text, document), err
 }
 
 // PrepareRollback prepares to put an earlier version in force again. A version
@@ -182,11 +200,16 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 }
 
 // Publish puts the version in force, if the one that it was compared with still
-// is.
+// is. It does nothing if the version is Unchanged.
 func (p *Publication) Publish(ctx context.Context, note ruletable.Note) (err error) {
+	if p.Unchanged {
+		p.Report.Version = p.Report.From
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	p.Report.Version, err = p.publish(ctx, note)
+	p.Report.Published = err == nil
 	return err
 }
 
@@ -203,7 +226,8 @@ func checkSecret(name string, set *rules.Set, remedy string) error {
 // DocumentReport is a published version with its rules.
 type DocumentReport struct {
 	ruletable.Version
-	Document string `json:"document"`
+	Text     string            `json:"text"`     // as its author wrote it
+	Document *ruledoc.Document `json:"document"` // null if an older Slidegate published the version
 }
 
 // First returns the first items of a sequence; a limit of 0 is none.
@@ -234,5 +258,5 @@ func Document(ctx context.Context, t *ruletable.Table, version int64) (*Document
 		return nil, err
 	}
 	v.InForce = v.Number == current
-	return &DocumentReport{*v, string(v.Text)}, nil
+	return &DocumentReport{*v, string(v.Text), v.Document}, nil
 }

@@ -5,17 +5,40 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// OpenGateway opens a session for Serve.
-func OpenGateway(ctx context.Context, where session.Locations, log *slog.Logger) (*session.Session, error) {
-	return session.OpenToCharge(ctx, where, app.NewPrepare(log), log)
+// OpenGateway opens a session for Serve. Rules in a file follow the file until
+// the context ends: as it changes, and at each signal.
+func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
+	prepare := app.NewPrepare(log)
+	if where.RulesFile == "" {
+		return session.OpenToCharge(ctx, where, prepare, log)
+	}
+	file := &rulesFile{name: where.RulesFile, log: log, loaded: stat(where.RulesFile)}
+	s, err := session.OpenToCharge(ctx, where, prepare, log)
+	if err != nil {
+		return nil, err
+	}
+	file.read = func(name string) (*rules.Set, error) {
+		set, _, err := session.ReadPrepared(name, prepare)
+		if err == nil {
+			err = s.CheckCharges(set)
+		}
+		return set, err
+	}
+	file.set.Store(s.Rules)
+	s.Source = file
+	go file.watch(ctx, time.NewTicker(lookEvery).C, signals)
+	return s, nil
 }
 
 // DefaultTimeouts are those of the local gateway.

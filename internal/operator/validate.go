@@ -10,6 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/yamlfile"
@@ -41,12 +43,14 @@ type PlanLimits struct {
 // LimitReport describes a limit and what requests take from it.
 type LimitReport struct {
 	LimitForm
-	Cost      int64  `json:"cost"`                // of a request, or of one that does not state it
-	CostFrom  string `json:"cost_from,omitempty"` // where a request states it
-	CostMin   int64  `json:"cost_min,omitempty"`  // the least that a request may state; the most is cost
-	Settle    bool   `json:"settle,omitempty"`    // the backend reports the true cost afterwards
-	Clamp     bool   `json:"clamp,omitempty"`     // a cost above the capacity takes it all
-	Candidate string `json:"candidate,omitempty"` // a candidate capacity: units, or a percentage
+	Cost     int64  `json:"cost"`                // of a request, or of one that does not state it
+	CostFrom string `json:"cost_from,omitempty"` // where a request states it
+	CostMin  int64  `json:"cost_min,omitempty"`  // the least that a request may state; the most is cost
+	Settle   bool   `json:"settle,omitempty"`    // the backend reports the true cost afterwards
+	Clamp    bool   `json:"clamp,omitempty"`     // a cost above the capacity takes it all
+	// A candidate capacity: units, or a percentage of the capacity in force.
+	Candidate        int64 `json:"candidate,omitempty"`
+	CandidatePercent int64 `json:"candidate_percent,omitempty"`
 	// AnchorFrom is where a request states on which day months begin; Anchor is
 	// for requests that do not.
 	AnchorFrom string `json:"anchor_from,omitempty"`
@@ -92,7 +96,7 @@ func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 			one.CostMin = cost.Min
 		}
 		if r.Candidates != nil {
-			one.Candidate = r.Candidates[i].String()
+			one.Candidate, one.CandidatePercent = r.Candidates[i].Units, r.Candidates[i].Percent
 		}
 		if anchor := document.Limits[i].Anchor; anchor != nil {
 			one.AnchorFrom = anchor.From
@@ -141,6 +145,12 @@ func formOf(l *limit.Limit) LimitForm {
 	return f
 }
 
+// CandidateText is the candidate capacity as rules files have it, such as 80%;
+// "" for none.
+func (r *LimitReport) CandidateText() string {
+	return ruledoc.Candidate{Units: r.Candidate, Percent: r.CandidatePercent}.String()
+}
+
 // WindowText is the window as rules files have it: 1m, or
 // "1mo from day 15, Europe/Berlin".
 func (f *LimitForm) WindowText() string {
@@ -172,11 +182,18 @@ func (f *LimitForm) Detail() string {
 // Seconds returns the duration of so many seconds, to the nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// ValidateReport describes the rules of a file, or everything wrong with it.
+// ValidateReport describes rules files.
 type ValidateReport struct {
+	Valid bool         `json:"valid"` // all of them
+	Files []FileReport `json:"files"` // in the order of the arguments
+}
+
+// FileReport describes the rules of a file, or everything wrong with it.
+type FileReport struct {
+	File      string          `json:"file"`
 	Valid     bool            `json:"valid"`
 	Errors    yamlfile.Errors `json:"errors"`
-	Warnings  []string        `json:"warnings"`
+	Warnings  yamlfile.Errors `json:"warnings"`
 	Unmatched string          `json:"unmatched,omitempty"` // allow or deny
 	Plans     []string        `json:"plans"`
 	// Overrides of callers' plans in the document, and the form of their keys.
@@ -187,28 +204,37 @@ type ValidateReport struct {
 	PlanSource string `json:"-"` // the source of a caller's plan; empty for none
 }
 
-// Validate reads a rules file. It fails only if the file cannot be read.
-func Validate(file string) (*ValidateReport, error) {
-	set, _, err := session.ReadRules(file)
-	report := &ValidateReport{Errors: yamlfile.Errors{}, Warnings: []string{}, Plans: []string{}, Rules: []RuleReport{}}
-	if errors.As(err, &report.Errors) {
-		return report, nil
-	}
+// Validate adds the report on a file to those of others. name is its name in
+// messages.
+func (r *ValidateReport) Validate(name string, text []byte) {
+	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}, Plans: []string{}, Rules: []RuleReport{}}
+	set, warnings, caveats, err := rulefile.Check(name, text)
 	if err != nil {
-		return nil, err
+		errors.As(err, &file.Errors) // as Check promises
+	} else {
+		_ = session.LoadHashSecret(name, set)
+		if err := secretMismatch(set); err != nil {
+			warnings = append(warnings, &yamlfile.Error{File: name, Reason: err.Error()})
+		}
+		file.Warnings = append(append(file.Warnings, warnings...), caveats...)
+		file.describe(set)
 	}
-	report.Valid = true
-	report.Warnings = append(append(report.Warnings, warnings(set)...), set.Caveats...)
-	report.Unmatched, report.Plans = set.Unmatched.String(), append(report.Plans, set.Plans()...)
-	report.PlanOverrides, report.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]),
+	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
+	r.Files = append(r.Files, file)
+}
+
+// describe adds what a valid file says.
+func (r *FileReport) describe(set *rules.Set) {
+	r.Valid = true
+	r.Unmatched, r.Plans = set.Unmatched.String(), append(r.Plans, set.Plans()...)
+	r.PlanOverrides, r.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]),
 		set.OverrideKeys(rules.PlanOverrides)
 	if plan := set.Document().Plan; plan != nil {
-		report.PlanSource = plan.From
+		r.PlanSource = plan.From
 	}
-	for _, r := range set.Rules {
-		report.Rules = append(report.Rules, reportRule(set, r))
+	for _, rule := range set.Rules {
+		r.Rules = append(r.Rules, reportRule(set, rule))
 	}
-	return report, nil
 }
 
 // warnings are the document's warnings, and one if a secret in the environment

@@ -22,35 +22,43 @@ const (
 	defaultPort = "6379"
 )
 
+// PasswordVariable names the environment variable from which commands take the
+// password of an address without one.
+const PasswordVariable = "SLIDEGATE_REDIS_PASSWORD"
+
 // Address holds where a Redis is and how to sign in.
 type Address struct{ options goredis.UniversalOptions }
 
-// ParseAddress parses redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss://
-// for TLS. Special characters in user and password are escaped as %XX. An error
-// names the wrong part, and never the password.
-func ParseAddress(text string) (*Address, error) {
+// ParseAddress parses redis://[USER[:PASSWORD]@]HOST[:PORT][/DB], or rediss://
+// for TLS. Special characters in user and password are escaped as %XX. The
+// second password is for an address without one; "" is none. An error names the
+// wrong part and quotes none: a part may hold the password, or some of it.
+func ParseAddress(text, password string) (*Address, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, unquoted(err)
 	}
 	user, host, port := u.User.Username(), u.Hostname(), cmp.Or(u.Port(), defaultPort)
-	password, _ := u.User.Password()
+	if stated, _ := u.User.Password(); stated != "" {
+		password = stated
+	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	switch {
 	case u.Scheme != "redis" && u.Scheme != "rediss":
-		return nil, fmt.Errorf("scheme %q: want redis:// or rediss://", u.Scheme)
+		return nil, errors.New("the scheme is another: want redis:// or rediss://")
 	case host == "":
 		return nil, errors.New("the host is missing: want redis://HOST:PORT")
 	case err != nil || number == 0:
-		return nil, fmt.Errorf("port %q: want 1 to 65535", port)
+		return nil, errors.New("the port is no number from 1 to 65535: want redis://HOST:PORT, with / in a password as %2F")
 	case user != "" && password == "":
-		return nil, fmt.Errorf("user %q has no password: want redis://USER:PASSWORD@HOST:PORT", user)
+		return nil, errors.New("a user without a password: want redis://USER:PASSWORD@HOST, redis://:PASSWORD@HOST if there is no user, " +
+			"or the password in " + PasswordVariable)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("there is something after the database: options are not supported, and ? and # in a password are %3F and %23")
 	}
 	db, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(u.Path, "/"), "0"), 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("database %q: want a number, as in redis://HOST:PORT/0", strings.TrimPrefix(u.Path, "/"))
+		return nil, errors.New("the database is no number: want one as in redis://HOST:PORT/0, with / in a password as %2F")
 	}
 	a := &Address{goredis.UniversalOptions{
 		Addrs: []string{net.JoinHostPort(host, port)}, Username: user, Password: password, DB: int(db),

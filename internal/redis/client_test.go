@@ -49,7 +49,7 @@ func serve(t *testing.T, reply string, callers *atomic.Int64) *Address {
 
 func parse(t testing.TB, address string) *Address {
 	t.Helper()
-	a, err := ParseAddress(address)
+	a, err := ParseAddress(address, "")
 	if err != nil {
 		t.Fatal(err)
 	}

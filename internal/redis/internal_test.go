@@ -184,7 +184,7 @@ func TestParseAddress(t *testing.T) {
 		"redis://user:s%3Fcret@h:1":                 "redis://h:1/0",
 		"redis://h:65535/65535":                     "redis://h:65535/65535",
 	} {
-		a, err := ParseAddress(text)
+		a, err := ParseAddress(text, "")
 		if err != nil || a.String() != want {
 			t.Errorf("%s is %v, %v; want %s", text, a, err, want)
 		}
@@ -201,10 +201,10 @@ func TestParseAddress(t *testing.T) {
 		"redis://h:65536":                 "port",
 		"redis://h:-1":                    "port",
 		"redis://user:secret@h:sec:ret":   "port",
-		"redis://user@h":                  `user "user" has no password`,
-		"redis://h/x":                     `database "x"`,
-		"redis://h/-1":                    `database "-1"`,
-		"redis://h/1/2":                   `database "1/2"`,
+		"redis://user@h":                  "a user without a password: want redis://USER:PASSWORD@HOST",
+		"redis://h/x":                     "database",
+		"redis://h/-1":                    "database",
+		"redis://h/1/2":                   "database",
 		"redis://h/65536":                 "database",
 		"redis://h/a":                     "database",
 		"redis://h?db=1":                  "options are not supported",
@@ -216,10 +216,33 @@ func TestParseAddress(t *testing.T) {
 		"redis://user:secret#secret@h":    "special characters",
 		"redis://user:secret/secret@h:1":  "special characters",
 		"redis://user:secret\x7fsecret@h": "special characters",
+		"redis://secret@h":                "a user without a password",
+		"redis://user:1/secret@h":         "database",
+		"redis://user:99999999/1@h":       "port",
+		"secret://h":                      "scheme",
 	} {
-		a, err := ParseAddress(text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec:") {
+		a, err := ParseAddress(text, "")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec:") ||
+			strings.Contains(err.Error(), "99999999") {
 			t.Errorf("%q is %v, %v; want an error about %s", text, a, err, want)
+		}
+	}
+}
+
+// A password of the environment is for an address without one.
+func TestPasswordOfTheEnvironment(t *testing.T) {
+	for text, want := range map[string]string{
+		"redis://h":             ":given",
+		"redis://user@h":        "user:given",
+		"redis://user:@h":       "user:given",
+		"redis://user:stated@h": "user:stated",
+		"redis://:stated@h":     ":stated",
+	} {
+		a, err := ParseAddress(text, "given")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := a.options.Username + ":" + a.options.Password; got != want {
+			t.Errorf("%s signs in as %s, want %s", text, got, want)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func connect(t testing.TB, url string) *redis.Connection {
 
 func dial(t testing.TB, url string) (*redis.Connection, error) {
 	t.Helper()
-	address, err := redis.ParseAddress(url)
+	address, err := redis.ParseAddress(url, "")
 	if err != nil {
 		t.Fatal(err)
 	}

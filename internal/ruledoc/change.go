@@ -25,8 +25,11 @@ type Change struct {
 	Limit string     `json:"limit,omitempty"` // its name; empty for the rule, and for its only limit
 	Field string     `json:"field,omitempty"` // as the document has it, inner ones after a dot; empty for a whole rule
 	Key   string     `json:"key,omitempty"`   // of an override
-	From  string     `json:"from,omitempty"`  // much as the document has it; empty for what was not there
-	To    string     `json:"to,omitempty"`
+	// The values before and after, "" for what was not there. Those of Moved are
+	// the names of the rules before it, "" for the first place. Those of Counters
+	// are what names the counters: counter, key, limits and perhaps routes.
+	From Value `json:"from,omitempty"`
+	To   Value `json:"to,omitempty"`
 	// CountersReset says that the counters of an added or changed rule, or of an
 	// override's key, start at zero. The units in the old counters are lost.
 	CountersReset bool `json:"counters_reset"`
@@ -45,13 +48,13 @@ func (c Change) String() string {
 	case Counters:
 		return line + c.counters()
 	case Added:
-		line += "added: " + c.To
+		line += "added: " + c.To.String()
 	case Removed:
-		line += "removed: " + c.From
+		line += "removed: " + c.From.String()
 	case Moved:
-		line += fmt.Sprintf("moved from %s to %s", c.From, c.To)
+		line += fmt.Sprintf("moved from %s to %s", placeText(c.From), placeText(c.To))
 	case Changed:
-		line += fmt.Sprintf("from %s to %s", cmp.Or(c.From, "none"), cmp.Or(c.To, "none"))
+		line += fmt.Sprintf("from %s to %s", cmp.Or(c.From.String(), "none"), cmp.Or(c.To.String(), "none"))
 	}
 	switch {
 	case c.Key != "" && c.CountersReset:
@@ -74,11 +77,19 @@ func (c Change) counters() string {
 	return keepsWindows
 }
 
+// placeText says when a rule is charged, by the name of the rule before it.
+func placeText(before Value) string {
+	if before == "" {
+		return "the first place"
+	}
+	return "after " + before.String()
+}
+
 // ofPatterns reports whether the names of counters differ only in the patterns of
 // matched routes.
 func (c Change) ofPatterns() bool {
-	before, _, _ := strings.Cut(c.From, withRoute)
-	after, _, ok := strings.Cut(c.To, withRoute)
+	before, _, _ := strings.Cut(string(c.From), withRoutes)
+	after, _, ok := strings.Cut(string(c.To), withRoutes)
 	return ok && before == after
 }
 

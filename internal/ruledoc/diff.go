@@ -15,9 +15,10 @@ const (
 	fieldLimits    = "limits"
 	fieldOverrides = "overrides"
 
-	// withRoute precedes, in a counter's name, the patterns that {route} may
-	// take if the gateway names no route.
-	withRoute = " with route "
+	// withRoutes precedes, in a counter's name, the patterns that {route} may
+	// take if the gateway names no route. No text of a Value holds it: its quotes
+	// are escaped there.
+	withRoutes = `,"routes":`
 )
 
 // Diff returns what the next document changes about the current one: what they
@@ -30,7 +31,7 @@ const (
 // counter, the key, the patterns that a {route} of it may be, or how its
 // limits count.
 func Diff(current, next *Document) []Change {
-	d := differ{current: forDiff(current), next: forDiff(next), counters: map[string]bool{}}
+	d := differ{current: forDiff(current), next: forDiff(next), counters: map[Value]bool{}}
 	for i := range d.current.Rules {
 		d.counters[counterNames(&d.current.Rules[i], nil)] = true
 	}
@@ -47,7 +48,7 @@ func Diff(current, next *Document) []Change {
 
 type differ struct {
 	current, next *Document
-	counters      map[string]bool // names of the current rules' counters
+	counters      map[Value]bool // names of the current rules' counters
 	changes       []Change
 }
 
@@ -62,21 +63,21 @@ func (d *differ) compare(before, after []fact) {
 	for _, f := range after {
 		is[f.about] = true
 		if old, ok := was[f.about]; ok {
-			d.add(f.about, Changed, old.text, f.text)
+			d.add(f.about, Changed, old.value, f.value)
 		} else {
-			d.add(f.about, Added, "", f.text)
+			d.add(f.about, Added, "", f.value)
 		}
 	}
 	for _, f := range before {
 		if !is[f.about] {
-			d.add(f.about, Removed, f.text, "")
+			d.add(f.about, Removed, f.value, "")
 		}
 	}
 }
 
 // add adds a difference, unless there is none. Only whole things are added or
 // removed; any other value changes from none, or to none.
-func (d *differ) add(about Change, kind ChangeKind, from, to string) {
+func (d *differ) add(about Change, kind ChangeKind, from, to Value) {
 	c := about
 	if c.Kind = kind; about.Kind != whole {
 		c.Kind = Changed
@@ -145,7 +146,7 @@ func (d *Document) facts() []fact {
 	all := facts(Change{Field: "defaults."}, *d.Defaults)
 	all = append(all, facts(Change{}, *d, "defaults", "deny", "skip", "plan", "rules", "plans", "overrides")...)
 	all = append(all, facts(Change{Field: "plan."}, *d.Plan)...)
-	return append(all, fact{Change{Field: "plans"}, text(Texts(slices.Sorted(maps.Keys(d.Plans))))})
+	return append(all, fact{Change{Field: "plans"}, valueOf(Texts(slices.Sorted(maps.Keys(d.Plans))))})
 }
 
 // entries returns the entries of deny or skip, network by network.
@@ -154,7 +155,7 @@ func entries(field string, selectors []Selector) (all []fact) {
 		networks := s.CIDRs
 		for i := range max(1, len(networks)) {
 			s.CIDRs = networks[i:min(i+1, len(networks))]
-			entry := text(s)
+			entry := valueOf(s)
 			all = append(all, fact{Change{Kind: whole, Field: field, To: entry}, entry})
 		}
 	}
@@ -177,53 +178,54 @@ func (d *differ) overrides(rule string) {
 
 func (d *Document) overrideFacts(rule string) (all []fact) {
 	for key, o := range d.Overrides[rule] {
-		all = append(all, fact{Change{Kind: whole, Rule: rule, Field: fieldOverrides, Key: key}, overrideText(o)})
+		all = append(all, fact{Change{Kind: whole, Rule: rule, Field: fieldOverrides, Key: key}, overrideValue(o)})
 	}
 	return all
 }
 
-// overrideText writes an override without its limits' usual algorithm. Their
+// overrideValue writes an override without its limits' usual algorithm. Their
 // costs stay: an override's limit without one has the rule's.
-func overrideText(o Override) string {
+func overrideValue(o Override) Value {
 	o.Limits = slices.Clone(o.Limits)
 	for i := range o.Limits {
 		if l := &o.Limits[i]; l.Algorithm == DefaultAlgorithm {
 			l.Algorithm = ""
 		}
 	}
-	return text(o)
+	return valueOf(o)
 }
 
 // counterNames says what the names of a rule's counters are made of, for keys
 // with these limits of an override; nil for none.
-func counterNames(r *Rule, limits []Limit) string {
+func counterNames(r *Rule, limits []Limit) Value {
 	if limits == nil {
 		limits = r.Limits
 	}
-	names := cmp.Or(r.Counter, r.Name) + "|" + r.Key + "|" + countingText(limits)
+	names := `{"counter":` + valueOf(cmp.Or(r.Counter, r.Name)) + `,"key":` + cmp.Or(valueOf(r.Key), `""`) +
+		`,"limits":` + countingValue(limits)
 	if strings.Contains(r.Key, "{route}") {
-		names += withRoute + r.routes()
+		names += withRoutes + r.routes()
 	}
-	return names
+	return names + "}"
 }
 
-// countingText writes how limits count: every field except how much they allow.
-// Limits with the same text share counters (see rules.shape).
-func countingText(limits []Limit) string {
+// countingValue writes how limits count: every field except how much they allow.
+// Limits with the same value share counters (see rules.shape).
+func countingValue(limits []Limit) Value {
 	counting := make([]Limit, len(limits))
 	for i, l := range limits {
 		counting[i] = Limit{
 			Name: l.Name, Algorithm: l.Algorithm, Window: l.Window, Granularity: l.Granularity, Timezone: l.Timezone, Anchor: l.Anchor,
 		}
 	}
-	return limitsText(counting)
+	return limitsValue(counting)
 }
 
 // routes writes the rule's patterns in order. A counter's name has the first one
 // that matches the path.
-func (r *Rule) routes() string {
+func (r *Rule) routes() Value {
 	if r.When == nil || len(r.When.Route) == 0 {
-		return "**"
+		return valueOf("**")
 	}
-	return text(r.When.Route)
+	return valueOf(r.When.Route)
 }

@@ -3,7 +3,6 @@ package ruledoc
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // rules compares the rules, each with its limits and what plans make of it.
@@ -39,13 +38,13 @@ func (d *differ) removed() []Rule {
 	return slices.DeleteFunc(slices.Clone(d.current.Rules), func(r Rule) bool { return d.next.Rule(r.Name) != nil })
 }
 
-// place says when a rule is charged.
-func (d *Document) place(r *Rule) string {
+// place says when a rule is charged: after which one, "" for the first place.
+func (d *Document) place(r *Rule) Value {
 	i := slices.IndexFunc(d.Rules, func(other Rule) bool { return other.Name == r.Name })
 	if i < 1 {
-		return "the first place"
+		return ""
 	}
-	return "after " + d.Rules[i-1].Name
+	return valueOf(d.Rules[i-1].Name)
 }
 
 // limitFacts returns the limits field by field if the other version of the rule
@@ -58,7 +57,7 @@ func (r *Rule) limitFacts(other *Rule) (all []fact) {
 			continue
 		}
 		about.Kind, about.Field = whole, fieldLimits
-		all = append(all, fact{about, flow(facts(Change{}, l, "name"))})
+		all = append(all, fact{about, object(facts(Change{}, l, "name"))})
 	}
 	return all
 }
@@ -69,21 +68,21 @@ func (d *Document) ruleFacts(r *Rule) []fact {
 	all := facts(Change{Rule: r.Name}, *r, "name", fieldLimits)
 	for _, plan := range slices.Sorted(maps.Keys(d.Plans)) {
 		if capacity, ok := d.Plans[plan][r.Name]; ok {
-			all = append(all, fact{Change{Rule: r.Name, Field: "plans." + plan}, text(capacity)})
+			all = append(all, fact{Change{Rule: r.Name, Field: "plans." + plan}, valueOf(capacity)})
 		}
 	}
 	return all
 }
 
 // summary writes a whole rule, without the values that most rules have.
-func (d *Document) summary(r *Rule) string {
-	return flow(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, limitsText(r.Limits)}))
+func (d *Document) summary(r *Rule) Value {
+	return object(append(d.ruleFacts(r), fact{Change{Field: fieldLimits}, limitsValue(r.Limits)}))
 }
 
-func limitsText(limits []Limit) string {
-	texts := make([]string, len(limits))
+func limitsValue(limits []Limit) Value {
+	values := make([]Value, len(limits))
 	for i, l := range limits {
-		texts[i] = flow(facts(Change{}, l))
+		values[i] = object(facts(Change{}, l))
 	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return list(values)
 }

@@ -2,6 +2,7 @@ package ruledoc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -9,11 +10,34 @@ import (
 	"strings"
 )
 
+// Value is a value in JSON, as the document has it; "" for one that is not
+// stated. Equal values are equal texts.
+type Value string
+
+// MarshalJSON writes the value itself, and null for one that is not stated.
+func (v Value) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(string(v), "null")), nil }
+
+// UnmarshalJSON reads any value.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	if *v = Value(data); string(data) == "null" {
+		*v = ""
+	}
+	return nil
+}
+
+// String writes the value much as a document has it, in one line.
+func (v Value) String() string {
+	if v == "" {
+		return ""
+	}
+	return Flow(json.RawMessage(v), quoteParts)
+}
+
 // fact is something that a document states: a Change that says what it is about,
-// and its value in one line, which is empty for a field that is not stated.
+// and its value.
 type fact struct {
 	about Change
-	text  string
+	value Value
 }
 
 // whole is the Kind of facts about things that are added and removed.
@@ -26,7 +50,7 @@ func facts(about Change, of any, but ...string) (all []fact) {
 	for _, f := range Fields(v.Type()) {
 		if !slices.Contains(but, f.Name) {
 			about.Field = prefix + f.Name
-			all = append(all, fact{about, text(v.FieldByIndex(f.Index).Interface())})
+			all = append(all, fact{about, valueOf(v.FieldByIndex(f.Index).Interface())})
 		}
 	}
 	return all
@@ -34,32 +58,41 @@ func facts(about Change, of any, but ...string) (all []fact) {
 
 // usual has the values that are not worth a mention, by the fields of rules and
 // limits.
-var usual = map[string]string{"on_error": DefaultOnError, "mode": DefaultMode, "cost": "1", "algorithm": DefaultAlgorithm}
-
-// flow writes facts about a rule or a limit as a map in one line, without what
-// is usual.
-func flow(facts []fact) string {
-	var fields []string
-	for _, f := range facts {
-		if f.text != "" && f.text != usual[f.about.Field] {
-			fields = append(fields, f.about.Field+": "+f.text)
-		}
-	}
-	return "{" + strings.Join(fields, ", ") + "}"
+var usual = map[string]Value{
+	"on_error": valueOf(DefaultOnError), "mode": valueOf(DefaultMode), "cost": "1", "algorithm": valueOf(DefaultAlgorithm),
 }
 
-// text writes a value much as a document has it, in one line; "" for a value
-// that is not stated.
-func text(value any) string {
+// object writes facts about a rule or a limit as a map, without what is usual.
+func object(facts []fact) Value {
+	var fields []string
+	for _, f := range facts {
+		if f.value != "" && f.value != usual[f.about.Field] {
+			fields = append(fields, string(valueOf(f.about.Field)+":"+f.value))
+		}
+	}
+	return Value("{" + strings.Join(fields, ",") + "}")
+}
+
+// list writes values as a list.
+func list(values []Value) Value {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return Value("[" + strings.Join(texts, ",") + "]")
+}
+
+// valueOf returns a value as a document has it; "" for one that is not stated.
+func valueOf(value any) Value {
 	v := reflect.ValueOf(value)
 	if !v.IsValid() || v.IsZero() || v.Kind() == reflect.Map && v.Len() == 0 {
 		return ""
 	}
 	encoded, err := marshal(value)
-	if err != nil {
-		return err.Error() // of no value that a document can hold
+	if err != nil { // of no value that a document can hold
+		encoded, _ = json.Marshal(err.Error())
 	}
-	return Flow(encoded, quoteParts)
+	return Value(encoded)
 }
 
 // Flow writes a value of JSON as YAML in one line, with texts as quote writes

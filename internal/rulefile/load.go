@@ -14,22 +14,32 @@ import (
 // name in warnings and errors. The error is of type yamlfile.Errors and lists
 // everything that is wrong.
 func Parse(name string, text []byte) (*rules.Set, error) {
+	set, warnings, caveats, err := Check(name, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		set.Warnings = append(set.Warnings, w.Error())
+	}
+	for _, c := range caveats {
+		set.Caveats = append(set.Caveats, c.Error())
+	}
+	return set, nil
+}
+
+// Check is Parse with the warnings and caveats beside the Set, each with its
+// place.
+func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
 	if positions == nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	set, problems := rules.Compile(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {
-		return nil, errs
+		return nil, nil, nil, errs
 	}
-	for _, w := range positions.Locate(lint.Check(document, set)) {
-		set.Warnings = append(set.Warnings, w.Error())
-	}
-	for _, w := range positions.Locate(lint.Caveats(document, set)) {
-		set.Caveats = append(set.Caveats, w.Error())
-	}
-	return set, nil
+	return set, positions.Locate(lint.Check(document, set)), positions.Locate(lint.Caveats(document, set)), nil
 }
 
 // ParseOverride reads one override, as a rules document states it. place is its

@@ -128,7 +128,7 @@ func checkCounterNames(t *testing.T, a, b *Set, changes []ruledoc.Change) {
 		before, _ := a.Rule(c.Rule)
 		after, _ := b.Rule(c.Rule)
 		same := item(before, "k") == item(after, "k") && before.template.String() == after.template.String() && before.Hashed() == after.Hashed()
-		if c.From == c.To && !same || same && c.From != c.To && !strings.Contains(c.To, "{route}") && !after.Hashed() && len(after.anchors)+len(before.anchors) == 0 {
+		if c.From == c.To && !same || same && c.From != c.To && !strings.Contains(string(c.To), "{route}") && !after.Hashed() && len(after.anchors)+len(before.anchors) == 0 {
 			t.Errorf("%v: the counters are %s and %s", c, item(before, "k"), item(after, "k"))
 		}
 	}

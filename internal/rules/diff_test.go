@@ -268,8 +268,9 @@ func TestChangesAsJSON(t *testing.T) {
 	}
 	const want = `[{"kind":"changed","rule":"chat","limit":"requests","field":"window","from":"1m","to":"30s","counters_reset":false},` +
 		`{"kind":"changed","rule":"chat","limit":"requests","field":"granularity","from":"1s","to":"500ms","counters_reset":false},` +
-		`{"kind":"counters","rule":"chat","from":"chat|user:{jwt.sub}|[{name: requests, window: 1m, granularity: 1s}, {name: tokens, window: 1m, granularity: 1s}]","to":"chat|user:{jwt.sub}|[{name: requests, window: 30s, granularity: 500ms}, {name: tokens, window: 1m, granularity: 1s}]","counters_reset":true},` +
-		`{"kind":"changed","rule":"chat","field":"overrides","key":"user:666","from":"{deny: true, why: ticket 81}","to":"{unlimited: true}","counters_reset":true}]`
+		`{"kind":"counters","rule":"chat","from":{"counter":"chat","key":"user:{jwt.sub}","limits":[{"name":"requests","window":"1m","granularity":"1s"},{"name":"tokens","window":"1m","granularity":"1s"}]},` +
+		`"to":{"counter":"chat","key":"user:{jwt.sub}","limits":[{"name":"requests","window":"30s","granularity":"500ms"},{"name":"tokens","window":"1m","granularity":"1s"}]},"counters_reset":true},` +
+		`{"kind":"changed","rule":"chat","field":"overrides","key":"user:666","from":{"deny":true,"why":"ticket 81"},"to":{"unlimited":true},"counters_reset":true}]`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

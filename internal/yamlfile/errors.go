@@ -11,17 +11,21 @@ import (
 // Error is one thing that is wrong in a file, and what to write instead.
 type Error struct {
 	File   string `json:"file"`   // as the caller named it
-	Line   int    `json:"line"`   // from 1
-	Column int    `json:"column"` // from 1, in characters
+	Line   int    `json:"line"`   // from 1; 0 for what stands nowhere in the file
+	Column int    `json:"column"` // from 1, in characters; 0 for no line
 	Path   string `json:"path"`   // such as "rules[1].limits[0].window"; empty for the document itself
 	Reason string `json:"reason"`
 }
 
-// Error returns one line, "file:line:column: path: reason".
+// Error returns one line, "file:line:column: path: reason", or "file: path:
+// reason" without a line.
 func (e *Error) Error() string {
 	text := e.Reason
 	if e.Path != "" {
 		text = e.Path + ": " + e.Reason
+	}
+	if e.Line == 0 {
+		return e.File + ": " + strings.Map(visible, escapes.Replace(text))
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, strings.Map(visible, escapes.Replace(text)))
 }

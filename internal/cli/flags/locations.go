@@ -1,8 +1,8 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -19,11 +19,21 @@ const (
 	storeForm  = memory + ", " + sharedForm
 )
 
-// Locations are where rules and counters are, by the flags. Its Completers read
-// the rules there.
+// The environment variables that stand for --rules and --store where these are
+// not given.
+const (
+	rulesVariable = "SLIDEGATE_RULES"
+	storeVariable = "SLIDEGATE_STORE"
+)
+
+// Locations are where rules and counters are, by the flags or the environment.
+// Its Completers read the rules there.
 type Locations struct {
 	session.Locations
 	store string // as given
+	// The errors of the environment's locations, which count only without flags.
+	rulesErr, storeErr error
+	rulesFrom          string // the flag or the variable that names the rules
 }
 
 // AddRules adds --rules.
@@ -41,43 +51,65 @@ func (f *Locations) AddTable(cmd *cobra.Command) {
 func (f *Locations) RequireTable(cmd *cobra.Command, purpose string) {
 	Check(cmd, func() error {
 		if f.RulesTable == "" {
-			return fmt.Errorf("--rules %s: %s", f.RulesFile, purpose)
+			return fmt.Errorf("%s %s: %s", f.rulesFrom, f.RulesFile, purpose)
 		}
 		return nil
 	})
 }
 
 func (f *Locations) addRules(cmd *cobra.Command, usage string) {
-	cmd.Flags().Func("rules", usage, func(text string) error { return asUsage(f.setRules(text)) })
+	f.rulesErr = f.setRules(rulesVariable, os.Getenv(rulesVariable))
+	cmd.Flags().Func("rules", usage+" (default: $"+rulesVariable+")", func(text string) error {
+		f.rulesErr = nil
+		return asUsage(f.setRules("--rules", text))
+	})
+	Check(cmd, func() error { return f.rulesErr })
 	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" }, "--rules is missing: a file or dynamodb://TABLE")
 }
 
-func (f *Locations) setRules(text string) (err error) {
-	f.RulesFile, f.RulesTable = "", ""
+// setRules reads a location of rules. from is the flag or the variable that has
+// it.
+func (f *Locations) setRules(from, text string) (err error) {
+	f.RulesFile, f.RulesTable, f.rulesFrom = "", "", from
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case isTable:
-		f.RulesTable, err = ParseTable("rules", table)
+		f.RulesTable, err = ParseTable(from, table)
 	case isURL:
-		err = fmt.Errorf("--rules %s://…: want a file or dynamodb://TABLE", scheme) // the rest may contain a password
+		err = fmt.Errorf("%s %s://…: want a file or dynamodb://TABLE", from, scheme) // the rest may contain a password
 	default:
 		f.RulesFile = text
 	}
 	return err
 }
 
-// AddStore adds --store, by default the memory of this process.
+// AddStore adds --store, by default that of the environment or the memory of
+// this process.
 func (f *Locations) AddStore(cmd *cobra.Command) {
 	f.store = memory
-	f.addStore(cmd, ` (default "memory")`)
+	f.readStore()
+	f.addStore(cmd, " (default: $"+storeVariable+", or memory)")
+	f.RequireStore(cmd)
+}
+
+// AddReplayStore adds --store, by default the memory of this process. The
+// environment does not count: a replay charges its store for good, and the
+// environment may name the one of real requests.
+func (f *Locations) AddReplayStore(cmd *cobra.Command) {
+	f.store = memory
+	f.addStore(cmd, ` (default "memory", whatever $`+storeVariable+` says)`)
 	f.RequireStore(cmd)
 }
 
 // AddSharedStore adds --store for a command that looks at what other processes
-// count.
+// count. The memory of another process cannot be read, so the environment may
+// name it, for serve, and stands for no store here.
 func (f *Locations) AddSharedStore(cmd *cobra.Command) {
-	f.addStore(cmd, "")
+	if f.readStore(); f.store == memory {
+		f.store = ""
+	}
+	f.addStore(cmd, " (default: $"+storeVariable+")")
 	Refuse(cmd, func() bool { return f.store == memory },
 		"--store memory: those counters are inside the process that counts; name a "+sharedForm)
 }
@@ -87,28 +119,40 @@ func (f *Locations) RequireStore(cmd *cobra.Command) {
 	Refuse(cmd, func() bool { return f.store == "" }, "--store is missing: "+sharedForm)
 }
 
-func (f *Locations) addStore(cmd *cobra.Command, standard string) {
-	usage := "where the counters are, a `STORE`: " + storeForm + standard
-	cmd.Flags().Func("store", usage, func(text string) error { return asUsage(f.setStore(text)) })
+// readStore takes the store of the environment, if it names one.
+func (f *Locations) readStore() {
+	if text := os.Getenv(storeVariable); text != "" {
+		f.storeErr = f.setStore(storeVariable, text)
+	}
 }
 
-// setStore reads --store. Its errors omit any text that may contain a password.
-func (f *Locations) setStore(text string) (err error) {
+func (f *Locations) addStore(cmd *cobra.Command, standard string) {
+	usage := "where the counters are, a `STORE`: " + storeForm + standard
+	cmd.Flags().Func("store", usage, func(text string) error {
+		f.storeErr = nil
+		return asUsage(f.setStore("--store", text))
+	})
+	Check(cmd, func() error { return f.storeErr })
+}
+
+// setStore reads a location of counters. from is the flag or the variable that
+// has it. Its errors omit any text that may contain a password.
+func (f *Locations) setStore(from, text string) (err error) {
 	f.store, f.CountersTable, f.Redis = text, "", nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case text == "", text == memory:
 	case isTable:
-		f.CountersTable, err = ParseTable("store", table)
+		f.CountersTable, err = ParseTable(from, table)
 	case isURL && (scheme == "redis" || scheme == "rediss"):
-		if f.Redis, err = redis.ParseAddress(text); err != nil {
-			err = fmt.Errorf("--store: %w", err)
+		if f.Redis, err = redis.ParseAddress(text, os.Getenv(redis.PasswordVariable)); err != nil {
+			err = fmt.Errorf("%s: %w", from, err)
 		}
 	case isURL:
-		err = fmt.Errorf("--store %s://…: want %s", scheme, storeForm)
+		err = fmt.Errorf("%s %s://…: want %s", from, scheme, storeForm)
 	default:
-		err = errors.New("--store: want " + storeForm)
+		err = fmt.Errorf("%s: want %s", from, storeForm)
 	}
 	return err
 }
@@ -117,17 +161,17 @@ func (f *Locations) setStore(text string) (err error) {
 // dynamodb://.
 func Table(cmd *cobra.Command, to *string, name, usage string) {
 	Var(cmd, to, name, usage, func(text string) (string, error) {
-		return ParseTable(name, strings.TrimPrefix(text, session.DynamoScheme))
+		return ParseTable("--"+name, strings.TrimPrefix(text, session.DynamoScheme))
 	})
 }
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // ParseTable checks a name by the rules of "Naming rules" in the DynamoDB
-// Developer Guide.
-func ParseTable(flag, table string) (string, error) {
+// Developer Guide. from is what names the table, for messages.
+func ParseTable(from, table string) (string, error) {
 	if !tableName.MatchString(table) {
-		return "", fmt.Errorf("--%s: %q is no name of a table: 3 to 255 letters, digits, _ . -", flag, table)
+		return "", fmt.Errorf("%s: %q is no name of a table: 3 to 255 letters, digits, _ . -", from, table)
 	}
 	return table, nil
 }

@@ -16,14 +16,17 @@ import (
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/imports/usageplans"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // Report is a rules file made of another limiter's configuration.
 type Report struct {
-	Document  string         `json:"document"`
-	Lost      []imports.Lost `json:"lost"`
-	Overrides []Override     `json:"overrides"`
+	Text      string            `json:"text"` // the file, with comments
+	Document  *ruledoc.Document `json:"document"`
+	Lost      []imports.Lost    `json:"lost"`
+	Overrides []Override        `json:"overrides"`
 }
 
 // Override is an override as overrides import reads it.
@@ -65,7 +68,11 @@ func report(document *imports.Result, err error) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{string(document.YAML), append([]imports.Lost{}, document.Lost...), []Override{}}
+	rules := &ruledoc.Document{}
+	if _, err := yamlfile.Decode("the rules made of it", document.YAML, rules); err != nil {
+		return nil, err
+	}
+	r := &Report{string(document.YAML), rules, append([]imports.Lost{}, document.Lost...), []Override{}}
 	for _, o := range document.Overrides {
 		r.Overrides = append(r.Overrides, Override{o.Key, json.RawMessage(o.Document)})
 	}

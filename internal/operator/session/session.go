@@ -85,7 +85,7 @@ type Session struct {
 func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
 	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), app.LogSteps(log))}
 	if where.RulesFile != "" {
-		if s.Rules, _, err = readRules(where.RulesFile, prepare); err != nil {
+		if s.Rules, _, err = ReadPrepared(where.RulesFile, prepare); err != nil {
 			return nil, err
 		}
 		s.Source = engine.Fixed{Set: s.Rules}
@@ -105,25 +105,33 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 }
 
 // OpenToCharge opens a session for a command that decides requests. It refuses
-// several atomic rules on a Redis Cluster: every request that two of them cover
-// would fail. If the rules in a table become so later, the store refuses the
-// requests.
+// rules that CheckCharges refuses. If the rules in a table become so later, the
+// store refuses the requests.
 func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
 	s, err := Open(ctx, where, prepare, log)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.CheckCharges(s.Rules); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// CheckCharges refuses several atomic rules on a Redis Cluster: every request
+// that two of them cover would fail.
+func (s *Session) CheckCharges(set *rules.Set) error {
 	var atomic []string
-	for _, r := range s.Rules.Rules {
+	for _, r := range set.Rules {
 		if r.Atomic {
 			atomic = append(atomic, r.Name)
 		}
 	}
 	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
-		return s, nil
+		return nil
 	}
-	s.Close()
-	return nil, fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
+	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
 		"make them limits of one rule, remove atomic, or use a Redis without Cluster", strings.Join(atomic, ", "), s.StoreName())
 }
 
@@ -204,9 +212,11 @@ func LoadHashSecret(_ string, set *rules.Set) error {
 }
 
 // ReadRules reads a rules file, and returns its text with it.
-func ReadRules(file string) (*rules.Set, []byte, error) { return readRules(file, LoadHashSecret) }
+func ReadRules(file string) (*rules.Set, []byte, error) { return ReadPrepared(file, LoadHashSecret) }
 
-func readRules(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
+// ReadPrepared is ReadRules for a limiter: prepare completes the rules, or
+// refuses them.
+func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
