@@ -41,6 +41,13 @@ func TestNormalize(t *testing.T) {
 			rule(`"key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":0},` +
 				`{"name":"b","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":2}]`)},
 
+		{"a rate", `{"rules":[{"name":"r","key":"k","limit":"10/minute"}]}`, rule(`"key":"k",` + limits)},
+		{"one limit", `{"rules":[{"name":"r","key":"k","limit":{"capacity":10,"window":"60s"}}]}`, rule(`"key":"k",` + limits)},
+		{"a list of one rate", `{"rules":[{"name":"r","key":"k","limits":["10 per 60s"]}]}`, rule(`"key":"k",` + limits)},
+		{"a rate of the calendar", `{"rules":[{"name":"r","key":"k","limit":"10/month"}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1mo","timezone":"UTC"`)},
+		{"several rates", `{"rules":[{"name":"r","key":"k","limits":["1000/h","20/s"]}]}`,
+			rule(`"key":"k","limits":[{"name":"per-hour","algorithm":"sliding_window","capacity":1000,"window":"1h","granularity":"1m","cost":1},` +
+				`{"name":"per-second","algorithm":"sliding_window","capacity":20,"window":"1s","granularity":"100ms","cost":1}]`)},
 		{"burst", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"token_bucket","capacity":10,"window":"1s"}]}]}`, limit(`"algorithm":"token_bucket","capacity":10,"burst":10,"window":"1s"`)},
 		{"queue", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"leaky_bucket","capacity":10,"window":"1s","queue":3}]}]}`, limit(`"algorithm":"leaky_bucket","capacity":10,"queue":3,"window":"1s"`)},
 		{"a day in UTC", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1d","timezone":"UTC"}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1d"`)},
