@@ -275,8 +275,10 @@ func withoutCovered(statuses Statuses) Statuses {
 
 var headerSource = regexp.MustCompile(`\{header\.[^{}]*\}`)
 
-// lowerSources writes the names of headers in a key template in lower case.
+// lowerSources writes the names of headers in a key template in lower case, and
+// the default {ip/64} as {ip}.
 func lowerSources(template string) string {
+	template = strings.ReplaceAll(template, "{ip/64}", "{ip}")
 	return headerSource.ReplaceAllStringFunc(template, strings.ToLower)
 }
 

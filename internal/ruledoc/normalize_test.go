@@ -34,6 +34,7 @@ func TestNormalize(t *testing.T) {
 			byPath(rule(`"when":{"route":["/b","/a"]},"key":"{route}",` + limits))},
 		{"headers", `{"rules":[{"name":"r","key":"{header.X-User}|{jwt.Sub}","trusted":"header.X-User","headers":"on","limits":[{"capacity":10,"window":"60s"}]}]}`,
 			rule(`"key":"{header.x-user}|{jwt.Sub}","trusted":"header.x-user",` + limits)},
+		{"the default of addresses", `{"rules":[{"name":"r","key":"{ip/64}|{ip/128}","limit":"10/minute"}]}`, rule(`"key":"{ip}|{ip/128}",` + limits)},
 		{"no overrides", `{"rules":[{"name":"r","key":"k","overrides":false,"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
 		{"overrides by the own key", `{"rules":[{"name":"r","key":"k","overrides":"k","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k","overrides":true,"cost":1,` + limits)},
 		{"statuses", `{"rules":[{"name":"r","key":"k","refund_on":["5xx",404,503],"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits + `,"refund_on":[404,"5xx"]`)},
