@@ -22,7 +22,7 @@ func parsePrefix(text string) (p Part, problem string) {
 	n, err := strconv.ParseUint(text, 10, 8)
 	switch {
 	case err != nil || n < leastBits || n > wholeBits || text[0] == '0':
-		return p, fmt.Sprintf("{ip/%s} is how many bits of an IPv6 address count: write {ip} for /%d, or {ip/%d} to {ip/%d}; "+
+		return p, fmt.Sprintf("the number in {ip/%s} is how many bits of an IPv6 address count: write {ip} for /%d, or {ip/%d} to {ip/%d}; "+
 			"an IPv4 address always counts whole", text, defaultBits, leastBits, wholeBits)
 	case n == defaultBits:
 		return Part{Kind: FromIP}, ""
