@@ -137,7 +137,8 @@ func inLine(value json.RawMessage, columns, levels int) (flow string, fits bool)
 
 // plain is text that YAML cannot take for anything else: words, lengths of time,
 // classes of statuses, networks, percentages and rates.
-var plain = regexp.MustCompile(`^([A-Za-z/][A-Za-z0-9/._*-]*|(\d+(ms|s|m|h|d|w|mo))+|[1-5]xx|\d+\.\d+\.\d+\.\d+/\d+|\d+%|\d+/([a-z]+|[0-9][0-9a-z.]*))$`)
+var plain = regexp.MustCompile(`^([A-Za-z/][A-Za-z0-9/._*-]*|(\d+(ms|s|m|h|d|w|mo))+` +
+	`|[1-5]xx|\d+\.\d+\.\d+\.\d+/\d+|\d+%|\d+/([a-z]+|[0-9][0-9a-z.]*))$`)
 
 // quote writes a text as YAML, in quotes unless it is plain.
 func quote(text string) string {

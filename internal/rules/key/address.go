@@ -79,7 +79,8 @@ func (p *Part) parseTypedAddr(text string) (netip.Addr, error) {
 		if p.bits() == wholeBits {
 			return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9 or 2001:db8::1", p)
 		}
-		return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9, or the /%d network of one, such as 2001:db8::/%[2]d", p, p.bits())
+		return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9, "+
+			"or the /%d network of one, such as 2001:db8::/%[2]d", p, p.bits())
 	}
 	return network.Addr(), nil
 }
