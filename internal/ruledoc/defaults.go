@@ -60,6 +60,9 @@ func WithDefaults(d *Document) *Document {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
+		if r.Limit != nil {
+			r.Limit.setDefaults()
+		}
 		limitDefaults(r.Limits)
 	}
 	for _, overrides := range d.Overrides {
@@ -98,6 +101,7 @@ func OverrideWithDefaults(o *Override) *Override {
 }
 
 func limitDefaults(limits []Limit) {
+	nameLimits(limits)
 	for i := range limits {
 		limits[i].setDefaults()
 	}

@@ -12,6 +12,7 @@ import (
 const HashedKey = "%hmac-"
 
 const (
+	fieldLimit     = "limit"
 	fieldLimits    = "limits"
 	fieldOverrides = "overrides"
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Normalize returns the canonical form of a document: defaults, costs and the
-// capacities of plans are stated, and lists whose order means nothing are
+// capacities of plans are stated, limit stands in limits, and lists whose order means nothing are
 // sorted. Two valid documents mean the same exactly if they normalize to the
 // same, except that keys of overrides keep their escapes: package rules decodes
 // them.
@@ -81,6 +81,10 @@ func (d *Document) normalizeRule(r *Rule) {
 	if r.Headers == "on" {
 		r.Headers = ""
 	}
+	if r.Limit != nil && len(r.Limits) == 0 {
+		r.Limits = []Limit{*r.Limit}
+	}
+	r.Limit = nil
 	r.RefundOn = withoutCovered(sortedSet(r.RefundOn))
 	r.normalizeLimits(r.Overrides != nil || len(d.Overrides[r.Name]) > 0)
 }
@@ -271,8 +275,10 @@ func withoutCovered(statuses Statuses) Statuses {
 
 var headerSource = regexp.MustCompile(`\{header\.[^{}]*\}`)
 
-// lowerSources writes the names of headers in a key template in lower case.
+// lowerSources writes the names of headers in a key template in lower case, and
+// the default {ip/64} as {ip}.
 func lowerSources(template string) string {
+	template = strings.ReplaceAll(template, "{ip/64}", "{ip}")
 	return headerSource.ReplaceAllStringFunc(template, strings.ToLower)
 }
 

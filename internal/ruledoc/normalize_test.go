@@ -34,6 +34,7 @@ func TestNormalize(t *testing.T) {
 			byPath(rule(`"when":{"route":["/b","/a"]},"key":"{route}",` + limits))},
 		{"headers", `{"rules":[{"name":"r","key":"{header.X-User}|{jwt.Sub}","trusted":"header.X-User","headers":"on","limits":[{"capacity":10,"window":"60s"}]}]}`,
 			rule(`"key":"{header.x-user}|{jwt.Sub}","trusted":"header.x-user",` + limits)},
+		{"the default of addresses", `{"rules":[{"name":"r","key":"{ip/64}|{ip/128}","limit":"10/minute"}]}`, rule(`"key":"{ip}|{ip/128}",` + limits)},
 		{"no overrides", `{"rules":[{"name":"r","key":"k","overrides":false,"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
 		{"overrides by the own key", `{"rules":[{"name":"r","key":"k","overrides":"k","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k","overrides":true,"cost":1,` + limits)},
 		{"statuses", `{"rules":[{"name":"r","key":"k","refund_on":["5xx",404,503],"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits + `,"refund_on":[404,"5xx"]`)},
@@ -41,6 +42,13 @@ func TestNormalize(t *testing.T) {
 			rule(`"key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":0},` +
 				`{"name":"b","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":2}]`)},
 
+		{"a rate", `{"rules":[{"name":"r","key":"k","limit":"10/minute"}]}`, rule(`"key":"k",` + limits)},
+		{"one limit", `{"rules":[{"name":"r","key":"k","limit":{"capacity":10,"window":"60s"}}]}`, rule(`"key":"k",` + limits)},
+		{"a list of one rate", `{"rules":[{"name":"r","key":"k","limits":["10 per 60s"]}]}`, rule(`"key":"k",` + limits)},
+		{"a rate of the calendar", `{"rules":[{"name":"r","key":"k","limit":"10/month"}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1mo","timezone":"UTC"`)},
+		{"several rates", `{"rules":[{"name":"r","key":"k","limits":["1000/h","20/s"]}]}`,
+			rule(`"key":"k","limits":[{"name":"per-hour","algorithm":"sliding_window","capacity":1000,"window":"1h","granularity":"1m","cost":1},` +
+				`{"name":"per-second","algorithm":"sliding_window","capacity":20,"window":"1s","granularity":"100ms","cost":1}]`)},
 		{"burst", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"token_bucket","capacity":10,"window":"1s"}]}]}`, limit(`"algorithm":"token_bucket","capacity":10,"burst":10,"window":"1s"`)},
 		{"queue", `{"rules":[{"name":"r","key":"k","limits":[{"algorithm":"leaky_bucket","capacity":10,"window":"1s","queue":3}]}]}`, limit(`"algorithm":"leaky_bucket","capacity":10,"queue":3,"window":"1s"`)},
 		{"a day in UTC", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"1d","timezone":"UTC"}]}]}`, limit(`"algorithm":"fixed_window","capacity":10,"window":"1d"`)},

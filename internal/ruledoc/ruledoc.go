@@ -34,7 +34,7 @@ type Document struct {
 	Skip           []Selector                     `json:"skip,omitempty" example:"[{methods: [GET], route: /health}]" doc:"Requests that no rule limits; one matching entry is enough."`
 	HashSecret     *HashSecret                    `json:"hash_secret,omitempty" doc:"The secret for rules and plans with hash: true."`
 	Plan           *PlanSource                    `json:"plan,omitempty" doc:"How to find the caller's plan."`
-	Rules          []Rule                         `json:"rules" need:"write rules: [] if the document should limit nothing" example:"[{name: per-ip, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}]" doc:"The rules: all that match a request apply, and are charged in this order."`
+	Rules          []Rule                         `json:"rules" need:"write rules: [] if the document should limit nothing" example:"[{name: per-ip, key: \"ip:{ip}\", limit: 100/minute}]" doc:"The rules: all that match a request apply, and are charged in this order."`
 	Plans          map[string]Plan                `json:"plans,omitzero" example:"{pro: {api: 6000}}" names:"^[!-~]([\\x20-~]{0,61}[!-~])?$ ^[a-z0-9][a-z0-9-]{0,62}$" doc:"Capacities by plan, rule and limit, which replace the rules' own."`
 	Overrides      map[string]map[string]Override `json:"overrides,omitempty" example:"{api: {\"user:241531\": {capacity: 100}}}" names:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"Overrides for single keys: by rule, or under plan for the plans of callers."`
 }
@@ -85,7 +85,8 @@ type Selector struct {
 	Match   map[string]Words `json:"match,omitempty" items:"1 0" example:"{jwt.plan: pro}" doc:"Claims such as jwt.plan, apikey or stage, and the values to match."`
 }
 
-// Rule counts requests by a key and limits each key.
+// Rule counts requests by a key and limits each key. It states either Limit or
+// Limits. The normal form has Limits alone.
 type Rule struct {
 	Name      string        `json:"name,omitempty" example:"per-ip" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" need:"write one that no other rule has, such as name: per-ip" doc:"The rule's name, which its counters carry."`
 	When      *Selector     `json:"when,omitempty" doc:"Which requests the rule covers; all by default."`
@@ -96,7 +97,8 @@ type Rule struct {
 	Overrides *OverrideKeys `json:"overrides,omitempty" doc:"true, or a key template: single keys may have other limits."`
 	Counter   string        `json:"counter,omitempty" example:"api" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"The name that the counters carry instead of the rule's; rules with the same one share them."`
 	Cost      *Cost         `json:"cost,omitempty" doc:"Units that a request takes, 1 by default; a limit's own cost takes precedence."`
-	Limits    []Limit       `json:"limits,omitempty" items:"1 8" example:"[{capacity: 10, window: 60s}]" need:"write limits: [{capacity: 10, window: 60s}]" doc:"The limits, charged all or none."`
+	Limit     *Limit        `json:"limit,omitempty" not:"a list: is one limit: write limits for a list of them" doc:"The rule's only limit: a rate such as 100/minute, 100/60s or 5 per 10s, or a map."`
+	Limits    []Limit       `json:"limits,omitempty" items:"1 8" example:"[20/second, 1000/hour]" doc:"Several limits, charged all or none, in place of limit."`
 	RefundOn  Statuses      `json:"refund_on,omitempty" example:"5xx" doc:"Statuses of the backend's answer, such as 404 or 5xx, that refund the request."`
 	Mode      string        `json:"mode,omitempty" enum:"enforce shadow off" doc:"enforce (the default), shadow (charge and record, but let through) or off."`
 	Atomic    bool          `json:"atomic,omitempty" doc:"true: charged together with the other atomic rules that match a request, all or none."`
@@ -105,9 +107,10 @@ type Rule struct {
 }
 
 // Limit is one limit of a rule, or of an override, where Candidate and an
-// Anchor with a source are not allowed.
+// Anchor with a source are not allowed. Documents may write it as a rate: see
+// Limit.Rate.
 type Limit struct {
-	Name        string     `json:"name,omitempty" example:"requests" pattern:"^[a-z0-9][a-z0-9-]{0,30}$" doc:"The limit's name; required if a rule has several limits."`
+	Name        string     `json:"name,omitempty" example:"requests" pattern:"^[a-z0-9][a-z0-9-]{0,30}$" doc:"The limit's name; if a rule has several limits, that of its window by default, such as per-hour."`
 	Algorithm   string     `json:"algorithm,omitempty" enum:"sliding_window fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket" doc:"The algorithm: sliding_window by default, fixed_window if the window follows the calendar."`
 	Capacity    int64      `json:"capacity,omitempty" range:"1 4294967295" need:"write how many units a window allows, such as capacity: 100" doc:"How many units a window allows."`
 	Burst       int64      `json:"burst,omitempty" range:"1 4294967295" doc:"The size of a token_bucket; its capacity by default."`
@@ -128,7 +131,7 @@ type Plan map[string]PlanCapacity
 // Capacity, Limits, Unlimited, Plan and Deny.
 type Override struct {
 	Capacity  Capacities `json:"capacity,omitempty" doc:"Another capacity, or several by limit name; everything else about the limits stays."`
-	Limits    []Limit    `json:"limits,omitempty" items:"1 8" example:"[{capacity: 10, window: 60s}]" doc:"Limits that replace all of the rule's; a cost that is not stated is that of the rule's limit of the same name."`
+	Limits    []Limit    `json:"limits,omitempty" items:"1 8" example:"[100/minute]" doc:"Limits that replace all of the rule's; a cost that is not stated is that of the rule's limit of the same name."`
 	Unlimited bool       `json:"unlimited,omitempty" only:"true" doc:"true: the rule does not limit the key."`
 	Plan      string     `json:"plan,omitempty" example:"pro" pattern:"^[!-~]([ -~]{0,61}[!-~])?$" doc:"The caller's plan, whatever the token says."`
 	Deny      bool       `json:"deny,omitempty" only:"true" doc:"true: refuse every request of the key."`

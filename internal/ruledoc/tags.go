@@ -19,10 +19,12 @@ type Tags struct {
 	Pattern string   // of a text, for editors
 	Names   []string // the patterns of the names of a map, and of the maps inside it
 	Enum    []string // the only values
-	Not     string   // "word: why it cannot stand here"
+	Not     string   // "word: why it cannot stand here"; "a list" for any list
 
 	Range [2]int64 // of an integer
 	Items [2]int64 // the least and the most entries of a list or map; 0 for no bound
+
+	Partial bool // of a form: it is told from the others without its fields
 
 	Only   bool // a boolean may only be true
 	Empty  bool // a text may be empty although it has an example
@@ -57,7 +59,7 @@ func (t Tags) With(tag reflect.StructTag) Tags {
 }
 
 // Entry returns the tags of the entries of a list or map with the tags t. The
-// example of an entry is the one inside the example of all.
+// example of an entry is the first one inside the example of all.
 func (t Tags) Entry() Tags {
 	t.Doc, t.Need, t.Items = "", "", [2]int64{}
 	if len(t.Names) > 0 {
@@ -65,7 +67,9 @@ func (t Tags) Entry() Tags {
 	}
 	inside, isList := strings.CutPrefix(t.Example, "[")
 	if isList {
-		t.Example = strings.TrimSuffix(inside, "]")
+		if t.Example = strings.TrimSuffix(inside, "]"); !strings.HasPrefix(inside, "{") {
+			t.Example, _, _ = strings.Cut(t.Example, ", ")
+		}
 	} else if _, entry, isMap := strings.Cut(t.Example, ": "); isMap && strings.HasPrefix(t.Example, "{") {
 		t.Example = strings.TrimSuffix(entry, "}")
 	}

@@ -19,8 +19,8 @@ import (
 var fieldPrefixes = map[string]string{
 	"": "", "/$defs/defaults": "defaults.", "/$defs/clientIP": "client_ip.", "/$defs/proxySecret": "client_ip.secret.",
 	"/$defs/hashSecret": "hash_secret.", "/$defs/selector": "when.", "/$defs/planSource": "plan.", "/$defs/rule": "rules[].",
-	"/$defs/cost/anyOf/1": "cost.", "/$defs/limit": "limits[].", "/$defs/anchor/anyOf/1": "anchor.", "/$defs/override": "overrides.",
-	"/$defs/overrideLimit": "limits[].", "/$defs/planOverride": "overrides.",
+	"/$defs/cost/anyOf/1": "cost.", "/$defs/limit/anyOf/1": "limits[].", "/$defs/anchor/anyOf/1": "anchor.", "/$defs/override": "overrides.",
+	"/$defs/overrideLimit/anyOf/1": "limits[].", "/$defs/planOverride": "overrides.",
 }
 
 // Every field that a document may have is in a table, and every field in a table

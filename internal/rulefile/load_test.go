@@ -59,7 +59,7 @@ func TestDocumentedExamples(t *testing.T) {
 		examples += example[1]
 	}
 	for _, word := range []string{"client_ip:", "hash_secret:", "hash: true", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
-		"refund_on:", "candidate:", "anchor: {from:", "atomic:", "until:", "why:", "deny: true", "unlimited: true", "limits: [{", "unlimited,"} {
+		"refund_on:", "candidate:", "anchor: {from:", "atomic:", "until:", "why:", "deny: true", "unlimited: true", "limit: {", "limits: [5/minute", "unlimited,"} {
 		if !strings.Contains(examples, word) {
 			t.Errorf("no example has %s", word)
 		}

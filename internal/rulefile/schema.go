@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ func Schema() []byte {
 	b := builder{}
 	root := b.object(reflect.TypeFor[ruledoc.Document]())
 	b.distinguishOverrides(root)
+	b["rule"]["oneOf"] = []schema{{"required": []string{"limit"}}, {"required": []string{"limits"}}}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Slidegate rules"
 	root["$defs"] = b
@@ -147,9 +149,11 @@ func text(tags ruledoc.Tags) schema {
 func (b builder) distinguishOverrides(root schema) {
 	b["planOverride"] = without(b["override"], "capacity", "limits", "unlimited")
 	b["override"] = without(b["override"], "plan")
-	b["overrideLimit"] = without(b["limit"], "candidate")
+	forms := slices.Clone(b["limit"]["anyOf"].([]schema))
+	forms[1] = without(forms[1], "candidate")
+	b["overrideLimit"] = schema{"anyOf": forms}
 	day := maps.Clone(b["anchor"]["anyOf"].([]schema)[0])
-	properties := b["overrideLimit"]["properties"].(schema)
+	properties := forms[1]["properties"].(schema)
 	day["description"] = properties["anchor"].(schema)["description"]
 	properties["anchor"] = day
 	b["override"]["properties"].(schema)["limits"].(schema)["items"] = reference("overrideLimit")

@@ -45,18 +45,18 @@ var placesOfFields = []struct{ pointer, document string }{
 	{"/$defs/selector", "{rules: [{name: r, when: {FIELD, methods: GET}, key: k, limits: [{capacity: 1, window: 1s}]}]}"},
 	{"/$defs/selector", "{rules: [{name: r, unless: {FIELD, methods: GET}, key: k, limits: [{capacity: 1, window: 1s}]}]}"},
 	{"/$defs/cost/anyOf/1", "{rules: [{name: r, key: k, cost: {FIELD, from: jwt.n, max: 1}, limits: [{capacity: 1, window: 1s}]}]}"},
-	{"/$defs/limit", "{rules: [{name: r, key: k, limits: [{FIELD, capacity: 1, window: 1s}]}]}"},
+	{"/$defs/limit/anyOf/1", "{rules: [{name: r, key: k, limits: [{FIELD, capacity: 1, window: 1s}]}]}"},
 	{"/$defs/cost/anyOf/1", "{rules: [{name: r, key: k, limits: [{cost: {FIELD, from: jwt.n, max: 1}, capacity: 1, window: 1s}]}]}"},
 	{"/$defs/anchor/anyOf/1", "{rules: [{name: r, key: k, limits: [{capacity: 1, window: 1mo, anchor: {FIELD, from: jwt.n}}]}]}"},
 	{"/$defs/override", "{rules: [{name: r, key: k, overrides: true, limits: [{capacity: 1, window: 1s}]}], overrides: {r: {k: {FIELD, deny: true}}}}"},
-	{"/$defs/overrideLimit", "{rules: [{name: r, key: k, limits: [{capacity: 1, window: 1s}]}], overrides: {r: {k: {limits: [{FIELD, capacity: 1, window: 1s}]}}}}"},
+	{"/$defs/overrideLimit/anyOf/1", "{rules: [{name: r, key: k, limits: [{capacity: 1, window: 1s}]}], overrides: {r: {k: {limits: [{FIELD, capacity: 1, window: 1s}]}}}}"},
 	{"/$defs/planOverride", "{plan: {overrides: k}, rules: [], overrides: {plan: {k: {FIELD, deny: true}}}}"},
 }
 
 // misplacedFields are known to the decoder, so that package rules can say where
 // they belong.
 var misplacedFields = map[string][]string{
-	"/$defs/override": {"plan"}, "/$defs/planOverride": {"capacity", "limits", "unlimited"}, "/$defs/overrideLimit": {"candidate"},
+	"/$defs/override": {"plan"}, "/$defs/planOverride": {"capacity", "limits", "unlimited"}, "/$defs/overrideLimit/anyOf/1": {"candidate"},
 }
 
 var fieldsKnown = regexp.MustCompile(`xyzzyxyzzy: unknown field: there are (.*) and (.*)$`)
@@ -162,6 +162,9 @@ func TestSchemaValues(t *testing.T) {
 		limit("capacity: '1', window: 1s"), limit("capacity: 1, window: 60"), limit("capacity: 1, window: 1s, algorithm: bucket"), limit("capacity: 1, window: 1s, over: x"),
 		limit("capacity: 1, window: 1s, candidate: 0"), limit("capacity: 1, window: 1s, candidate: 0%"), limit("capacity: 1, window: 1s, name: N"),
 		limit("capacity: 1, window: 1mo, anchor: 29"), limit("capacity: 1, window: 1mo, anchor: {from: jwt.n, default: 0}"),
+		"{rules: [{name: r, key: k, limit: 100}]}", "{rules: [{name: r, key: k, limit: 0/minute}]}", "{rules: [{name: r, key: k, limit: 100/min}]}",
+		"{rules: [{name: r, key: k, limit: [100/minute]}]}", "{rules: [{name: r, key: k, limit: {capacity: 1}}]}", "{rules: [{name: r, key: k, limits: 100/minute}]}",
+		"{rules: [{name: r, key: k, limits: [100]}]}", rule("limit: 100/minute"),
 		"{plan: {from: jwt.p}, plans: {p: {r: none}}, rules: []}", "{plan: {from: jwt.p}, plans: {p: {r: {l: unlimited}}}, rules: []}", "{plan: {from: jwt.p}, plans: {'': {}}, rules: []}",
 		"{overrides: {r: {k: {capacity: 0}}}, rules: []}", "{overrides: {r: {k: {limits: []}}}, rules: []}", "{overrides: {r: {k: {plan: p}}}, rules: []}",
 		"{overrides: {plan: {k: {capacity: 1}}}, rules: []}", "{overrides: {r: {k: {limits: [{capacity: 1, window: 1s, candidate: 1}]}}}, rules: []}",

@@ -18,7 +18,8 @@ import (
 // struct and names sorted. Comments have the paths of problems, such as
 // "rules[0]"; the one with the path "" comes first and may have several lines. A
 // map or list that fits in one line has no comments inside it. Reading the result
-// gives the same document.
+// gives the same document, but for a rule's only limit: if that states a capacity
+// and a window alone, it is written as limit, such as 100/minute.
 func Write(d *ruledoc.Document, comments map[string]string) ([]byte, error) {
 	text, err := ruledoc.Marshal(d)
 	if err != nil {
@@ -54,6 +55,11 @@ func (w *writer) fields(value json.RawMessage, path, lead string, levels int) {
 	names, values := ruledoc.Entries(value)
 	for i, name := range names {
 		at := ruledoc.Join(path, name)
+		if aRule.MatchString(path) && name == "limit" {
+			values[i] = rate(values[i])
+		} else if name == "limits" && values[i][0] == '[' {
+			name, values[i] = rates(values[i], aRule.MatchString(path) && !slices.Contains(names, "limit"))
+		}
 		if path == "" {
 			levels = spread[name]
 		}
@@ -88,6 +94,31 @@ func (w *writer) entries(value json.RawMessage, path, indent string, levels int)
 	}
 }
 
+var aRule = regexp.MustCompile(`^rules\[\d+\]$`)
+
+// rate writes a limit as a rate, if it states a capacity and a window alone.
+func rate(value json.RawMessage) json.RawMessage {
+	var l ruledoc.Limit
+	if value[0] != '{' || json.Unmarshal(value, &l) != nil || l.Rate() == "" {
+		return value
+	}
+	return json.RawMessage(strconv.Quote(l.Rate()))
+}
+
+// rates writes a list of limits, and the only limit of a rule as its field
+// limit if that is a rate.
+func rates(list json.RawMessage, alone bool) (name string, value json.RawMessage) {
+	_, limits := ruledoc.Entries(list)
+	for i := range limits {
+		limits[i] = rate(limits[i])
+	}
+	if len(limits) == 1 && alone && limits[0][0] == '"' {
+		return "limit", limits[0]
+	}
+	value, _ = json.Marshal(limits) // fails for no list of JSON
+	return "limits", value
+}
+
 // line writes a line with the comment of a path, if there is one.
 func (w *writer) line(text, path string) {
 	if c := w.comments[path]; c != "" && path != "" {
@@ -105,8 +136,9 @@ func inLine(value json.RawMessage, columns, levels int) (flow string, fits bool)
 }
 
 // plain is text that YAML cannot take for anything else: words, lengths of time,
-// classes of statuses, networks and percentages.
-var plain = regexp.MustCompile(`^([A-Za-z/][A-Za-z0-9/._*-]*|(\d+(ms|s|m|h|d|w|mo))+|[1-5]xx|\d+\.\d+\.\d+\.\d+/\d+|\d+%)$`)
+// classes of statuses, networks, percentages and rates.
+var plain = regexp.MustCompile(`^([A-Za-z/][A-Za-z0-9/._*-]*|(\d+(ms|s|m|h|d|w|mo))+` +
+	`|[1-5]xx|\d+\.\d+\.\d+\.\d+/\d+|\d+%|\d+/([a-z]+|[0-9][0-9a-z.]*))$`)
 
 // quote writes a text as YAML, in quotes unless it is plain.
 func quote(text string) string {

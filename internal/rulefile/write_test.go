@@ -39,7 +39,14 @@ func checkRoundTrip(t rapid.TB, d *ruledoc.Document, comments map[string]string)
 	if _, err := yamlfile.Decode("f", text, &again); err != nil {
 		t.Fatalf("%v\nin\n%s", err, text)
 	}
-	if diff := cmp.Diff(marshal(t, d), marshal(t, &again)); diff != "" {
+	want := *d
+	want.Rules = slices.Clone(d.Rules)
+	for i := range want.Rules {
+		if r := &want.Rules[i]; r.Limit == nil && len(r.Limits) == 1 && r.Limits[0].Rate() != "" {
+			r.Limit, r.Limits = &r.Limits[0], nil
+		}
+	}
+	if diff := cmp.Diff(marshal(t, &want), marshal(t, &again)); diff != "" {
 		t.Fatalf("written as\n%s\n(-written +read):\n%s", text, diff)
 	}
 }
@@ -178,6 +185,21 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// Names that documents choose may be those of fields.
+func TestWhatIsNoLimit(t *testing.T) {
+	checkRoundTrip(t, &ruledoc.Document{
+		Rules: []ruledoc.Rule{
+			{Name: "limits", Key: "k", When: &ruledoc.Selector{Match: map[string]ruledoc.Words{"limits": {"5/s", "x"}, "limit": {"5/s"}}},
+				Limits: []ruledoc.Limit{{Capacity: 5, Window: "1s"}, {Capacity: 6, Window: "1m"}}},
+			{Name: "limit", Key: "k", Limit: &ruledoc.Limit{Capacity: 5, Window: "1s", Burst: 6}},
+		},
+		Plans: map[string]ruledoc.Plan{"p": {"limits": {Capacity: ruledoc.Capacities{"": 5}}, "limit": {Capacity: ruledoc.Capacities{"capacity": 5}}}},
+		Overrides: map[string]map[string]ruledoc.Override{
+			"limits": {"limits": {Limits: []ruledoc.Limit{{Capacity: 5, Window: "1mo"}}}}, "limit": {"limit": {Deny: true}},
+		},
+	}, nil)
+}
+
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"gold": "gold", "/v1/**": "/v1/**", "a.b_c-d": "a.b_c-d", "": `""`, "7": `"7"`, "1e3": `"1e3"`, "-": `"-"`, "*": `"*"`,
@@ -200,7 +222,7 @@ func TestLayout(t *testing.T) {
 		Deny:     []ruledoc.Selector{{CIDRs: ruledoc.Texts{"198.51.100.0/24"}}},
 		Rules: []ruledoc.Rule{
 			{Name: "per-ip", When: &ruledoc.Selector{Methods: ruledoc.Texts{"GET", "POST"}, Route: ruledoc.Texts{"/v1/{id}"}}, Key: "ip:{ip}", Limits: []ruledoc.Limit{{Capacity: 10, Window: "60s"}}},
-			{Name: "all", Key: "all", RefundOn: ruledoc.Statuses{"404", "5xx"}, Limits: []ruledoc.Limit{long, {Name: "b", Capacity: 5, Window: "1mo"}}},
+			{Name: "all", Key: "all", RefundOn: ruledoc.Statuses{"404", "5xx"}, Limits: []ruledoc.Limit{long, {Name: "b", Capacity: 5, Window: "1mo"}, {Capacity: 7, Window: "1h"}}},
 		},
 		Plans:     map[string]ruledoc.Plan{"pro": {"per-ip": {Unlimited: true}, "all": {Capacity: ruledoc.Capacities{"b": 7}}}, "free": {}},
 		Overrides: map[string]map[string]ruledoc.Override{"per-ip": {"ip:10.0.0.1": {Capacity: ruledoc.Capacities{"": 5}, Until: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)}}},
@@ -219,12 +241,13 @@ rules:
   - name: per-ip
     when: {methods: [GET, POST], route: "/v1/{id}"}
     key: "ip:{ip}"
-    limits: [{capacity: 10, window: 60s}]
+    limit: 10/60s
   - name: all
     key: all
     limits:
       - {name: a-name-of-thirty-one-characters, algorithm: sliding_window_counter, capacity: 4294967295, window: 1m30s}
       - {name: b, capacity: 5, window: 1mo} # monthly
+      - 7/hour
     refund_on: [404, 5xx]
 plans:
   free: {}

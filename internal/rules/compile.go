@@ -132,12 +132,13 @@ func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 // nameForm is what names of a kind look like.
 type nameForm struct {
 	pattern *regexp.Regexp
-	longest int // in characters
+	longest int    // in characters
+	another string // what to write in place of a name that is taken
 }
 
 var (
-	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), 63}
-	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), 31}
+	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), 63, "write a name of its own"}
+	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), 31, "write a name of its own, such as {name: burst, capacity: 20, window: 1s}"}
 )
 
 // name checks a name and takes it. taken has the paths of what has each name so
@@ -148,7 +149,7 @@ func (c *compiler) name(path, name string, form nameForm, taken map[string]strin
 	case !form.pattern.MatchString(name):
 		c.fail(path, "%q cannot be a name: use 1 to %d lower-case letters, digits and hyphens, a letter or digit first", name, form.longest)
 	case ok:
-		c.fail(path, "%q is the name of %s too: write a name of its own", name, other)
+		c.fail(path, "%q is the name of %s too: %s", name, other, form.another)
 	case taken != nil:
 		taken[name] = strings.TrimSuffix(path, ".name")
 	}

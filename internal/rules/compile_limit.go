@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -27,17 +28,12 @@ type charge struct {
 	path      string
 }
 
-// limits compiles a list of limits and puts them in the order of their names.
-func (c *compiler) limits(path string, list []ruledoc.Limit, in limitContext) []charge {
+// limits compiles limits and puts them in the order of their names.
+func (c *compiler) limits(each iter.Seq2[string, *ruledoc.Limit], in limitContext) (charges []charge) {
 	taken := map[string]string{}
-	charges := make([]charge, len(list))
-	for i := range list {
-		at := ruledoc.Index(path, i)
-		if list[i].Name == "" && len(list) > 1 {
-			c.fail(at+".name", "is missing: one of several limits needs a name, such as name: requests")
-		}
-		c.name(at+".name", list[i].Name, limitName, taken)
-		charges[i] = c.limit(at, &list[i], in)
+	for at, l := range each {
+		c.name(at+".name", l.Name, limitName, taken)
+		charges = append(charges, c.limit(at, l, in))
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 	return charges

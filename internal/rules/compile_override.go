@@ -18,7 +18,7 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 	}
 	if d.Limits != nil {
 		o.Limits = []limit.Limit{}
-		for _, ch := range c.limits(ruledoc.Join(path, "limits"), d.Limits, limitContext{override: true}) {
+		for _, ch := range c.limits(ruledoc.EachLimit(ruledoc.Join(path, "limits"), d.Limits), limitContext{override: true}) {
 			o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
 		}
 		o.suffix = suffix(o.Limits)

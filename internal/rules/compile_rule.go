@@ -110,7 +110,13 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 			r.cost = *in.cost
 		}
 	}
-	charges := c.limits(path+".limits", d.Limits, in)
+	switch {
+	case d.Limit == nil && d.Limits == nil:
+		c.fail(path+".limits", "a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]")
+	case d.Limit != nil && d.Limits != nil:
+		c.fail(path+".limit", "stands beside limits: write all of them in limits, or remove one of the two")
+	}
+	charges := c.limits(d.EachLimit(path), in)
 	for i, charge := range charges {
 		r.Limits, r.Costs = append(r.Limits, charge.limit), append(r.Costs, charge.cost)
 		if charge.anchored.Kind != key.Literal && charge.limit.Calendar != nil {

@@ -50,11 +50,14 @@ func TestProblemsOfAProgram(t *testing.T) {
 		{rule(func(r *ruledoc.Rule) { r.Name = "" }), "rules[0].name: is missing: write one that no other rule has, such as name: per-ip"},
 		{rule(func(r *ruledoc.Rule) { r.Name = "deny" }), `rules[0].name: "deny" stands for the deny list in responses: write another name`},
 		{rule(func(r *ruledoc.Rule) { r.Key = "" }), `rules[0].key: is missing: write what to count by, such as key: "ip:{ip}"`},
-		{rule(func(r *ruledoc.Rule) { r.Limits = nil }), "rules[0].limits: is missing: write limits: [{capacity: 10, window: 60s}]"},
+		{rule(func(r *ruledoc.Rule) { r.Limits = nil }), "rules[0].limits: a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]"},
 		{rule(func(r *ruledoc.Rule) { r.Limits = []ruledoc.Limit{} }), "rules[0].limits: holds 0 limits: write 1 to 8"},
 		{rule(func(r *ruledoc.Rule) {
-			r.Limits = append(r.Limits, ruledoc.Limit{Name: "b", Capacity: 1, Window: "1s"})
-		}), "rules[0].limits[0].name: is missing: one of several limits needs a name, such as name: requests"},
+			r.Limits = append(r.Limits, ruledoc.Limit{Name: r.Limits[0].Name, Capacity: 1, Window: r.Limits[0].Window})
+		}), `rules[0].limits[1].name: "per-minute" is the name of rules[0].limits[0] too: write a name of its own, such as {name: burst, capacity: 20, window: 1s}`},
+		{rule(func(r *ruledoc.Rule) { r.Limit = &ruledoc.Limit{Capacity: 1, Window: "1s"} }),
+			"rules[0].limit: stands beside limits: write all of them in limits, or remove one of the two"},
+		{rule(func(r *ruledoc.Rule) { r.Limit, r.Limits = &ruledoc.Limit{Capacity: 1, Window: "60"}, nil }), "rules[0].limit.window: needs a unit: write 60s for seconds"},
 		{rule(func(r *ruledoc.Rule) { r.Mode = "on" }), `rules[0].mode: unknown value "on": write enforce, shadow or off`},
 		{rule(func(r *ruledoc.Rule) { r.RefundOn = ruledoc.Statuses{"0x10"} }), `rules[0].refund_on[0]: "0x10" is no status: write a number such as 404, or a class such as 5xx`},
 		{rule(func(r *ruledoc.Rule) { r.RefundOn = ruledoc.Statuses{"600"} }), "rules[0].refund_on[0]: 600 is out of range: write a number from 100 to 599"},

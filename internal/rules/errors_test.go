@@ -53,12 +53,12 @@ func TestPositions(t *testing.T) {
 		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: there are defaults, client_ip, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides"},
 		{"after CRLF and comments", "# one\r\n# two\r\nrules: # three\r\n  - name: r\r\n    key: all\r\n    limits: [{capacity: x, window: 60s}]\r\n",
 			"f:6:25: rules[0].limits[0].capacity: must be a whole number in plain digits without quotes, such as 10"},
-		{"map in a list", "rules:\n  -\n    name: r\n    key: all\n", "f:3:5: rules[0]: limits is missing: write limits: [{capacity: 10, window: 60s}]"},
-		{"misspelled field is read all the same", head + "    key: all\n    limit: [{capacity: 0, window: 60s}]\n",
-			"f:4:5: rules[0].limit: unknown field: did you mean limits?\n" +
+		{"map in a list", "rules:\n  -\n    name: r\n    key: all\n", "f:3:5: rules[0]: a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]"},
+		{"misspelled field is read all the same", head + "    key: all\n    limts: [{capacity: 0, window: 60s}]\n",
+			"f:4:5: rules[0].limts: unknown field: did you mean limits?\n" +
 				"f:4:24: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 4294967295"},
-		{"misspelled beside the right one", head + "    key: all\n" + limits + "    limit: 7\n",
-			"f:5:5: rules[0].limit: unknown field: did you mean limits?"},
+		{"misspelled beside the right one", head + "    key: all\n" + limits + "    limts: 7\n",
+			"f:5:5: rules[0].limts: unknown field: did you mean limits?"},
 		{"literal", head + "    key: |\n      a\n" + limits, `f:3:10: rules[0].key: '\n' cannot stand in a key's own text: use printable ASCII without %, { and }`},
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},

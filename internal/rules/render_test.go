@@ -18,6 +18,10 @@ func TestAppendKey(t *testing.T) {
 		{"IPv4", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "ip:203.0.113.9"},
 		{"IPv6 by network", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},
 		{"IPv4 in IPv6", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("::ffff:203.0.113.9")}, "ip:203.0.113.9"},
+		{"IPv6 whole", "key: 'ip:{ip/128}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A3%3A4%3A5%3A6"},
+		{"IPv6 by a larger network", "key: 'ip:{ip/48}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A%3A/48"},
+		{"IPv6 by the default", "key: 'ip:{ip/64}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},
+		{"IPv4 whole", "key: 'ip:{ip/48}'", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "ip:203.0.113.9"},
 		{"IPv6 zone", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("fe80::1%eth0")}, "ip:fe80%3A%3A/64"},
 		{"no address", "key: 'ip:{ip}'", request.Request{}, "ip:-"},
 

@@ -196,9 +196,9 @@ func (r *Rule) Matches(req *request.Request) bool {
 	return r.Mode != Off && r.when.Covers(req) && (r.unless == nil || !r.unless.CoversExactly(req))
 }
 
-// ClientSources returns the sources of the rule's key that the client fills in,
-// such as "{header.x-user}".
-func (r *Rule) ClientSources() []string { return r.template.ClientSources }
+// ClientSources returns the sources of the rule's key of which the client can
+// send a new value with every request, such as "{header.x-user}" or "{ip/128}".
+func (r *Rule) ClientSources() []string { return r.template.Evadable() }
 
 // Hashed reports whether tables and logs hold hashes of the rule's keys.
 func (r *Rule) Hashed() bool { return r.template.Hash != nil }

@@ -44,6 +44,12 @@ func TestOverrideKey(t *testing.T) {
 		{"ip:{ip}", "ip:2001:db8::/64", "ip:2001%3Adb8%3A%3A/64", ""},
 		{"ip:{ip}", "ip:2001%3Adb8%3A%3A/64", "ip:2001%3Adb8%3A%3A/64", ""},
 		{"ip:{ip}", "ip:-", "ip:-", ""},
+		{"ip:{ip/128}", "ip:203.0.113.9", "ip:203.0.113.9", ""},
+		{"ip:{ip/128}", "ip:2001:DB8::9", "ip:2001%3Adb8%3A%3A9", ""},
+		{"ip:{ip/128}", "ip:2001:db8::9/128", "ip:2001%3Adb8%3A%3A9", ""},
+		{"ip:{ip/128}", "ip:2001%3Adb8%3A%3A9", "ip:2001%3Adb8%3A%3A9", ""},
+		{"ip:{ip/48}", "ip:2001:db8:1:2::9", "ip:2001%3Adb8%3A1%3A%3A/48", ""},
+		{"ip:{ip/48}", "ip:2001:db8:1::/48", "ip:2001%3Adb8%3A1%3A%3A/48", ""},
 		{"ip:{ip}|{route}", "ip:2001:db8::1|/v1/**", "ip:2001%3Adb8%3A%3A/64|/v1/**", ""},
 		{"{ip}|{jwt.a}", "10.0.0.1|a|b", "10.0.0.1|a%7Cb", ""}, // 10.0.0.1|a is no address: only one split is valid
 		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
@@ -66,6 +72,8 @@ func TestOverrideKey(t *testing.T) {
 		{"ip:{ip}", "ip:2001:db8::/32", "", address},
 		{"ip:{ip}", "ip:2001:db8::1/64", "", address},
 		{"ip:{ip}", "ip:localhost", "", address},
+		{"ip:{ip/48}", "ip:2001:db8::/64", "", "{ip/48} is an address, such as 203.0.113.9, or the /48 network of one, such as 2001:db8::/48"},
+		{"ip:{ip/128}", "ip:2001:db8::/64", "", "{ip/128} is an address, such as 203.0.113.9 or 2001:db8::1"},
 		{"user:{jwt.sub}", "user:" + strings.Repeat("a", 16<<10), "", "a key is at most 16384 bytes long"},
 	} {
 		r := parseRule(t, "key: x, overrides: '"+tt.template+"'")

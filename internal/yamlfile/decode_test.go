@@ -34,14 +34,14 @@ func TestPlaces(t *testing.T) {
 			"f:6:25: rules[0].limits[0].capacity: must be a whole number in plain digits without quotes, such as 10"},
 		{"map in a list", "rules:\n  -\n    nam: r\n    keys: all\n    x: y\n", "f:3:5: rules[0].nam: unknown field: did you mean name?\n" +
 			"f:4:5: rules[0].keys: unknown field: did you mean key?\n" +
-			"f:5:5: rules[0].x: unknown field: there are name, when, unless, key, hash, trusted, overrides, counter, cost, limits, refund_on, mode, atomic, on_error and headers"},
-		{"misspelled field is decoded all the same", head + "    key: all\n    limit: [{capacity: 0, window: 60s}]\n",
-			"f:4:5: rules[0].limit: unknown field: did you mean limits?\n" +
+			"f:5:5: rules[0].x: unknown field: there are name, when, unless, key, hash, trusted, overrides, counter, cost, limit, limits, refund_on, mode, atomic, on_error and headers"},
+		{"misspelled field is decoded all the same", head + "    key: all\n    limts: [{capacity: 0, window: 60s}]\n",
+			"f:4:5: rules[0].limts: unknown field: did you mean limits?\n" +
 				"f:4:24: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 4294967295"},
-		{"misspelled beside the right one", head + "    key: all\n" + limits + "    limit: 7\n",
-			"f:5:5: rules[0].limit: unknown field: did you mean limits?"},
-		{"misspelled before the right one", head + "    limit: 7\n    key: all\n" + limits,
-			"f:3:5: rules[0].limit: unknown field: did you mean limits?"},
+		{"misspelled beside the right one", head + "    key: all\n" + limits + "    limts: 7\n",
+			"f:5:5: rules[0].limts: unknown field: did you mean limits?"},
+		{"misspelled before the right one", head + "    limts: 7\n    key: all\n" + limits,
+			"f:3:5: rules[0].limts: unknown field: did you mean limits?"},
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
 		{"key is empty", head + "    key:\n" + limits, "f:3:9: rules[0].key: is empty: write text, such as \"ip:{ip}\""},
@@ -53,7 +53,7 @@ func TestPlaces(t *testing.T) {
 		{"name is a boolean", "rules: [{name: true}]", `f:1:16: rules[0].name: must be text, and is true or false: write "true"`},
 		{"no limits", "rules: []\nplans: {p: 7}\n", "f:2:12: plans.p: must be a map, such as {api: 6000}, and is a number"},
 		{"keys of a plan", "rules: []\noverrides: {r: 7}\n", `f:2:16: overrides.r: must be a map, such as {"user:241531": {capacity: 100}}, and is a number`},
-		{"empty limits", "rules: [{limits: []}]", "f:1:18: rules[0].limits: is an empty list: write limits: [{capacity: 10, window: 60s}]"},
+		{"empty limits", "rules: [{limits: []}]", "f:1:18: rules[0].limits: is an empty list: write a value such as 20/second, or remove it"},
 		{"claims", "deny: [{match: {jwt.a: [x, 0x10, {y: z}]}}]\nrules: []", "f:1:28: deny[0].match.jwt.a[1]: 0x10 is not a number as JSON writes one: put it in quotes, as the token has it\n" +
 			"f:1:34: deny[0].match.jwt.a[2]: must be text, such as pro, and is a map"},
 
@@ -199,7 +199,7 @@ func TestFreeForms(t *testing.T) {
 
 // An error of form leaves the rest of the document as it stands.
 func TestPartsAreKept(t *testing.T) {
-	d, _, message := decode("rules: [{name: r, key: [], limit: [{capacity: 0, window: 1s}]}]\nrules: 7\noverrides: {r: {k: {deny: maybe}}}")
+	d, _, message := decode("rules: [{name: r, key: [], limts: [{capacity: 0, window: 1s}]}]\nrules: 7\noverrides: {r: {k: {deny: maybe}}}")
 	want := ruledoc.Document{
 		Rules:     []ruledoc.Rule{{Name: "r", Limits: []ruledoc.Limit{{Window: "1s"}}}},
 		Overrides: map[string]map[string]ruledoc.Override{"r": {"k": {Deny: true}}},

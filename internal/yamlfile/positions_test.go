@@ -11,7 +11,7 @@ import (
 func TestLocate(t *testing.T) {
 	_, p, message := decode(`rules:
   - name: r
-    limit: [{capacity: x, window: 1s}]
+    limts: [{capacity: x, window: 1s}]
     when: {methods: []}
     mode: on
 overrides:

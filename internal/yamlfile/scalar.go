@@ -3,6 +3,7 @@ package yamlfile
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ func (d *decoder) text(n node, tags ruledoc.Tags) string {
 		return written
 	case n.Tag == "!!int" && notTime == nil:
 		d.refuse(n, "needs a unit: write %ss for seconds", written)
+	case !regexp.MustCompile(tags.Pattern).MatchString(written):
+		d.refuse(n, "must be text%s, and is %s", suchAs(tags), is)
 	default:
 		d.refuse(n, "must be text, and is %s: write %q", is, written)
 	}

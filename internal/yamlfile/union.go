@@ -12,11 +12,18 @@ import (
 // union decodes a value into the form that fits it, and has the type read that.
 // Errors in parts leave the rest of the value.
 func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags ruledoc.Tags) {
+	if what, why, ok := strings.Cut(tags.Not, ": "); ok && n.is() == what {
+		d.refuse(n, "%s", why)
+		return
+	}
 	before := len(d.errors)
 	form := n.choose(ruledoc.Fields(forms))
 	v := reflect.New(form.Type).Elem()
 	if form.Type.Kind() == reflect.Struct {
-		d.requireFields(n, d.object(n, v), ruledoc.Fields(form.Type))
+		found := d.object(n, v)
+		if !form.Tags.Partial {
+			d.requireFields(n, found, ruledoc.Fields(form.Type))
+		}
 	} else {
 		d.value(n, v, tags.With(form.Tag))
 	}

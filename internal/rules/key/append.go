@@ -3,7 +3,6 @@ package key
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net/netip"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -58,7 +57,7 @@ func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []b
 		case Literal:
 			dst = append(dst, p.Text...)
 		case FromIP:
-			dst = appendAddr(dst, r.Derived().Addr)
+			dst = p.appendAddr(dst, r.Derived().Addr)
 		case FromHeader:
 			dst = appendValues(dst, r.Header(p.Text))
 		case FromQuery:
@@ -71,20 +70,6 @@ func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []b
 		}
 	}
 	return dst
-}
-
-// appendAddr appends an IPv4 address, or the /64 network of an IPv6 address,
-// because a host can choose any address of its network.
-func appendAddr(dst []byte, addr netip.Addr) []byte {
-	switch {
-	case !addr.IsValid():
-		return append(dst, absent)
-	case addr.Is4():
-		return addr.AppendTo(dst)
-	}
-	network, _ := addr.Prefix(64) // fails only for more bits than an address has
-	var text [64]byte
-	return appendEscaped(dst, network.AppendTo(text[:0]))
 }
 
 // appendValues joins the values of a repeated field with commas, as RFC 9110,

@@ -1,9 +1,7 @@
 package key
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -107,29 +105,16 @@ func (t *Template) format(values []string, decode func(string) string) (string, 
 		case typed == string(absent):
 			key = append(key, absent)
 		case p.Kind == FromIP:
-			addr, err := parseTypedAddr(decode(typed))
+			addr, err := p.parseTypedAddr(decode(typed))
 			if err != nil {
 				return "", err
 			}
-			key = appendAddr(key, addr.Unmap().WithZone(""))
+			key = p.appendAddr(key, addr.Unmap().WithZone(""))
 		default:
 			key = appendValue(key, decode(typed))
 		}
 	}
 	return t.whole(key), nil
-}
-
-// parseTypedAddr reads an address, or the /64 network by which an IPv6 one
-// counts.
-func parseTypedAddr(text string) (netip.Addr, error) {
-	if addr, err := netip.ParseAddr(text); err == nil {
-		return addr, nil
-	}
-	network, err := netip.ParsePrefix(text)
-	if err != nil || network.Addr().Is4() || network.Bits() != 64 || network != network.Masked() {
-		return netip.Addr{}, errors.New("{ip} is an address, such as 203.0.113.9, or the /64 network of one, such as 2001:db8::/64")
-	}
-	return network.Addr(), nil
 }
 
 // whole returns a key before it is hashed. A plain key is cut if it is too long.

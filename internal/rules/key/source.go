@@ -61,12 +61,15 @@ const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {
 // Part is a piece of a key: text of its own, or the value of a source.
 type Part struct {
 	Kind Kind
-	Text string // the literal, or the name of the header, query or path parameter, or claim
+	Text string // the literal, or the name of the header, query or path parameter, or claim; of {ip/128}, the 128
 }
 
 // parseBraced reads a source as keys have it between braces, such as
 // "header.x-user". The problem says what to write instead.
 func parseBraced(text string) (p Part, problem string) {
+	if bits, ok := strings.CutPrefix(text, "ip/"); ok {
+		return parsePrefix(bits)
+	}
 	word, name, dotted := strings.Cut(text, ".")
 	words := make([]string, len(sources))
 	for kind, s := range sources {
@@ -142,6 +145,8 @@ func (p Part) String() string {
 		return p.Text
 	case sources[p.Kind].named:
 		return sources[p.Kind].word + "." + p.Text
+	case p.Kind == FromIP && p.Text != "":
+		return "ip/" + p.Text
 	}
 	return sources[p.Kind].word
 }

@@ -31,6 +31,7 @@ func TestParseTemplate(t *testing.T) {
 		{"all", nil},
 		{"ip:{ip}", nil},
 		{"{ip}", nil},
+		{"{ip/32}|{ip/64}|{ip/128}", nil},
 		{"{ip}|{method}:{route}:{stage}", nil},
 		{"tenant:{header.X-Tenant}|user:{query.user id}|{path.id}", nil},
 		{"v{header.x}:y", nil},
@@ -62,6 +63,9 @@ func TestParseTemplate(t *testing.T) {
 		{"{stag}", []string{"unknown source {stag}: did you mean {stage}?"}},
 		{"{IP}", []string{"unknown source {IP}: " + known}},
 		{"{ip.v4}", []string{"{ip.v4} takes no name: write {ip}"}},
+		{"{ip/24}", []string{"the number in {ip/24} is how many bits of an IPv6 address count: write {ip} for /64, or {ip/32} to {ip/128}; an IPv4 address always counts whole"}},
+		{"{ip/129}", []string{"the number in {ip/129} is how many bits of an IPv6 address count: write {ip} for /64, or {ip/32} to {ip/128}; an IPv4 address always counts whole"}},
+		{"{ip/}", []string{"the number in {ip/} is how many bits of an IPv6 address count: write {ip} for /64, or {ip/32} to {ip/128}; an IPv4 address always counts whole"}},
 		{"{ip.}", []string{"{ip.} takes no name: write {ip}"}},
 		{"{header}", []string{"{header} needs a name: write {header.NAME}"}},
 		{"{header.}", []string{"{header.} needs a name: write {header.NAME}"}},
@@ -192,6 +196,7 @@ func FuzzKeyTemplate(f *testing.F) {
 	f.Add("{query.a}:{path.b}|{method}:{route}:{stage}", "-", ":|%", "", "$default")
 	f.Add("{header.x}", strings.Repeat("é", 200), "", "/%2e", "/{proxy+}")
 	f.Add("{}%é{ip", "", "", "", "")
+	f.Add("{ip/128}|{ip/48}", "", "", "", "")
 	f.Fuzz(func(t *testing.T, text, a, b, path, route string) {
 		tmpl, problems := Parse(text)
 		if len(problems) > 0 {

@@ -14,7 +14,11 @@ func (c *checker) checkBeside(i int) {
 	before := len(c.warnings)
 	if kept := keeps(r); kept != "" && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
 		if denier := c.deniesAfter(i); denier != nil {
-			c.warn(path+".limits", "a %s does not refund a request that rule %s denies afterwards: "+
+			at := path + ".limits"
+			if c.author.Rules[i].Limit != nil {
+				at = path + ".limit"
+			}
+			c.warn(at, "a %s does not refund a request that rule %s denies afterwards: "+
 				"put this rule below it, or write atomic: true in both", kept, denier.Name)
 		}
 	}

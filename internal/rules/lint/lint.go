@@ -18,7 +18,7 @@ import (
 // Check returns warnings about a document, with paths into it. s is the Set
 // that was compiled from it. Rules that are off draw no warnings.
 func Check(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
-	c := &checker{author: d, doc: s.Document(), set: s}
+	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
 	for i := range c.doc.Rules {
 		c.covers = append(c.covers, requestsOf(c.doc.Rules[i].When))
 	}
@@ -79,13 +79,17 @@ func (c *checker) checkAlone(i int) {
 // paths returns the path of limit j of rule i in the author's document, and
 // the path of its cost.
 func (c *checker) paths(i, j int) (path, cost string) {
-	r := &c.author.Rules[i]
-	k := slices.IndexFunc(r.Limits, func(l ruledoc.Limit) bool { return l.Name == c.set.Rules[i].Limits[j].Name })
-	path = ruledoc.Index(ruledoc.Index("rules", i)+".limits", k)
-	if r.Limits[k].Cost == nil && r.Cost != nil {
-		return path, ruledoc.Index("rules", i) + ".cost"
+	r, at := &c.author.Rules[i], ruledoc.Index("rules", i)
+	for path, l := range r.EachLimit(at) {
+		switch {
+		case l.Name != c.set.Rules[i].Limits[j].Name:
+		case l.Cost == nil && r.Cost != nil:
+			return path, at + ".cost"
+		default:
+			return path, path + ".cost"
+		}
 	}
-	return path, path + ".cost"
+	return at, at // of no limit that the set has
 }
 
 // checkQueue warns about a queue that takes longer to drain than the local

@@ -34,6 +34,9 @@ func TestWarnings(t *testing.T) {
 		want        []string
 	}{
 		{"header", user, first},
+		{"addresses of a network", "{name: hosts, key: 'ip:{ip/128}', " + limits, []string{warning("f:2:20: rules[0]", "{ip/128}")}},
+		{"addresses of a network, and that", "{name: hosts, key: 'ip:{ip/128}', " + limits + ", {name: ip, key: 'ip:{ip}', " + limits, nil},
+		{"a network of networks", "{name: sites, key: 'ip:{ip/48}', " + limits, nil},
 		{"rule for everything", user + ", {name: ip, key: 'ip:{ip}', " + limits, nil},
 		{"in another order", "{name: ip, key: '{ip}|{route}|{stage}', " + limits + ", " + user, nil},
 		{"one budget for all", user + ", {name: all, key: all, " + limits, nil},
@@ -46,6 +49,10 @@ func TestWarnings(t *testing.T) {
 		{"rule that is off", user + ", {name: ip, mode: off, key: 'ip:{ip}', " + limits, first},
 		{"rule for known callers", user + ", {name: ip, when: {caller: known}, key: 'ip:{ip}', " + limits, first},
 		{"rule that leaves some out", user + ", {name: ip, unless: {path: /x}, key: 'ip:{ip}', " + limits, first},
+		{"rates", "{name: ip, key: 'ip:{ip}', cost: {from: header.x, min: 1, max: 9, settle: true}, limits: [5/s, 9/m]}", []string{
+			"f:2:34: rules[0].cost: a request that does not state its cost takes max, 9, above the capacity 5, and is never allowed: lower max, or write over: clamp in the limit"}},
+		{"a bucket as the only limit", "{name: b, key: 'ip:{ip}', limit: {algorithm: token_bucket, capacity: 5, window: 1s}}, {name: ip, key: 'ip:{ip}', limit: 5/s}",
+			[]string{"f:2:34: rules[0].limit: a token_bucket does not refund a request that rule ip denies afterwards: put this rule below it, or write atomic: true in both"}},
 		{"rule by a claim", user + ", {name: sub, key: 'sub:{jwt.sub}', " + limits, nil},
 		{"rule by a key's id", user + ", {name: key, key: '{apikey}', " + limits, nil},
 		{"rule by what the backend verifies", user + ", {name: p, trusted: path.p, key: 'p:{path.p}', " + limits, []string{first[0], warning("f:2:159: rules[1]", "{path.p}")}},

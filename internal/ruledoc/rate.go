@@ -1,0 +1,134 @@
+package ruledoc
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// A rate is the short form of a limit that states a capacity and a window and
+// nothing else, such as 100/minute, 100/60s or 5 per 10s.
+
+// limitForms are the forms of a Limit.
+type limitForms struct {
+	Rate   string      `example:"100/minute" pattern:"^[1-9][0-9]{0,8}( ?/ ?| per )(second|minute|hour|day|week|month|s|m|h|d|[0-9][0-9a-z.]*)$"`
+	Fields statedLimit `partial:"ok"`
+}
+
+// statedLimit is the form of a Limit that states its fields.
+type statedLimit Limit
+
+var ratePattern = Pattern(limitForms{}, "Rate")
+
+// rateWords are the words that a rate may have for a window. A day is 24
+// hours; weeks and months are those of the calendar.
+var rateWords = []struct{ word, short, window string }{
+	{"second", "s", "1s"}, {"minute", "m", "1m"}, {"hour", "h", "1h"}, {"day", "d", "1d"}, {"week", "", "1w"}, {"month", "", "1mo"},
+}
+
+// Forms returns the forms of Limit.
+func (l Limit) Forms() any { return limitForms{Fields: statedLimit(l)} }
+
+// UnmarshalJSON reads an object or a rate.
+func (l *Limit) UnmarshalJSON(data []byte) error {
+	*l = Limit{}
+	var rate string
+	if err := unmarshalForm(data, '{', (*statedLimit)(l), &rate); err != nil || !isText(data) {
+		return err
+	}
+	return l.parseRate(rate)
+}
+
+// parseRate fills in the limit that a rate stands for. The window is checked as
+// any other is.
+func (l *Limit) parseRate(rate string) error {
+	parts := ratePattern.FindStringSubmatch(rate)
+	if parts == nil {
+		return noRate(rate)
+	}
+	units, _, _ := strings.Cut(rate, parts[1])
+	l.Window = parts[2]
+	for _, w := range rateWords {
+		if parts[2] == w.word || parts[2] == w.short {
+			l.Window = w.window
+		}
+	}
+	var err error
+	l.Capacity, err = strconv.ParseInt(units, 10, 64)
+	return err
+}
+
+// noRate says what to write in place of a text that is no rate.
+func noRate(text string) error {
+	i := strings.LastIndexAny(text, "/ ") + 1
+	for _, w := range rateWords {
+		meant := text[i:] != "" && strings.HasPrefix(w.word, text[i:]) || Closest(text[i:], []string{w.word}) != ""
+		if rate := text[:i] + w.word; meant && ratePattern.MatchString(rate) {
+			return fmt.Errorf("%q is no rate: did you mean %s?", text, rate)
+		}
+	}
+	return fmt.Errorf("%q is no rate: write a capacity and a window, such as 100/minute, 100/60s or 5 per 10s", text)
+}
+
+// Rate returns the rate that stands for the limit; "" if none does, because the
+// limit states more than its capacity and window.
+func (l *Limit) Rate() string {
+	window := l.Window
+	for _, w := range rateWords {
+		if window == w.window {
+			window = w.word
+		}
+	}
+	rate := fmt.Sprintf("%d/%s", l.Capacity, window)
+	var read Limit
+	if read.parseRate(rate) != nil || read != *l {
+		return ""
+	}
+	return rate
+}
+
+// defaultName names a limit by its window: per-second, per-10s. It returns ""
+// for a window that is none.
+func (l *Limit) defaultName() string {
+	window := canonicalDuration(l.Window)
+	for _, w := range rateWords {
+		if window == w.window {
+			return "per-" + w.word
+		}
+	}
+	if _, ok := ParseDuration(window); !ok {
+		return ""
+	}
+	return "per-" + strings.ReplaceAll(window, ".", "-")
+}
+
+// EachLimit yields the limits of the rule with this path, and the path of each.
+// A valid rule states either limit or limits.
+func (r *Rule) EachLimit(path string) iter.Seq2[string, *Limit] {
+	if r.Limit != nil {
+		return func(yield func(string, *Limit) bool) { yield(Join(path, fieldLimit), r.Limit) }
+	}
+	return EachLimit(Join(path, fieldLimits), r.Limits)
+}
+
+// EachLimit yields the limits of a list with this path, and the path of each.
+func EachLimit(path string, list []Limit) iter.Seq2[string, *Limit] {
+	return func(yield func(string, *Limit) bool) {
+		for i := range list {
+			if !yield(Index(path, i), &list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// nameLimits gives each of several limits without a name that of its window.
+func nameLimits(limits []Limit) {
+	for i := range limits {
+		if len(limits) > 1 {
+			limits[i].Name = cmp.Or(limits[i].Name, limits[i].defaultName())
+		}
+	}
+}

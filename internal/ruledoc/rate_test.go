@@ -1,0 +1,103 @@
+package ruledoc
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every way to write a rate, the limit that it stands for, and how that is
+// written again.
+func TestRates(t *testing.T) {
+	for _, tt := range []struct {
+		rate     string
+		capacity int64
+		window   string
+		again    string
+	}{
+		{"100/minute", 100, "1m", "100/minute"},
+		{"100/m", 100, "1m", "100/minute"},
+		{"100 / minute", 100, "1m", "100/minute"},
+		{"100 per minute", 100, "1m", "100/minute"},
+		{"100/60s", 100, "60s", "100/60s"},
+		{"5 per 10s", 5, "10s", "5/10s"},
+		{"20/second", 20, "1s", "20/second"},
+		{"20/s", 20, "1s", "20/second"},
+		{"1000/hour", 1000, "1h", "1000/hour"},
+		{"1000/h", 1000, "1h", "1000/hour"},
+		{"1000/1h30m", 1000, "1h30m", "1000/1h30m"},
+		{"10000/day", 10000, "1d", "10000/day"},
+		{"10000/d", 10000, "1d", "10000/day"},
+		{"10000/week", 10000, "1w", "10000/week"},
+		{"10000/month", 10000, "1mo", "10000/month"},
+		{"10000/1mo", 10000, "1mo", "10000/month"},
+		{"1/60", 1, "60", "1/60"}, // whose window package rules refuses
+		{"999999999/s", 999999999, "1s", "999999999/second"},
+	} {
+		text, err := json.Marshal(tt.rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Limit
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Errorf("%s: %v", tt.rate, err)
+		}
+		if diff := cmp.Diff(Limit{Capacity: tt.capacity, Window: tt.window}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.rate, diff)
+		}
+		if again := got.Rate(); again != tt.again {
+			t.Errorf("%s is written again as %q, want %q", tt.rate, again, tt.again)
+		}
+	}
+}
+
+func TestWhatIsNoRate(t *testing.T) {
+	const write = " is no rate: write a capacity and a window, such as 100/minute, 100/60s or 5 per 10s"
+	for _, tt := range []struct{ text, want string }{
+		{"100", `"100"` + write}, {"0/minute", `"0/minute"` + write}, {"-5/s", `"-5/s"` + write}, {"1.5/s", `"1.5/s"` + write}, {"1,000/hour", `"1,000/hour"` + write},
+		{"10k/hour", `"10k/hour"` + write}, {"100/", `"100/"` + write}, {"/minute", `"/minute"` + write}, {"100 minute", `"100 minute"` + write},
+		{"1000000000/s", `"1000000000/s"` + write}, {"", `""` + write}, {"100/fortnight", `"100/fortnight"` + write},
+		{"100/min", `"100/min" is no rate: did you mean 100/minute?`}, {"100/sec", `"100/sec" is no rate: did you mean 100/second?`},
+		{"100/minutes", `"100/minutes" is no rate: did you mean 100/minute?`}, {"5 per mo", `"5 per mo" is no rate: did you mean 5 per month?`},
+	} {
+		text, err := json.Marshal(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, new(Limit)); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: error %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}
+
+// A limit that states more than a rate can is written with its fields.
+func TestLimitsThatAreNoRates(t *testing.T) {
+	for _, l := range []Limit{
+		{}, {Capacity: 5}, {Window: "1s"}, {Name: "a", Capacity: 5, Window: "1s"}, {Capacity: 5, Window: "1s", Algorithm: DefaultAlgorithm}, {Capacity: 5, Window: "1s", Cost: &Cost{}},
+		{Capacity: -5, Window: "1s"}, {Capacity: 5, Window: "m"}, {Capacity: 5, Window: "minute"}, {Capacity: 5, Window: "1 s"},
+	} {
+		if rate := l.Rate(); rate != "" {
+			t.Errorf("%+v is written as %s", l, rate)
+		}
+	}
+}
+
+// Several limits without a name have that of their window.
+func TestDefaultNames(t *testing.T) {
+	for window, want := range map[string]string{
+		"1s": "per-second", "60s": "per-minute", "1m": "per-minute", "1h": "per-hour", "24h": "per-day", "1d": "per-day", "1w": "per-week", "1mo": "per-month",
+		"7d": "per-7d", "10s": "per-10s", "90s": "per-1m30s", "1.5s": "per-1-5s", "60": "", "": "", "soon": "",
+	} {
+		d := WithDefaults(&Document{Rules: []Rule{{Limits: []Limit{{Window: window}, {Name: "own", Window: "1s"}}}, {Limits: []Limit{{Window: window}}}}})
+		if got := d.Rules[0].Limits[0].Name; got != want {
+			t.Errorf("a window of %s is named %q, want %q", window, got, want)
+		}
+		if got := d.Rules[0].Limits[1].Name; got != "own" {
+			t.Errorf("a name of its own becomes %q", got)
+		}
+		if got := d.Rules[1].Limits[0].Name; got != "" {
+			t.Errorf("the only limit is named %q", got)
+		}
+	}
+}

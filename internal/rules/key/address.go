@@ -1,0 +1,86 @@
+package key
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+)
+
+// IPv6 addresses count by a network, because a host can choose any address of
+// its own. IPv4 addresses count whole.
+const (
+	defaultBits = 64  // of {ip}: providers give a host or a home a /64 at least
+	wholeBits   = 128 // of {ip/128}
+	// leastBits is a provider's own network. Fewer bits are probably a mistake
+	// for a network of IPv4 addresses, such as {ip/24}.
+	leastBits = 32
+)
+
+// parsePrefix reads the number of {ip/64}.
+func parsePrefix(text string) (p Part, problem string) {
+	n, err := strconv.ParseUint(text, 10, 8)
+	switch {
+	case err != nil || n < leastBits || n > wholeBits || text[0] == '0':
+		return p, fmt.Sprintf("the number in {ip/%s} is how many bits of an IPv6 address count: write {ip} for /%d, or {ip/%d} to {ip/%d}; "+
+			"an IPv4 address always counts whole", text, defaultBits, leastBits, wholeBits)
+	case n == defaultBits:
+		return Part{Kind: FromIP}, ""
+	}
+	return Part{Kind: FromIP, Text: text}, ""
+}
+
+// bits returns how many bits of an IPv6 address count.
+func (p *Part) bits() int {
+	if p.Text == "" {
+		return defaultBits
+	}
+	n, _ := strconv.Atoi(p.Text) // parsePrefix has read it
+	return n
+}
+
+// Evadable returns the sources of which a client can send a new value with every
+// request: those that it fills in, and addresses within its own network.
+func (t *Template) Evadable() []string {
+	sources := slices.Clone(t.ClientSources)
+	for _, p := range t.Parts {
+		if p.Kind == FromIP && p.bits() > defaultBits {
+			sources = append(sources, "{"+p.String()+"}")
+		}
+	}
+	return sources
+}
+
+// appendAddr appends an IPv4 address, or the network by which an IPv6 address
+// counts.
+func (p *Part) appendAddr(dst []byte, addr netip.Addr) []byte {
+	switch bits := p.bits(); {
+	case !addr.IsValid():
+		return append(dst, absent)
+	case addr.Is4():
+		return addr.AppendTo(dst)
+	case bits == wholeBits:
+		var text [64]byte
+		return appendEscaped(dst, addr.AppendTo(text[:0]))
+	default:
+		network, _ := addr.Prefix(bits) // fails only for more bits than an address has
+		var text [64]byte
+		return appendEscaped(dst, network.AppendTo(text[:0]))
+	}
+}
+
+// parseTypedAddr reads an address, or the network by which an IPv6 one counts.
+func (p *Part) parseTypedAddr(text string) (netip.Addr, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addr, nil
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil || network.Addr().Is4() || network.Bits() != p.bits() || network != network.Masked() {
+		if p.bits() == wholeBits {
+			return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9 or 2001:db8::1", p)
+		}
+		return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9, "+
+			"or the /%d network of one, such as 2001:db8::/%[2]d", p, p.bits())
+	}
+	return network.Addr(), nil
+}
