@@ -59,7 +59,7 @@ var refused = []mistake{
 	{"a month that slides", start + "    limits: [{capacity: 10, window: 1mo, algorithm: sliding_window}]\n"},
 	{"a capacity in quotes", start + "    limits: [{capacity: \"10\", window: 60s}]\n"},
 	{"a capacity of 0", start + "    limits: [{capacity: 0, window: 60s}]\n"},
-	{"two limits without names", start + "    limits: [{capacity: 10, window: 60s}, {capacity: 50, window: 1h}]\n"},
+	{"two limits of one window without names", start + "    limits: [{capacity: 10, window: 60s}, {capacity: 50, window: 60s}]\n"},
 	{"two rules with one name", start + tenAMinute + "  - name: api\n" + byIP + tenAMinute},
 	{"a source of another program", rule + "    key: \"{client_ip}\"\n" + tenAMinute},
 	{"double braces", rule + "    key: \"ip:{{ip}}\"\n" + tenAMinute},
