@@ -96,6 +96,8 @@ type exitError struct {
 	code int
 }
 
+func (e exitError) Unwrap() error { return e.error }
+
 // errDiffer is the outcome of a comparison, and no failure: nothing is printed.
 var errDiffer = errors.New("the rules differ")
 
@@ -105,7 +107,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	switch errors.As(err, &own); {
 	case err == nil:
 		return 0
-	case own.error == errDiffer:
+	case errors.Is(err, errDiffer):
 		return own.code
 	}
 	message := strings.TrimSpace(err.Error())

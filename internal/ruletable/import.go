@@ -176,7 +176,7 @@ func (run *importing) changed(ctx context.Context, batch []Override) ([]Override
 			return 0, dynamo.Translate(err, run.name)
 		}
 		for _, found := range out.Responses[run.name] {
-			next := byKey[text(found, attrSort)]
+			next := byKey[sortKey(found)]
 			if next.Grants, err = grantsOf(found); err != nil {
 				return 0, run.unreadable(rule, found, err)
 			}

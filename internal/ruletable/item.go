@@ -37,9 +37,9 @@ func numberValue(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// text returns a text attribute, "" if there is none.
-func text(i item, name string) string {
-	if s, ok := i[name].(*types.AttributeValueMemberS); ok {
+// sortKey returns an item's sort key, "" if there is none.
+func sortKey(i item) string {
+	if s, ok := i[attrSort].(*types.AttributeValueMemberS); ok {
 		return s.Value
 	}
 	return ""

@@ -169,5 +169,5 @@ func checkGrants(grants []Grant) error {
 }
 
 func (t *Table) unreadable(rule string, i item, cause error) error {
-	return t.errorf("override of rule %s for key %q: %w: %w", rule, text(i, attrSort), ErrUnreadable, cause)
+	return t.errorf("override of rule %s for key %q: %w: %w", rule, sortKey(i), ErrUnreadable, cause)
 }

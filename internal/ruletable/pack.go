@@ -16,12 +16,13 @@ const (
 	maxItem = 390_000
 	// maxDocument bounds each form of a version before gzip, in bytes.
 	maxDocument = 4 << 20
-	// MaxJSON and MaxEntries bound what a Lambda of 256 MB, the construct's
-	// size, reads within 2 s when it starts; see docs/performance.md. Before
-	// them, a Lambda could run into its timeout at every start.
-	// MaxJSON is in bytes before gzip. Entries are rules, their limits, the
-	// capacities of plans, and overrides.
-	MaxJSON    = 1 << 20
+
+	// MaxJSON is the most bytes that a document may have as JSON, before gzip.
+	// With MaxEntries it bounds what a Lambda of 256 MB, the construct's size,
+	// reads within 2 s at its start; docs/performance.md has the measurements.
+	MaxJSON = 1 << 20
+	// MaxEntries is the most rules, limits, capacities of plans and overrides
+	// that a document may have together.
 	MaxEntries = 10_000
 )
 

@@ -179,9 +179,9 @@ func versions() *dynamodb.QueryInput {
 }
 
 func (t *Table) numberOf(version item) (int64, error) {
-	n, err := strconv.ParseInt(text(version, attrSort), 10, 64)
+	n, err := strconv.ParseInt(sortKey(version), 10, 64)
 	if err != nil {
-		return 0, t.errorf("version %q is not a number", text(version, attrSort))
+		return 0, t.errorf("version %q is not a number", sortKey(version))
 	}
 	return n, nil
 }
