@@ -49,7 +49,8 @@ func TestExamplesAsJSON(t *testing.T) {
 // TestProblems: the error of a document has a line for each problem.
 func TestProblems(t *testing.T) {
 	_, err := ruletable.Compile("f", &ruledoc.Document{Rules: []ruledoc.Rule{{Name: "a", Key: "all"}, {Name: "b", Key: "all"}}})
-	const want = "f: rules[0].limits: is missing: write limits: [{capacity: 10, window: 60s}]\nf: rules[1].limits: is missing: write limits: [{capacity: 10, window: 60s}]"
+	const want = "f: rules[0].limits: a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]\n" +
+		"f: rules[1].limits: a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want\n%s", err, want)
 	}
