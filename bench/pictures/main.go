@@ -1,6 +1,6 @@
-// Command pictures draws, as one SVG for each algorithm, which requests it
-// admits when a burst crosses the edge of a window. It runs the real
-// algorithms.
+// Command pictures draws which requests each algorithm admits when a burst
+// crosses the edge of a window: an SVG for each algorithm, and one with all of
+// them, each in a light and a dark form. It runs the real algorithms.
 //
 //	go run ./pictures ../docs/pictures
 package main
@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 )
 
 func main() {
@@ -22,15 +25,33 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: pictures FOLDER")
 	}
-	for _, l := range limits() {
-		file := filepath.Join(args[0], l.Algorithm.String()+".svg")
-		picture, err := svg(&l, burst(&l))
-		if err != nil {
-			return err
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	for _, t := range themes {
+		var all [][]*plot.Plot
+		for i, l := range limits() {
+			p, err := t.picture(&l)
+			if err != nil {
+				return err
+			}
+			if err := write(args[0], l.Algorithm.String()+t.suffix, [][]*plot.Plot{{p}}); err != nil {
+				return err
+			}
+			if i%2 == 0 {
+				all = append(all, nil)
+			}
+			all[len(all)-1] = append(all[len(all)-1], p)
 		}
-		if err := os.WriteFile(file, picture, 0o644); err != nil {
+		if err := write(args[0], "all"+t.suffix, all); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func write(folder, name string, rows [][]*plot.Plot) error {
+	picture, err := svg(rows)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name+".svg"), picture, 0o644)
 }

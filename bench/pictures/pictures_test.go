@@ -16,14 +16,16 @@ func TestPicturesAreCurrent(t *testing.T) {
 	if err := run([]string{dir}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range limit.Algorithms() {
-		got, err := os.ReadFile(filepath.Join(dir, name+".svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(filepath.Join("..", "..", "docs", "pictures", name+".svg"))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/pictures/%s.svg is out of date (%v): run `make pictures`", name, err)
+	for _, name := range append([]string{"all"}, limit.Algorithms()...) {
+		for _, file := range []string{name + ".svg", name + "-dark.svg"} {
+			got, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(filepath.Join("..", "..", "docs", "pictures", file))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("docs/pictures/%s is out of date (%v): run `make pictures`", file, err)
+			}
 		}
 	}
 }
