@@ -10,7 +10,7 @@ import (
 )
 
 // These bounds are far above any file that a person or a program has cause to
-// write. They keep the worst file to seconds and a gigabyte.
+// write. The worst files within them take seconds and some gigabytes.
 const (
 	maxDocument = 4 << 20 // bytes
 	maxMarks    = 1 << 20 // characters that have a meaning in YAML
