@@ -12,7 +12,7 @@ LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 # The packages with concurrent code. The others run without the race detector,
 # which makes compiling and running several times slower.
-CONCURRENT   = ./internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
+CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
 
 # Everything but the race detector builds as the Lambdas' zips do, so that Go
 # compiles each package once.

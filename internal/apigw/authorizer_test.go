@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
 	"log/slog"
 	"os"
@@ -16,12 +15,11 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const document = `
 unmatched: deny
@@ -128,18 +126,7 @@ func compare(t *testing.T, name string, answer apigw.Response) {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", name+".golden.json")
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("answer differs from %s (run with -update if it should):\n%s", file, got.Bytes())
-	}
+	golden.Check(t, file, got.String())
 }
 
 // checkContext checks that API Gateway takes a context: flat, only strings, and

@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/redistest"
@@ -128,7 +129,7 @@ func inspectAndReset(t *testing.T, store string) {
 
 	wantCounters(t, mustRun(t, "inspect ip:203.0.113.9"+at))
 	scrub := scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 3000")
-	golden(t, "inspect-json", scrub(mustRun(t, "inspect ip:203.0.113.9 --json --rule hourly"+at)))
+	golden.Check(t, goldenPath("inspect-json"), scrub(mustRun(t, "inspect ip:203.0.113.9 --json --rule hourly"+at)))
 
 	if got, want := mustRun(t, "reset hourly ip:203.0.113.9"+at), "reset counter ip:203.0.113.9 of rule hourly\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,10 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/slidegate/slidegate/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // binary builds slidegate, once, for tests that need a process.
 var binary = sync.OnceValues(func() (path string, err error) {
@@ -131,23 +128,6 @@ func wantPipeError(t *testing.T, command string) {
 	}
 }
 
-// golden compares with a file in testdata, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(goldenPath(name), []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(goldenPath(name))
-	if err != nil {
-		t.Fatalf("%v; -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update accepts):\n%s", goldenPath(name), diff)
-	}
-}
-
 func goldenPath(name string) string { return filepath.Join("testdata", name+".golden") }
 
 var commandLine = regexp.MustCompile(`(?m)^\$ slidegate (.*)$`)
@@ -181,7 +161,7 @@ func transcript(t *testing.T, name, stdin string, scrub func(string) string, nam
 		}
 		blocks = append(blocks, match[0]+"\n"+scrub(there.Replace(b.String())))
 	}
-	golden(t, name, strings.Join(blocks, "\n"))
+	golden.Check(t, goldenPath(name), strings.Join(blocks, "\n"))
 }
 
 // scrubber returns a function that replaces what matches each pattern.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/golden"
 )
 
 func TestRulesImport(t *testing.T) {
@@ -14,7 +16,7 @@ func TestRulesImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "rules-import-overrides", string(lines))
+	golden.Check(t, goldenPath("rules-import-overrides"), string(lines))
 }
 
 // Imported rules can be published, and imported overrides set.

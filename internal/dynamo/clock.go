@@ -16,7 +16,7 @@ const leastReported = 100 * time.Millisecond
 // itself.
 //
 // The wall clock goes on while a Lambda is frozen, and the monotonic clock
-// stands still. The Clock therefore goes by the wall clock, and uses the
+// stands still. The Clock therefore reads the wall clock, and uses the
 // monotonic one only to see that the wall clock was set back: time never passes
 // slower than the process runs. A wall clock that was set forward looks like a
 // thaw, until two answers contradict it.

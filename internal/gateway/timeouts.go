@@ -82,7 +82,7 @@ func (w *wait) end() (broken error) {
 	return w.broken
 }
 
-// pause stops the time, and resume starts it anew, until the end. broken is the
+// pause stops the timer, and resume restarts it, until the end. broken is the
 // error of the client's body.
 func (w *wait) pause() {
 	w.mu.Lock()

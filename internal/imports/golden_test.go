@@ -1,21 +1,17 @@
 package imports_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/imports/usageplans"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestGoldenEnvoy(t *testing.T) {
 	headers := []string{"foo=header.foo", "bar=header.bar", "baz=header.baz", "bay=header.bay", "source_cluster=any", "destination_cluster=any"}
@@ -106,18 +102,7 @@ func checkGolden(t *testing.T, name string, d *imports.Result) {
 	for _, l := range d.Lost {
 		got += "# lost: " + l.String() + "\n"
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Check(t, file, got)
 }
 
 // checkRules checks that a document is valid, and that its overrides fit it.

@@ -24,7 +24,7 @@ type Tags struct {
 	Range [2]int64 // of an integer
 	Items [2]int64 // the least and the most entries of a list or map; 0 for no bound
 
-	Partial bool // of a form: it is told from the others without its fields
+	Partial bool // of a form: its fields do not identify it
 
 	Only   bool // a boolean may only be true
 	Empty  bool // a text may be empty although it has an example

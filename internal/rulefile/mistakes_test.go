@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rulefiletest"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -124,7 +124,7 @@ write. A test compares this page with the program; the files are in ` + "`intern
 	section("Refused", "The file is YAML, and no valid document. `apply` publishes nothing.", refused, errorsOf)
 	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
 		"for all requests is meant, and draws no warning.", useless, warningsOf)
-	rulefiletest.CheckGolden(t, "../../docs/mistakes.md", b.String())
+	golden.Check(t, "../../docs/mistakes.md", b.String())
 }
 
 func errorsOf(m mistake) (messages []string) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/rulefiletest"
 )
 
@@ -28,7 +29,7 @@ func read(t testing.TB, file, document string) error {
 
 // The schema in docs is that of the current types.
 func TestSchema(t *testing.T) {
-	rulefiletest.CheckGolden(t, rulefiletest.SchemaFile, string(Schema()))
+	golden.Check(t, rulefiletest.SchemaFile, string(Schema()))
 }
 
 // Places where a document may have fields, each as a document around one field that is unknown everywhere.

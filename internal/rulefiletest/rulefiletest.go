@@ -1,16 +1,14 @@
-// Package rulefiletest compares files in tests: with golden files, and with the
-// schema of rules files.
+// Package rulefiletest compares documents with the schema of rules files in
+// tests.
 package rulefiletest
 
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/slidegate/slidegate/internal/yamlfile"
@@ -18,26 +16,6 @@ import (
 
 // SchemaFile is the schema in docs, from a package in internal.
 const SchemaFile = "../../docs/rules.schema.json"
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// CheckGolden compares a text with a golden file. go test -update rewrites the
-// file first.
-func CheckGolden(t testing.TB, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("run go test -update if %s is out of date (-want +got):\n%s", file, diff)
-	}
-}
 
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	text, err := os.ReadFile(SchemaFile)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/rulefiletest"
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -23,7 +23,7 @@ func TestEveryErrorAtOnce(t *testing.T) {
 	if s != nil || err == nil {
 		t.Fatalf("got a set %v and error %v", s, err)
 	}
-	rulefiletest.CheckGolden(t, "testdata/bad.golden", err.Error()+"\n")
+	golden.Check(t, "testdata/bad.golden", err.Error()+"\n")
 }
 
 func TestErrorTypes(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/rulefiletest"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -22,7 +22,7 @@ func TestEveryErrorAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	rulefiletest.CheckGolden(t, "testdata/bad.golden", err.Error()+"\n")
+	golden.Check(t, "testdata/bad.golden", err.Error()+"\n")
 }
 
 func TestExamples(t *testing.T) {
