@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -28,7 +29,7 @@ func BenchmarkRules(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		set := thousand(b, n)
 		log := slog.New(slog.DiscardHandler)
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(log, false)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log, false)})
 		b.Run(fmt.Sprintf("of-%d/slidegate", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

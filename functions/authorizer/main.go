@@ -18,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -61,7 +62,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		Rules:     source,
 		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
-		Recorder:  app.NewRecorder(log, false),
+		Recorder:  recorder.New(log, false),
 		Deadline:  deadline,
 	}), client.Clock.Now), nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -65,7 +66,7 @@ func parse(t testing.TB, document string) *rules.Set {
 func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
 	t.Helper()
 	set := parse(t, document)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
@@ -151,7 +152,7 @@ func checkContext(t *testing.T, c map[string]any) {
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: app.NewRecorder(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
 		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 )
 
 const business = `
@@ -46,7 +47,7 @@ func TestBusiness(t *testing.T) {
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},
 	} {
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: app.NewRecorder(slog.New(slog.DiscardHandler), false)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler), false)})
 		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
 		ev.RequestContext.Identity.SourceIP = test.ip

@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -29,14 +30,14 @@ import (
 // journal is a recorder and the lines that it logged. Tests run in a bubble,
 // because the time of a line is the real one.
 type journal struct {
-	*app.Recorder
+	*recorder.Recorder
 	mu  sync.Mutex
 	log bytes.Buffer
 }
 
 func newJournal() *journal {
 	j := &journal{}
-	j.Recorder = app.NewRecorder(slog.New(slog.NewJSONHandler(j, nil)), true)
+	j.Recorder = recorder.New(slog.New(slog.NewJSONHandler(j, nil)), true)
 	return j
 }
 

@@ -135,13 +135,22 @@ func (d *Decision) Tightest() (v *Verdict, i int) {
 		if candidate.Uncounted || candidate.Rule.Quiet {
 			continue
 		}
-		for j := range candidate.Terms.Limits {
-			if v == nil || tighter(candidate, j, v, i) {
-				v, i = candidate, j
-			}
+		if j := candidate.Tightest(); v == nil || tighter(candidate, j, v, i) {
+			v, i = candidate, j
 		}
 	}
 	return v, i
+}
+
+// Tightest returns the index of the rule's tightest limit, as Decision.Tightest
+// chooses it.
+func (v *Verdict) Tightest() (i int) {
+	for j := range v.Terms.Limits {
+		if tighter(v, j, v, i) {
+			i = j
+		}
+	}
+	return i
 }
 
 func tighter(a *Verdict, i int, b *Verdict, j int) bool {

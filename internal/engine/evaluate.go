@@ -79,8 +79,7 @@ func appendGroup(group []*Verdict, vs []Verdict) []*Verdict {
 // charge charges all rules of a group or none.
 func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) error {
 	if len(group) == 1 {
-		group[0].decided = true
-		return e.opts.Store.Charge(ctx, now, &group[0].Charge, &group[0].Verdict)
+		return e.TryRule(ctx, now, group[0])
 	}
 	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
 	for i, v := range group {

@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -154,7 +155,7 @@ func TestMadeUpKeys(t *testing.T) {
 	set := parse(t, `rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`)
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: app.NewRecorder(quiet, false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(quiet, false)})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -53,7 +54,7 @@ type ServeOptions struct {
 // Serve runs the local gateway, with the Lambda's own handler, until the context
 // ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
-	recorder := app.NewRecorder(log, true)
+	recorder := recorder.New(log, true)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: app.NewLocal(s.LocalNow), Recorder: recorder}
 	if s.Remote() { // else a decision never waits

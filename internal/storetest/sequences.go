@@ -14,16 +14,16 @@ import (
 // sequences compares a store with the reference on random sequences of calls.
 func sequences(t *testing.T, h Harness) {
 	for round := range max(1, h.Rounds) {
-		t.Run(fmt.Sprint("one client ", round), rapid.MakeCheck(oneClient(h.Client(t))))
-		t.Run(fmt.Sprint("a client that waits ", round), rapid.MakeCheck(patient(h.Client(t))))
+		t.Run(fmt.Sprint("one client ", round), rapid.MakeCheck(oneClient(h, h.Client(t))))
+		t.Run(fmt.Sprint("a client that waits ", round), rapid.MakeCheck(patient(h, h.Client(t))))
 		t.Run(fmt.Sprint("clients in turn ", round), rapid.MakeCheck(inTurn(h, h.Client(t), h.Client(t), h.Client(t))))
 	}
 }
 
 // oneClient makes any calls in any order: every answer must be the reference's.
-func oneClient(store Store) func(*rapid.T) {
+func oneClient(h Harness, store Store) func(*rapid.T) {
 	return func(t *rapid.T) {
-		w := newWalk(t, store)
+		w := newWalk(t, h, store)
 		t.Repeat(map[string]func(*rapid.T){ // charges twice as often as the rest
 			"charge": func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
 			"again":  func(*rapid.T) { w.keep(w.charge(w.clock(), w.costs()...)) },
@@ -39,9 +39,9 @@ func oneClient(store Store) func(*rapid.T) {
 
 // patient waits after a denial: first for a nanosecond less than the
 // retry-after, and then for all of it.
-func patient(store Store) func(*rapid.T) {
+func patient(h Harness, store Store) func(*rapid.T) {
 	return func(t *rapid.T) {
-		w := newWalk(t, store)
+		w := newWalk(t, h, store)
 		for range 6 {
 			costs, at := w.costs(), w.clock()
 			denied := w.charge(at, costs...)
@@ -65,7 +65,7 @@ func patient(store Store) func(*rapid.T) {
 // because units are only ever added.
 func inTurn(h Harness, stores ...Store) func(*rapid.T) {
 	return func(t *rapid.T) {
-		w := newWalk(t, stores[0])
+		w := newWalk(t, h, stores[0])
 		w.lagging = h.Lag > 0
 		w.late = 0
 		by := func(t *rapid.T) { w.by(rapid.SampledFrom(stores).Draw(t, "client")) }
@@ -102,10 +102,10 @@ var starts = []time.Time{
 	time.Date(2018, time.November, 4, 2, 0, 0, 0, time.UTC), // an hour before São Paulo skips midnight
 }
 
-func newWalk(t *rapid.T, store Store) *walk {
+func newWalk(t *rapid.T, h Harness, store Store) *walk {
 	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
 	for i := range limits {
-		limits[i] = drawLimit(t)
+		limits[i] = rapid.Custom(drawLimit).Filter(h.accepts).Draw(t, "limit")
 	}
 	w := &walk{pair: newPair(t, store, named(limits...)...), t: t, late: 3 * sec}
 	w.start = rapid.SampledFrom(starts).Draw(t, "start")

@@ -47,10 +47,15 @@ type Harness struct {
 	Lag time.Duration
 	// NoLocalDenials is set if Denies always returns false.
 	NoLocalDenials bool
+	// Accepts reports whether the client takes a limit; nil for every valid one.
+	// It must refuse all others.
+	Accepts func(*limit.Limit) bool
 	// Rounds multiplies the number of random sequences (100, or -rapid.checks).
 	// Fast stores set it higher; 0 stands for 1.
 	Rounds int
 }
+
+func (h *Harness) accepts(l limit.Limit) bool { return h.Accepts == nil || h.Accepts(&l) }
 
 // Run tests a store. It calls open for each part of the suite, so that the
 // parts share no counters.

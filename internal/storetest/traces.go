@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -19,13 +20,19 @@ func traces(t *testing.T, h Harness) {
 	store := h.Client(t)
 	for _, trace := range strings.Split(strings.TrimSpace(traceFile), "\n\n")[1:] {
 		lines := strings.Split(trace, "\n")
-		t.Run(lines[0], func(t *testing.T) { replay(t, store, lines[1], lines[2:]) })
+		t.Run(lines[0], func(t *testing.T) { replay(t, h, store, lines[1], lines[2:]) })
 	}
 }
 
-func replay(t *testing.T, store Store, rule string, charges []string) {
+func replay(t *testing.T, h Harness, store Store, rule string, charges []string) {
 	rule, start, ok := strings.Cut(rule, " from ")
 	p := newPair(t, store, readLimit(strings.Fields(rule)))
+	if !h.accepts(p.limits[0]) {
+		if store.Charge(context.Background(), epoch, p.request(1), &limit.Verdict{}) == nil {
+			p.fail("the limit was taken")
+		}
+		return
+	}
 	if ok {
 		p.start = must(time.Parse(time.RFC3339, start))
 	}

@@ -33,6 +33,12 @@ func bounded(dst []byte, start int) []byte {
 	return hex.AppendEncode(dst, sum[:hashDigits/2])
 }
 
+// AppendValue appends a key that is one value, as the template {x} would.
+func AppendValue(dst []byte, value string) []byte {
+	start := len(dst)
+	return bounded(appendValue(dst, value), start)
+}
+
 // Append appends the key of a request, as counters, tables and logs have it.
 // route is the value of {route}: the gateway's template or a pattern of the
 // rules, because clients must not choose it.

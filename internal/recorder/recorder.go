@@ -1,4 +1,5 @@
-package app
+// Package recorder logs what operators must learn about decisions.
+package recorder
 
 import (
 	"context"
@@ -38,10 +39,10 @@ type shadowCounts struct {
 	key                             string // of the latest request that would have had another result
 }
 
-// NewRecorder returns a recorder. seesAnswers says that the caller of the
+// New returns a recorder. seesAnswers says that the caller of the
 // engine also calls Finish after the backend has answered. If it does not, the
 // recorder warns once of each rule that needs it.
-func NewRecorder(log *slog.Logger, seesAnswers bool) *Recorder {
+func New(log *slog.Logger, seesAnswers bool) *Recorder {
 	throttle := logthrottle.New(log.Handler(), "action", "rule", "error")
 	return &Recorder{
 		log: log, throttled: slog.New(throttle), throttle: throttle, seesAnswers: seesAnswers,

@@ -1,4 +1,4 @@
-package app_test
+package recorder_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -36,7 +37,7 @@ func TestShadowResults(t *testing.T) {
 		}
 		return a
 	}})
-	recorder := app.NewRecorder(slog.New(text), false)
+	recorder := recorder.New(slog.New(text), false)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder})
 	start := time.Unix(1_700_000_040, 0)
 	lines := func() string {

@@ -1,0 +1,80 @@
+package slidegate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+const (
+	// defaultDeadline bounds the time that a store other than a Memory may take.
+	defaultDeadline = 250 * time.Millisecond
+	// localKeys bounds the counters of FailLocal.
+	localKeys = 50_000
+)
+
+// newConfig returns what the options say, with defaults for the rest.
+func newConfig(options []Option) (config, error) {
+	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default(), observe: func(context.Context, Event) {}}
+	for _, o := range options {
+		o.apply(&c)
+	}
+	if c.deadline < 0 {
+		return c, errors.New("WithDeadline: the time must be positive")
+	}
+	if !c.policy.fail && c.policy.instances < 1 {
+		return c, errors.New("WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process")
+	}
+	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
+		c.deadline = defaultDeadline
+	}
+	if clock, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
+		c.now = clock.Now
+	}
+	if c.now == nil {
+		c.now = processClock()
+	}
+	return c, nil
+}
+
+// processClock returns a clock that goes on by monotonic time, so that no step
+// of the machine's clock empties a window or closes it.
+func processClock() func() time.Time {
+	start := time.Now()
+	wall := start.Round(0)
+	return func() time.Time { return wall.Add(time.Since(start)) }
+}
+
+// newEngine completes the options of an engine.
+func (c *config) newEngine(o engine.Options) *engine.Engine {
+	o.Store, o.Local, o.Deadline = c.store, memory.New(localKeys), c.deadline
+	o.Recorder = &observer{recorder.New(c.log, true), c}
+	return engine.New(o)
+}
+
+// bound returns a context that ends at the deadline of the store.
+func (c *config) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.deadline == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.deadline)
+}
+
+// observer logs failures, and passes them on to the user's observer together
+// with the decisions of a gate.
+type observer struct {
+	*recorder.Recorder
+	config *config
+}
+
+// StoreFailed logs a failure and passes it on.
+func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, err error) {
+	o.Recorder.StoreFailed(ctx, action, rule, key, err)
+	o.config.observe(ctx, Event{Time: o.config.now(), Rule: rule, Key: key, Action: action, Err: err})
+}

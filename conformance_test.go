@@ -1,0 +1,184 @@
+package slidegate_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/storetest"
+)
+
+// TestConformance runs the suite of the stores through the exported API.
+func TestConformance(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		storetest.Run(t, func(*testing.T) storetest.Harness {
+			store := newAdapter(slidegate.NewMemory(0))
+			return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Accepts: accepts}
+		})
+	})
+}
+
+// accepts reports whether New takes a limit: documents of rules bound windows and
+// slots to 100 ms.
+func accepts(l *limit.Limit) bool {
+	_, err := slidegate.New(exported(l))
+	return err == nil
+}
+
+// adapter makes the calls of the suite on limiters, but for what they do not
+// offer: ChargeAll, which is for rules, and Denies.
+type adapter struct {
+	slidegate.Store
+
+	mu           sync.Mutex
+	limiters     map[string]*slidegate.Limiter     // that last charged a key
+	reservations map[string]*slidegate.Reservation // by charge and receipt
+}
+
+// GoString keeps the logs of failed tests short.
+func (a *adapter) GoString() string { return "adapter" }
+
+func newAdapter(s slidegate.Store) *adapter {
+	return &adapter{Store: s, limiters: map[string]*slidegate.Limiter{}, reservations: map[string]*slidegate.Reservation{}}
+}
+
+func (a *adapter) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	lim, err := a.limiter(now, c)
+	if err != nil {
+		return err
+	}
+	r, err := lim.ReserveAt(ctx, now, c.Key, c.Costs...)
+	if err != nil {
+		return err
+	}
+	fill(v, c, r.Result)
+	v.Receipt = r.Receipt()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reservations[name(c, &v.Receipt)] = r
+	return nil
+}
+
+func (a *adapter) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	lim, err := a.limiter(now, c)
+	if err != nil {
+		return err
+	}
+	result, err := lim.Peek(ctx, c.Key, c.Costs...)
+	fill(v, c, result)
+	return err
+}
+
+func (a *adapter) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := c.CheckSettlement(deltas); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	reservation := a.reservations[name(c, r)]
+	a.mu.Unlock()
+	if reservation == nil { // ChargeAll made the charge
+		return a.Store.Settle(ctx, now, a.named(c), r, deltas)
+	}
+	actual := make([]int64, len(deltas))
+	for i := range deltas {
+		actual[i] = c.Costs[i] + deltas[i]
+	}
+	return reservation.Again().SettleAt(ctx, now, actual...)
+}
+
+func (a *adapter) Reset(ctx context.Context, key string) error {
+	a.mu.Lock()
+	lim := a.limiters[key]
+	a.mu.Unlock()
+	if lim == nil {
+		return nil
+	}
+	return lim.Reset(ctx, key)
+}
+
+func (a *adapter) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	named := make([]*limit.Charge, len(cs))
+	for i, c := range cs {
+		named[i] = a.named(c)
+	}
+	return a.Store.ChargeAll(ctx, now, named, vs)
+}
+
+func (a *adapter) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
+	return a.Store.Denies(now, a.named(c), v)
+}
+
+// named returns a charge by the name of the counter that a limiter charges.
+func (a *adapter) named(c *limit.Charge) *limit.Charge {
+	lim, err := a.limiter(time.Time{}, c)
+	if err != nil {
+		return c // no store takes it
+	}
+	named := *c
+	named.Key = lim.Item(c.Key)
+	return &named
+}
+
+func name(c *limit.Charge, r *limit.Receipt) string { return fmt.Sprint(c.Key, c.Costs, *r) }
+
+// limiter returns a limiter for the limits of a charge, at a time.
+func (a *adapter) limiter(now time.Time, c *limit.Charge) (*slidegate.Limiter, error) {
+	if err := c.Check(); err != nil { // a limiter cannot state such a charge
+		return nil, err
+	}
+	options := []slidegate.Option{
+		slidegate.WithName("conformance"), slidegate.WithStore(a.Store), slidegate.WithErrorPolicy(slidegate.FailError),
+		slidegate.WithClock(func() time.Time { return now }), slidegate.WithDeadline(time.Minute),
+	}
+	for i := range c.Limits {
+		options = append(options, exported(&c.Limits[i]))
+	}
+	lim, err := slidegate.New(options...)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limiters[c.Key] = lim
+	return lim, nil
+}
+
+// exported returns a limit as the exported API states it.
+func exported(l *limit.Limit) slidegate.Limit {
+	e := map[limit.Algorithm]slidegate.Limit{
+		limit.SlidingWindow:        slidegate.SlidingWindow(l.Capacity, l.Window).WithSlots(l.Granularity),
+		limit.FixedWindow:          slidegate.FixedWindow(l.Capacity, l.Window),
+		limit.SlidingWindowCounter: slidegate.SlidingWindowCounter(l.Capacity, l.Window),
+		limit.SlidingWindowLog:     slidegate.SlidingLog(l.Capacity, l.Window),
+		limit.TokenBucket:          slidegate.TokenBucket(l.Capacity, l.Window, l.Burst),
+		limit.LeakyBucket:          slidegate.LeakyBucket(l.Capacity, l.Window, l.Burst),
+	}[l.Algorithm]
+	if c := l.Calendar; c != nil {
+		per := map[limit.Unit]func(int64, string) slidegate.Limit{
+			limit.Day: slidegate.PerDay, limit.Week: slidegate.PerWeek, limit.Month: slidegate.PerMonth,
+		}[c.Unit]
+		if e = per(l.Capacity, c.Location.String()); c.Anchor != 0 {
+			e = e.Anchored(c.Anchor)
+		}
+	}
+	if l.Name != "" {
+		e = e.Named(l.Name)
+	}
+	return e
+}
+
+// fill translates a result back to the suite's verdict.
+func fill(v *limit.Verdict, c *limit.Charge, r slidegate.Result) {
+	v.Result = limit.Result{Allowed: r.Allowed, Remaining: r.Remaining, Reset: r.ResetAfter, RetryAfter: r.RetryAfter, Delay: r.Delay}
+	if v.Limits[0] = v.Result; len(c.Limits) == 1 {
+		return
+	}
+	for i, l := range r.Limits {
+		v.Limits[i] = limit.Result{Allowed: l.Allowed, Remaining: l.Remaining, Reset: l.ResetAfter, RetryAfter: l.RetryAfter, Delay: l.Delay}
+	}
+	v.Remaining = limit.Combine(v.Limits[:len(r.Limits)]).Remaining // a Result has that of the tightest
+}

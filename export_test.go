@@ -1,0 +1,26 @@
+package slidegate
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// ReserveAt is Reserve at a given time, for buckets and logs too.
+func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, n ...int64) (*Reservation, error) {
+	return l.reserve(ctx, now, key, n)
+}
+
+// Item returns the name of a key's counter.
+func (l *Limiter) Item(key string) string { return l.item(key) }
+
+// Receipt returns what the conformance suite compares of a reservation.
+func (r *Reservation) Receipt() limit.Receipt { return r.call.Receipt }
+
+// Again lets the conformance suite settle a reservation once more.
+func (r *Reservation) Again() *Reservation {
+	again := *r
+	again.settled = false
+	return &again
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// ChargeRule makes the charge of one resolved rule, and applies its on_error if
+// the store fails. It fails only if the caller has hung up. The set says how
+// many processes share the load.
+func (e *Engine) ChargeRule(ctx context.Context, now time.Time, set *rules.Set, v *Verdict) error {
+	cause := e.TryRule(ctx, now, v)
+	if cause == nil {
+		return nil
+	}
+	_, err := e.degrade(ctx, now, set, v, cause)
+	return err
+}
+
+// TryRule is ChargeRule without on_error: it returns the store's error.
+func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
+	v.decided = true
+	if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
+		return err
+	}
+	if v.Allowed {
+		v.charged = e.opts.Store
+	}
+	return nil
+}
+
+// SettleRule corrects the charge of one rule to the actual units, one number
+// for each limit. A bucket or a log cannot be corrected; its charge stays. A
+// rule that charged nothing has nothing to correct.
+func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actual []int64) error {
+	if v.charged == nil {
+		return nil
+	}
+	deltas, changed := make([]int64, len(actual)), false
+	for i := range actual {
+		if v.Charge.Limits[i].Correctable() {
+			deltas[i] = min(actual[i]-v.Charge.Costs[i], limit.MaxCapacity)
+		}
+		changed = changed || deltas[i] != 0
+	}
+	if !changed {
+		return nil
+	}
+	return v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
+}

@@ -1,0 +1,128 @@
+package slidegate
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Never is the RetryAfter of a request that its limit can never allow, because
+// it costs more than the limit holds.
+const Never = limit.Never
+
+// MaxLimits is the largest number of limits of a [Limiter] or a [Rule].
+const MaxLimits = limit.MaxLimits
+
+// Limit says how many units a key may take in a window of time. A request costs
+// one unit, or as many as [Limiter.AllowN] states. Make one with
+// [SlidingWindow], which is exact, or with one of the other algorithms. [New]
+// and [NewGate] check it.
+//
+// A Limit is an [Option] of New. A limiter with several limits charges all of
+// them or none.
+type Limit struct{ doc ruledoc.Limit }
+
+// SlidingWindow allows n units in any window of this length, wherever it
+// starts: never more, to the nanosecond. It counts by slots, up to 60 of them,
+// so it admits at least 98% of n, and a unit counts for up to one slot longer
+// than the window. State: one number for each slot in use.
+//
+// Example: SlidingWindow(100, time.Minute) counts by seconds. 100 requests at
+// 12:00:10.5 fill it until 12:01:11.
+func SlidingWindow(n int64, window time.Duration) Limit {
+	return newLimit(limit.SlidingWindow, n, window)
+}
+
+// FixedWindow allows n units in each window, and windows start at multiples of
+// their length since 1970. Up to 2n units may pass around the border of two
+// windows. State: one number.
+func FixedWindow(n int64, window time.Duration) Limit {
+	return newLimit(limit.FixedWindow, n, window)
+}
+
+// SlidingWindowCounter keeps the counts of two fixed windows, and weighs the
+// older one by how much of it a window that ends now still covers. A window may
+// have almost 2n units. State: two numbers.
+//
+// Source: "How we built rate limiting capable of scaling to millions of
+// domains", Cloudflare.
+func SlidingWindowCounter(n int64, window time.Duration) Limit {
+	return newLimit(limit.SlidingWindowCounter, n, window)
+}
+
+// SlidingLog keeps the time of every request. It is exact, and no unit counts
+// longer than the window. State: one number for each unit, so n is at most
+// 1,000.
+func SlidingLog(n int64, window time.Duration) Limit {
+	return newLimit(limit.SlidingWindowLog, n, window)
+}
+
+// TokenBucket refills at n units in a window, evenly, and holds burst units,
+// which an idle key may take at once; 0 stands for n. A window may have burst + n
+// units. State: one number, by the generic cell rate algorithm (ITU-T I.371).
+//
+// Example: TokenBucket(10, time.Second, 50) sustains 10 requests a second, and
+// takes 50 at once after five idle seconds.
+func TokenBucket(n int64, window time.Duration, burst int64) Limit {
+	l := newLimit(limit.TokenBucket, n, window)
+	l.doc.Burst = burst
+	return l
+}
+
+// LeakyBucket lets requests out one by one, at n in a window, and has a queue
+// for others. [Result.Delay] says how long an admitted request must wait for
+// its turn; [Limiter.Wait] and [Middleware] wait. A window may admit queue + n
+// units; they leave evenly. State: one number.
+//
+// Example: LeakyBucket(10, time.Second, 5) sends a request every 100 ms. Of ten
+// that come at once five are admitted, with delays of 0 to 400 ms. A queue of 0
+// stands for n.
+func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
+	l := newLimit(limit.LeakyBucket, n, window)
+	l.doc.Queue = queue
+	return l
+}
+
+// PerDay allows n units from midnight to midnight in a time zone such as
+// "Europe/Berlin" or "UTC".
+func PerDay(n int64, zone string) Limit { return calendar(n, "1d", zone) }
+
+// PerWeek allows n units from Monday to Sunday in a time zone.
+func PerWeek(n int64, zone string) Limit { return calendar(n, "1w", zone) }
+
+// PerMonth allows n units in each month of a time zone. Months start on the
+// 1st, or on the day that [Limit.Anchored] names.
+func PerMonth(n int64, zone string) Limit { return calendar(n, "1mo", zone) }
+
+func newLimit(a limit.Algorithm, n int64, window time.Duration) Limit {
+	return Limit{ruledoc.Limit{Algorithm: a.String(), Capacity: n, Window: ruledoc.FormatDuration(window)}}
+}
+
+func calendar(n int64, window, zone string) Limit {
+	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: zone}}
+}
+
+// Named returns the limit with a name of its own, which clients see after the
+// name of the limiter, such as "api.burst". One of several limits without a
+// name has that of its window, such as "per-hour".
+func (l Limit) Named(name string) Limit {
+	l.doc.Name = name
+	return l
+}
+
+// WithSlots returns a sliding window with slots of another width, which must
+// divide the window into at most 600. Narrow slots store more state and admit
+// more: a busy key gets its n units in the time of a window and one slot.
+func (l Limit) WithSlots(width time.Duration) Limit {
+	l.doc.Granularity = ruledoc.FormatDuration(width)
+	return l
+}
+
+// Anchored returns a limit by months that start on another day, from 1 to 28.
+func (l Limit) Anchored(day int) Limit {
+	l.doc.Anchor = &ruledoc.Anchor{Day: int64(day)}
+	return l
+}
+
+func (l Limit) apply(c *config) { c.limits = append(c.limits, l.doc) }

@@ -1,0 +1,219 @@
+package slidegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
+)
+
+// Limiter limits keys, such as users or addresses: each key has the limits to
+// itself. It is safe for concurrent use.
+type Limiter struct {
+	config
+	private bool // no other limiter uses the store
+	set     *rules.Set
+	rule    *rules.Rule
+	terms   rules.Terms
+	order   []int // of the limits that New was given, in the rule
+	engine  *engine.Engine
+	calls   sync.Pool // of *call
+}
+
+// call is one call of a limiter.
+type call struct {
+	engine.Verdict
+	costs [limit.MaxLimits]int64
+}
+
+// New returns a limiter by one limit, or by several that are charged all or
+// none. Without [WithStore] it counts in memory.
+//
+//	slidegate.New(slidegate.SlidingWindow(100, time.Minute))
+//	slidegate.New(slidegate.SlidingWindow(20, time.Second), slidegate.PerMonth(100_000, "UTC"),
+//		slidegate.WithName("api"), slidegate.WithStore(store))
+//
+// The error names the limit or option that is wrong, and what to write.
+func New(options ...Option) (*Limiter, error) {
+	c, err := newConfig(options)
+	if err != nil {
+		return nil, fmt.Errorf("slidegate: %w", err)
+	}
+	l := &Limiter{config: c}
+	if err := l.compile(); err != nil {
+		return nil, fmt.Errorf("slidegate: %w", err)
+	}
+	if l.private = l.store == nil; l.private {
+		l.store = NewMemory(0)
+	}
+	l.engine = l.newEngine(engine.Options{Rules: engine.Fixed{Set: l.set}})
+	l.calls.New = func() any { return &call{} }
+	return l, nil
+}
+
+// compile makes a rule of the limits.
+func (l *Limiter) compile() error {
+	switch {
+	case len(l.limits) == 0:
+		return errors.New("a limiter needs a limit, such as SlidingWindow(100, time.Minute)")
+	case l.name == "" && l.store != nil:
+		return errors.New(`a limiter with WithStore needs a name for its counters, such as WithName("api")`)
+	case l.name == "":
+		l.name = "default"
+	}
+	set, problems := rules.Compile(&ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits}}})
+	if len(problems) > 0 {
+		return limitErrors(problems)
+	}
+	l.set, l.rule = set, set.Rules[0]
+	l.set.Instances, l.rule.OnError = l.policy.instances, l.policy.onError
+	l.terms = l.rule.Terms(&request.Request{}, "", nil, time.Time{})
+	for _, given := range set.Document().Rules[0].Limits {
+		l.order = append(l.order, slices.IndexFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Name == given.Name }))
+	}
+	return nil
+}
+
+// limitErrors joins what is wrong with the limits of a limiter.
+func limitErrors(problems []ruledoc.Problem) error {
+	var errs []error
+	for _, p := range problems {
+		p.Path = strings.TrimPrefix(p.Path, "rules[0].")
+		errs = append(errs, errors.New(p.String()))
+	}
+	return errors.Join(errs...)
+}
+
+// Allow charges one unit of a key if its limits allow it. The error is nil
+// unless the request was cancelled, or the error policy is [FailError]: then
+// there is no decision.
+func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
+	return l.AllowAt(ctx, l.now(), key)
+}
+
+// AllowN charges n units, which is one number for all limits, or one for each
+// in the order that [New] was given. None stands for 1. Zero is always allowed
+// and charges nothing.
+//
+//	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
+//	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
+func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (Result, error) {
+	return l.AllowAt(ctx, l.now(), key, n...)
+}
+
+// AllowAt is AllowN at a given time. Time never runs backwards for a key: a
+// request from the past is charged to the newest slot. A store of package
+// redisstore goes by the server's clock, whatever the time, unless it was opened
+// otherwise.
+func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (Result, error) {
+	c := l.calls.Get().(*call)
+	defer l.calls.Put(c)
+	if err := l.charge(ctx, now, c, key, n); err != nil {
+		return Result{}, err
+	}
+	return l.report(ctx, now, c), nil
+}
+
+// Peek returns what AllowN would return, and charges nothing.
+func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, error) {
+	c := l.calls.Get().(*call)
+	defer l.calls.Put(c)
+	if err := l.resolve(c, key, n); err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
+	if err := l.store.Peek(ctx, l.now(), &c.Charge, &c.Verdict.Verdict); err != nil {
+		return Result{}, l.wrap(err)
+	}
+	return result(&c.Verdict, l.order), nil
+}
+
+// Reset deletes the counter of a key, so that its next request finds all limits
+// unused.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	return l.wrap(l.store.Reset(ctx, l.item(key)))
+}
+
+// charge charges the key in the store, or decides by the error policy.
+func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
+	if err := l.resolve(c, key, n); err != nil {
+		return err
+	}
+	if l.deadline > 0 {
+		bounded, cancel := l.bound(ctx)
+		defer cancel()
+		ctx = bounded
+	}
+	if l.policy.fail {
+		return l.wrap(l.engine.TryRule(ctx, now, &c.Verdict))
+	}
+	return l.wrap(l.engine.ChargeRule(ctx, now, l.set, &c.Verdict))
+}
+
+// resolve makes c the charge of n units of a key.
+func (l *Limiter) resolve(c *call, key string, n []int64) error {
+	var err error
+	if c.costs, err = l.units(n); err != nil {
+		return err
+	}
+	c.Verdict = engine.Verdict{}
+	c.Rule, c.Key, c.Terms = l.rule, key, l.terms
+	c.Charge = limit.Charge{Key: l.item(key), Limits: l.rule.Limits, Costs: c.costs[:len(l.order)]}
+	return nil
+}
+
+// units returns n as one number for each limit of the rule.
+func (l *Limiter) units(n []int64) (units [limit.MaxLimits]int64, err error) {
+	if len(n) > 1 && len(n) != len(l.order) {
+		return units, l.wrap(fmt.Errorf("%d numbers of units for %d limits: give one for all, or one for each", len(n), len(l.order)))
+	}
+	for given, i := range l.order {
+		switch len(n) {
+		case 0:
+			units[i] = 1
+		case 1:
+			units[i] = n[0]
+		default:
+			units[i] = n[given]
+		}
+		if units[i] < 0 {
+			return units, l.wrap(fmt.Errorf("%d units: a request cannot take less than 0", units[i]))
+		}
+	}
+	return units, nil
+}
+
+// item returns the name of a key's counter. In a store that no other limiter
+// uses, that is the key.
+func (l *Limiter) item(name string) string {
+	if l.private {
+		return name
+	}
+	return l.rule.Item(string(key.AppendValue(nil, name)), &l.terms)
+}
+
+// report returns the result of a call, and passes it on to the observer.
+func (l *Limiter) report(ctx context.Context, now time.Time, c *call) Result {
+	r := result(&c.Verdict, l.order)
+	l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Reason: engine.Limited.String(), Result: r})
+	return r
+}
+
+// wrap adds the limiter's name to an error; nil stays nil.
+func (l *Limiter) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("slidegate: limiter %s: %w", l.name, err)
+}

@@ -1,0 +1,82 @@
+package slidegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Reservation is a charge that is corrected once the true cost is known, such
+// as the tokens of a language model.
+type Reservation struct {
+	// Result is the answer to the reservation. One that was not allowed has
+	// charged nothing.
+	Result
+	limiter *Limiter
+	call    *call
+	settled bool
+}
+
+// Reserve charges n units, as AllowN does, and returns what Settle needs to
+// correct the charge. It takes a limiter by windows: of a bucket or a log,
+// nothing can be returned.
+//
+//	r, err := tokens.Reserve(ctx, "user:7", 4096) // the most that the answer may cost
+//	if err != nil || !r.Allowed {
+//		…
+//	}
+//	answer, used := complete(prompt)
+//	err = r.Settle(ctx, used)
+func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reservation, error) {
+	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
+		return nil, l.wrap(fmt.Errorf("a %s cannot be settled: use a window", l.rule.Limits[0].Algorithm))
+	}
+	return l.reserve(ctx, l.now(), key, n)
+}
+
+func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []int64) (*Reservation, error) {
+	c := &call{}
+	if err := l.charge(ctx, now, c, key, n); err != nil {
+		return nil, err
+	}
+	return &Reservation{Result: l.report(ctx, now, c), limiter: l, call: c}, nil
+}
+
+// errSettled is the error of a second settlement.
+var errSettled = errors.New("the reservation was settled before")
+
+// Settle corrects the reservation to the actual units, one number for all
+// limits or one for each. Fewer units are returned to the slot that they were
+// taken from; more are charged now, whatever the limit, so that later requests
+// pay for them. Buckets and logs among several limits keep their charge.
+//
+// Call it once. After an error the charge may stay, and never doubles. A
+// reservation that was denied, or decided by [FailOpen], has nothing to settle.
+// The context may have been cancelled: a client must not keep units reserved by
+// hanging up.
+func (r *Reservation) Settle(ctx context.Context, actual ...int64) error {
+	return r.SettleAt(ctx, r.limiter.now(), actual...)
+}
+
+// Cancel returns all units of the reservation.
+func (r *Reservation) Cancel(ctx context.Context) error { return r.Settle(ctx, 0) }
+
+// SettleAt is Settle at a given time.
+func (r *Reservation) SettleAt(ctx context.Context, now time.Time, actual ...int64) error {
+	l := r.limiter
+	if r.settled {
+		return l.wrap(errSettled)
+	}
+	units, err := l.units(actual)
+	if err != nil {
+		return err
+	}
+	r.settled = true
+	ctx, cancel := l.bound(context.WithoutCancel(ctx))
+	defer cancel()
+	return l.wrap(l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)]))
+}
