@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const (
@@ -41,6 +42,19 @@ func newConfig(options []Option) (config, error) {
 		c.now = processClock()
 	}
 	return c, nil
+}
+
+// defaults returns what WithErrorPolicy says, for rules that state none of their
+// own; the zero value if it was not given.
+func (c *config) defaults() (d ruledoc.Defaults) {
+	switch {
+	case !c.policyGiven:
+	case c.policy.onError == rules.OnErrorLocal:
+		d = ruledoc.Defaults{OnError: c.policy.onError.String(), Instances: int64(c.policy.instances)}
+	default:
+		d.OnError = c.policy.onError.String()
+	}
+	return d
 }
 
 // processClock returns a clock that goes on by monotonic time, so that no step

@@ -9,7 +9,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Gate decides requests by many rules. It is what the Lambda authorizer and the
@@ -43,7 +42,7 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 	if g.store == nil {
 		g.store = NewMemory(0)
 	}
-	opened, overrides, err := source.Open(ruledoc.Defaults{OnError: c.policy.onError.String(), Instances: int64(c.policy.instances)})
+	opened, overrides, err := source.Open(c.defaults())
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +123,12 @@ func (g *Gate) Decide(ctx context.Context, r *Request) (*Decision, error) {
 }
 
 func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision, error) {
-	d, err := g.engine.Decide(ctx, g.now(), r)
+	now := g.now()
+	d, err := g.engine.Decide(ctx, now, r)
 	if err != nil {
+		if ctx.Err() == nil {
+			g.observe(ctx, Event{Time: now, Action: "decide", Err: err})
+		}
 		return nil, fmt.Errorf("slidegate: %w", err)
 	}
 	return d, nil
@@ -146,7 +149,7 @@ func newDecision(d *engine.Decision) *Decision {
 	decision := &Decision{Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}, Reason: d.Reason.String(), decision: d}
 	if v, _ := d.Tightest(); v != nil {
 		decision.Result, decision.Rule, decision.Key = result(v, nil), v.Rule.Name, v.Key
-	} else if len(d.Verdicts) > 0 { // nothing was counted
+	} else if len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
 		decision.Result, decision.Rule, decision.Key = result(&d.Verdicts[0], nil), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
 	}
 	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay

@@ -67,7 +67,7 @@ func (l *Limiter) refunding(statuses []string) *Limiter {
 	r := &Limiter{config: l.config, private: l.private, engine: l.engine}
 	r.calls.New = l.calls.New
 	if err := r.compile(statuses); err != nil {
-		panic("slidegate: " + err.Error())
+		panic("slidegate: " + inGo(strings.ReplaceAll(err.Error(), "rules[0].", "")))
 	}
 	return r
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // defaultMaxDelay is the default of MaxDelay.
@@ -25,9 +24,14 @@ const defaultMaxDelay = 10 * time.Second
 // (draft-ietf-httpapi-ratelimit-headers), and X-RateLimit-Limit and
 // X-RateLimit-Remaining. A denied request gets status 429 with Retry-After and
 // problem details (RFC 9457), which scripts of every origin may read. A request
-// without a decision gets status 503. CORS preflights pass freely.
+// without a decision gets status 503, and the log says why. CORS preflights pass
+// freely.
 //
-// A request admitted by a [LeakyBucket] waits for its turn.
+// A request admitted by a [LeakyBucket] waits for its turn. Handlers can flush
+// and hijack as without the middleware.
+//
+// Middleware panics if options contradict each other: programs call it when they
+// start.
 func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Handler {
 	c := newHTTPConfig(options, &lim.config)
 	if c.describe != nil {
@@ -51,13 +55,17 @@ func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Han
 }
 
 // Middleware limits the requests to a handler by the gate's rules, as the
-// function [Middleware] does by a limiter. Handlers report the true cost of a
-// request in the field Slidegate-Cost, such as "chat.tokens=512", which clients
-// do not see.
+// function [Middleware] does by a limiter. It takes the options SkipIf, OnDenied,
+// MaxDelay and DescribeBy, and panics for others: keys, costs and refunds are in
+// the rules.
+//
+// Where a rule settles, handlers report the true cost of a request in the field
+// Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
+// answer. Clients do not see it.
 func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler {
 	c := newHTTPConfig(options, &g.config)
 	if c.key != nil || c.cost != nil || c.refundOn != nil {
-		panic("slidegate: keys, costs and refunds of a Gate are in its rules")
+		panic("slidegate: KeyBy, ByIP, CostBy, RefundOn and their like are for a Limiter: a Gate has keys, costs and refunds in its rules")
 	}
 	c.handler.Decide = func(r *http.Request) (*engine.Decision, error) {
 		req := request.FromHTTP(r)
@@ -68,7 +76,7 @@ func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler
 		}
 		return g.decide(r.Context(), req)
 	}
-	c.handler.Finish = g.finish
+	c.handler.Finish, c.handler.Costs = g.finish, outcome.NewWarnings(g.log)
 	return c.middleware
 }
 
@@ -85,7 +93,7 @@ type httpConfig struct {
 
 func newHTTPConfig(options []HTTPOption, of *config) *httpConfig {
 	log := slog.New(logthrottle.New(of.log.Handler()))
-	c := &httpConfig{handler: httplimit.Handler{MaxDelay: defaultMaxDelay, Log: log, Costs: outcome.NewWarnings(of.log)}}
+	c := &httpConfig{handler: httplimit.Handler{MaxDelay: defaultMaxDelay, Log: log}}
 	for _, o := range options {
 		o(c)
 	}
@@ -98,14 +106,23 @@ func (c *httpConfig) middleware(next http.Handler) http.Handler {
 	return &h
 }
 
-// ByIP counts by the address of the connection, and by the /64 of an IPv6
-// address. It is the default.
+// ByIP counts by the address of the connection: "ip:192.0.2.1", and the /64 of an
+// IPv6 address, "ip:2001:db8::/64". It is the default. Behind a proxy, all
+// clients have the proxy's address: use ByForwardedIP. Connections without an
+// address, such as those of a Unix socket, share "ip:".
 func ByIP() HTTPOption { return KeyBy(clientAddress(0)) }
 
-// ByForwardedIP counts by the address that the first of this many proxies saw.
-// Each of them must append to X-Forwarded-For. A client cannot choose another
-// address, because addresses are counted from the end of the field.
-func ByForwardedIP(proxies int) HTTPOption { return KeyBy(clientAddress(proxies)) }
+// ByForwardedIP counts by the address that the first of this many proxies saw:
+// 1 for a load balancer in front of the server. Each of them must append to
+// X-Forwarded-For. A client cannot choose another address, because addresses are
+// counted from the end of the field; but it can if there are fewer proxies. A
+// request with fewer addresses counts by that of the connection.
+func ByForwardedIP(proxies int) HTTPOption {
+	if proxies < 1 {
+		panic("slidegate: ByForwardedIP needs the number of proxies, from 1; ByIP is for none")
+	}
+	return KeyBy(clientAddress(proxies))
+}
 
 // ByHeader counts by the value of a header, such as X-Tenant. Requests without
 // it share a counter. Use it for values that the server has verified: a client
@@ -115,9 +132,16 @@ func ByHeader(name string) HTTPOption {
 	return KeyBy(func(r *http.Request) string { return name + ":" + r.Header.Get(name) })
 }
 
-// KeyBy counts by what a function returns, such as the user of a session.
+// KeyBy counts by what a function returns, such as the user of a session. A
+// middleware has one key: to count by several things, return them all in one
+// text.
 func KeyBy(key func(*http.Request) string) HTTPOption {
-	return func(c *httpConfig) { c.key = key }
+	return func(c *httpConfig) {
+		if c.key != nil {
+			panic("slidegate: a middleware takes one of ByIP, ByForwardedIP, ByHeader and KeyBy: return several things as one text from KeyBy")
+		}
+		c.key = key
+	}
 }
 
 // CostBy charges as many units as a function returns, instead of one.
@@ -126,15 +150,20 @@ func CostBy(cost func(*http.Request) int64) HTTPOption {
 }
 
 // RefundOn returns the units of requests whose answer has one of these
-// statuses, such as "404" or "5xx". Buckets and logs keep them.
+// statuses, such as "404" or "5xx". It takes limits by windows: a bucket or a log
+// cannot return units, so Middleware panics. A handler that panics has no status.
 func RefundOn(statuses ...string) HTTPOption {
 	return func(c *httpConfig) { c.refundOn = append(c.refundOn, statuses...) }
 }
 
 // SkipIf lets requests through for which a function returns true, such as health
-// checks. They are not counted.
+// checks. They are not counted. Given several times, one of the functions is
+// enough.
 func SkipIf(skip func(*http.Request) bool) HTTPOption {
-	return func(c *httpConfig) { c.handler.Skip = skip }
+	return func(c *httpConfig) {
+		before := c.handler.Skip
+		c.handler.Skip = func(r *http.Request) bool { return before != nil && before(r) || skip(r) }
+	}
 }
 
 // OnDenied replaces the answer to denied requests. The fields of the limits are
@@ -157,15 +186,21 @@ func DescribeBy(describe func(*http.Request, *Request)) HTTPOption {
 	return func(c *httpConfig) { c.describe = describe }
 }
 
-// addressKey is the key of a client's address, as rules make it.
-var addressKey, _ = key.Parse("ip:{ip}")
-
+// clientAddress returns the key of a client's address: "ip:192.0.2.1", or
+// "ip:2001:db8::/64".
 func clientAddress(proxies int) func(*http.Request) string {
 	address := request.ClientAddress{Hops: proxies}
 	return func(r *http.Request) string {
 		req := request.FromHTTP(r)
 		address.Locate(req)
-		return string(addressKey.Append(nil, req, ""))
+		ip := req.IP.Unmap()
+		switch {
+		case !ip.IsValid():
+			return "ip:"
+		case ip.Is4():
+			return "ip:" + ip.String()
+		}
+		network, _ := ip.Prefix(64) // an IPv6 address has one
+		return "ip:" + network.String()
 	}
 }
-

@@ -14,14 +14,16 @@ type Option interface{ apply(c *config) }
 
 // config is what options fill in.
 type config struct {
-	name     string
-	limits   []ruledoc.Limit
-	store    Store
-	policy   ErrorPolicy
-	deadline time.Duration
-	now      func() time.Time
-	log      *slog.Logger
-	observe  func(context.Context, Event)
+	name   string
+	limits []ruledoc.Limit
+	store  Store
+	policy ErrorPolicy
+
+	policyGiven bool
+	deadline    time.Duration
+	now         func() time.Time
+	log         *slog.Logger
+	observe     func(context.Context, Event)
 }
 
 type option func(*config)
@@ -41,7 +43,9 @@ func WithStore(s Store) Option { return option(func(c *config) { c.store = s }) 
 
 // WithErrorPolicy says what happens to requests while the store does not
 // answer. The default is [FailLocal] for 20 processes.
-func WithErrorPolicy(p ErrorPolicy) Option { return option(func(c *config) { c.policy = p }) }
+func WithErrorPolicy(p ErrorPolicy) Option {
+	return option(func(c *config) { c.policy, c.policyGiven = p, true })
+}
 
 // WithDeadline bounds the time that the store may take for a decision, before
 // the error policy decides. The default is 250 ms, and no bound for a Memory.

@@ -52,8 +52,8 @@ type Rule struct {
 	// "404" or "5xx".
 	RefundOn []string
 	// OnError says what happens while the store does not answer. The zero value
-	// stands for the gate's policy. A rule does not take FailError, and counts
-	// for as many processes as the gate's policy says.
+	// stands for the gate's policy. A rule does not take FailError, and all
+	// rules with FailLocal count for the same number of processes.
 	OnError ErrorPolicy
 	// Shadow decides, charges and reports, but lets every request through.
 	Shadow bool
@@ -101,7 +101,7 @@ func (r Rules) Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.Overri
 		return nil, nil, problemsError(problems)
 	}
 	for _, w := range lint.Check(doc, set) {
-		set.Warnings = append(set.Warnings, w.String())
+		set.Warnings = append(set.Warnings, inGo(w.String()))
 	}
 	return engine.Fixed{Set: set}, nil, nil
 }
@@ -123,20 +123,34 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 		d.ClientIP = &ruledoc.ClientIP{TrustedHops: &hops}
 	}
 	for i := range r.Rules {
-		rule, err := r.Rules[i].document()
-		if err != nil {
-			return nil, fmt.Errorf("Rules[%d]: %w", i, err)
+		d.Rules = append(d.Rules, r.Rules[i].document())
+		if err := r.Rules[i].OnError.of(d.Defaults); err != nil {
+			return nil, fmt.Errorf("Rules[%d].OnError: %w", i, err)
 		}
-		d.Rules = append(d.Rules, rule)
 	}
 	return d, nil
 }
 
-func (r *Rule) document() (ruledoc.Rule, error) {
-	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic}
-	if r.OnError.fail {
-		return d, errors.New("OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal")
+// of checks the policy of a rule by those of the gate and of earlier rules.
+func (p ErrorPolicy) of(d *ruledoc.Defaults) error {
+	switch processes := int64(p.instances); {
+	case p.fail:
+		return errors.New("FailError is for limiters: take FailOpen, FailClosed or FailLocal")
+	case p == (ErrorPolicy{}) || p.onError != rules.OnErrorLocal:
+		return nil
+	case processes < 1:
+		return errors.New("give FailLocal at least one process")
+	case d.Instances == 0:
+		d.Instances = processes
+		return nil
+	case d.Instances != processes:
+		return fmt.Errorf("FailLocal(%d): a gate counts for one number of processes, and it is %d already", processes, d.Instances)
 	}
+	return nil
+}
+
+func (r *Rule) document() ruledoc.Rule {
+	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic}
 	if r.OnError != (ErrorPolicy{}) {
 		d.OnError = r.OnError.onError.String()
 	}
@@ -152,7 +166,7 @@ func (r *Rule) document() (ruledoc.Rule, error) {
 	for _, l := range r.Limits {
 		d.Limits = append(d.Limits, l.doc)
 	}
-	return d, nil
+	return d
 }
 
 func (m *Match) selector() ruledoc.Selector {
@@ -173,13 +187,4 @@ func (m *Match) optional() *ruledoc.Selector {
 	}
 	s := m.selector()
 	return &s
-}
-
-// problemsError joins problems into one error.
-func problemsError(problems []ruledoc.Problem) error {
-	errs := make([]error, len(problems))
-	for i, p := range problems {
-		errs[i] = errors.New(p.String())
-	}
-	return errors.Join(errs...)
 }

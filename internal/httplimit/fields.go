@@ -3,13 +3,13 @@ package httplimit
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // setFields adds the fields of a decision's limits, and replaces those of the
-// same name. The names keep the case of their specifications, which Header.Set
-// would change.
+// same name. A handler can read and replace them.
 func setFields(h http.Header, a *headers.Answer) {
 	for _, field := range [...]struct{ name, value string }{
 		{"RateLimit", a.RateLimit}, {"RateLimit-Policy", a.RateLimitPolicy},
@@ -17,23 +17,32 @@ func setFields(h http.Header, a *headers.Answer) {
 		{"Retry-After", a.RetryAfter}, {"X-RateLimit-Retry-After", a.RetryAfter},
 	} {
 		if field.value != "" {
-			h.Del(field.name)
-			h[field.name] = []string{field.value}
+			h.Set(field.name, field.value)
 		}
 	}
 }
 
+// Names of fields of CORS.
+const (
+	allowOrigin   = "Access-Control-Allow-Origin"
+	exposeHeaders = "Access-Control-Expose-Headers"
+)
+
 // allowOrigins lets scripts of every origin read an answer of the limiter's own.
+// A program around the limiter may have named an origin: a script that sends
+// credentials needs its own there.
 func allowOrigins(h http.Header) {
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", headers.Exposed)
+	if h.Get(allowOrigin) == "" {
+		h.Set(allowOrigin, "*")
+	}
+	exposeFields(h)
 }
 
 // exposeFields lets scripts read the fields of limits in a handler's answer, if
 // the handler lets their origin read the answer. Its own list stays.
 func exposeFields(h http.Header) {
-	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", headers.Exposed)
+	if h.Get(allowOrigin) != "" && !slices.Contains(h.Values(exposeHeaders), headers.Exposed) {
+		h.Add(exposeHeaders, headers.Exposed)
 	}
 }
 

@@ -29,8 +29,9 @@ type Handler struct {
 	// longer delay denies it.
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
-	Costs    *outcome.Warnings
-	Next     http.Handler
+	// Costs warns of costs that have no effect; nil if no limit settles.
+	Costs *outcome.Warnings
+	Next  http.Handler
 }
 
 // ServeHTTP limits a request.
@@ -65,21 +66,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the charge by the answer, also after a panic.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
 	if d.Delay > 0 && !wait(r.Context(), d.Delay) {
-		panic(http.ErrAbortHandler) // the client has hung up, and its turn passes unused
+		h.fail(w, r, r.Context().Err()) // its turn passes unused
+		return
 	}
 	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
+	recorder.PassCosts = h.Costs == nil
 	defer func() {
 		o, malformed := recorder.Outcome()
 		o.Aborted = !whole || r.Context().Err() != nil
-		h.Costs.Report(r.Context(), d, o, malformed)
+		if h.Costs != nil {
+			h.Costs.Report(r.Context(), d, o, malformed)
+		}
 		h.Finish(r.Context(), d, o)
 	}()
 	h.Next.ServeHTTP(recorder, r)
+	recorder.End()
 	whole = true
 }
 
-// fail answers a request without a decision. One whose client has hung up needs
-// no line in the log.
+// fail answers a request that was not decided, or that waited for its turn until
+// its context ended. One whose client has hung up needs no line in the log.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		h.Log.ErrorContext(r.Context(), "no decision", "error", err)

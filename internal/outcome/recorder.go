@@ -3,6 +3,9 @@
 package outcome
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,10 +23,14 @@ const costField = "Slidegate-Cost"
 // records the outcome of the request.
 type Recorder struct {
 	http.ResponseWriter
-	status int
-	costs  []string
-	http10 bool // the client speaks HTTP/1.0
-	head   func(http.Header)
+	// PassCosts leaves the costField in the answer, for a limiter around this one.
+	PassCosts bool
+
+	status   int
+	costs    []string
+	http10   bool // the client speaks HTTP/1.0
+	hijacked bool
+	head     func(http.Header)
 }
 
 // NewRecorder returns a recorder of the answer to a request. Once the answer
@@ -41,11 +48,16 @@ func (w *Recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		w.Record(status, w.Header())
 	}
+	w.finishHead()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// finishHead changes the header of an answer that has a status.
+func (w *Recorder) finishHead() {
 	if w.status != 0 && w.head != nil {
 		w.head(w.Header())
 		w.head = nil
 	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
 // Record notes a status and its costs. It removes the costs from the fields and
@@ -54,6 +66,9 @@ func (w *Recorder) WriteHeader(status int) {
 func (w *Recorder) Record(status int, fields http.Header) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.status = status
+	}
+	if w.PassCosts {
+		return
 	}
 	w.takeCosts(fields, costField)
 	if announced := fields["Trailer"]; len(announced) > 0 {
@@ -73,14 +88,47 @@ func withoutCost(announced []string) (left []string) {
 
 // Write passes a part of the body on.
 func (w *Recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
+	w.begin()
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController flush and hijack.
+// ReadFrom lets net/http copy a file without a buffer of the program's.
+func (w *Recorder) ReadFrom(r io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+// begin notes the status of an answer that begins without one.
+func (w *Recorder) begin() {
+	if w.status == 0 && !w.hijacked {
+		w.Record(http.StatusOK, w.Header())
+		w.finishHead()
+	}
+}
+
+// FlushError sends what was written so far, with its head.
+func (w *Recorder) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Flush is FlushError for handlers that ask for an http.Flusher.
+func (w *Recorder) Flush() { _ = w.FlushError() }
+
+// Hijack hands the connection to the handler, as websockets need it. The status
+// that the handler then writes is not known.
+func (w *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.hijacked = w.hijacked || err == nil
+	return conn, buffers, err
+}
+
+// Unwrap lets http.ResponseController set deadlines.
 func (w *Recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// End notes that the handler has returned. An answer without a status has status
+// 200 then, but a program around the handler may still write another.
+func (w *Recorder) End() { w.begin() }
 
 // takeCosts moves a field from the others to the costs.
 func (w *Recorder) takeCosts(fields http.Header, name string) {
@@ -91,8 +139,10 @@ func (w *Recorder) takeCosts(fields http.Header, name string) {
 // Outcome returns the outcome of the request after the answer has ended, and
 // the members of its costs that cannot be parsed.
 func (w *Recorder) Outcome() (o *engine.Outcome, malformed []string) {
-	w.takeCosts(w.Header(), costField)
-	w.takeCosts(w.Header(), http.TrailerPrefix+costField)
+	if !w.PassCosts {
+		w.takeCosts(w.Header(), costField)
+		w.takeCosts(w.Header(), http.TrailerPrefix+costField)
+	}
 	costs, malformed := parseCosts(strings.Join(w.costs, ","))
 	return &engine.Outcome{Status: w.status, Costs: costs}, malformed
 }

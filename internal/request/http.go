@@ -32,10 +32,11 @@ func FromHTTP(r *http.Request) *Request {
 }
 
 // peer returns the address of the connection; the zero Addr if there is none.
+// Middleware such as chi's RealIP puts an address without a port there.
 func peer(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{}
+		host = r.RemoteAddr
 	}
 	addr, _ := netip.ParseAddr(host)
 	return addr.WithZone("") // a link-local address carries its zone

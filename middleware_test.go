@@ -1,0 +1,518 @@
+package slidegate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// moment is half a second into a slot.
+var moment = time.Unix(1_700_000_040, 500_000_000)
+
+func mustNew(t testing.TB, options ...slidegate.Option) *slidegate.Limiter {
+	t.Helper()
+	lim, err := slidegate.New(append([]slidegate.Option{slidegate.WithClock(func() time.Time { return moment })}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
+func mustGate(t testing.TB, rules slidegate.RuleSource, options ...slidegate.Option) *slidegate.Gate {
+	t.Helper()
+	gate, err := slidegate.NewGate(rules, append([]slidegate.Option{slidegate.WithClock(func() time.Time { return moment })}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+// okay answers "ok".
+var okay = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+
+// send sends a request with these fields, "Name: value", to a handler.
+func send(h http.Handler, method, target string, fields ...string) *http.Response {
+	r := httptest.NewRequest(method, target, nil)
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// answer writes an answer with its fields in order, but without Content-Length
+// and Date.
+func answer(r *http.Response) string {
+	text := fmt.Sprintln(r.StatusCode)
+	h := r.Header.Clone()
+	h.Del("Content-Length")
+	h.Del("Date")
+	var out strings.Builder
+	_ = h.Write(&out) // in order
+	body, _ := io.ReadAll(r.Body)
+	return text + strings.ReplaceAll(out.String(), "\r", "") + "\n" + string(body)
+}
+
+const deniedFields = `Access-Control-Allow-Origin: *
+Access-Control-Expose-Headers: RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After
+Content-Type: application/problem+json
+`
+
+const quotaExceeded = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",` +
+	`"title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["%s"]}` + "\n"
+
+// TestAnswers: all fields and the body of the first and of the denied request.
+func TestAnswers(t *testing.T) {
+	single := mustNew(t, slidegate.SlidingWindow(2, 10*time.Second), slidegate.WithName("api"))
+	several := mustNew(t, slidegate.PerDay(1000, "UTC"), slidegate.SlidingWindow(2, 10*time.Second).Named("burst"))
+	bucket := mustNew(t, slidegate.TokenBucket(1, time.Minute, 2))
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{
+		{Name: "login", When: slidegate.Match{Paths: []string{"/login"}}, Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(2, 10*time.Second)}},
+		{Name: "hidden", Key: "ip:{ip}", Quiet: true, Limits: []slidegate.Limit{slidegate.SlidingWindow(5, time.Hour)}},
+		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
+	}})
+	for name, test := range map[string]struct {
+		middleware    func(http.Handler) http.Handler
+		allowed       string
+		denied, limit string
+	}{
+		"a limiter with one limit": {
+			slidegate.Middleware(single),
+			"Ratelimit: \"api\";r=1;t=11\nRatelimit-Policy: \"api\";q=2;w=10\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
+			"Ratelimit: \"api\";r=0;t=11\nRatelimit-Policy: \"api\";q=2;w=10\nRetry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
+			"api",
+		},
+		"with several": {
+			slidegate.Middleware(several),
+			"Ratelimit: \"default.burst\";r=1;t=11, \"default.per-day\";r=999;t=6360\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
+				"X-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
+			"Ratelimit: \"default.burst\";r=0;t=11, \"default.per-day\";r=998;t=11\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
+				"Retry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
+			"default.burst",
+		},
+		"with a bucket": {
+			slidegate.Middleware(bucket),
+			"Ratelimit: \"default\";r=1;t=60\nRatelimit-Policy: \"default\";q=1;w=60\nX-Ratelimit-Limit: 1\nX-Ratelimit-Remaining: 1\n",
+			"Ratelimit: \"default\";r=0;t=60\nRatelimit-Policy: \"default\";q=1;w=60\nRetry-After: 60\nX-Ratelimit-Limit: 1\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 60\n",
+			"default",
+		},
+		"a gate": {
+			gate.Middleware(),
+			"Ratelimit: \"login\";r=1;t=11, \"per-ip\";r=99;t=61\nRatelimit-Policy: \"login\";q=2;w=10, \"per-ip\";q=100;w=60\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
+			"Ratelimit: \"login\";r=0;t=11\nRatelimit-Policy: \"login\";q=2;w=10\nRetry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
+			"login",
+		},
+	} {
+		h := test.middleware(okay)
+		if got, want := answer(send(h, "GET", "/login")), "200\nContent-Type: text/plain; charset=utf-8\n"+test.allowed+"\nok"; got != want {
+			t.Errorf("%s answers the first request with\n%s\nwant\n%s", name, got, want)
+		}
+		send(h, "GET", "/login")
+		want := "429\n" + deniedFields + test.denied + "\n" + fmt.Sprintf(quotaExceeded, test.limit)
+		if got := answer(send(h, "GET", "/login")); got != want {
+			t.Errorf("%s answers the third request with\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestFieldsOfHandlers: a handler reads the fields of limits, and replaces them.
+func TestFieldsOfHandlers(t *testing.T) {
+	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit-Policy", w.Header().Get("RateLimit")+" read")
+	}))
+	if got := send(h, "GET", "/").Header.Values("RateLimit-Policy"); len(got) != 1 || got[0] != `"default";r=8;t=61 read` {
+		t.Errorf("the client gets %q", got)
+	}
+}
+
+// TestCORS: preflights are free, scripts read the limiter's own answers, and
+// read the fields of a handler's answer if it lets their origin read the answer.
+func TestCORS(t *testing.T) {
+	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "all", Key: "all", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}}}})
+	const origin, method = "Origin: https://app.example", "Access-Control-Request-Method: PUT"
+	const exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After"
+	for name, middleware := range map[string]func(http.Handler) http.Handler{"limiter": slidegate.Middleware(lim), "gate": gate.Middleware()} {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if o := r.Header.Get("Origin"); o != "" {
+				w.Header().Set("Access-Control-Allow-Origin", o)
+				w.Header().Set("Access-Control-Expose-Headers", "X-Page")
+			}
+		})
+		inner := middleware(handler)
+		outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as CORS middleware does
+			w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+			w.Header().Set("Access-Control-Allow-Credentials", "true")
+			inner.ServeHTTP(w, r)
+		})
+		for i, test := range []struct {
+			h               http.Handler
+			method          string
+			fields          []string
+			status          int
+			allowed, expose string
+		}{
+			{inner, "OPTIONS", []string{origin, method}, 200, "https://app.example", "X-Page; " + exposed},
+			{inner, "OPTIONS", []string{origin, method}, 200, "https://app.example", "X-Page; " + exposed},
+			{inner, "GET", []string{origin}, 200, "https://app.example", "X-Page; " + exposed},
+			{inner, "OPTIONS", []string{origin, method}, 200, "https://app.example", "X-Page; " + exposed},
+			{inner, "OPTIONS", []string{origin}, 429, "*", exposed},
+			{inner, "GET", []string{origin}, 429, "*", exposed},
+			{outer, "GET", []string{origin}, 429, "https://app.example", exposed},
+		} {
+			r := send(test.h, test.method, "/", test.fields...)
+			allowed, expose := r.Header.Get("Access-Control-Allow-Origin"), strings.Join(r.Header.Values("Access-Control-Expose-Headers"), "; ")
+			if r.StatusCode != test.status || allowed != test.allowed || expose != test.expose {
+				t.Errorf("%s, request %d: status %d, allows %q, exposes %q; want %d, %q, %q", name, i, r.StatusCode, allowed, expose, test.status, test.allowed, test.expose)
+			}
+		}
+	}
+	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(okay)
+	if r := send(h, "GET", "/"); r.Header.Get("Access-Control-Expose-Headers") != "" {
+		t.Errorf("an intranet's answer has the fields %v", r.Header)
+	}
+}
+
+// TestKeys: what requests are counted by.
+func TestKeys(t *testing.T) {
+	bySession := slidegate.KeyBy(func(r *http.Request) string {
+		c, err := r.Cookie("session")
+		if err != nil {
+			return "none"
+		}
+		return c.Value
+	})
+	for _, test := range []struct {
+		option     slidegate.HTTPOption // nil for none
+		connection string
+		fields     []string
+		want       string
+	}{
+		{nil, "192.0.2.1:1234", nil, "ip:192.0.2.1"},
+		{slidegate.ByIP(), "192.0.2.1:1234", nil, "ip:192.0.2.1"},
+		{slidegate.ByIP(), "192.0.2.1:1234", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:192.0.2.1"},
+		{slidegate.ByIP(), "[::ffff:192.0.2.1]:1234", nil, "ip:192.0.2.1"},
+		{slidegate.ByIP(), "[2001:db8:1:2:3:4:5:6]:1234", nil, "ip:2001:db8:1:2::/64"},
+		{slidegate.ByIP(), "[2001:db8:1:2:9::1]:1234", nil, "ip:2001:db8:1:2::/64"},
+		{slidegate.ByIP(), "[fe80::1%eth0]:1234", nil, "ip:fe80::/64"},
+		{slidegate.ByIP(), "192.0.2.1", nil, "ip:192.0.2.1"}, // as chi's RealIP leaves it
+		{slidegate.ByIP(), "@", nil, "ip:"},                  // a Unix socket
+
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7"}, "ip:198.51.100.7"}, // a client that lies
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7, 10.0.0.1"}, "ip:10.0.0.1"}, // a client of that address
+		{slidegate.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.0.0.2"}, "ip:198.51.100.7"},
+		{slidegate.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 10.0.0.2"}, "ip:10.0.0.1"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: nobody"}, "ip:10.0.0.1"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", nil, "ip:10.0.0.1"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 2001:db8:1:2:3:4:5:6"}, "ip:2001:db8:1:2::/64"},
+		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7", "Connection: X-Forwarded-For"}, "ip:198.51.100.7"},
+
+		{slidegate.ByHeader("x-tenant"), "192.0.2.1:1", []string{"X-Tenant: acme"}, "x-tenant:acme"},
+		{slidegate.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "X-Tenant:"},
+		{bySession, "192.0.2.1:1", []string{"Cookie: session=7"}, "7"},
+		{bySession, "192.0.2.1:1", nil, "none"},
+	} {
+		var keys []string
+		lim := mustNew(t, slidegate.SlidingWindow(9, time.Minute), slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { keys = append(keys, e.Key) }))
+		var options []slidegate.HTTPOption
+		if test.option != nil {
+			options = append(options, test.option)
+		}
+		h := slidegate.Middleware(lim, options...)(okay)
+		send(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.RemoteAddr = test.connection
+			h.ServeHTTP(w, r)
+		}), "GET", "/", test.fields...)
+		if len(keys) != 1 || keys[0] != test.want {
+			t.Errorf("a request from %s with %q counts by %q, want %q", test.connection, test.fields, keys, test.want)
+		}
+	}
+}
+
+// TestContradictions: a middleware whose options contradict each other panics
+// when it is made.
+func TestContradictions(t *testing.T) {
+	one := []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "all", Key: "all", Limits: one}}})
+	window, bucket := mustNew(t, one[0]), mustNew(t, slidegate.TokenBucket(1, time.Minute, 1))
+	const inRules = "slidegate: KeyBy, ByIP, CostBy, RefundOn and their like are for a Limiter: a Gate has keys, costs and refunds in its rules"
+	for want, setUp := range map[string]func(){
+		"slidegate: a middleware takes one of ByIP, ByForwardedIP, ByHeader and KeyBy: return several things as one text from KeyBy": func() {
+			slidegate.Middleware(window, slidegate.ByIP(), slidegate.ByHeader("X-Tenant"))
+		},
+		"slidegate: DescribeBy is for the middleware of a Gate: a limiter takes KeyBy": func() {
+			slidegate.Middleware(window, slidegate.DescribeBy(func(*http.Request, *slidegate.Request) {}))
+		},
+		"slidegate: ByForwardedIP needs the number of proxies, from 1; ByIP is for none": func() { slidegate.ByForwardedIP(0) },
+		`slidegate: RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
+			slidegate.Middleware(window, slidegate.RefundOn("4x"))
+		},
+		"slidegate: RefundOn: Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow": func() {
+			slidegate.Middleware(bucket, slidegate.RefundOn("404"))
+		},
+		inRules:        func() { gate.Middleware(slidegate.ByIP()) },
+		inRules + " ":  func() { gate.Middleware(slidegate.CostBy(func(*http.Request) int64 { return 2 })) },
+		inRules + "  ": func() { gate.Middleware(slidegate.RefundOn("404")) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != strings.TrimSpace(want) {
+					t.Errorf("panicked with\n%v\nwant\n%s", got, want)
+				}
+			}()
+			setUp()
+		}()
+	}
+}
+
+func TestCostBy(t *testing.T) {
+	lim := mustNew(t, slidegate.SlidingWindow(10, time.Minute), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+	h := slidegate.Middleware(lim, slidegate.CostBy(func(r *http.Request) int64 { return int64(len(r.URL.Path)) - 1 }))(okay)
+	for i, test := range []struct {
+		path      string
+		status    int
+		remaining string
+	}{
+		{"/123", 200, "7"},
+		{"/", 200, "7"},
+		{"/12345678", 429, "7"},
+		{"/1234567", 200, "0"},
+		{"/12345678901", 429, "0"},
+	} {
+		r := send(h, "GET", test.path)
+		never := test.path == "/12345678901"
+		if r.StatusCode != test.status || r.Header.Get("X-RateLimit-Remaining") != test.remaining || never && r.Header.Get("Retry-After") != "" {
+			t.Errorf("request %d: status %d, fields %v; want %d and %s left", i, r.StatusCode, r.Header, test.status, test.remaining)
+		}
+	}
+	negative := slidegate.Middleware(lim, slidegate.CostBy(func(*http.Request) int64 { return -1 }))(okay)
+	if r := send(negative, "GET", "/"); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d for a negative cost", r.StatusCode)
+	}
+}
+
+func TestSkipIf(t *testing.T) {
+	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
+	path := func(path string) slidegate.HTTPOption {
+		return slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == path })
+	}
+	h := slidegate.Middleware(lim, path("/health"), path("/ready"))(okay)
+	for i, test := range []struct {
+		path    string
+		status  int
+		limited bool
+	}{{"/health", 200, false}, {"/ready", 200, false}, {"/", 200, true}, {"/", 429, true}, {"/health", 200, false}} {
+		if r := send(h, "GET", test.path); r.StatusCode != test.status || (r.Header.Get("RateLimit") != "") != test.limited {
+			t.Errorf("request %d: status %d, fields %v", i, r.StatusCode, r.Header)
+		}
+	}
+}
+
+// TestOnDenied: the own answer gets the decision, and the fields are set.
+func TestOnDenied(t *testing.T) {
+	own := slidegate.OnDenied(func(w http.ResponseWriter, r *http.Request, d *slidegate.Decision) {
+		w.Header().Set("X-Policy", w.Header().Get("RateLimit-Policy"))
+		w.Header().Del("RateLimit-Policy")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, "%s: %s %q %q %d %d %v %v", r.URL.Path, d.Reason, d.Rule, d.Key, d.Limit, d.Remaining, d.RetryAfter, d.Delay)
+	})
+	gate := mustGate(t, slidegate.Rules{
+		Deny:  []slidegate.Match{{Paths: []string{"/banned"}}},
+		Rules: []slidegate.Rule{{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, 10*time.Second)}}},
+	})
+	leaky := mustNew(t, slidegate.LeakyBucket(1, time.Minute, 5))
+	for i, test := range []struct {
+		h    http.Handler
+		path string
+		want string
+	}{
+		{slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(1, 10*time.Second)), own)(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 0 10.1s 0s`},
+		{gate.Middleware(own)(okay), "/", `/: limited "per-ip" "ip:192.0.2.1" 1 0 10.1s 0s`},
+		{gate.Middleware(own)(okay), "/banned", `/banned: banned "" "" 0 0 0s 0s`},
+		{slidegate.Middleware(leaky, own, slidegate.MaxDelay(time.Second))(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 3 1m0s 0s`},
+	} {
+		send(test.h, "GET", "/")
+		r := send(test.h, "GET", test.path)
+		body, _ := io.ReadAll(r.Body)
+		if r.StatusCode != http.StatusForbidden || string(body) != test.want || r.Header.Get("Access-Control-Allow-Origin") != "*" || r.Header.Get("RateLimit-Policy") != "" {
+			t.Errorf("case %d: status %d, fields %v, body\n%s\nwant\n%s", i, r.StatusCode, r.Header, body, test.want)
+		}
+	}
+}
+
+// TestMaxDelay: requests of a leaky bucket leave one by one. A delay that is too
+// long is a denial, and stays charged.
+func TestMaxDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := slidegate.New(slidegate.LeakyBucket(1, time.Second, 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := slidegate.Middleware(lim, slidegate.MaxDelay(2*time.Second))(okay)
+		var clients sync.WaitGroup
+		for i, test := range []struct {
+			status int
+			retry  string
+		}{{200, ""}, {200, ""}, {200, ""}, {429, "3"}, {429, "4"}, {429, "1"}} {
+			clients.Go(func() {
+				start := time.Now()
+				r := send(h, "GET", "/")
+				took := time.Since(start)
+				want := time.Duration(i) * time.Second
+				if test.status != 200 {
+					want = 0
+				}
+				if r.StatusCode != test.status || took != want || r.Header.Get("Retry-After") != test.retry {
+					t.Errorf("request %d: status %d after %v, fields %v; want %d after %v", i, r.StatusCode, took, r.Header, test.status, want)
+				}
+			})
+			synctest.Wait()
+		}
+		clients.Wait()
+	})
+}
+
+// TestHangUp: a client that hangs up while its request waits for its turn does
+// not reach the handler, and its turn passes unused.
+func TestHangUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := slidegate.New(slidegate.LeakyBucket(1, time.Second, 5), slidegate.WithLogger(failOnLog(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served []time.Duration
+		start := time.Now()
+		h := slidegate.Middleware(lim)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = append(served, time.Since(start)) }))
+		send(h, "GET", "/")
+		ctx, hangUp := context.WithCancel(t.Context())
+		w := httptest.NewRecorder()
+		go h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		send(h, "GET", "/")
+		if fmt.Sprint(served) != "[0s 2s]" || w.Code != http.StatusServiceUnavailable {
+			t.Errorf("served after %v, and answered the client that hung up with %d", served, w.Code)
+		}
+	})
+}
+
+// failOnLog returns a logger that must not be used.
+func failOnLog(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(writer(func(line []byte) { t.Errorf("logged %s", line) }), nil))
+}
+
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}
+
+// brokenStore is a store that does not answer.
+type brokenStore struct{ *slidegate.Memory }
+
+var errBroken = errors.New("the store is away")
+
+func (brokenStore) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+	return errBroken
+}
+
+func (brokenStore) ChargeAll(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error {
+	return errBroken
+}
+
+// TestStoreFailure: what each error policy makes of a store that does not answer.
+func TestStoreFailure(t *testing.T) {
+	const reduced = "temporary-reduced-capacity"
+	for name, test := range map[string]struct {
+		policy   slidegate.ErrorPolicy
+		statuses string
+		rate     string // of the first answer
+		retry    string // of the last
+		problem  string // of the last
+	}{
+		"FailOpen":     {slidegate.FailOpen, "200 200 200", "", "", ""},
+		"FailClosed":   {slidegate.FailClosed, "429 429 429", "", "1", reduced},
+		"FailLocal(1)": {slidegate.FailLocal(1), "200 200 429", `"api";r=1;t=61`, "61", reduced},
+		"FailLocal(2)": {slidegate.FailLocal(2), "200 429 429", `"api";r=0;t=61`, "61", reduced},
+		"FailError":    {slidegate.FailError, "503 503 503", "", "1", reduced},
+	} {
+		var logged strings.Builder
+		options := []slidegate.Option{
+			slidegate.WithStore(brokenStore{slidegate.NewMemory(0)}), slidegate.WithErrorPolicy(test.policy),
+			slidegate.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))),
+		}
+		window := slidegate.SlidingWindow(2, time.Minute)
+		handlers := map[string]http.Handler{"limiter": slidegate.Middleware(mustNew(t, append(options, window, slidegate.WithName("api"))...))(okay)}
+		if name != "FailError" {
+			gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "api", Key: "all", Limits: []slidegate.Limit{window}}}}, options...)
+			handlers["gate"] = gate.Middleware()(okay)
+		}
+		for kind, h := range handlers {
+			var statuses []string
+			var rate, retry, body string
+			for i := range 3 {
+				r := send(h, "GET", "/")
+				text, _ := io.ReadAll(r.Body)
+				statuses = append(statuses, fmt.Sprint(r.StatusCode))
+				if i == 0 {
+					rate = r.Header.Get("RateLimit")
+				}
+				retry, body = r.Header.Get("Retry-After"), string(text)
+			}
+			if got := strings.Join(statuses, " "); got != test.statuses || rate != test.rate || retry != test.retry || !strings.Contains(body, test.problem) {
+				t.Errorf("%s of a %s: statuses %s, first RateLimit %s, last Retry-After %s, body %s", name, kind, got, rate, retry, body)
+			}
+			if !strings.Contains(logged.String(), "the store is away") {
+				t.Errorf("%s of a %s logs %q", name, kind, &logged)
+			}
+			if test.problem != "" && !json.Valid([]byte(body)) {
+				t.Errorf("%s of a %s answers %s", name, kind, body)
+			}
+		}
+	}
+}
+
+// remaining returns what a key has left, by a peek of no units.
+func remaining(t *testing.T, lim *slidegate.Limiter, key string) int64 {
+	t.Helper()
+	r, err := lim.Peek(t.Context(), key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Remaining
+}
+
+// TestNested: an inner limiter leaves what an outer gate needs.
+func TestNested(t *testing.T) {
+	lim := mustNew(t, slidegate.SlidingWindow(9, time.Minute))
+	h := slidegate.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Slidegate-Cost", "chat.tokens=5")
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+	}))
+	twice := slidegate.Middleware(lim)(h)
+	r := send(twice, "GET", "/")
+	fields := maps.Clone(r.Header)
+	if r.Header.Get("Slidegate-Cost") != "chat.tokens=5" || len(r.Header.Values("RateLimit")) != 1 || len(r.Header.Values("Access-Control-Expose-Headers")) != 1 {
+		t.Errorf("fields %v", fields)
+	}
+}
