@@ -42,14 +42,9 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 	if g.store == nil {
 		g.store = NewMemory(0)
 	}
-	opened, overrides, err := source.Open(c.defaults())
+	opened, overrides, err := source.Open(c.defaults(), c.log)
 	if err != nil {
 		return nil, err
-	}
-	if fixed, ok := opened.(engine.Fixed); ok {
-		for _, w := range fixed.Set.Warnings {
-			g.log.Warn("slidegate: rules", "warning", w)
-		}
 	}
 	g.engine = g.newEngine(engine.Options{Rules: opened, Overrides: overrides})
 	return g, nil

@@ -3,6 +3,7 @@ package slidegate
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -86,12 +87,14 @@ type Match struct {
 // and may change.
 type RuleSource interface {
 	// Open returns the source of rules, and that of overrides, nil for none. The
-	// defaults are for rules that state none of their own.
-	Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.OverrideSource, error)
+	// defaults are for rules that state none of their own. Warnings and failures
+	// go to the log.
+	Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error)
 }
 
-// Open compiles the rules. The error lists everything that is wrong with them.
-func (r Rules) Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.OverrideSource, error) {
+// Open compiles the rules. The error lists everything that is wrong with them,
+// and the log gets warnings of what is probably not meant.
+func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
 	doc, err := r.document(defaults)
 	if err != nil {
 		return nil, nil, err
@@ -101,7 +104,7 @@ func (r Rules) Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.Overri
 		return nil, nil, problemsError(problems)
 	}
 	for _, w := range lint.Check(doc, set) {
-		set.Warnings = append(set.Warnings, inGo(w.String()))
+		log.Warn("slidegate: rules", "warning", inGo(w.String()))
 	}
 	return engine.Fixed{Set: set}, nil, nil
 }

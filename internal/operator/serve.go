@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -24,21 +25,20 @@ func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os
 	if where.RulesFile == "" {
 		return session.OpenToCharge(ctx, where, prepare, log)
 	}
-	file := &rulesFile{name: where.RulesFile, log: log, loaded: stat(where.RulesFile)}
+	file := rulefile.NewFollower(where.RulesFile, log)
 	s, err := session.OpenToCharge(ctx, where, prepare, log)
 	if err != nil {
 		return nil, err
 	}
-	file.read = func(name string) (*rules.Set, error) {
-		set, _, err := session.ReadPrepared(name, prepare)
+	file.Start(s.Rules, func() (*rules.Set, error) {
+		set, _, err := session.ReadPrepared(where.RulesFile, prepare)
 		if err == nil {
 			err = s.CheckCharges(set)
 		}
 		return set, err
-	}
-	file.set.Store(s.Rules)
+	})
 	s.Source = file
-	go file.watch(ctx, time.NewTicker(lookEvery).C, signals)
+	go file.Watch(ctx, time.NewTicker(rulefile.LookEvery).C, signals)
 	return s, nil
 }
 

@@ -73,6 +73,15 @@ func WithDefaults(d *Document) *Document {
 	return d
 }
 
+// SetDefaults sets defaults for rules, where the document states none itself.
+func (d *Document) SetDefaults(of Defaults) {
+	own := Defaults{}
+	if d.Defaults != nil {
+		own = *d.Defaults
+	}
+	d.Defaults = &Defaults{OnError: cmp.Or(own.OnError, of.OnError), Instances: cmp.Or(own.Instances, of.Instances)}
+}
+
 // selectors returns all selectors with whether they are in force: a rule that is
 // off selects nothing.
 func (d *Document) selectors() map[*Selector]bool {

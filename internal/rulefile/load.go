@@ -14,7 +14,12 @@ import (
 // name in warnings and errors. The error is of type yamlfile.Errors and lists
 // everything that is wrong.
 func Parse(name string, text []byte) (*rules.Set, error) {
-	set, warnings, caveats, err := Check(name, text)
+	return ParseWith(name, text, ruledoc.Defaults{})
+}
+
+// ParseWith is Parse with defaults for a file that states none.
+func ParseWith(name string, text []byte, d ruledoc.Defaults) (*rules.Set, error) {
+	set, warnings, caveats, err := check(name, text, d)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +35,17 @@ func Parse(name string, text []byte) (*rules.Set, error) {
 // Check is Parse with the warnings and caveats beside the Set, each with its
 // place.
 func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
+	return check(name, text, ruledoc.Defaults{})
+}
+
+func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
 	if positions == nil {
 		return nil, nil, nil, err
+	}
+	if d != (ruledoc.Defaults{}) {
+		document.SetDefaults(d)
 	}
 	set, problems := rules.Compile(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {

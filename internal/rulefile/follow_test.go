@@ -1,4 +1,4 @@
-package operator
+package rulefile
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -21,25 +20,25 @@ type editor struct {
 	t    *testing.T
 	path string
 	log  bytes.Buffer
-	f    *rulesFile
+	f    *Follower
 }
 
 func startEditor(t *testing.T) *editor {
 	e := &editor{t: t, path: filepath.Join(t.TempDir(), "rules.yaml")}
 	e.write("first")
-	read := func(name string) (*rules.Set, error) {
-		text, err := os.ReadFile(name)
+	read := func() (*rules.Set, error) {
+		text, err := os.ReadFile(e.path)
 		if err != nil {
 			return nil, err
 		}
-		return rulefile.Parse(name, text)
+		return Parse(e.path, text)
 	}
-	e.f = &rulesFile{name: e.path, read: read, log: slog.New(slog.NewTextHandler(&e.log, nil)), loaded: stat(e.path)}
-	set, err := read(e.path)
+	e.f = NewFollower(e.path, slog.New(slog.NewTextHandler(&e.log, nil)))
+	set, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.f.set.Store(set)
+	e.f.Start(set, read)
 	return e
 }
 
@@ -75,7 +74,7 @@ func (e *editor) want(looks int, rule, logged string) {
 	e.t.Helper()
 	e.log.Reset()
 	for range looks {
-		e.f.look()
+		e.f.Look()
 	}
 	e.wantRule(rule, logged)
 }
@@ -129,7 +128,7 @@ func TestRulesFileIsReloadedOnASignal(t *testing.T) {
 	signals, ended := make(chan os.Signal), make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.f.watch(ctx, nil, signals)
+		e.f.Watch(ctx, nil, signals)
 	}()
 	e.replace("second")
 	signals <- os.Interrupt // any value

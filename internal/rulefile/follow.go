@@ -1,4 +1,4 @@
-package operator
+package rulefile
 
 import (
 	"context"
@@ -10,33 +10,45 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// lookEvery is how often a rules file is looked at.
-const lookEvery = time.Second
+// LookEvery is how often to look at a rules file.
+const LookEvery = time.Second
 
-// rulesFile is an engine.RuleSource: the rules of a file, as it changes. If the
+// Follower is an engine.RuleSource: the rules of a file, as it changes. If the
 // file is missing or not valid, the rules in force stay, and the log says so,
 // once. The file is looked up by its name each time, so a file that is renamed
 // into its place counts, as editors and deployments write it.
-type rulesFile struct {
+type Follower struct {
 	name string
-	read func(name string) (*rules.Set, error)
 	log  *slog.Logger
+	read func() (*rules.Set, error)
 	set  atomic.Pointer[rules.Set]
 
 	// The file at the last look, and when it was last read; nil for none.
 	seen, loaded os.FileInfo
 }
 
-// Rules returns the last valid rules.
-func (f *rulesFile) Rules(context.Context, time.Time) (*rules.Set, error) { return f.set.Load(), nil }
+// NewFollower returns a follower of a file as it is now. Start completes it.
+func NewFollower(name string, log *slog.Logger) *Follower {
+	return &Follower{name: name, log: log, loaded: stat(name)}
+}
 
-// watch looks at the file at each tick, and reads it at each signal, until the
+// Start sets the rules that were read after NewFollower, and how to read newer
+// ones.
+func (f *Follower) Start(set *rules.Set, read func() (*rules.Set, error)) {
+	f.set.Store(set)
+	f.read = read
+}
+
+// Rules returns the last valid rules.
+func (f *Follower) Rules(context.Context, time.Time) (*rules.Set, error) { return f.set.Load(), nil }
+
+// Watch looks at the file at each tick, and reads it at each signal, until the
 // context ends.
-func (f *rulesFile) watch(ctx context.Context, ticks <-chan time.Time, signals <-chan os.Signal) {
+func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-chan os.Signal) {
 	for {
 		select {
 		case <-ticks:
-			f.look()
+			f.Look()
 		case <-signals:
 			f.reload()
 		case <-ctx.Done():
@@ -45,10 +57,10 @@ func (f *rulesFile) watch(ctx context.Context, ticks <-chan time.Time, signals <
 	}
 }
 
-// look reads the file if it has changed, but not if it has changed since the
+// Look reads the file if it has changed, but not if it has changed since the
 // last look: somebody may be writing it, and the first half of a rules file can
 // be valid.
-func (f *rulesFile) look() {
+func (f *Follower) Look() {
 	now := stat(f.name)
 	settled := same(now, f.seen)
 	if f.seen = now; settled && !same(now, f.loaded) {
@@ -56,9 +68,9 @@ func (f *rulesFile) look() {
 	}
 }
 
-func (f *rulesFile) reload() {
+func (f *Follower) reload() {
 	f.loaded = stat(f.name) // before it is read: a later change is another
-	set, err := f.read(f.name)
+	set, err := f.read()
 	if err != nil {
 		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", err)
 		return
