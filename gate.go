@@ -158,14 +158,14 @@ func newDecision(d *engine.Decision) *Decision {
 // rule that was charged, or one for the request if none was.
 func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
 	o.Recorder.Decided(ctx, now, d)
-	report := func(vs []engine.Verdict, shadow bool) {
+	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
 		for i := range vs {
 			v := &vs[i]
-			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: d.Reason.String(), Shadow: shadow, Result: result(v, nil)})
+			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: result(v, nil)})
 		}
 	}
-	report(d.Verdicts, false)
-	report(d.Shadows, true)
+	report(d.Verdicts, d.Reason, false)
+	report(d.Shadows, engine.Limited, true) // whatever decided the request
 	if len(d.Verdicts) == 0 {
 		o.config.observe(ctx, Event{Time: now, Reason: d.Reason.String(), Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}})
 	}

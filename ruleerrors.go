@@ -12,7 +12,7 @@ import (
 // functions below say it in the words of this package.
 
 // goPath matches the fields of documents in the paths of problems.
-var goPath = regexp.MustCompile(`\b(client_ip\.trusted_hops|(rules|deny|skip)\[\d+\]|when|unless|name|key|limits|cost|refund_on|on_error|mode|headers|methods|path|route|cidrs|caller)\b`)
+var goPath = regexp.MustCompile(`\b(client_ip\.trusted_hops|rules|deny|skip|when|unless|name|key|limits|cost|refund_on|on_error|mode|headers|methods|path|route|cidrs|caller)\b`)
 
 // goNames are the names of the fields that do not only begin with a capital.
 var goNames = map[string]string{

@@ -1,0 +1,94 @@
+// Package rulestable has a gate of package slidegate decide by the rules in a
+// DynamoDB table, as the Lambda authorizer does. All processes change to newer
+// rules within ten seconds:
+//
+//	slidegate tables create --rules rules
+//	slidegate rules apply rules.yaml --rules dynamodb://rules
+//
+// Overrides that operators set by command, such as `slidegate overrides set` and
+// `slidegate grant`, apply within ten seconds too.
+//
+// # Cost
+//
+// A process reads one small item in ten seconds, and the rules themselves when
+// they have changed. For rules that take overrides it reads one item in ten
+// seconds for each key that sends requests. Its role needs dynamodb:GetItem on
+// the table.
+package rulestable
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+// Table is a table of rules, for [slidegate.NewGate]. Its method is for package
+// slidegate, and may change.
+//
+// The rules in force stay while the table cannot be read, or holds rules that
+// this version of the package cannot use; the gate's log says so. If that is so
+// when a process starts, each decision fails, and the middleware answers with
+// status 503, until the table can be read; [WithFallback] gives rules for that
+// time. While nothing was ever published, every request is allowed, and its
+// decision is Degraded.
+//
+// Published rules state what happens while the counters' store does not answer,
+// so NewGate refuses WithErrorPolicy. Secrets that they name are read from the
+// environment; without them, the rules cannot be used.
+type Table struct {
+	client   *dynamo.Client
+	name     string
+	fallback slidegate.RuleSource
+}
+
+// Option sets up a Table.
+type Option func(*Table)
+
+// WithFallback starts a process with these rules, such as a file of package
+// rulesfile that the deployment carries, if the table cannot be read or holds no
+// rules. The first rules that are read replace them.
+func WithFallback(rules slidegate.RuleSource) Option {
+	return func(t *Table) { t.fallback = rules }
+}
+
+// New returns the rules of a table. It makes no call yet: the first decision
+// reads the table, for 3 seconds at most.
+//
+// New leaves your client as it is, and makes a client of its own from the same
+// settings that does not retry: the next decision reads again.
+func New(client *dynamodb.Client, table string, options ...Option) *Table {
+	t := &Table{client: dynamo.NewClient(client, time.Now), name: table}
+	for _, o := range options {
+		o(t)
+	}
+	return t
+}
+
+// Open opens the table for a gate.
+func (t *Table) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
+	if defaults != (ruledoc.Defaults{}) {
+		return nil, nil, errors.New("rulestable: WithErrorPolicy has no effect, because published rules state their own: write on_error into them")
+	}
+	o := ruletable.SourceOptions{Prepare: app.LoadSecrets, AllowUnpublished: true}
+	if t.fallback != nil {
+		opened, _, err := t.fallback.Open(defaults, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.Fallback, err = opened.Rules(context.Background(), time.Now()); err != nil {
+			return nil, nil, err
+		}
+	}
+	source, overrides := app.NewTable(t.client, t.name, o, log)
+	return source, overrides, nil
+}
