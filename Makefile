@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench infra tools
+MODULES     := . bench examples/frameworks infra tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -54,12 +54,12 @@ test-race:
 	CGO_ENABLED=1 go test -race $(CONCURRENT)
 test-rest:
 	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
-	@for module in bench tools infra; do (cd $$module && go test ./...) || exit; done
+	@for module in bench tools infra examples/frameworks; do (cd $$module && go test ./...) || exit; done
 test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd functions infra internal localstack tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd examples functions infra internal localstack rulesfile rulestable tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go vet -tags e2e ./... && \

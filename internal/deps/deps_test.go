@@ -18,6 +18,9 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	".": "internal/engine internal/httplimit internal/limit internal/logthrottle internal/memory internal/outcome internal/recorder internal/request internal/ruledoc internal/rules",
 
+	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
+	"rulestable": ". internal/app internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
+
 	"internal/limit":       "",
 	"internal/clock":       "",
 	"internal/ruledoc":     "",
@@ -78,6 +81,20 @@ var allowed = map[string]string{
 	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",
+}
+
+// TestRulesfile: a program that reads its rules from a file links no store but
+// memory, and nothing of AWS.
+func TestRulesfile(t *testing.T) {
+	for _, p := range list(t, "./rulesfile") {
+		for _, dep := range p.Deps {
+			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/dynamo", "internal/app", "internal/operator", "github.com/spf13"} {
+				if strings.Contains(dep, unwanted) {
+					t.Errorf("rulesfile links %s", dep)
+				}
+			}
+		}
+	}
 }
 
 type listed struct {
