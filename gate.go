@@ -8,18 +8,32 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Gate decides requests by many rules. It is what the Lambda authorizer and the
+// Gate decides requests by many rules: it matches them, charges all that match
+// or none, and answers by the tightest. It is what the Lambda authorizer and the
 // local gateway run. It is safe for concurrent use.
+//
+// [Gate.Middleware] limits an http.Handler. Programs without one call
+// [Gate.Decide], and [Gate.Finish] once they have answered.
+//
+// Trade-off: a gate matches rules and makes keys for each request, which takes
+// some microseconds more than a [Limiter] with a key that the program has.
 type Gate struct {
 	config
 	engine *engine.Engine
+	costs  *outcome.Warnings
 }
 
-// NewGate returns a gate that decides by rules. It takes the options of [New],
-// but for limits and a name, which are in the rules.
+// NewGate returns a gate that decides by rules: by [Rules], by a file of package
+// rulesfile, or by a table of package rulestable. It takes the options of [New],
+// but for limits and a name, which are in the rules. FailError is for limiters.
+//
+// The error lists everything that is wrong with the rules, each with its place,
+// such as "Rules[1].When.Paths[0]". What is valid but probably not meant is
+// logged.
 func NewGate(source RuleSource, options ...Option) (*Gate, error) {
 	g, err := newGate(source, options)
 	if err != nil {
@@ -33,12 +47,14 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case source == nil:
+		return nil, errors.New("a gate needs rules, such as Rules{Rules: []Rule{…}}")
 	case len(c.limits) > 0 || c.name != "":
 		return nil, errors.New("a gate takes no limits and no name: write them in its rules")
 	case c.policy.fail:
 		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
 	}
-	g := &Gate{config: c}
+	g := &Gate{config: c, costs: outcome.NewWarnings(c.log)}
 	if g.store == nil {
 		g.store = NewMemory(0)
 	}
@@ -92,6 +108,7 @@ type Decision struct {
 	Reason string
 
 	decision *engine.Decision
+	finished bool
 }
 
 // Outcome is the answer to an allowed request, by which its charge is corrected.
@@ -107,8 +124,12 @@ type Outcome struct {
 	Aborted bool
 }
 
-// Decide decides a request, and charges the rules that match it, all or none.
-// The error is nil unless the context was cancelled, or there are no rules.
+// Decide decides a request, and charges the rules that match it, all or none. A
+// denial is a decision. The error is nil unless the context was cancelled, or a
+// table of rules could not be read yet: then nothing was charged.
+//
+// A caller waits for the Delay of an allowed request before it goes on, and then
+// passes its answer to Finish.
 func (g *Gate) Decide(ctx context.Context, r *Request) (*Decision, error) {
 	d, err := g.decide(ctx, r.internal())
 	if err != nil {
@@ -129,11 +150,22 @@ func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision
 	return d, nil
 }
 
-// Finish corrects the charge of an allowed request by its outcome. The context
-// may have been cancelled. A correction that fails is logged, and the charge
-// stays.
+// Finish corrects the charge of an allowed request by its outcome. Only rules
+// with RefundOn, and limits that settle, need it. The context may have been
+// cancelled. A correction that fails is logged, and the charge stays.
+//
+// Only the first call for a decision counts, so that a deferred one can stand for
+// an answer that broke off:
+//
+//	defer gate.Finish(ctx, d, slidegate.Outcome{Aborted: true})
 func (g *Gate) Finish(ctx context.Context, d *Decision, o Outcome) {
-	g.finish(ctx, d.decision, &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted})
+	if d.finished {
+		return
+	}
+	d.finished = true
+	out := &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted}
+	g.costs.Report(ctx, d.decision, out, nil)
+	g.finish(ctx, d.decision, out)
 }
 
 func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {

@@ -155,11 +155,13 @@ func TestTrustedProxies(t *testing.T) {
 
 // TestFinish: the charge of an allowed request is corrected by its answer.
 func TestFinish(t *testing.T) {
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "rule", Key: "all", RefundOn: []string{"404", "5xx"}, Limits: perMinute(9)}}})
+	var log strings.Builder
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "rule", Key: "all", RefundOn: []string{"404", "5xx"}, Limits: perMinute(9)}}},
+		slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	for i, test := range []struct {
 		status int
 		left   int64
-	}{{404, 8}, {200, 8}, {503, 7}, {0, 7}, {201, 6}} {
+	}{{404, 8}, {200, 8}, {503, 7}, {0, 7}, {404, 6}, {201, 6}} {
 		d := mustDecide(t, gate, request("GET /"))
 		if d.Remaining != test.left {
 			t.Errorf("request %d: %d left, want %d", i, d.Remaining, test.left)
@@ -167,6 +169,12 @@ func TestFinish(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		gate.Finish(ctx, d, slidegate.Outcome{Status: test.status})
+		gate.Finish(ctx, d, slidegate.Outcome{Status: 404}) // only the first call counts
+	}
+	d := mustDecide(t, gate, request("GET /"))
+	gate.Finish(t.Context(), d, slidegate.Outcome{Costs: map[string]int64{"rule.tokens": 5}})
+	if !strings.Contains(log.String(), "rule.tokens") {
+		t.Errorf("a cost without a limit is not logged: %s", &log)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
 	"github.com/slidegate/slidegate/internal/logthrottle"
-	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -76,7 +75,7 @@ func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler
 		}
 		return g.decide(r.Context(), req)
 	}
-	c.handler.Finish, c.handler.Costs = g.finish, outcome.NewWarnings(g.log)
+	c.handler.Finish, c.handler.Costs = g.finish, g.costs
 	return c.middleware
 }
 
@@ -191,9 +190,13 @@ func DescribeBy(describe func(*http.Request, *Request)) HTTPOption {
 func clientAddress(proxies int) func(*http.Request) string {
 	address := request.ClientAddress{Hops: proxies}
 	return func(r *http.Request) string {
-		req := request.FromHTTP(r)
-		address.Locate(req)
-		ip := req.IP.Unmap()
+		ip := request.Peer(r)
+		if proxies > 0 {
+			req := request.FromHTTP(r)
+			address.Locate(req)
+			ip = req.IP
+		}
+		ip = ip.Unmap()
 		switch {
 		case !ip.IsValid():
 			return "ip:"

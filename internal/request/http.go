@@ -24,16 +24,16 @@ func FromHTTP(r *http.Request) *Request {
 	if len(r.TransferEncoding) > 0 {
 		headers["Transfer-Encoding"] = r.TransferEncoding
 	}
-	ip := peer(r)
+	ip := Peer(r)
 	if ip.IsValid() {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.WithZone("").String())
 	}
 	return &Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
 }
 
-// peer returns the address of the connection; the zero Addr if there is none.
+// Peer returns the address of the connection; the zero Addr if there is none.
 // Middleware such as chi's RealIP puts an address without a port there.
-func peer(r *http.Request) netip.Addr {
+func Peer(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
