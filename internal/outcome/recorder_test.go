@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -67,6 +68,29 @@ func TestRecorder(t *testing.T) {
 			_, _ = w.Write([]byte("x"))
 			w.Header().Set(http.TrailerPrefix+costField, "b=2")
 		}, 200, "a=1,b=2"},
+		"a flush before the body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(costField, "a=5")
+			w.(http.Flusher).Flush()
+			w.WriteHeader(http.StatusTeapot) // too late
+		}, 200, "a=5"},
+		"a file": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(costField, "a=6")
+			_, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x"))
+		}, 200, "a=6"},
+		"its end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(costField, "a=7")
+			w.(*Recorder).End()
+		}, 200, "a=7"},
+		"a connection hijacked": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+			w.(*Recorder).End()
+		}, 0, ""},
 		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +113,20 @@ func TestRecorder(t *testing.T) {
 				t.Errorf("the client got %v %v", answer.Header, answer.Trailer)
 			}
 		})
+	}
+}
+
+// TestPassCosts: costs go on to a limiter around this one.
+func TestPassCosts(t *testing.T) {
+	below := httptest.NewRecorder()
+	w := NewRecorder(below, httptest.NewRequest("GET", "/", nil), nil)
+	w.PassCosts = true
+	w.Header().Set(costField, "a=1")
+	w.Header().Set("Trailer", costField)
+	w.WriteHeader(http.StatusOK)
+	w.Header().Set(http.TrailerPrefix+costField, "a=2")
+	if o, _ := w.Outcome(); o.Costs != nil || len(w.Header()) != 3 {
+		t.Errorf("recorded %+v, left %v", o, w.Header())
 	}
 }
 
