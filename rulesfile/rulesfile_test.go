@@ -65,6 +65,7 @@ func TestWatch(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		want := func(units int64, logged string) {
 			t.Helper()
+			synctest.Wait()
 			for i, g := range gates {
 				if d := decide(t, g); d.Limit != units || d.Rule != "per-ip" || d.Key != "ip:192.0.2.1" {
 					t.Errorf("gate %d allows %d units of %s, want %d", i, d.Limit, d.Key, units)

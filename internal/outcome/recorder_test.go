@@ -95,7 +95,9 @@ func TestRecorder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var recorded *Recorder
+			ended := make(chan bool, 1)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() { ended <- true }()
 				recorded = NewRecorder(w, r, nil)
 				test.handler(recorded, r)
 				recorded.Outcome()
@@ -105,7 +107,9 @@ func TestRecorder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			_, _ = io.ReadAll(answer.Body)
 			answer.Body.Close()
+			<-ended
 			if recorded.status != test.status || strings.Join(recorded.costs, ",") != test.costs {
 				t.Errorf("recorded status %d and costs %q, want %d and %q", recorded.status, recorded.costs, test.status, test.costs)
 			}
