@@ -18,8 +18,11 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	".": "internal/engine internal/limit internal/memory internal/recorder internal/request internal/ruledoc internal/rules",
 
+	"dynamostore": "internal/clock internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"redisstore":  "internal/limit internal/redis github.com/redis/go-redis",
+
 	"internal/limit":       "",
-	"internal/clock":       "",
+	"internal/clock":       "internal/logthrottle",
 	"internal/ruledoc":     "",
 	"internal/yamlfile":    "internal/ruledoc go.yaml.in/yaml",
 	"internal/rulefile":    "internal/ruledoc internal/yamlfile internal/rules internal/rules/lint",
@@ -36,7 +39,7 @@ var allowed = map[string]string{
 	"internal/redis":       "internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
-	"internal/app":         "internal/clock internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
+	"internal/app":         "internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/logthrottle",
 	"internal/golden":      "github.com/google/go-cmp",
 	"internal/gateway":     "internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
@@ -63,7 +66,7 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
-	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
