@@ -50,9 +50,10 @@ var cookbook = map[string][]batch{
 		{time.Second, 30, "POST", "/mail/send", "203.0.113.8", "", 5, "mailer"},
 	},
 	"Monthly quota in a time zone": { // the start is 23:30 on the last of January in Berlin
-		{0, 100, "GET", "/export", "203.0.113.9", "x-tenant: acme", 100, ""},
-		{29 * time.Minute, 1, "GET", "/export", "203.0.113.9", "x-tenant: acme", 0, "exports"},
-		{30 * time.Minute, 101, "GET", "/export", "203.0.113.9", "x-tenant: acme", 100, "addresses"},
+		{0, 100, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 100, ""},
+		{29 * time.Minute, 1, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 0, "exports"},
+		{29 * time.Minute, 90, "GET", "/v1/items", "203.0.113.9", "x-tenant: acme", 90, ""},
+		{31 * time.Minute, 101, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 100, "addresses"},
 	},
 	"The office network": {
 		{0, 70, "GET", "/", "203.0.113.9", "", 60, "addresses"},
