@@ -29,6 +29,8 @@ var notYAML = []mistake{
 	{"a comma is missing after a text in quotes", "rules:\n  - {name: api, key: \"ip:{ip}\" limits: [{capacity: 10, window: 60s}]}\n"},
 	{"a comma is missing between two limits", start + "    limits: [{capacity: 10, window: 60s} {capacity: 50, window: 1h}]\n"},
 	{"a brace is never closed", start + "    limits: [{capacity: 10, window: 60s]\n"},
+	{"a bracket too many", "rules:\n  - {name: api, key: \"ip:{ip}\", limit: 10/minute}]\n"},
+	{"a brace too many", start + "    limit: {capacity: 10, window: 60s}}\n"},
 	{"a tab indents a line", rule + "\tkey: \"ip:{ip}\"\n"},
 	{"a tab follows the dash", "rules:\n  -\tname: api\n"},
 	{"a field is indented too far", rule + "      key: \"ip:{ip}\"\n" + tenAMinute},
