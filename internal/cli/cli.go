@@ -57,6 +57,8 @@ Environment variables:
 	root.Version = readBuild().Version
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.started = true }
+	// A command with subcommands prints its help alone, and has no usage of its own.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
 	root.SetVersionTemplate(readBuild().String() + "\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var usage flags.UsageError
