@@ -41,7 +41,12 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
-		Args: flags.NoArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return flags.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
+			}
+			return flags.NoArguments(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(c.stderr, nil))
 			if asJSON {
@@ -53,6 +58,12 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	flags.Check(cmd, func() error {
+		if _, _, err := net.SplitHostPort(listen); err != nil {
+			return fmt.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:8080", listen)
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {

@@ -63,7 +63,8 @@ type LimitForm struct {
 	Capacity    int64   `json:"capacity"`
 	Window      float64 `json:"window_s"`
 	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
-	Burst       int64   `json:"burst,omitempty"` // the size of a bucket or a queue
+	Burst       int64   `json:"burst,omitempty"` // of a token bucket
+	Queue       int64   `json:"queue,omitempty"` // of a leaky bucket
 	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
 	Timezone    string  `json:"timezone,omitempty"`
 	Anchor      int     `json:"anchor,omitempty"`
@@ -138,6 +139,9 @@ func formOf(l *limit.Limit) LimitForm {
 		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
 		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
 	}
+	if l.Algorithm == limit.LeakyBucket {
+		f.Burst, f.Queue = 0, l.Burst
+	}
 	if l.Calendar != nil {
 		f.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
 		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
@@ -172,7 +176,7 @@ func (f *LimitForm) Detail() string {
 	case f.Algorithm == limit.TokenBucket.String():
 		return "burst " + text.Thousands(f.Burst)
 	case f.Algorithm == limit.LeakyBucket.String():
-		return "queue " + text.Thousands(f.Burst)
+		return "queue " + text.Thousands(f.Queue)
 	case f.Unit != "":
 		return "calendar"
 	}

@@ -69,7 +69,7 @@ func noRate(text string) error {
 			return fmt.Errorf("%q is no rate: did you mean %s?", text, rate)
 		}
 	}
-	return fmt.Errorf("%q is no rate: write a capacity and a window, such as 100/minute, 100/60s or 5 per 10s", text)
+	return fmt.Errorf("%q is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s", text)
 }
 
 // Rate returns the rate that stands for the limit; "" if none does, because the

@@ -53,7 +53,7 @@ func TestRates(t *testing.T) {
 }
 
 func TestWhatIsNoRate(t *testing.T) {
-	const write = " is no rate: write a capacity and a window, such as 100/minute, 100/60s or 5 per 10s"
+	const write = " is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s"
 	for _, tt := range []struct{ text, want string }{
 		{"100", `"100"` + write}, {"0/minute", `"0/minute"` + write}, {"-5/s", `"-5/s"` + write}, {"1.5/s", `"1.5/s"` + write}, {"1,000/hour", `"1,000/hour"` + write},
 		{"10k/hour", `"10k/hour"` + write}, {"100/", `"100/"` + write}, {"/minute", `"/minute"` + write}, {"100 minute", `"100 minute"` + write},

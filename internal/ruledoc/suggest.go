@@ -25,11 +25,18 @@ func Enumerate(words []string, last string) string {
 }
 
 // Closest returns the known word that a misspelled one was probably meant to
-// be, at most two letters away; "" for none.
+// be, at most two mistakes away, or one if the word is short: rate is not name.
+// It returns "" for none.
 func Closest(word string, known []string) string {
 	best, found := 3, ""
+	if len(word) < 5 {
+		best = 2
+	}
 	for _, k := range known {
 		if len(word) > len(k)+2 { // keeps words of any length cheap
+			continue
+		}
+		if len(word) < 3 && len(k) == len(word) { // no is not on
 			continue
 		}
 		if d := distance(word, k); d < best && d < len(word) {
@@ -39,24 +46,28 @@ func Closest(word string, known []string) string {
 	return found
 }
 
-// distance returns the Levenshtein distance: how many letters to insert, remove
-// or replace to turn a into b.
+// distance returns how many mistakes turn a into b: a letter that is missing,
+// added or another, or two neighbors that changed places.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a[:i] to every prefix of b
-	for j := range row {
-		row[j] = j
+	var before []int              // the row before the last
+	last := make([]int, len(b)+1) // distances of a[:i] to every prefix of b
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

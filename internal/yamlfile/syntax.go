@@ -25,7 +25,7 @@ func syntaxError(err error, text string) *Error {
 	reason := ""
 	for _, diagnose := range []func(*mistake) string{
 		(*mistake).tab, (*mistake).unquotedBraces, (*mistake).dashInBrackets, (*mistake).openQuote, (*mistake).unquotedMark,
-		(*mistake).gluedDash, (*mistake).noColon, (*mistake).noComma, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
+		(*mistake).gluedDash, (*mistake).noColon, (*mistake).noComma, (*mistake).needless, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
 	} {
 		if reason = diagnose(m); reason != "" {
 			break
@@ -93,6 +93,15 @@ func (m *mistake) unquotedBraces() string {
 			m.moveTo(found[0])
 			return fmt.Sprintf("text with braces in it needs quotes: write %q", line[found[0]:found[1]])
 		}
+	}
+	return ""
+}
+
+// needless finds a bracket or a brace that closes nothing.
+func (m *mistake) needless() string {
+	line, at := m.line()
+	if rest := line[at:]; strings.HasPrefix(rest, "]") || strings.HasPrefix(rest, "}") {
+		return fmt.Sprintf("this %.1s closes nothing: remove it", rest)
 	}
 	return ""
 }
