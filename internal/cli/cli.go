@@ -44,7 +44,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root := group("slidegate", "An exact rate limiter for serverless APIs", c.serveCommand(), c.replayCommand(), c.rulesCommand(),
 		c.overridesCommand(), c.grantCommand(), c.explainCommand(), c.inspectCommand(), c.resetCommand(),
 		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
-	root.Long = `Slidegate limits requests by rules, exactly: no window ever holds more than its rule says.
+	root.Long = `Slidegate limits requests by rules, exactly: no sliding window ever holds more than its rule says.
 
 Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
 the usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB. Redis's are in
