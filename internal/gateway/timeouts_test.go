@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -19,9 +21,9 @@ type inMemory func(r *http.Request) (*http.Response, error)
 
 func (b inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return b(r) }
 
-func answerWith(r *http.Request, body io.Reader) *http.Response {
+func answerWith(r *http.Request, body io.ReadCloser) *http.Response {
 	return &http.Response{
-		StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(body), Request: r,
+		StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Body: body, Request: r,
 	}
 }
 
@@ -29,7 +31,7 @@ func answerWith(r *http.Request, body io.Reader) *http.Response {
 func readAll(r *http.Request) (*http.Response, error) {
 	for buffer := make([]byte, 1); ; {
 		if _, err := r.Body.Read(buffer); err == io.EOF {
-			return answerWith(r, strings.NewReader("done")), nil
+			return answerWith(r, io.NopCloser(strings.NewReader("done"))), nil
 		} else if err != nil {
 			return nil, err
 		}
@@ -97,6 +99,64 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// TestClientsThatDoNotRead: a client that takes no more of an answer loses its
+// connection. The backend's connection is free then.
+func TestClientsThatDoNotRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		target   string
+		timeouts gateway.Timeouts
+		after    time.Duration
+	}{
+		"a backend's answer":  {"/", gateway.Timeouts{}, time.Minute},
+		"with a flag":         {"/", gateway.Timeouts{Write: 7 * time.Second}, 7 * time.Second},
+		"the gateway's own":   {"/banned", gateway.Timeouts{}, time.Minute},
+		"takes the beginning": {"/begun", gateway.Timeouts{}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var freed time.Time
+				endless := func(r *http.Request) (*http.Response, error) {
+					body, w := io.Pipe()
+					go func() {
+						for freed.IsZero() {
+							if _, err := w.Write(make([]byte, 4096)); err != nil {
+								freed = time.Now()
+							}
+						}
+					}()
+					answer := answerWith(r, body)
+					answer.ContentLength = 1 << 40 // otherwise ReverseProxy waits for a mutex, which synctest takes for work
+					return answer, nil
+				}
+				s := startSiteBefore(t, document, gateway.Options{
+					Backend: &url.URL{Scheme: "http", Host: "backend"}, Transport: inMemory(endless), Timeouts: test.timeouts,
+				})
+				start := time.Now()
+				conn := s.send("GET " + test.target + " HTTP/1.1\nHost: x\n\n")
+				defer conn.Close()
+				if test.target == "/begun" {
+					_, _ = io.ReadFull(conn, make([]byte, 100_000))
+				}
+				time.Sleep(test.after - 1)
+				synctest.Wait()
+				if !freed.IsZero() {
+					t.Errorf("the answer ends after %v, want %v", freed.Sub(start), test.after)
+				}
+				time.Sleep(1)
+				synctest.Wait()
+				if test.target != "/banned" && freed.IsZero() {
+					t.Errorf("the backend's answer is not ended after %v", test.after)
+				}
+				_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+				if _, err := io.WriteString(conn, "more"); !errors.Is(err, io.ErrClosedPipe) {
+					t.Errorf("the connection is open after %v: %v", test.after, err)
+				}
+				s.close(t)
+			})
+		})
+	}
+}
+
 // readAnswer returns an answer; 0 if the connection closes before it.
 func readAnswer(conn net.Conn) (status int, body string) {
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -117,4 +177,48 @@ func (s *site) firstByte(start time.Time) time.Duration {
 	_, after, _ := strings.Cut(s.reached[0], " ")
 	d, _ := time.ParseDuration(after)
 	return d - start.Sub(s.started)
+}
+
+// TestDrainTime: an answer that takes longer is cut off when the gateway stops.
+func TestDrainTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSiteBefore(t, document, gateway.Options{Backend: &url.URL{Scheme: "http", Host: "backend"}, Transport: inMemory(slowAnswer)})
+		conn, cut := s.send("GET / HTTP/1.1\nHost: x\n\n"), make(chan time.Time)
+		defer conn.Close()
+		go func() {
+			_, _ = io.Copy(io.Discard, conn)
+			cut <- time.Now()
+		}()
+		synctest.Wait()
+		stopped := time.Now()
+		s.stop()
+		if err := <-s.stopped; err == nil || err.Error() != "requests were under way for 15s after the end, and were cut off" {
+			t.Error(err)
+		}
+		if after := (<-cut).Sub(stopped); after != 15*time.Second {
+			t.Errorf("cut off after %v", after)
+		}
+		time.Sleep(time.Hour) // the backend ends
+	})
+}
+
+// TestDeniedUploadIsAnswered: the gateway reads little of a denied upload. It
+// must still end its answer in good order: a reset connection loses it.
+func TestDeniedUploadIsAnswered(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
+	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}) }()
+	answer := exchange(t, l.Addr().String(), "POST /banned HTTP/1.1\nHost: x\nContent-Length: 1000000\n\n"+strings.Repeat("x", 100_000))
+	if !strings.HasPrefix(answer, "HTTP/1.1 429 ") {
+		t.Errorf("answered\n%s", answer)
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
 }
