@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/text"
@@ -48,7 +47,6 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 			if asJSON {
 				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
 			}
-			slog.SetDefault(slog.New(logthrottle.New(log.Handler()))) // net/http writes some lines to the default log
 			return c.serve(cmd.Context(), where.Locations, listen, o, log, asJSON)
 		},
 	}
