@@ -71,9 +71,7 @@ func (c *Clock) Observe(sent clock.Reading, date time.Time) {
 		earliest = sent.Wall
 	}
 	c.offset.observe(earliest, received.Wall, date)
-	if c.offset.confirmed { // so the offset is right, whatever small steps there were
-		c.anchor = received
-	}
+	c.anchor = received // answers correct the earlier steps that are too small to notice
 	by := c.offset.estimate - before
 	c.mu.Unlock()
 	c.report(back, by)

@@ -104,6 +104,11 @@ func TestSteps(t *testing.T) {
 			{1500*ms - hour, 1500 * ms, 1500 * ms, true, 1500 * ms, nil},
 			{2500*ms - hour, 2500 * ms, 2500 * ms, true, 2500 * ms, nil},
 		},
+		"set back after two answers: the next one agrees": {
+			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
+			{1500 * ms, 1500 * ms, 1500 * ms, true, 1500 * ms, nil},
+			{2500*ms - hour, 2500 * ms, 2500 * ms, true, 2500 * ms, []clock.Step{{By: -hour}}},
+		},
 		"set forward by an hour: two answers correct it": {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
 			{second + hour, second, second, false, second + hour, nil},
@@ -177,6 +182,20 @@ func TestSetBackUnderWay(t *testing.T) {
 	m.clock.Observe(sent, start.Add(second))
 	if got := m.clock.Now().Sub(start); got != 1010*ms || !m.clock.Confirmed() {
 		t.Errorf("the time is %v, confirmed %v; want 1.01s", got, m.clock.Confirmed())
+	}
+}
+
+// TestFrozenUnderWay freezes the process for an hour between sending and
+// receiving: the answer is an hour old, and contradicts nothing.
+func TestFrozenUnderWay(t *testing.T) {
+	m := newMachine()
+	sent := m.set(second, second)
+	m.set(time.Hour, 1010*ms)
+	for range 2 {
+		m.clock.Observe(sent, start.Add(second))
+		if got := m.clock.Now().Sub(start); got != time.Hour || !m.clock.Confirmed() {
+			t.Errorf("the time is %v, confirmed %v; want 1h", got, m.clock.Confirmed())
+		}
 	}
 }
 

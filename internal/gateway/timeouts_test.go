@@ -19,7 +19,22 @@ import (
 // inMemory is a backend without a network, so that a fake clock can pass.
 type inMemory func(r *http.Request) (*http.Response, error)
 
-func (b inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return b(r) }
+// RoundTrip ends with its context, as http.Transport does.
+func (b inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
+	var response *http.Response
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		response, err = b(r)
+	}()
+	select {
+	case <-done:
+		return response, err
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
 
 func answerWith(r *http.Request, body io.ReadCloser) *http.Response {
 	return &http.Response{
@@ -45,12 +60,26 @@ func stuck(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// slowAnswer begins its answer at once, and ends it after an hour.
+// readOne is a backend that stops reading after a byte.
+func readOne(r *http.Request) (*http.Response, error) {
+	_, _ = r.Body.Read(make([]byte, 1))
+	return stuck(r)
+}
+
+// slowAnswer begins its answer at once, reads the request then, and ends its
+// answer after an hour.
 func slowAnswer(r *http.Request) (*http.Response, error) {
 	body, w := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(w, "begun, ")
-		time.Sleep(time.Hour)
+		if r.Body != nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+		select {
+		case <-time.After(time.Hour):
+		case <-r.Context().Done():
+			w.CloseWithError(r.Context().Err())
+		}
 		_, _ = io.WriteString(w, "ended")
 		w.Close()
 	}()
@@ -70,14 +99,17 @@ func TestTimeouts(t *testing.T) {
 		body     string
 		after    time.Duration // of the first byte
 	}{
-		"an upload that never ends":           {readAll, gateway.Timeouts{}, upload + "less", 408, "the request's body takes too long\n", time.Minute},
-		"with a flag":                         {readAll, short, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second},
-		"an upload that ends":                 {readAll, short, upload + "all of it", 200, "done", 8 * time.Second},
-		"a backend that does not answer":      {stuck, gateway.Timeouts{}, get, 504, "the backend does not answer in time\n", 30 * time.Second},
-		"with a flag for that":                {stuck, short, get, 504, "the backend does not answer in time\n", 3 * time.Second},
-		"a backend that does not read":        {stuck, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
-		"an answer that takes an hour":        {slowAnswer, short, get, 200, "begun, ended", 0},
-		"a connection without a next request": {nil, short, "", 0, "", 7 * time.Second},
+		"an upload that never ends": {readAll, gateway.Timeouts{}, upload + "less", 408, "the request's body takes too long\n", time.Minute},
+		"with a flag":               {readAll, short, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second},
+		"a client that is slower than a backend may be": {readAll, gateway.Timeouts{Read: 7 * time.Second, Backend: 2 * time.Second}, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second},
+		"a backend that stops reading":                  {readOne, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
+		"an upload after the answer has begun":          {slowAnswer, short, upload + "all of it", 200, "begun, ended", 0},
+		"an upload that ends":                           {readAll, short, upload + "all of it", 200, "done", 8 * time.Second},
+		"a backend that does not answer":                {stuck, gateway.Timeouts{}, get, 504, "the backend does not answer in time\n", 30 * time.Second},
+		"with a flag for that":                          {stuck, short, get, 504, "the backend does not answer in time\n", 3 * time.Second},
+		"a backend that does not read":                  {stuck, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
+		"an answer that takes an hour":                  {slowAnswer, short, get, 200, "begun, ended", 0},
+		"a connection without a next request":           {nil, short, "", 0, "", 7 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
