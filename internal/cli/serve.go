@@ -31,7 +31,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
 same handler decides them, and the same responses go out. Allowed requests go on to a backend, or are
 echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
-is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done.
+is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done, or after 15 seconds.
 
 Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
@@ -70,6 +70,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
+	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")
 	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request")
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
 		"how long the backend may take to read more of a request, or to begin its answer")

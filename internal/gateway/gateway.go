@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -147,14 +148,15 @@ func exposeFields(h http.Header) {
 }
 
 // Serve serves the listener until the context ends. It then lets requests under
-// way finish.
+// way finish, for drainTime.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
 	t = t.withDefaults()
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
+		Handler: h, DisableGeneralOptionsHandler: true, // bans and rules apply to "OPTIONS *" too
+		ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(impatient{l, t.Write}) }()
 	select {
 	case err := <-failed:
 		return err
@@ -163,6 +165,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) erro
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	err := server.Shutdown(drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = server.Close()
+		err = fmt.Errorf("requests were under way for %v after the end, and were cut off", drainTime)
+	}
 	if stopped := <-failed; !errors.Is(stopped, http.ErrServerClosed) {
 		return stopped
 	}
