@@ -46,7 +46,8 @@ type Options struct {
 	// denied, and stays charged: passing it on early would let a burst through.
 	MaxDelay time.Duration
 	Timeouts Timeouts
-	// Transport calls the backend; nil stands for http.DefaultTransport.
+	// Transport calls the backend; nil stands for one that goes to it directly
+	// and passes answers on as they are.
 	Transport http.RoundTripper
 	Log       *slog.Logger // its repeated lines are throttled
 }
@@ -67,13 +68,21 @@ func New(o Options) http.Handler {
 		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
 	}
 	if o.Backend != nil {
-		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, http.DefaultTransport), o.Timeouts.withDefaults().Backend}, g.log)
+		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, directly()), o.Timeouts.withDefaults().Backend}, g.log)
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
 		g.responses[r.Type] = r
 	}
 	return g
+}
+
+// directly returns a transport that uses no proxy of the environment, and asks
+// for no compression that the client has not asked for.
+func directly() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.DisableCompression = nil, true
+	return t
 }
 
 // ServeHTTP calls the authorizer, also for preflights: it allows them.
