@@ -37,10 +37,15 @@ var notYAML = []mistake{
 	{"no space after the colon", rule + "    key:\"ip:{ip}\"\n" + tenAMinute},
 	{"an equal sign in place of the colon", rule + "    key = \"ip:{ip}\"\n" + tenAMinute},
 	{"a quote is never closed", rule + "    key: \"ip:{ip}\n" + tenAMinute},
+	{"a quote is closed by that of a later line", rule + "    key: \"ip:{ip}\n" + tenAMinute + "  - name: search\n" + byIP + tenAMinute},
+	{"a bracket too many", start + "    limits: {capacity: 10, window: 60s}]\n"},
+	{"the first dash beside the name of the list", "rules: - name: api\n" + byIP + tenAMinute},
 	{"a route with a parameter, without quotes in braces", start + "    when: {route: /users/{id}, methods: GET}\n" + tenAMinute},
 	{"a key without quotes in braces", "rules:\n  - {name: api, key: ip:{ip}, limits: [{capacity: 10, window: 60s}]}\n"},
 	{"a key that begins with a brace, without quotes", rule + "    key: {ip}:{route}\n" + tenAMinute},
 	{"a star without quotes", start + "    when: {path: *}\n" + tenAMinute},
+	{"a star and text without quotes", start + "    when: {path: *.json}\n" + tenAMinute},
+	{"a backslash in double quotes", start + "    when: {path: \"/users/\\d+\"}\n" + tenAMinute},
 	{"a colon inside a text without quotes", "unmatched: deny: all\nrules: []\n"},
 }
 
