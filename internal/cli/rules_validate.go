@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -38,11 +37,9 @@ fails if one of the files is not valid; - is standard input.`,
 func (c *cli) validate(files []string, asJSON bool) error {
 	var r operator.ValidateReport
 	for _, file := range files {
-		name, text, err := c.readRules(file)
-		if err != nil {
+		if err := c.validateFile(&r, file); err != nil {
 			return err
 		}
-		r.Validate(name, text)
 	}
 	if err := show(c.stdout, asJSON, &r, c.printValidation); err != nil || r.Valid {
 		return err
@@ -58,14 +55,16 @@ func (c *cli) validate(files []string, asJSON bool) error {
 	return errors.Join(invalid...)
 }
 
-// readRules returns the text of a rules file, and its name in messages.
-func (c *cli) readRules(file string) (name string, text []byte, err error) {
-	if file == "-" {
-		text, err = io.ReadAll(c.stdin)
-		return "standard input", text, err
+func (c *cli) validateFile(r *operator.ValidateReport, name string) error {
+	if name == stdinName {
+		return r.Validate("standard input", c.stdin)
 	}
-	text, err = os.ReadFile(file)
-	return file, text, err
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return r.Validate(name, file)
 }
 
 // printValidation prints the files that are valid. The errors of the others go

@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -205,8 +206,12 @@ type FileReport struct {
 }
 
 // Validate adds the report on a file to those of others. name is its name in
-// messages.
-func (r *ValidateReport) Validate(name string, text []byte) {
+// messages. It fails if the file cannot be read.
+func (r *ValidateReport) Validate(name string, from io.Reader) error {
+	text, err := rulefile.Read(from)
+	if err != nil {
+		return err
+	}
 	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}, Plans: []string{}, Rules: []RuleReport{}}
 	set, warnings, caveats, err := rulefile.Check(name, text)
 	if err != nil {
@@ -221,6 +226,7 @@ func (r *ValidateReport) Validate(name string, text []byte) {
 	}
 	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
 	r.Files = append(r.Files, file)
+	return nil
 }
 
 // describe adds what a valid file says.

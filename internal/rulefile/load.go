@@ -3,11 +3,17 @@
 package rulefile
 
 import (
+	"io"
+
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
+
+// Read reads the text of a rules file: all of it, or enough of one that is too
+// long for Parse to say so.
+func Read(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, yamlfile.MaxDocument+1)) }
 
 // Parse reads a rules file and compiles it. The Set has the warnings: single
 // lines about rules that are valid but probably not intended. name is the file's

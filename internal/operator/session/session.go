@@ -217,7 +217,12 @@ func ReadRules(file string) (*rules.Set, []byte, error) { return ReadPrepared(fi
 // ReadPrepared is ReadRules for a limiter: prepare completes the rules, or
 // refuses them.
 func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
-	document, err := os.ReadFile(file)
+	opened, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer opened.Close()
+	document, err := rulefile.Read(opened)
 	if err != nil {
 		return nil, nil, err
 	}
