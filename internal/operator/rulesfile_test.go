@@ -110,6 +110,26 @@ func TestRulesFileIsReloaded(t *testing.T) {
 	e.want(1, "fourth", `msg="rules reloaded"`)
 }
 
+// Deployments may give all files one time: another file, or another length, is
+// a change too.
+func TestRulesFileOfTheSameTimeIsReloaded(t *testing.T) {
+	e := startEditor(t)
+	epoch := time.Unix(0, 0)
+	stamp := func() {
+		if err := os.Chtimes(e.path, epoch, epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stamp()
+	e.want(2, "first", "rules reloaded")
+	e.write("a-longer-one")
+	stamp()
+	e.want(2, "a-longer-one", "rules reloaded")
+	e.replace("a-second-one") // of the same length
+	stamp()
+	e.want(2, "a-second-one", "rules reloaded")
+}
+
 // Bad rules change nothing, and are logged once.
 func TestBadRulesFileIsNotReloaded(t *testing.T) {
 	e := startEditor(t)
