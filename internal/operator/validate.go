@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
@@ -220,6 +221,10 @@ func (r *ValidateReport) Validate(name string, from io.Reader) error {
 		_ = session.LoadHashSecret(name, set)
 		if err := secretMismatch(set); err != nil {
 			warnings = append(warnings, &yamlfile.Error{File: name, Reason: err.Error()})
+		}
+		version := ruletable.Version{Text: text, Document: set.Document()}
+		if err := version.Check(); err != nil {
+			warnings = append(warnings, &yamlfile.Error{File: name, Reason: "apply would refuse the rules: " + err.Error()})
 		}
 		file.Warnings = append(append(file.Warnings, warnings...), caveats...)
 		file.describe(set)
