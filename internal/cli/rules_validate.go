@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,8 +36,10 @@ fails if one of the files is not valid; - is standard input.`,
 func (c *cli) validate(files []string, asJSON bool) error {
 	var r operator.ValidateReport
 	for _, file := range files {
-		if err := c.validateFile(&r, file); err != nil {
-			return err
+		if file == stdinName {
+			r.Validate("standard input", c.stdin)
+		} else {
+			r.ValidateFile(file)
 		}
 	}
 	if err := show(c.stdout, asJSON, &r, c.printValidation); err != nil || r.Valid {
@@ -53,18 +54,6 @@ func (c *cli) validate(files []string, asJSON bool) error {
 		}
 	}
 	return errors.Join(invalid...)
-}
-
-func (c *cli) validateFile(r *operator.ValidateReport, name string) error {
-	if name == stdinName {
-		return r.Validate("standard input", c.stdin)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return r.Validate(name, file)
 }
 
 // printValidation prints the files that are valid. The errors of the others go

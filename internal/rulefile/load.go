@@ -4,6 +4,7 @@ package rulefile
 
 import (
 	"io"
+	"os"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -14,6 +15,16 @@ import (
 // Read reads the text of a rules file: all of it, or enough of one that is too
 // long for Parse to say so.
 func Read(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, yamlfile.MaxDocument+1)) }
+
+// ReadFile is Read for a file by its name.
+func ReadFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return Read(file)
+}
 
 // Parse reads a rules file and compiles it. The Set has the warnings: single
 // lines about rules that are valid but probably not intended. name is the file's
