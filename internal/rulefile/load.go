@@ -59,18 +59,18 @@ func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile
 	return set, positions.Locate(lint.Check(document, set)), positions.Locate(lint.Caveats(document, set)), nil
 }
 
-// ParseOverride reads one override, as a rules document states it. place is its
-// name in errors, which are of type yamlfile.Errors. Set.CheckOverride tells
-// whether a rule can have it.
-func ParseOverride(place string, text []byte) (*rules.Override, error) {
+// ParseOverride reads one override, as a rules document states it, and compiles
+// it. place is its name in errors, which are of type yamlfile.Errors.
+// Set.CheckOverride tells whether a rule can have it.
+func ParseOverride(place string, text []byte) (*rules.Override, *ruledoc.Override, error) {
 	document := &ruledoc.Override{}
 	positions, err := yamlfile.Decode(place, text, document)
 	if positions == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	override, problems := rules.CompileOverride(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {
-		return nil, errs
+		return nil, nil, errs
 	}
-	return override, nil
+	return override, document, nil
 }
