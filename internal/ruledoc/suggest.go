@@ -25,14 +25,15 @@ func Enumerate(words []string, last string) string {
 }
 
 // Closest returns the known word that a misspelled one was probably meant to
-// be: at most two mistakes away, and fewer than half its letters; "" for none.
+// be: at most two mistakes away, and fewer than half the letters of the longer
+// of the two; "" for none.
 func Closest(word string, known []string) string {
 	best, found := 3, ""
 	for _, k := range known {
 		if len(word) > len(k)+2 { // keeps words of any length cheap
 			continue
 		}
-		if d := distance(word, k); d < best && 2*d < len(word) {
+		if d := distance(word, k); d < best && 2*d < max(len(word), len(k)) {
 			best, found = d, k
 		}
 	}

@@ -9,7 +9,7 @@ func TestClosest(t *testing.T) {
 	known := []string{"name", "when", "key", "limits", "cost", "on_error"}
 	for _, tt := range []struct{ word, want string }{
 		{"limit", "limits"}, {"on-error", "on_error"}, {"onerror", "on_error"}, {"nmae", "name"}, {"costs", "cost"},
-		{"kye", "key"}, {"csot", "cost"}, {"rate", ""}, {"must", ""}, {"per", ""}, {"ekyy", ""}, // as many mistakes as half the letters make another word
+		{"kye", "key"}, {"ky", "key"}, {"csot", "cost"}, {"rate", ""}, {"must", ""}, {"per", ""}, {"ekyy", ""}, // as many mistakes as half the letters make another word
 		{"retries", ""}, {"x", ""}, {"", ""}, {"wh", ""}, {strings.Repeat("limits", 1000), ""},
 	} {
 		if got := Closest(tt.word, known); got != tt.want {
