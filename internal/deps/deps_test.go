@@ -37,7 +37,7 @@ var allowed = map[string]string{
 	"internal/app":         "internal/clock internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/gateway":     "internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
-	"internal/replay":      "internal/engine internal/request internal/rules internal/limit github.com/lanrat/extsort",
+	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",

@@ -25,49 +25,43 @@ func Enumerate(words []string, last string) string {
 }
 
 // Closest returns the known word that a misspelled one was probably meant to
-// be, at most two mistakes away, or one if the word is short: rate is not name.
-// It returns "" for none.
+// be: at most two mistakes away, and fewer than half the letters of the longer
+// of the two; "" for none.
 func Closest(word string, known []string) string {
 	best, found := 3, ""
-	if len(word) < 5 {
-		best = 2
-	}
 	for _, k := range known {
 		if len(word) > len(k)+2 { // keeps words of any length cheap
 			continue
 		}
-		if len(word) < 3 && len(k) == len(word) { // no is not on
-			continue
-		}
-		if d := distance(word, k); d < best && d < len(word) {
+		if d := distance(word, k); d < best && 2*d < max(len(word), len(k)) {
 			best, found = d, k
 		}
 	}
 	return found
 }
 
-// distance returns how many mistakes turn a into b: a letter that is missing,
-// added or another, or two neighbors that changed places.
+// distance returns how many letters to insert, remove or replace, or neighbours
+// to swap, to turn a into b: the optimal string alignment distance.
 func distance(a, b string) int {
-	var before []int              // the row before the last
-	last := make([]int, len(b)+1) // distances of a[:i] to every prefix of b
-	for j := range last {
-		last[j] = j
+	var above []int                // distances of a[:i-1] to every prefix of b
+	row := make([]int, len(b)+1)   // of a[:i]
+	below := make([]int, len(b)+1) // of a[:i+1]
+	for j := range row {
+		row[j] = j
 	}
 	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
+		below[0] = i + 1
 		for j := range len(b) {
-			change := last[j]
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			below[j+1] = min(change, row[j+1]+1, below[j]+1)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
+				below[j+1] = min(below[j+1], above[j-1]+1)
 			}
 		}
-		before, last = last, row
+		above, row, below = row, below, make([]int, len(b)+1)
 	}
-	return last[len(b)]
+	return row[len(b)]
 }

@@ -9,8 +9,8 @@ func TestClosest(t *testing.T) {
 	known := []string{"name", "when", "key", "limits", "cost", "on_error"}
 	for _, tt := range []struct{ word, want string }{
 		{"limit", "limits"}, {"on-error", "on_error"}, {"onerror", "on_error"}, {"nmae", "name"}, {"costs", "cost"},
-		{"kye", "key"}, {"wehn", "when"}, {"ky", "key"}, {"limts", "limits"},
-		{"rate", ""}, {"path", ""}, // two letters of four may be chance
+		{"kye", "key"}, {"ky", "key"}, {"csot", "cost"}, {"rate", ""}, {"must", ""}, {"per", ""}, {"ekyy", ""}, // as many mistakes as half the letters make another word
+		{"wehn", "when"}, {"limts", "limits"}, {"path", ""},
 		{"retries", ""}, {"x", ""}, {"", ""}, {"wh", ""}, {strings.Repeat("limits", 1000), ""},
 	} {
 		if got := Closest(tt.word, known); got != tt.want {
