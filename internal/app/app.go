@@ -35,6 +35,10 @@ func NewEngine(o engine.Options) *engine.Engine {
 	return engine.New(o)
 }
 
+// SetDefaultLog makes log the program's default log, with repeated lines
+// throttled: net/http writes lines about clients and backends to that one.
+func SetDefaultLog(log *slog.Logger) { slog.SetDefault(slog.New(logthrottle.New(log.Handler()))) }
+
 // NewDynamoStore returns a store over a table of counters. wall is the client's
 // corrected clock.
 func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) *dynamo.Store {

@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // TestOnlyPreflightsAreFree sends OPTIONS to a path with an exhausted limit and
@@ -43,6 +44,20 @@ func TestOnlyPreflightsAreFree(t *testing.T) {
 	}
 }
 
+// TestServerWideOptions: net/http has an answer of its own to "OPTIONS *".
+// Bans and rules apply to it all the same.
+func TestServerWideOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, "deny: [{methods: [OPTIONS]}]\nrules: [{name: all, key: all, limits: [{capacity: 1, window: 60s}]}]", 0)
+		conn := s.send("OPTIONS * HTTP/1.1\nHost: x\nConnection: close\n\n")
+		defer conn.Close()
+		if status, body := readAnswer(conn); status != http.StatusTooManyRequests {
+			t.Errorf("answered %d, %q", status, body)
+		}
+		s.close(t)
+	})
+}
+
 // TestCORSOfBackends: whether scripts of another origin may read a backend's
 // answer is the backend's decision. If they may, they also read the fields of
 // limits, on every such answer.
@@ -53,9 +68,9 @@ func TestCORSOfBackends(t *testing.T) {
 	}{
 		"an intranet's backend":      {"", "", nil},
 		"a list without an origin":   {"", "X-Page", []string{"X-Page"}},
-		"a backend for every origin": {"*", "", []string{apigw.ExposedHeaders}},
-		"for one origin":             {"https://app.example", "", []string{apigw.ExposedHeaders}},
-		"with a list of its own":     {"https://app.example", "X-Page", []string{"X-Page", apigw.ExposedHeaders}},
+		"a backend for every origin": {"*", "", []string{headers.Exposed}},
+		"for one origin":             {"https://app.example", "", []string{headers.Exposed}},
+		"with a list of its own":     {"https://app.example", "X-Page", []string{"X-Page", headers.Exposed}},
 	} {
 		f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 100, window: 60s}]}]", func(w http.ResponseWriter, _ *http.Request) {
 			for field, value := range map[string]string{"Access-Control-Allow-Origin": test.origin, "Access-Control-Expose-Headers": test.exposed} {
@@ -81,7 +96,7 @@ func TestCORSOfAnswersForABackend(t *testing.T) {
 	})
 	for _, want := range []int{http.StatusBadGateway, http.StatusTooManyRequests} {
 		response, _ := get(t, "GET", "http://"+f.address)
-		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != "*" || response.Header.Get("Access-Control-Expose-Headers") != apigw.ExposedHeaders {
+		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != "*" || response.Header.Get("Access-Control-Expose-Headers") != headers.Exposed {
 			t.Errorf("status %d, fields %v; want status %d and the fields of CORS", response.StatusCode, response.Header, want)
 		}
 	}

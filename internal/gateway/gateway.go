@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -45,7 +48,8 @@ type Options struct {
 	// denied, and stays charged: passing it on early would let a burst through.
 	MaxDelay time.Duration
 	Timeouts Timeouts
-	// Transport calls the backend; nil stands for http.DefaultTransport.
+	// Transport calls the backend; nil stands for one that goes to it directly
+	// and passes answers on as they are.
 	Transport http.RoundTripper
 	Log       *slog.Logger // its repeated lines are throttled
 }
@@ -56,23 +60,31 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
-	costs      *costWarnings
+	costs      *outcome.Warnings
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{
 		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
-		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
+		log: slog.New(logthrottle.New(o.Log.Handler())), costs: outcome.NewWarnings(o.Log),
 	}
 	if o.Backend != nil {
-		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, http.DefaultTransport), o.Timeouts.withDefaults().Backend}, g.log)
+		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, directly()), o.Timeouts.withDefaults().Backend}, g.log)
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
 		g.responses[r.Type] = r
 	}
 	return g
+}
+
+// directly returns a transport that uses no proxy of the environment, and asks
+// for no compression that the client has not asked for.
+func directly() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.DisableCompression = nil, true
+	return t
 }
 
 // ServeHTTP calls the authorizer, also for preflights: it allows them.
@@ -111,11 +123,10 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[stri
 	recorded, r := record(w, r, decision)
 	whole := false
 	defer func() {
-		outcome, malformed := recorded.outcome()
-		outcome.Aborted = outcome.Aborted || !whole || r.Context().Err() != nil
-		g.costs.malformed(r.Context(), malformed)
-		g.costs.unsettled(r.Context(), d, outcome.Costs)
-		g.authorizer.Finish(r.Context(), d, outcome)
+		o, malformed := recorded.outcome()
+		o.Aborted = o.Aborted || !whole || r.Context().Err() != nil
+		g.costs.Report(r.Context(), d, o, malformed)
+		g.authorizer.Finish(r.Context(), d, o)
 	}()
 	g.backend.ServeHTTP(recorded, r)
 	whole = true
@@ -142,19 +153,20 @@ func addCORS(h http.Header) {
 // the backend lets their origin read the answer. Its own list stays.
 func exposeFields(h http.Header) {
 	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", apigw.ExposedHeaders)
+		h.Add("Access-Control-Expose-Headers", headers.Exposed)
 	}
 }
 
 // Serve serves the listener until the context ends. It then lets requests under
-// way finish.
+// way finish, for drainTime.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
 	t = t.withDefaults()
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
+		Handler: h, DisableGeneralOptionsHandler: true, // bans and rules apply to "OPTIONS *" too
+		ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(impatient{l, t.Write}) }()
 	select {
 	case err := <-failed:
 		return err
@@ -163,6 +175,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) erro
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	err := server.Shutdown(drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = server.Close()
+		err = fmt.Errorf("requests were under way for %v after the end, and were cut off", drainTime)
+	}
 	if stopped := <-failed; !errors.Is(stopped, http.ErrServerClosed) {
 		return stopped
 	}

@@ -20,13 +20,14 @@ func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"] // SetXForwarded appends the peer, as API Gateway does
 			r.SetXForwarded()
 			confine(r.Out)
 		},
 		ModifyResponse: func(response *http.Response) error {
 			w := recorderOf(response.Request)
 			if response.StatusCode == http.StatusSwitchingProtocols {
-				w.record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
+				w.Record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
 			addFields(response.Header, w.decision)
 			exposeFields(response.Header)

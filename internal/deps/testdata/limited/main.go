@@ -14,11 +14,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if res, err := lim.Allow(r.Context(), r.RemoteAddr); err != nil || !res.Allowed {
-			http.Error(w, "too many requests", http.StatusTooManyRequests)
-			return
-		}
-		http.NotFound(w, r)
-	})))
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", slidegate.Middleware(lim)(http.NotFoundHandler())))
 }
