@@ -1,6 +1,6 @@
 // Package dynamostore keeps the counters of package slidegate in DynamoDB, so
-// that all processes and Lambdas share their limits. A limiter in memory moves
-// to DynamoDB by one option:
+// that all processes and Lambdas share their limits. A named limiter in
+// memory moves to DynamoDB by one option:
 //
 //	store := dynamostore.New(dynamodb.NewFromConfig(cfg), "counters")
 //	lim, err := slidegate.New(
@@ -45,8 +45,10 @@ import (
 // Errors name the table and what to do about them: a table that does not exist,
 // a missing region, missing credentials or permissions, throttling, an address
 // that does not answer. A request under a Limiter's error policy only logs them.
-// So that a program notices them when it starts, have it call [Store.CreateTable],
-// or Peek of the Limiter, which always returns the error.
+// So that a program notices them when it starts, have it call
+// [Store.CreateTable], or Peek of the Limiter, which always returns the error.
+// By then it also has a connection and credentials, which may take longer than
+// the Limiter's deadline for the first call.
 type Store struct {
 	*counters
 	client *dynamo.Client

@@ -16,7 +16,7 @@ import (
 // table is the one of TestExample.
 var table = "counters"
 
-// A limiter in memory moves to DynamoDB by its last option.
+// A limiter in memory moves to DynamoDB by one option.
 func Example() {
 	ctx := context.Background()
 	cfg, err := config.LoadDefaultConfig(ctx)
@@ -30,7 +30,7 @@ func Example() {
 	lim, err := slidegate.New(
 		slidegate.SlidingWindow(2, time.Minute),
 		slidegate.WithName("api"),
-		slidegate.WithStore(store),
+		slidegate.WithStore(store), // without this line it counts in memory
 	)
 	if err != nil {
 		log.Fatal(err)

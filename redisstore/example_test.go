@@ -15,7 +15,7 @@ import (
 // address is that of the server of TestExample.
 var address = "localhost:6379"
 
-// A limiter in memory moves to Redis by its last option.
+// A limiter in memory moves to Redis by one option.
 func Example() {
 	ctx := context.Background()
 	client := redis.NewClient(&redis.Options{Addr: address, ContextTimeoutEnabled: true})
@@ -23,7 +23,7 @@ func Example() {
 	lim, err := slidegate.New(
 		slidegate.SlidingWindow(2, time.Minute),
 		slidegate.WithName("api"),
-		slidegate.WithStore(redisstore.New(client)),
+		slidegate.WithStore(redisstore.New(client)), // without this line it counts in memory
 	)
 	if err != nil {
 		log.Fatal(err)

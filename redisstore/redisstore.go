@@ -1,6 +1,6 @@
 // Package redisstore keeps the counters of package slidegate in Redis 6.2 or
-// later, or in Valkey, so that all processes share their limits. A limiter in
-// memory moves to Redis by one option:
+// later, or in Valkey, so that all processes share their limits. A named
+// limiter in memory moves to Redis by one option:
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	lim, err := slidegate.New(
@@ -36,10 +36,10 @@ import (
 	"context"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/redis"
+	store "github.com/slidegate/slidegate/internal/redis"
 )
 
 // Store keeps counters in one Redis database or Cluster. It is safe for
@@ -52,22 +52,26 @@ import (
 // Errors say what to do about them: a server that cannot be reached or is too
 // old, a user without permissions, a full memory. A request under a Limiter's
 // error policy only logs them. So that a program notices them when it starts,
-// have it call Peek of the Limiter, which always returns the error.
+// and has a connection by then, have it call Peek of the Limiter, which always
+// returns the error.
 type Store struct {
 	*counters
 	ring bool
 }
 
-// counters hides the name of an internal type.
-type counters = redis.Store
+// counters and options hide the names of internal types.
+type (
+	counters = store.Store
+	options  = store.Options
+)
 
 // Option sets up a Store.
-type Option func(*redis.Options)
+type Option func(*options)
 
 // WithCallerClock has the times that callers give decide, as tests and replays
 // need with slidegate.WithClock or AllowAt. Otherwise the server's clock
 // decides, which all callers share.
-func WithCallerClock() Option { return func(o *redis.Options) { o.CallerClock = true } }
+func WithCallerClock() Option { return func(o *options) { o.CallerClock = true } }
 
 // New returns a store over a client of a server, of a Cluster or of Sentinel.
 // It makes no call yet, and neither changes nor closes the client.
@@ -79,23 +83,23 @@ func WithCallerClock() Option { return func(o *redis.Options) { o.CallerClock = 
 // ignores the deadlines of calls, so the store waits for them in a goroutine of
 // its own, and a call that has outlived its deadline occupies a connection
 // until the client's ReadTimeout.
-func New(client goredis.UniversalClient, opts ...Option) *Store {
-	o := redis.Options{Unbounded: ignoresDeadlines(client)}
+func New(client redis.UniversalClient, opts ...Option) *Store {
+	o := options{Unbounded: ignoresDeadlines(client)}
 	for _, set := range opts {
 		set(&o)
 	}
-	_, ring := client.(*goredis.Ring)
-	return &Store{redis.New(client, o), ring}
+	_, ring := client.(*redis.Ring)
+	return &Store{store.New(client, o), ring}
 }
 
 // ignoresDeadlines reports whether a call may outlast its context.
-func ignoresDeadlines(client goredis.UniversalClient) bool {
+func ignoresDeadlines(client redis.UniversalClient) bool {
 	switch c := client.(type) {
-	case *goredis.Client:
+	case *redis.Client:
 		return !c.Options().ContextTimeoutEnabled
-	case *goredis.ClusterClient:
+	case *redis.ClusterClient:
 		return !c.Options().ContextTimeoutEnabled
-	case *goredis.Ring:
+	case *redis.Ring:
 		return !c.Options().ContextTimeoutEnabled
 	}
 	return true
@@ -105,7 +109,7 @@ func ignoresDeadlines(client goredis.UniversalClient) bool {
 // server of its first key, where the others are not counted.
 func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if s.ring && len(cs) > 1 {
-		return redis.ErrApart
+		return store.ErrApart
 	}
 	return s.counters.ChargeAll(ctx, now, cs, vs)
 }

@@ -178,9 +178,14 @@ func TestDeadline(t *testing.T) {
 }
 
 // TestCluster makes every call of a limiter by a client with the defaults of
-// go-redis.
+// go-redis, whose user has the rights that the package's comment lists.
 func TestCluster(t *testing.T) {
-	users := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redistest.StartCluster(t).Address}})
+	server := redistest.StartCluster(t)
+	rights := "reset on nopass ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del +cluster|slots +command"
+	if err := server.Client.ACLSetUser(t.Context(), "counter", strings.Fields(rights)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	users := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Address}, Username: "counter", Password: "any"})
 	defer users.Close()
 	lim := limiter(t, redisstore.New(users))
 	for _, key := range []string{"user:7", "user:8", "{user}:9"} {
