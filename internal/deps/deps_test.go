@@ -59,8 +59,9 @@ var allowed = map[string]string{
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
+	"internal/golden":       "github.com/google/go-cmp",
 	"internal/pathtest":     "",
-	"internal/rulefiletest": "internal/yamlfile github.com/google/go-cmp github.com/santhosh-tekuri/jsonschema",
+	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
 	"internal/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
 	"internal/dynamomodel":  "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/redistest":    "github.com/redis/go-redis",
