@@ -142,10 +142,10 @@ func TestUtilization(t *testing.T) {
 	}, got, metricdatatest.IgnoreTimestamp())
 }
 
-// TestLimiter: a limiter and an observer work together, also under load, with
-// the global provider that is set later.
-func TestLimiter(t *testing.T) {
-	observer, err := slidegateotel.NewObserver()
+// newLimiter returns a limiter of 30 units an hour that reports to an observer.
+func newLimiter(t *testing.T, options ...slidegateotel.Option) *slidegate.Limiter {
+	t.Helper()
+	observer, err := slidegateotel.NewObserver(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +153,13 @@ func TestLimiter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lim
+}
+
+// TestLimiter: a limiter and an observer work together, also under load.
+func TestLimiter(t *testing.T) {
 	reader := sdk.NewManualReader()
-	otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader)))
-	t.Cleanup(func() { otel.SetMeterProvider(noop.NewMeterProvider()) })
+	lim := newLimiter(t, slidegateotel.WithMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader))))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -171,6 +175,24 @@ func TestLimiter(t *testing.T) {
 		point(30, "false", "slidegate.rule", "api", "slidegate.outcome", "allowed", "slidegate.reason", "limited"),
 		point(70, "false", "slidegate.rule", "api", "slidegate.outcome", "denied", "slidegate.reason", "limited"),
 	), collect(t, reader)["slidegate.decisions"], metricdatatest.IgnoreTimestamp())
+}
+
+// The program's own provider, which OpenTelemetry takes once.
+var (
+	global    = sdk.NewManualReader()
+	setGlobal = sync.OnceFunc(func() { otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(global))) })
+)
+
+// TestGlobalProvider: the default provider may be set after the observer is made.
+func TestGlobalProvider(t *testing.T) {
+	lim := newLimiter(t)
+	setGlobal()
+	if _, err := lim.Allow(t.Context(), "user:7"); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, global); got["slidegate.decisions"].Data == nil {
+		t.Errorf("the global provider has no decisions: %v", got)
+	}
 }
 
 // refusing is a meter provider that makes no counters.
