@@ -2,7 +2,7 @@ package slidegate
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,14 +22,14 @@ const (
 // newConfig returns what the options say, with defaults for the rest.
 func newConfig(options []Option) (config, error) {
 	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default(), observe: func(context.Context, Event) {}}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			return c, fmt.Errorf("option %d is nil", i+1)
+		}
 		o.apply(&c)
 	}
-	if c.deadline < 0 {
-		return c, errors.New("WithDeadline: the time must be positive")
-	}
-	if !c.policy.fail && c.policy.instances < 1 {
-		return c, errors.New("WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process")
+	if c.problem != nil {
+		return c, c.problem
 	}
 	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
 		c.deadline = defaultDeadline

@@ -1,6 +1,7 @@
 package slidegate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -84,8 +85,9 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 	return l
 }
 
-// PerDay allows n units from midnight to midnight in a time zone such as
-// "Europe/Berlin" or "UTC".
+// PerDay allows n units from midnight to midnight in a time zone of the IANA
+// database, such as "Europe/Berlin"; "" stands for "UTC". A program that runs
+// without that database imports time/tzdata.
 func PerDay(n int64, zone string) Limit { return calendar(n, "1d", zone) }
 
 // PerWeek allows n units from Monday to Sunday in a time zone.
@@ -100,7 +102,7 @@ func newLimit(a limit.Algorithm, n int64, window time.Duration) Limit {
 }
 
 func calendar(n int64, window, zone string) Limit {
-	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: zone}}
+	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: cmp.Or(zone, "UTC")}}
 }
 
 // Named returns the limit with a name of its own, which clients see after the

@@ -19,6 +19,9 @@ var ErrNever = errors.New("the request costs more than the limit can ever allow"
 // Requests that wait at the same time are admitted in no particular order.
 func (l *Limiter) Wait(ctx context.Context, key string, n ...int64) error {
 	for {
+		if err := ctx.Err(); err != nil {
+			return l.wrap(err)
+		}
 		r, err := l.AllowN(ctx, key, n...)
 		if err != nil {
 			return err
