@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
@@ -34,21 +35,20 @@ func newConfig(options []Option) (config, error) {
 	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
 		c.deadline = defaultDeadline
 	}
-	if clock, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
-		c.now = clock.Now
+	if own, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
+		c.now = own.Now
 	}
 	if c.now == nil {
-		c.now = processClock()
+		c.now = processClock(clock.Machine(time.Now))
 	}
 	return c, nil
 }
 
 // processClock returns a clock that goes on by monotonic time, so that no step
 // of the machine's clock empties a window or closes it.
-func processClock() func() time.Time {
-	start := time.Now()
-	wall := start.Round(0)
-	return func() time.Time { return wall.Add(time.Since(start)) }
+func processClock(machine clock.Source) func() time.Time {
+	start := machine()
+	return func() time.Time { return start.Wall.Add(machine().Mono - start.Mono) }
 }
 
 // newEngine completes the options of an engine.

@@ -22,3 +22,6 @@ func (r *Reservation) Receipt() limit.Receipt { return r.call.Receipt }
 func (r *Reservation) Again() *Reservation {
 	return &Reservation{Result: r.Result, limiter: r.limiter, call: r.call}
 }
+
+// ProcessClock is the clock of limiters without another one.
+var ProcessClock = processClock

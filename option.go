@@ -74,7 +74,8 @@ func WithDeadline(d time.Duration) Option {
 // WithClock replaces the clock, for tests and replays. The default is the
 // store's own clock if it has one, else the machine's: its wall clock when the
 // limiter was made plus monotonic time since, so that nobody who sets the clock
-// empties a window.
+// empties a window. That time stands still while the machine sleeps or a Lambda
+// is frozen: a Lambda that counts in memory gives time.Now.
 //
 // A clock that stands still makes [Limiter.Wait] wait for ever: it sleeps by the
 // machine's time.

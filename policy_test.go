@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
 
@@ -274,9 +275,30 @@ func TestFailingCalls(t *testing.T) {
 	}
 }
 
-// TestSteppedClock: by default a limiter goes by the machine's monotonic time.
-// In a bubble that is the bubble's time.
+// TestSteppedClock: the clock of limiters goes by the machine's monotonic time
+// alone.
 func TestSteppedClock(t *testing.T) {
+	reading := clock.Reading{Wall: noon, Mono: time.Hour}
+	now := slidegate.ProcessClock(func() clock.Reading { return reading })
+	for _, step := range []struct {
+		name       string
+		wall, mono time.Duration
+		want       string
+	}{
+		{"the start", 0, 0, "12:00:00"},
+		{"a minute later", time.Minute, time.Minute, "12:01:00"},
+		{"set back by an hour", -time.Hour, time.Second, "12:01:01"},
+		{"set forward by two", 2 * time.Hour, time.Second, "12:01:02"},
+	} {
+		reading.Wall, reading.Mono = reading.Wall.Add(step.wall), reading.Mono+step.mono
+		if got := now().Format(time.TimeOnly); got != step.want {
+			t.Errorf("%s: %s; want %s", step.name, got, step.want)
+		}
+	}
+}
+
+// TestBubble: in a bubble of testing/synctest that is the bubble's time.
+func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := newLimiter(t, slidegate.SlidingLog(1, time.Minute))
 		for _, step := range []struct {

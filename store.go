@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -35,7 +36,9 @@ type Memory struct {
 // Allow then denies, or returns an error that wraps [ErrUndecided], depending on
 // the [ErrorPolicy]. It never drops a key in use, because a client could free
 // itself by a flood of made-up keys.
-func NewMemory(keys int) *Memory { return &Memory{memory.New(keys), processClock()} }
+func NewMemory(keys int) *Memory {
+	return &Memory{memory.New(keys), processClock(clock.Machine(time.Now))}
+}
 
 // Now returns the time of the machine's wall clock when the Memory was made plus
 // monotonic time since. All limiters on one Memory go by it: two clocks that a
