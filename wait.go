@@ -43,7 +43,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+	if endsBefore(ctx, d) {
 		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)
 	}
 	timer := time.NewTimer(d)
@@ -54,4 +54,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// endsBefore reports whether a context ends within a time.
+func endsBefore(ctx context.Context, d time.Duration) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < d
 }
