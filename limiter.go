@@ -49,7 +49,7 @@ func New(options ...Option) (*Limiter, error) {
 		return nil, fmt.Errorf("slidegate: %w", err)
 	}
 	l := &Limiter{config: c}
-	if err := l.compile(); err != nil {
+	if err := l.compile(nil); err != nil {
 		return nil, fmt.Errorf("slidegate: %w", err)
 	}
 	if l.private = l.store == nil; l.private {
@@ -60,8 +60,19 @@ func New(options ...Option) (*Limiter, error) {
 	return l, nil
 }
 
+// refunding returns a limiter on the same counters that refunds requests whose
+// answer has one of these statuses. It panics if one of them is none.
+func (l *Limiter) refunding(statuses []string) *Limiter {
+	r := &Limiter{config: l.config, private: l.private, engine: l.engine}
+	r.calls.New = l.calls.New
+	if err := r.compile(statuses); err != nil {
+		panic("slidegate: " + err.Error())
+	}
+	return r
+}
+
 // compile makes a rule of the limits.
-func (l *Limiter) compile() error {
+func (l *Limiter) compile(refundOn []string) error {
 	switch {
 	case len(l.limits) == 0:
 		return errors.New("a limiter needs a limit, such as SlidingWindow(100, time.Minute)")
@@ -70,7 +81,7 @@ func (l *Limiter) compile() error {
 	case l.name == "":
 		l.name = "default"
 	}
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits}}}
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn}}}
 	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
 		return limitErrors(problems, l.limits)
@@ -221,6 +232,21 @@ func (l *Limiter) item(name string) string {
 		return name
 	}
 	return l.rule.Item(string(key.AppendValue(nil, name)), &l.terms)
+}
+
+// decide is AllowN for a middleware.
+func (l *Limiter) decide(ctx context.Context, key string, n []int64) (*engine.Decision, error) {
+	now, c := l.now(), &call{}
+	if err := l.charge(ctx, now, c, key, n); err != nil {
+		return nil, err
+	}
+	l.report(ctx, now, c)
+	return engine.DecisionOf(l.set, c.Verdict), nil
+}
+
+// finish corrects the charge of a request by its answer.
+func (l *Limiter) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
+	l.engine.Finish(ctx, l.now(), d, o)
 }
 
 // report returns the result of a call, and passes it on to the observer.

@@ -97,3 +97,39 @@ func TestNewErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestNewGateErrors: errors of rules name the field of the struct that is wrong.
+func TestNewGateErrors(t *testing.T) {
+	limits := []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}
+	for _, test := range []struct {
+		rule slidegate.Rule
+		want string
+	}{
+		{slidegate.Rule{}, `Rules[0].Name: is missing: write one that no other rule has, such as "per-ip"
+Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
+Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`},
+		{slidegate.Rule{Name: "API", Key: "ip:{ip}", Limits: limits},
+			`Rules[0].Name: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+		{slidegate.Rule{Name: "api", Key: "ip:{ip", Limits: limits}, `Rules[0].Key: "{ip" is never closed: write } after the name`},
+		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: []slidegate.Limit{limits[0], slidegate.SlidingLog(1001, time.Hour)}},
+			"Rules[0]: SlidingLog(1001, 1h): n must be at most 1000: use SlidingWindow for more"},
+		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: []slidegate.Limit{{}}},
+			"Rules[0]: limit 1 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
+		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, When: slidegate.Match{Paths: []string{"/a", "b"}, Claims: map[string][]string{"path": {"x"}}}},
+			`Rules[0].When.Paths[1]: pattern "b": a pattern begins with a slash: write /b
+Rules[0].When.Claims.path: path needs a name: write path.NAME`},
+		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, Cost: -1, RefundOn: []string{"6xx"}},
+			`Rules[0].Cost: -1 is out of range: write a number from 0 to 4294967295
+Rules[0].RefundOn[0]: "6xx" is no status: write a number such as 404, or a class such as 5xx`},
+	} {
+		_, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{test.rule}})
+		if err == nil || err.Error() != "slidegate: "+test.want {
+			t.Errorf("got  %v\nwant slidegate: %s", err, test.want)
+		}
+	}
+	_, err := slidegate.NewGate(slidegate.Rules{TrustedProxies: -1, Deny: []slidegate.Match{{CIDRs: []string{"1.2"}}}})
+	if want := `slidegate: TrustedProxies: -1 is out of range: write a number from 0 to 32
+Deny[0].CIDRs[0]: "1.2" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

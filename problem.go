@@ -19,27 +19,102 @@ import (
 // limitErrors joins what is wrong with the name and the limits of a limiter.
 func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 	var errs []error
-	var empty [limit.MaxLimits]bool
 	for _, p := range problems {
 		i, field, ok := limitPath(p.Path)
 		switch {
 		case strings.HasSuffix(p.Path, "].name") && !ok:
 			name, form, _ := strings.Cut(p.Reason, " cannot be a name: ")
 			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, form))
+		case strings.Contains(p.Path, "].refund_on"):
+			errs = append(errs, fmt.Errorf("RefundOn: %s", p.Reason))
 		case len(limits) > limit.MaxLimits:
 			return fmt.Errorf("%d limits: give 1 to %d", len(limits), limit.MaxLimits)
 		case !ok:
 			errs = append(errs, errors.New(p.String()))
-		case limits[i].Algorithm == "":
-			if !empty[i] {
-				errs = append(errs, fmt.Errorf("limit %d is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind", i+1))
-			}
-			empty[i] = true
 		default:
-			errs = append(errs, fmt.Errorf("%s: %s", Limit{limits[i]}, explain(limits, i, field, p.Reason)))
+			errs = append(errs, limitError(limits, i, field, p.Reason))
 		}
 	}
-	return errors.Join(errs...)
+	return join(errs)
+}
+
+// ruleErrors joins what is wrong with the rules of a gate.
+func ruleErrors(problems []ruledoc.Problem, all []ruledoc.Rule) error {
+	var errs []error
+	for _, p := range problems {
+		var rule int
+		_, err := fmt.Sscanf(p.Path, "rules[%d]", &rule)
+		i, field, ok := limitPath(p.Path)
+		switch missing := missing[p.Path[strings.LastIndexByte(p.Path, '.')+1:]]; {
+		case ok && err == nil:
+			errs = append(errs, fmt.Errorf("%s: %w", rulePath(rule), limitError(all[rule].Limits, i, field, p.Reason)))
+		case missing != "" && strings.Contains(p.Reason, "is missing"):
+			errs = append(errs, fmt.Errorf("%s: is missing: write %s", goPath(p.Path), missing))
+		default:
+			errs = append(errs, fmt.Errorf("%s: %s", goPath(p.Path), p.Reason))
+		}
+	}
+	return join(errs)
+}
+
+// rulePath returns the path of a rule in Rules.
+func rulePath(i int) string { return fmt.Sprintf("Rules[%d]", i) }
+
+// missing says what to write for fields of rules that are missing.
+var missing = map[string]string{
+	"name": `one that no other rule has, such as "per-ip"`, "key": `what to count by, such as "ip:{ip}"`,
+	"limits": "one to eight, such as SlidingWindow(100, time.Minute)",
+}
+
+// goFields are the fields of Rules and their parts by their names in documents.
+var goFields = map[string]string{
+	"rules": "Rules", "deny": "Deny", "skip": "Skip", "client_ip": "TrustedProxies", "trusted_hops": "",
+	"name": "Name", "when": "When", "unless": "Unless", "key": "Key", "limits": "Limits", "cost": "Cost", "refund_on": "RefundOn",
+	"methods": "Methods", "path": "Paths", "route": "Routes", "cidrs": "CIDRs", "caller": "Callers", "match": "Claims",
+}
+
+// goPath returns the path of a document as one of Rules: "Rules[0].When.Paths[1]"
+// for "rules[0].when.path[1]".
+func goPath(path string) string {
+	var b strings.Builder
+	for rest := path; rest != ""; {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, ".")
+		name, index, indexed := strings.Cut(segment, "[")
+		if field, ok := goFields[name]; ok {
+			name = field
+		}
+		if b.Len() > 0 && name != "" {
+			b.WriteByte('.')
+		}
+		b.WriteString(name)
+		if indexed {
+			b.WriteString("[" + index)
+		}
+		if name == "Claims" && rest != "" { // a source such as jwt.plan
+			b.WriteString("." + rest)
+			break
+		}
+	}
+	return b.String()
+}
+
+// join joins errors, each once.
+func join(errs []error) error {
+	seen := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		again := seen[err.Error()]
+		seen[err.Error()] = true
+		return again
+	})...)
+}
+
+// limitError says what is wrong with a field of limit i.
+func limitError(limits []ruledoc.Limit, i int, field, reason string) error {
+	if limits[i].Algorithm == "" {
+		return fmt.Errorf("limit %d is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind", i+1)
+	}
+	return fmt.Errorf("%s: %s", Limit{limits[i]}, explain(limits, i, field, reason))
 }
 
 // limitPath reads a path such as "rules[0].limits[1].window".

@@ -3,12 +3,10 @@ package apigw
 import (
 	"maps"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // Names in the context of an authorizer's answer, which templates and backends
@@ -29,93 +27,26 @@ const (
 	contextProblemTitle    = "problemTitle"
 )
 
-// Names in place of a rule's in the context if no rule decided. No rule may
-// have them.
-const (
-	ruleDeny      = "deny"
-	ruleUnmatched = "unmatched"
-	ruleAmbiguous = "ambiguous_paths" // no name of a rule has an underscore
-	ruleQuiet     = "undisclosed"     // the denying rule has headers: off
-)
-
 // decisionContext returns a decision as an authorizer's context.
 func decisionContext(d *engine.Decision) map[string]any {
+	a := headers.Describe(d)
 	c := map[string]any{
-		contextAllowed:  strconv.FormatBool(d.Allowed),
-		contextDegraded: strconv.FormatBool(d.Degraded),
+		contextAllowed:  strconv.FormatBool(a.Allowed),
+		contextDegraded: strconv.FormatBool(a.Degraded),
 	}
-	problem := headers.QuotaExceeded
-	switch d.Reason {
-	case engine.Banned: // by the document or by an override: clients need not know which
-		c[contextRule], problem = ruleDeny, headers.Blocked
-	case engine.Unmatched:
-		c[contextRule], problem = ruleUnmatched, headers.Unmatched
-	case engine.Ambiguous:
-		c[contextRule], problem = ruleAmbiguous, headers.AmbiguousPath
-	case engine.Limited:
-		describeLimits(c, d)
-		if !d.Allowed && d.Verdicts[0].Degraded {
-			problem = headers.ReducedCapacity
+	for _, text := range [...]struct{ name, value string }{
+		{contextRule, a.Rule}, {contextLimit, a.Limit}, {contextRemaining, a.Remaining}, {contextReset, a.Reset},
+		{contextRetryAfter, a.RetryAfter}, {contextRateLimit, a.RateLimit}, {contextRateLimitPolicy, a.RateLimitPolicy},
+		{contextProblemType, a.Problem.Type}, {contextProblemTitle, a.Problem.Title},
+	} {
+		if text.value != "" {
+			c[text.name] = text.value
 		}
 	}
-	if d.Delay > 0 { // rounded up, so that no request goes on before its turn
-		c[contextDelayMs] = strconv.FormatInt(int64((d.Delay+time.Millisecond-1)/time.Millisecond), 10)
-	}
-	if !d.Allowed {
-		c[contextProblemType], c[contextProblemTitle] = problem.Type, problem.Title
+	if a.Delay > 0 { // rounded up, so that no request goes on before its turn
+		c[contextDelayMs] = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
 	return c
-}
-
-// describeLimits adds every limit that was charged, and the tightest by itself.
-func describeLimits(c map[string]any, d *engine.Decision) {
-	var rateLimits, policies []string
-	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
-		if v.Uncounted || v.Rule.Quiet {
-			continue
-		}
-		for j := range v.Terms.Limits {
-			name, result := v.PolicyName(j), v.Limits[j]
-			result.Allowed, result.RetryAfter = d.Allowed, v.RetryAfter
-			rateLimits = append(rateLimits, headers.RateLimit(name, &result))
-			policies = append(policies, headers.RateLimitPolicy(name, &v.Terms.Limits[j]))
-		}
-	}
-	if len(policies) > 0 {
-		c[contextRateLimit], c[contextRateLimitPolicy] = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
-	}
-	if v, i := d.Tightest(); v != nil {
-		c[contextRule] = v.PolicyName(i)
-		c[contextLimit] = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
-		c[contextRemaining] = strconv.FormatInt(v.Limits[i].Remaining, 10)
-		c[contextReset] = strconv.FormatInt(headers.Seconds(v.Limits[i].Reset), 10)
-	} else if rule := uncountedRule(d); rule != "" {
-		c[contextRule] = rule
-	}
-	if !d.Allowed {
-		addRetryAfter(c, d.Verdicts[0].RetryAfter)
-	}
-}
-
-// uncountedRule returns the name of the rule if no limit that clients may see
-// was charged: the first visible rule, or ruleQuiet if a quiet rule denies.
-func uncountedRule(d *engine.Decision) string {
-	for i := range d.Verdicts {
-		if rule := d.Verdicts[i].Rule; !rule.Quiet {
-			return rule.Name
-		}
-	}
-	if d.Allowed {
-		return ""
-	}
-	return ruleQuiet
-}
-
-func addRetryAfter(c map[string]any, d time.Duration) {
-	if d != limit.Never {
-		c[contextRetryAfter] = headers.RetryAfter(d)
-	}
 }
 
 // TooLong returns the context of a denial for a request that the authorizer
@@ -126,6 +57,6 @@ func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
 	delete(c, contextDelayMs)
 	c[contextAllowed] = "false"
 	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
-	addRetryAfter(c, delay)
+	c[contextRetryAfter] = headers.RetryAfter(delay)
 	return c
 }

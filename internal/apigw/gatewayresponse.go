@@ -1,5 +1,7 @@
 package apigw
 
+import "github.com/slidegate/slidegate/internal/headers"
+
 // GatewayResponse is an answer that a REST API gives in place of a backend,
 // with the names of API Gateway. The construct in infra deploys these answers,
 // and the local gateway applies the same ones.
@@ -19,9 +21,6 @@ type GatewayResponse struct {
 	// Body is the template of a JSON body. Without one, API Gateway has its own.
 	Body string
 }
-
-// ExposedHeaders lists the fields that scripts of another origin may read.
-const ExposedHeaders = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After"
 
 // deniedBody is the problem of a denial. Its values are in the context of every
 // denial.
@@ -43,15 +42,15 @@ func GatewayResponses() []GatewayResponse {
 }
 
 func deniedHeaders() map[string]string {
-	headers := corsHeaders()
-	headers["Content-Type"] = "'application/problem+json'"
+	mapped := corsHeaders()
+	mapped["Content-Type"] = "'application/problem+json'"
 	for name, source := range limitFields {
-		headers[name] = "context.authorizer." + source
+		mapped[name] = "context.authorizer." + source
 	}
 	for _, name := range []string{"Retry-After", "X-RateLimit-Retry-After"} {
-		headers[name] = "context.authorizer." + contextRetryAfter
+		mapped[name] = "context.authorizer." + contextRetryAfter
 	}
-	return headers
+	return mapped
 }
 
 // CORSFields returns the fields that let scripts of every origin read an answer
@@ -60,16 +59,16 @@ func deniedHeaders() map[string]string {
 func CORSFields() map[string]string {
 	return map[string]string{
 		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": ExposedHeaders,
+		"Access-Control-Expose-Headers": headers.Exposed,
 	}
 }
 
 func corsHeaders() map[string]string {
-	headers := CORSFields()
-	for name, value := range headers {
-		headers[name] = "'" + value + "'"
+	mapped := CORSFields()
+	for name, value := range mapped {
+		mapped[name] = "'" + value + "'"
 	}
-	return headers
+	return mapped
 }
 
 // limitFields maps the fields of limits to the names of their values in the

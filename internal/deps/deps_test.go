@@ -16,7 +16,7 @@ const module = "github.com/slidegate/slidegate/"
 // allowed lists, for each package, what it may import of this module and from where else besides the standard library.
 // A package that is missing here fails the test: a new one is a decision.
 var allowed = map[string]string{
-	".":             "internal/clock internal/engine internal/limit internal/memory internal/recorder internal/request internal/ruledoc internal/rules",
+	".":             "internal/clock internal/engine internal/httplimit internal/limit internal/logthrottle internal/memory internal/outcome internal/recorder internal/request internal/ruledoc internal/rules",
 	"slidegatetest": ". internal/limit",
 
 	"internal/limit":       "",
@@ -30,7 +30,9 @@ var allowed = map[string]string{
 	"internal/rules":       "internal/limit internal/request internal/ruledoc internal/rules/key internal/rules/match github.com/cespare/xxhash",
 	"internal/urlpath":     "",
 	"internal/rules/lint":  "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key",
-	"internal/headers":     "internal/limit",
+	"internal/headers":     "internal/engine internal/limit",
+	"internal/outcome":     "internal/engine internal/logthrottle",
+	"internal/httplimit":   "internal/engine internal/headers internal/outcome",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
 	"internal/dynamo":      "internal/clock internal/limit internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
@@ -40,7 +42,7 @@ var allowed = map[string]string{
 	"internal/app":         "internal/clock internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/logthrottle",
 	"internal/golden":      "github.com/google/go-cmp",
-	"internal/gateway":     "internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
+	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit github.com/lanrat/extsort",
 

@@ -32,6 +32,17 @@ func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
 	return nil
 }
 
+// DecisionOf returns the decision that one rule's verdict makes.
+func DecisionOf(set *rules.Set, v Verdict) *Decision {
+	d := &Decision{Reason: Limited, Verdicts: []Verdict{v}, set: set}
+	if v.Allowed {
+		d.conclude(nil)
+	} else {
+		d.conclude(&v)
+	}
+	return d
+}
+
 // SettleRule corrects the charge of one rule to the actual units, one number
 // for each limit. A bucket or a log cannot be corrected; its charge stays. A
 // rule that charged nothing has nothing to correct.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // TestOnlyPreflightsAreFree sends OPTIONS to a path with an exhausted limit and
@@ -53,9 +53,9 @@ func TestCORSOfBackends(t *testing.T) {
 	}{
 		"an intranet's backend":      {"", "", nil},
 		"a list without an origin":   {"", "X-Page", []string{"X-Page"}},
-		"a backend for every origin": {"*", "", []string{apigw.ExposedHeaders}},
-		"for one origin":             {"https://app.example", "", []string{apigw.ExposedHeaders}},
-		"with a list of its own":     {"https://app.example", "X-Page", []string{"X-Page", apigw.ExposedHeaders}},
+		"a backend for every origin": {"*", "", []string{headers.Exposed}},
+		"for one origin":             {"https://app.example", "", []string{headers.Exposed}},
+		"with a list of its own":     {"https://app.example", "X-Page", []string{"X-Page", headers.Exposed}},
 	} {
 		f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 100, window: 60s}]}]", func(w http.ResponseWriter, _ *http.Request) {
 			for field, value := range map[string]string{"Access-Control-Allow-Origin": test.origin, "Access-Control-Expose-Headers": test.exposed} {
@@ -81,7 +81,7 @@ func TestCORSOfAnswersForABackend(t *testing.T) {
 	})
 	for _, want := range []int{http.StatusBadGateway, http.StatusTooManyRequests} {
 		response, _ := get(t, "GET", "http://"+f.address)
-		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != "*" || response.Header.Get("Access-Control-Expose-Headers") != apigw.ExposedHeaders {
+		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != "*" || response.Header.Get("Access-Control-Expose-Headers") != headers.Exposed {
 			t.Errorf("status %d, fields %v; want status %d and the fields of CORS", response.StatusCode, response.Header, want)
 		}
 	}

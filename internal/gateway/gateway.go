@@ -16,7 +16,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -56,14 +58,14 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
-	costs      *costWarnings
+	costs      *outcome.Warnings
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{
 		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
-		log: slog.New(logthrottle.New(o.Log.Handler())), costs: newCostWarnings(o.Log),
+		log: slog.New(logthrottle.New(o.Log.Handler())), costs: outcome.NewWarnings(o.Log),
 	}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, http.DefaultTransport), o.Timeouts.withDefaults().Backend}, g.log)
@@ -111,11 +113,10 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[stri
 	recorded, r := record(w, r, decision)
 	whole := false
 	defer func() {
-		outcome, malformed := recorded.outcome()
-		outcome.Aborted = outcome.Aborted || !whole || r.Context().Err() != nil
-		g.costs.malformed(r.Context(), malformed)
-		g.costs.unsettled(r.Context(), d, outcome.Costs)
-		g.authorizer.Finish(r.Context(), d, outcome)
+		o, malformed := recorded.outcome()
+		o.Aborted = o.Aborted || !whole || r.Context().Err() != nil
+		g.costs.Report(r.Context(), d, o, malformed)
+		g.authorizer.Finish(r.Context(), d, o)
 	}()
 	g.backend.ServeHTTP(recorded, r)
 	whole = true
@@ -142,7 +143,7 @@ func addCORS(h http.Header) {
 // the backend lets their origin read the answer. Its own list stays.
 func exposeFields(h http.Header) {
 	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", apigw.ExposedHeaders)
+		h.Add("Access-Control-Expose-Headers", headers.Exposed)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -134,7 +135,7 @@ func TestAllowedThenDenied(t *testing.T) {
 		"X-RateLimit-Remaining":         "0",
 		"X-RateLimit-Retry-After":       "11",
 		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": apigw.ExposedHeaders,
+		"Access-Control-Expose-Headers": headers.Exposed,
 	})
 	const problem = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",` +
 		`"title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["per-user"]}`

@@ -26,7 +26,7 @@ func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http
 		ModifyResponse: func(response *http.Response) error {
 			w := recorderOf(response.Request)
 			if response.StatusCode == http.StatusSwitchingProtocols {
-				w.record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
+				w.Record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
 			addFields(response.Header, w.decision)
 			exposeFields(response.Header)

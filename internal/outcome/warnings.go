@@ -1,4 +1,4 @@
-package gateway
+package outcome
 
 import (
 	"context"
@@ -19,9 +19,9 @@ const (
 	maxListedLen = 64 // bytes of a name; all names of limits are shorter
 )
 
-// costWarnings logs which of a backend's costs have no effect: the request then
+// Warnings logs which of a backend's costs have no effect: the request then
 // stays charged as it was. It is safe for concurrent use.
-type costWarnings struct {
+type Warnings struct {
 	log       *slog.Logger
 	throttled *slog.Logger
 
@@ -31,14 +31,22 @@ type costWarnings struct {
 	full     bool
 }
 
-func newCostWarnings(log *slog.Logger) *costWarnings {
-	return &costWarnings{
+// NewWarnings returns warnings to a log.
+func NewWarnings(log *slog.Logger) *Warnings {
+	return &Warnings{
 		log: log, throttled: slog.New(logthrottle.New(log.Handler())), unknown: map[string]bool{},
 	}
 }
 
+// Report logs what is wrong with the costs of an answer: members that cannot be
+// parsed, and names that no limit settles by.
+func (c *Warnings) Report(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string) {
+	c.malformed(ctx, malformed)
+	c.unsettled(ctx, d, o.Costs)
+}
+
 // malformed logs the members of an answer's costs that cannot be parsed.
-func (c *costWarnings) malformed(ctx context.Context, ignored []string) {
+func (c *Warnings) malformed(ctx context.Context, ignored []string) {
 	if len(ignored) > 0 {
 		c.throttled.WarnContext(ctx, "the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512",
 			"field", costField, "ignored", listed(ignored))
@@ -48,8 +56,11 @@ func (c *costWarnings) malformed(ctx context.Context, ignored []string) {
 // unsettled logs the names in an answer's costs that no limit settles by, such
 // as a misspelled one. It logs each of them once, and one line in ten seconds;
 // a name that comes too early is logged when it comes again.
-func (c *costWarnings) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
+func (c *Warnings) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
 	unknown := d.UnknownCosts(costs)
+	if len(unknown) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string

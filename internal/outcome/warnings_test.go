@@ -1,4 +1,4 @@
-package gateway
+package outcome
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func (mute) Decided(context.Context, time.Time, *engine.Decision) {}
 
 // newTestWarnings returns cost warnings, and a function that returns what they
 // logged since its last call.
-func newTestWarnings() (c *costWarnings, logged func() string) {
+func newTestWarnings() (c *Warnings, logged func() string) {
 	var log bytes.Buffer
 	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -56,7 +56,7 @@ func newTestWarnings() (c *costWarnings, logged func() string) {
 		defer log.Reset()
 		return log.String()
 	}
-	return newCostWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
+	return NewWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
 }
 
 func costsOf(names ...string) map[string]int64 {

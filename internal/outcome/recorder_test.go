@@ -1,4 +1,4 @@
-package gateway
+package outcome
 
 import (
 	"maps"
@@ -31,9 +31,9 @@ func TestParseCosts(t *testing.T) {
 	}
 }
 
-// TestResponseRecorder answers in all the ways in which a handler can, and
+// TestRecorder answers in all the ways in which a handler can, and
 // compares what the client gets and what was recorded.
-func TestResponseRecorder(t *testing.T) {
+func TestRecorder(t *testing.T) {
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		status  int
@@ -70,11 +70,11 @@ func TestResponseRecorder(t *testing.T) {
 		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var recorded *responseRecorder
+			var recorded *Recorder
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				recorded = &responseRecorder{ResponseWriter: w}
+				recorded = NewRecorder(w, r, nil)
 				test.handler(recorded, r)
-				recorded.outcome()
+				recorded.Outcome()
 			}))
 			defer server.Close()
 			answer, err := server.Client().Get(server.URL)
@@ -96,9 +96,9 @@ func TestResponseRecorder(t *testing.T) {
 // WriteHeader.
 func TestRecordUpgrade(t *testing.T) {
 	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
-	w := &responseRecorder{ResponseWriter: httptest.NewRecorder()}
-	w.record(http.StatusSwitchingProtocols, fields)
-	if o, _ := w.outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
+	w := &Recorder{ResponseWriter: httptest.NewRecorder()}
+	w.Record(http.StatusSwitchingProtocols, fields)
+	if o, _ := w.Outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
 		t.Errorf("recorded %+v, left %v", o, fields)
 	}
 }

@@ -1,0 +1,174 @@
+package slidegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// Gate decides requests by many rules. It is what the Lambda authorizer and the
+// local gateway run. It is safe for concurrent use.
+type Gate struct {
+	config
+	engine *engine.Engine
+}
+
+// NewGate returns a gate that decides by rules. It takes the options of [New],
+// but for limits and a name, which are in the rules.
+func NewGate(source RuleSource, options ...Option) (*Gate, error) {
+	g, err := newGate(source, options)
+	if err != nil {
+		return nil, fmt.Errorf("slidegate: %w", err)
+	}
+	return g, nil
+}
+
+func newGate(source RuleSource, options []Option) (*Gate, error) {
+	c, err := newConfig(options)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(c.limits) > 0 || c.name != "":
+		return nil, errors.New("a gate takes no limits and no name: write them in its rules")
+	case c.policy.fail:
+		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
+	}
+	g := &Gate{config: c}
+	if g.store == nil {
+		g.store = NewMemory(0)
+	}
+	opened, overrides, err := source.Open(ruledoc.Defaults{OnError: c.policy.onError.String(), Instances: int64(c.policy.instances)})
+	if err != nil {
+		return nil, err
+	}
+	if fixed, ok := opened.(engine.Fixed); ok {
+		for _, w := range fixed.Set.Warnings {
+			g.log.Warn("slidegate: rules", "warning", w)
+		}
+	}
+	g.engine = g.newEngine(engine.Options{Rules: opened, Overrides: overrides})
+	return g, nil
+}
+
+// Request is what rules look at. [Gate.Middleware] fills it in from an
+// http.Request.
+type Request struct {
+	Method string
+	Path   string // as sent, with percent-escapes, without the query
+	Route  string // the router's pattern, such as "/users/{id}"; "" for none
+	Stage  string
+	IP     netip.Addr // the zero Addr if it is not known
+
+	Headers    map[string][]string // names in any case
+	Query      map[string][]string // values decoded
+	PathParams map[string]string   // values decoded
+
+	// Claims are the verified claims of the caller's token, as encoding/json
+	// decodes them; nil for an anonymous caller. The gate does not verify them.
+	Claims map[string]any
+	// APIKey is the id of a verified API key, never the key itself; "" for none.
+	APIKey string
+	// Rejected says that the caller sent invalid credentials.
+	Rejected bool
+}
+
+func (r *Request) internal() *request.Request {
+	return &request.Request{
+		Method: r.Method, Path: r.Path, Route: r.Route, Stage: r.Stage, IP: r.IP,
+		Headers: r.Headers, Query: r.Query, PathParams: r.PathParams, Claims: r.Claims, APIKey: r.APIKey, Rejected: r.Rejected,
+	}
+}
+
+// Decision is a gate's answer to a request.
+type Decision struct {
+	// Result is that of the tightest limit of all rules that matched. For a
+	// request that no rule limited, only Allowed and Degraded are set.
+	Result
+	// Rule is the rule of that limit; "" for none.
+	Rule string
+	// Key is what that rule counts by.
+	Key string
+	// Reason says what decided; see [Event].
+	Reason string
+
+	decision *engine.Decision
+}
+
+// Outcome is the answer to an allowed request, by which its charge is corrected.
+type Outcome struct {
+	// Status is the HTTP status of the answer; 0 for none. Rules with RefundOn
+	// return their units for some.
+	Status int
+	// Costs are the true costs in units, by limit: "chat" or "chat.tokens". Only
+	// limits that settle use them.
+	Costs map[string]int64
+	// Aborted says that the answer broke off before its costs were known. Limits
+	// that settle then charge the most.
+	Aborted bool
+}
+
+// Decide decides a request, and charges the rules that match it, all or none.
+// The error is nil unless the context was cancelled, or there are no rules.
+func (g *Gate) Decide(ctx context.Context, r *Request) (*Decision, error) {
+	d, err := g.decide(ctx, r.internal())
+	if err != nil {
+		return nil, err
+	}
+	return newDecision(d), nil
+}
+
+func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision, error) {
+	d, err := g.engine.Decide(ctx, g.now(), r)
+	if err != nil {
+		return nil, fmt.Errorf("slidegate: %w", err)
+	}
+	return d, nil
+}
+
+// Finish corrects the charge of an allowed request by its outcome. The context
+// may have been cancelled. A correction that fails is logged, and the charge
+// stays.
+func (g *Gate) Finish(ctx context.Context, d *Decision, o Outcome) {
+	g.finish(ctx, d.decision, &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted})
+}
+
+func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
+	g.engine.Finish(ctx, g.now(), d, o)
+}
+
+func newDecision(d *engine.Decision) *Decision {
+	decision := &Decision{Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}, Reason: d.Reason.String(), decision: d}
+	if v, _ := d.Tightest(); v != nil {
+		decision.Result, decision.Rule, decision.Key = result(v, nil), v.Rule.Name, v.Key
+	} else if len(d.Verdicts) > 0 { // nothing was counted
+		decision.Result, decision.Rule, decision.Key = result(&d.Verdicts[0], nil), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
+	}
+	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay
+	if !d.Allowed && d.Delay > 0 { // too long for the middleware
+		decision.RetryAfter, decision.Delay = d.Delay, 0
+	}
+	return decision
+}
+
+// Decided passes the decision of a gate on to the observer: one event for each
+// rule that was charged, or one for the request if none was.
+func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
+	o.Recorder.Decided(ctx, now, d)
+	report := func(vs []engine.Verdict, shadow bool) {
+		for i := range vs {
+			v := &vs[i]
+			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: d.Reason.String(), Shadow: shadow, Result: result(v, nil)})
+		}
+	}
+	report(d.Verdicts, false)
+	report(d.Shadows, true)
+	if len(d.Verdicts) == 0 {
+		o.config.observe(ctx, Event{Time: now, Reason: d.Reason.String(), Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}})
+	}
+}

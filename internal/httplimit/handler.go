@@ -1,0 +1,102 @@
+// Package httplimit limits requests in front of an http.Handler: it asks for a
+// decision, answers denied requests, and corrects the charge of allowed ones by
+// the handler's answer.
+package httplimit
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/outcome"
+)
+
+// Handler limits the requests to another handler.
+type Handler struct {
+	// Decide decides a request. An error means that there is no decision.
+	Decide func(*http.Request) (*engine.Decision, error)
+	// Finish corrects the charge of an allowed request by its outcome.
+	Finish func(context.Context, *engine.Decision, *engine.Outcome)
+	// Skip reports whether a request is not limited; nil for none.
+	Skip func(*http.Request) bool
+	// Denied writes the answer to a denied request, whose fields are set; nil
+	// writes problem details with status 429.
+	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
+	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
+	// longer delay denies it.
+	MaxDelay time.Duration
+	Log      *slog.Logger // of requests without a decision; it is throttled
+	Costs    *outcome.Warnings
+	Next     http.Handler
+}
+
+// ServeHTTP limits a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.Skip != nil && h.Skip(r) {
+		h.Next.ServeHTTP(w, r)
+		return
+	}
+	d, err := h.Decide(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	answer := headers.Describe(d)
+	if d.Allowed && d.Delay > h.MaxDelay {
+		d.Allowed, answer = false, answer.TooLong()
+	}
+	setFields(w.Header(), &answer)
+	switch {
+	case !d.Allowed && h.Denied != nil:
+		allowOrigins(w.Header())
+		h.Denied(w, r, d)
+	case !d.Allowed:
+		allowOrigins(w.Header())
+		writeProblem(w, http.StatusTooManyRequests, answer.Problem, answer.Rule)
+	default:
+		h.pass(w, r, d)
+	}
+}
+
+// pass lets the next handler answer when it is the request's turn, and corrects
+// the charge by the answer, also after a panic.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
+	if d.Delay > 0 && !wait(r.Context(), d.Delay) {
+		panic(http.ErrAbortHandler) // the client has hung up, and its turn passes unused
+	}
+	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
+	defer func() {
+		o, malformed := recorder.Outcome()
+		o.Aborted = !whole || r.Context().Err() != nil
+		h.Costs.Report(r.Context(), d, o, malformed)
+		h.Finish(r.Context(), d, o)
+	}()
+	h.Next.ServeHTTP(recorder, r)
+	whole = true
+}
+
+// fail answers a request without a decision. One whose client has hung up needs
+// no line in the log.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() == nil {
+		h.Log.ErrorContext(r.Context(), "no decision", "error", err)
+	}
+	allowOrigins(w.Header())
+	w.Header().Set("Retry-After", "1")
+	writeProblem(w, http.StatusServiceUnavailable, headers.ReducedCapacity, "")
+}
+
+// wait reports whether the time passed before the context ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,176 @@
+package slidegate
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
+)
+
+// Rules are rules as Go data, for a [Gate]. All rules that match a request
+// apply, and are charged in their order: those of single callers first, shared
+// budgets last.
+//
+//	slidegate.Rules{Rules: []slidegate.Rule{
+//		{Name: "login", When: slidegate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
+//			Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(5, time.Minute)}},
+//		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
+//	}}
+//
+// A file of rules has more: plans, overrides, costs that requests state, hashed
+// keys. Package rulesfile reads it.
+type Rules struct {
+	Rules []Rule
+	// Deny lists requests to refuse before anything else, and Skip requests that
+	// no rule limits.
+	Deny, Skip []Match
+	// DenyUnmatched denies requests that no rule matches.
+	DenyUnmatched bool
+	// TrustedProxies is the number of proxies in front of the server that append
+	// to X-Forwarded-For; {ip} is then the address that the first of them saw.
+	TrustedProxies int
+}
+
+// Rule counts requests by a key, and limits each key.
+type Rule struct {
+	// Name is in lower case, such as "per-ip". Counters carry it.
+	Name string
+	// When says which requests the rule covers: all, if it is empty. Unless
+	// leaves some of them out.
+	When, Unless Match
+	// Key is text with sources in braces, such as "ip:{ip}" or
+	// "user:{jwt.sub}|{method}". See docs/rules.md for the sources.
+	Key string
+	// Limits are charged all or none.
+	Limits []Limit
+	// Cost is the number of units that a request takes; 0 stands for 1.
+	Cost int64
+	// RefundOn lists statuses of the answer that refund the request, such as
+	// "404" or "5xx".
+	RefundOn []string
+	// OnError says what happens while the store does not answer. The zero value
+	// stands for the gate's policy. A rule does not take FailError, and counts
+	// for as many processes as the gate's policy says.
+	OnError ErrorPolicy
+	// Shadow decides, charges and reports, but lets every request through.
+	Shadow bool
+	// Atomic charges this rule together with the other atomic ones, all or none.
+	Atomic bool
+	// Quiet keeps the rule out of answers.
+	Quiet bool
+}
+
+// Match says which requests something covers: those for which every field that
+// is not empty matches, by one of its values.
+type Match struct {
+	Methods []string
+	// Paths are patterns: * matches any text within a segment, ** any number of
+	// segments.
+	Paths []string
+	// Routes are patterns of Request.Route; matched against the path of a
+	// request without a route.
+	Routes []string
+	CIDRs  []string // of client addresses, such as "198.51.100.0/24"
+	// Callers are kinds of callers by their credentials: "anonymous", "known" or
+	// "rejected".
+	Callers []string
+	// Claims are values of verified claims, by their source: "jwt.plan": {"pro"}.
+	Claims map[string][]string
+}
+
+// RuleSource is where a [Gate] takes its rules from: [Rules], a file of package
+// rulesfile, or a table of package rulestable. Its method is for this module,
+// and may change.
+type RuleSource interface {
+	// Open returns the source of rules, and that of overrides, nil for none. The
+	// defaults are for rules that state none of their own.
+	Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.OverrideSource, error)
+}
+
+// Open compiles the rules. The error lists everything that is wrong with them.
+func (r Rules) Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.OverrideSource, error) {
+	doc, err := r.document(defaults)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, problems := rules.Compile(doc)
+	if len(problems) > 0 {
+		return nil, nil, ruleErrors(problems, doc.Rules)
+	}
+	for _, w := range lint.Check(doc, set) {
+		set.Warnings = append(set.Warnings, w.String())
+	}
+	return engine.Fixed{Set: set}, nil, nil
+}
+
+// document returns the rules as a document.
+func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
+	d := &ruledoc.Document{Defaults: &defaults, Rules: []ruledoc.Rule{}}
+	for _, m := range r.Deny {
+		d.Deny = append(d.Deny, m.selector())
+	}
+	for _, m := range r.Skip {
+		d.Skip = append(d.Skip, m.selector())
+	}
+	if r.DenyUnmatched {
+		d.Unmatched = "deny"
+	}
+	if r.TrustedProxies != 0 {
+		hops := int64(r.TrustedProxies)
+		d.ClientIP = &ruledoc.ClientIP{TrustedHops: &hops}
+	}
+	for i := range r.Rules {
+		rule, err := r.Rules[i].document()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", rulePath(i), err)
+		}
+		d.Rules = append(d.Rules, rule)
+	}
+	return d, nil
+}
+
+func (r *Rule) document() (ruledoc.Rule, error) {
+	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic}
+	if r.OnError.fail {
+		return d, errors.New("OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal")
+	}
+	if r.OnError != (ErrorPolicy{}) {
+		d.OnError = r.OnError.onError.String()
+	}
+	if r.Cost != 0 {
+		d.Cost = &ruledoc.Cost{Units: r.Cost}
+	}
+	if r.Shadow {
+		d.Mode = "shadow"
+	}
+	if r.Quiet {
+		d.Headers = "off"
+	}
+	for _, l := range r.Limits {
+		d.Limits = append(d.Limits, l.doc)
+	}
+	return d, nil
+}
+
+func (m *Match) selector() ruledoc.Selector {
+	s := ruledoc.Selector{Methods: m.Methods, Path: m.Paths, Route: m.Routes, CIDRs: m.CIDRs, Caller: m.Callers}
+	for source, values := range m.Claims {
+		if s.Match == nil {
+			s.Match = map[string]ruledoc.Words{}
+		}
+		s.Match[source] = values
+	}
+	return s
+}
+
+// optional returns nil for an empty match.
+func (m *Match) optional() *ruledoc.Selector {
+	if m.Methods == nil && m.Paths == nil && m.Routes == nil && m.CIDRs == nil && m.Callers == nil && m.Claims == nil {
+		return nil
+	}
+	s := m.selector()
+	return &s
+}
