@@ -167,23 +167,34 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestBusyKeyGetsAlmostAll checks the least that a sliding window admits of n
-// to a key that asks all the time: 98%, because 60 slots count for 61.
-func TestBusyKeyGetsAlmostAll(t *testing.T) {
-	clock, withClock := stopped()
-	lim := newLimiter(t, slidegate.SlidingWindow(6000, time.Minute), withClock)
-	admitted := 0
-	const windows = 61
-	for range windows * 600 { // ten times a second
-		if r, err := lim.AllowN(t.Context(), "k", 20); err != nil {
-			t.Fatal(err)
-		} else if r.Allowed {
-			admitted += 20
+// TestBusyKey checks what a sliding window admits of n to a key that asks all the
+// time: 60 slots count for 61, and 10 for 11.
+func TestBusyKey(t *testing.T) {
+	for _, test := range []struct {
+		limit       slidegate.Limit
+		n           int
+		window      time.Duration
+		least, most float64
+	}{
+		{slidegate.SlidingWindow(600, time.Minute), 600, time.Minute, 0.98, 0.99},
+		{slidegate.SlidingWindow(600, time.Second), 600, time.Second, 0.909, 0.91},
+		{slidegate.SlidingWindow(600, time.Minute).WithSlots(100 * time.Millisecond), 600, time.Minute, 0.998, 1},
+	} {
+		clock, withClock := stopped()
+		lim := newLimiter(t, test.limit, withClock)
+		const windows, requests = 66, 6000 // in a window
+		admitted := 0
+		for range windows * requests {
+			if r, err := lim.Allow(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			} else if r.Allowed {
+				admitted++
+			}
+			clock.Advance(test.window / requests)
 		}
-		clock.Advance(100 * time.Millisecond)
-	}
-	if share := float64(admitted) / (windows * 6000); share < 0.98 || share > 1 {
-		t.Errorf("admitted %.4f of the units; want 0.98 to 1", share)
+		if share := float64(admitted) / float64(windows*test.n); share < test.least || share > test.most {
+			t.Errorf("%v: admitted %.4f of the units; want %v to %v", test.limit, share, test.least, test.most)
+		}
 	}
 }
 

@@ -148,8 +148,9 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, err
 }
 
 // Reset deletes the counter of a key, so that its next request finds all limits
-// unused. If the store fails, it returns the store's error, and nothing is
-// deleted.
+// unused. It returns the store's error if that fails. Other processes may deny
+// by what they know of a counter in DynamoDB for ten seconds more, and counters
+// of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
