@@ -83,7 +83,8 @@ func TestCopies(t *testing.T) {
 	if err == nil {
 		t.Error("vet finds nothing")
 	}
-	for _, want := range []string{"return copies lock value: github.com/slidegate/slidegate.Limiter", "return copies lock value: github.com/slidegate/slidegate.Reservation"} {
+	for _, name := range []string{"Limiter", "Reservation", "Transport"} {
+		want := "return copies lock value: github.com/slidegate/slidegate." + name
 		if !strings.Contains(string(out), want) {
 			t.Errorf("vet says:\n%s\nwant %s", out, want)
 		}

@@ -31,8 +31,7 @@
 //	LeakyBucket           queue + n        1 number         sending evenly: requests wait
 //
 // A SlidingWindow counts units for up to one slot longer than the window, so a
-// busy key gets 98% of n in windows of a minute or more, and 91% in windows of a
-// second. [Limit.WithSlots] narrows the slots. Units of windows can be returned,
+// busy key gets 98% of n in a minute, an hour or a day, and 91% in a second. [Limit.WithSlots] narrows the slots. Units of windows can be returned,
 // see [Limiter.Reserve]; those of buckets and logs cannot. A LeakyBucket admits a request before its turn, and [Limiter.Wait],
 // Middleware and Transport wait for it.
 //

@@ -61,6 +61,35 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
+// TestPeek: what Peek shows is without the charge, and it changes nothing.
+func TestPeek(t *testing.T) {
+	clock, withClock := stopped()
+	lim := newLimiter(t, slidegate.LeakyBucket(10, time.Second, 3), withClock)
+	for _, step := range []struct {
+		advance time.Duration
+		peek    int64
+		want    string
+		charge  int64
+	}{
+		{0, 0, "allowed, 3 left", 0},
+		{0, 1, "allowed, 3 left", 2},
+		{0, 1, "allowed, 1 left, delay 200ms", 0},
+		{0, 2, "denied, 1 left, retry 100ms", 0},
+		{0, 4, "denied, 1 left, retry never", 1},
+		{0, 0, "allowed, 0 left", 0},
+		{time.Second, 3, "allowed, 3 left", 0},
+	} {
+		clock.Advance(step.advance)
+		r, err := lim.Peek(t.Context(), "k", step.peek)
+		if err != nil || describe(r) != step.want {
+			t.Errorf("Peek(%d): %s, %v; want %s", step.peek, describe(r), err, step.want)
+		}
+		if _, err := lim.AllowN(t.Context(), "k", step.charge); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestUnits: numbers of units that no request can take are errors, by whichever
 // call, and charge nothing.
 func TestUnits(t *testing.T) {

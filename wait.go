@@ -16,7 +16,12 @@ var ErrNever = errors.New("the request costs more than the limit can ever allow"
 // with an error if the context would end before: the limits then have charged
 // nothing, or the turn of a leaky bucket passes unused.
 //
-// Requests that wait at the same time are admitted in no particular order.
+// Requests that wait at the same time are admitted in no particular order. Those
+// that wait for a window all ask again when it has room; in a LeakyBucket each
+// has its turn, so that suits many of them better, above all in a shared store.
+//
+// While the store fails, Wait does as the error policy says: under [FailClosed]
+// it asks again every second.
 func (l *Limiter) Wait(ctx context.Context, key string, n ...int64) error {
 	for {
 		if err := ctx.Err(); err != nil {
