@@ -18,7 +18,8 @@ const MaxLimits = limit.MaxLimits
 // Limit says how many units a key may take in a window of time. A request costs
 // one unit, or as many as [Limiter.AllowN] states. Make one with
 // [SlidingWindow], which is exact, or with one of the other algorithms. [New]
-// and [NewGate] check it.
+// and [NewGate] check it: n is from 1 to 4,294,967,295, and a window is from
+// 100 ms to ten years long.
 //
 // A Limit is an [Option] of New. A limiter with several limits charges all of
 // them or none.
@@ -65,7 +66,8 @@ func SlidingLog(n int64, window time.Duration) Limit {
 // units. State: one number, by the generic cell rate algorithm (ITU-T I.371).
 //
 // Example: TokenBucket(10, time.Second, 50) sustains 10 requests a second, and
-// takes 50 at once after five idle seconds.
+// takes 50 at once after five idle seconds. One request in 20 ms is
+// TokenBucket(50, time.Second, 1).
 func TokenBucket(n int64, window time.Duration, burst int64) Limit {
 	l := newLimit(limit.TokenBucket, n, window)
 	l.doc.Burst = burst

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -143,7 +144,7 @@ func explain(limits []ruledoc.Limit, i int, field, reason string) string {
 		return wrongSize(&l, field, d.Queue, "drain")
 	case "window":
 		if window < ruledoc.MinWindow || window > ruledoc.MaxWindow {
-			return "the window is out of range: give 100ms to ten years"
+			return "the window is out of range: give 100ms to ten years" + sameRate(d, &l)
 		}
 		return fmt.Sprintf("the window does not divide into %d to %d even slots: add WithSlots(%s), or give a rounder window",
 			ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots, rules.NearestGranularity(window, window/ruledoc.MaxDefaultSlots))
@@ -159,6 +160,24 @@ func explain(limits []ruledoc.Limit, i int, field, reason string) string {
 		return "only PerMonth can be Anchored"
 	}
 	return "months start on a day from 1 to 28"
+}
+
+// sameRate writes a bucket with a short window as one with a long one, which means
+// the same; it returns "" for other limits.
+func sameRate(d *ruledoc.Limit, l *limit.Limit) string {
+	if !l.Bucket() || l.Window < 1 || l.Window >= ruledoc.MinWindow || l.Capacity < 1 || l.Capacity > limit.MaxCapacity {
+		return ""
+	}
+	k := int64(10)
+	for l.Window*time.Duration(k) < ruledoc.MinWindow {
+		k *= 10
+	}
+	same := Limit{*d}
+	same.doc.Capacity, same.doc.Window = l.Capacity*k, ruledoc.FormatDuration(l.Window*time.Duration(k))
+	if d.Burst == 0 && d.Queue == 0 { // which stands for n
+		same.doc.Burst, same.doc.Queue = l.Capacity, l.Capacity
+	}
+	return fmt.Sprintf("; the same rate is %v", same)
 }
 
 // wrongName says that a name has another form, or that an earlier limit has it.
