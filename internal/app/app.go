@@ -49,6 +49,10 @@ func LogSteps(log *slog.Logger) func(clock.Step) {
 	}
 }
 
+// SetDefaultLog makes log the program's default log, with repeated lines
+// throttled: net/http writes lines about clients and backends to that one.
+func SetDefaultLog(log *slog.Logger) { slog.SetDefault(slog.New(logthrottle.New(log.Handler()))) }
+
 // NewDynamoStore returns a store over a table of counters. wall is the client's
 // corrected clock.
 func NewDynamoStore(client *dynamo.Client, table string, wall func() time.Time) *dynamo.Store {

@@ -44,7 +44,7 @@ var allowed = map[string]string{
 	"internal/golden":      "github.com/google/go-cmp",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
-	"internal/replay":      "internal/engine internal/request internal/rules internal/limit github.com/lanrat/extsort",
+	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",

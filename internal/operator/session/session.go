@@ -217,7 +217,7 @@ func ReadRules(file string) (*rules.Set, []byte, error) { return ReadPrepared(fi
 // ReadPrepared is ReadRules for a limiter: prepare completes the rules, or
 // refuses them.
 func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
-	document, err := os.ReadFile(file)
+	document, err := rulefile.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
