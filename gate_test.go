@@ -207,14 +207,14 @@ func TestDescribeBy(t *testing.T) {
 		if test.user != "" {
 			fields = []string{"Authorization: " + test.user}
 		}
-		if r := send(mux, "GET", test.path, fields...); r.StatusCode != test.status || r.Header.Get("RateLimit-Policy") != test.policy {
+		if r := sendTo(mux, "GET", test.path, fields...); r.StatusCode != test.status || r.Header.Get("RateLimit-Policy") != test.policy {
 			t.Errorf("request %d: status %d, fields %v", i, r.StatusCode, r.Header)
 		}
 	}
 }
 
-// TestEvents: what an observer gets of a gate.
-func TestEvents(t *testing.T) {
+// TestGateEvents: what an observer gets of a gate.
+func TestGateEvents(t *testing.T) {
 	var events []string
 	observe := slidegate.WithObserver(func(_ context.Context, e slidegate.Event) {
 		text := fmt.Sprintf("%s %s %s allowed=%t left=%d", e.Rule, e.Key, e.Reason, e.Result.Allowed, e.Result.Remaining)
@@ -292,7 +292,7 @@ func TestGateErrors(t *testing.T) {
 	}{
 		`Rules[0].Name: is missing: write one that no other rule has, such as "per-ip"
 Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
-Rules[0].Limits: a limit is missing: write one such as SlidingWindow(100, time.Minute)`: {of(func(r *slidegate.Rule) { *r = slidegate.Rule{} }), nil},
+Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`: {of(func(r *slidegate.Rule) { *r = slidegate.Rule{} }), nil},
 		`Rules[0].Name: "A b" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`: {of(func(r *slidegate.Rule) { r.Name = "A b" }), nil},
 		`Rules[0].Key: unknown source {ipp}: did you mean {ip}?`:                                                             {of(func(r *slidegate.Rule) { r.Key = "{ipp}" }), nil},
 		`Rules[0].Cost: -1 is out of range: write a number from 0 to 4294967295`:                                             {of(func(r *slidegate.Rule) { r.Cost = -1 }), nil},
@@ -307,7 +307,7 @@ Rules[0].Limits: a limit is missing: write one such as SlidingWindow(100, time.M
 			of(func(r *slidegate.Rule) {
 				r.RefundOn, r.Limits = []string{"404"}, []slidegate.Limit{slidegate.TokenBucket(1, time.Second, 3)}
 			}), nil},
-		`Rules[0].Limits[1].Name: "per-minute" is the name of Rules[0].Limits[0] too: name one of them, such as Named("burst")`: {
+		`Rules[0]: SlidingWindow(2, 1m): has the name "per-minute" as SlidingWindow(1, 1m) has: name one of them, such as Named("burst")`: {
 			of(func(r *slidegate.Rule) { r.Limits = append(perMinute(1), perMinute(2)...) }), nil},
 		`Rules[0].OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailError }), nil},
 		`Rules[0].OnError: FailLocal(3): a gate counts for one number of processes, and it is 2 already`: {

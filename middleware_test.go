@@ -44,8 +44,8 @@ func mustGate(t testing.TB, rules slidegate.RuleSource, options ...slidegate.Opt
 // okay answers "ok".
 var okay = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 
-// send sends a request with these fields, "Name: value", to a handler.
-func send(h http.Handler, method, target string, fields ...string) *http.Response {
+// sendTo sends a request with these fields, "Name: value", to a handler.
+func sendTo(h http.Handler, method, target string, fields ...string) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, ": ")
@@ -56,9 +56,9 @@ func send(h http.Handler, method, target string, fields ...string) *http.Respons
 	return w.Result()
 }
 
-// answer writes an answer with its fields in order, but without Content-Length
+// textOf writes an answer with its fields in order, but without Content-Length
 // and Date.
-func answer(r *http.Response) string {
+func textOf(r *http.Response) string {
 	text := fmt.Sprintln(r.StatusCode)
 	h := r.Header.Clone()
 	h.Del("Content-Length")
@@ -120,12 +120,12 @@ func TestAnswers(t *testing.T) {
 		},
 	} {
 		h := test.middleware(okay)
-		if got, want := answer(send(h, "GET", "/login")), "200\nContent-Type: text/plain; charset=utf-8\n"+test.allowed+"\nok"; got != want {
+		if got, want := textOf(sendTo(h, "GET", "/login")), "200\nContent-Type: text/plain; charset=utf-8\n"+test.allowed+"\nok"; got != want {
 			t.Errorf("%s answers the first request with\n%s\nwant\n%s", name, got, want)
 		}
-		send(h, "GET", "/login")
+		sendTo(h, "GET", "/login")
 		want := "429\n" + deniedFields + test.denied + "\n" + fmt.Sprintf(quotaExceeded, test.limit)
-		if got := answer(send(h, "GET", "/login")); got != want {
+		if got := textOf(sendTo(h, "GET", "/login")); got != want {
 			t.Errorf("%s answers the third request with\n%s\nwant\n%s", name, got, want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestFieldsOfHandlers(t *testing.T) {
 	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("RateLimit-Policy", w.Header().Get("RateLimit")+" read")
 	}))
-	if got := send(h, "GET", "/").Header.Values("RateLimit-Policy"); len(got) != 1 || got[0] != `"default";r=8;t=61 read` {
+	if got := sendTo(h, "GET", "/").Header.Values("RateLimit-Policy"); len(got) != 1 || got[0] != `"default";r=8;t=61 read` {
 		t.Errorf("the client gets %q", got)
 	}
 }
@@ -176,7 +176,7 @@ func TestCORS(t *testing.T) {
 			{inner, "GET", []string{origin}, 429, "*", exposed},
 			{outer, "GET", []string{origin}, 429, "https://app.example", exposed},
 		} {
-			r := send(test.h, test.method, "/", test.fields...)
+			r := sendTo(test.h, test.method, "/", test.fields...)
 			allowed, expose := r.Header.Get("Access-Control-Allow-Origin"), strings.Join(r.Header.Values("Access-Control-Expose-Headers"), "; ")
 			if r.StatusCode != test.status || allowed != test.allowed || expose != test.expose {
 				t.Errorf("%s, request %d: status %d, allows %q, exposes %q; want %d, %q, %q", name, i, r.StatusCode, allowed, expose, test.status, test.allowed, test.expose)
@@ -184,13 +184,13 @@ func TestCORS(t *testing.T) {
 		}
 	}
 	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(okay)
-	if r := send(h, "GET", "/"); r.Header.Get("Access-Control-Expose-Headers") != "" {
+	if r := sendTo(h, "GET", "/"); r.Header.Get("Access-Control-Expose-Headers") != "" {
 		t.Errorf("an intranet's answer has the fields %v", r.Header)
 	}
 }
 
-// TestKeys: what requests are counted by.
-func TestKeys(t *testing.T) {
+// TestMiddlewareKeys: what requests are counted by.
+func TestMiddlewareKeys(t *testing.T) {
 	bySession := slidegate.KeyBy(func(r *http.Request) string {
 		c, err := r.Cookie("session")
 		if err != nil {
@@ -237,7 +237,7 @@ func TestKeys(t *testing.T) {
 			options = append(options, test.option)
 		}
 		h := slidegate.Middleware(lim, options...)(okay)
-		send(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sendTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.RemoteAddr = test.connection
 			h.ServeHTTP(w, r)
 		}), "GET", "/", test.fields...)
@@ -262,7 +262,7 @@ func TestContradictions(t *testing.T) {
 			slidegate.Middleware(window, slidegate.DescribeBy(func(*http.Request, *slidegate.Request) {}))
 		},
 		"slidegate: ByForwardedIP needs the number of proxies, from 1; ByIP is for none": func() { slidegate.ByForwardedIP(0) },
-		`slidegate: RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
+		`slidegate: RefundOn: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
 			slidegate.Middleware(window, slidegate.RefundOn("4x"))
 		},
 		"slidegate: RefundOn: Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow": func() {
@@ -297,14 +297,14 @@ func TestCostBy(t *testing.T) {
 		{"/1234567", 200, "0"},
 		{"/12345678901", 429, "0"},
 	} {
-		r := send(h, "GET", test.path)
+		r := sendTo(h, "GET", test.path)
 		never := test.path == "/12345678901"
 		if r.StatusCode != test.status || r.Header.Get("X-RateLimit-Remaining") != test.remaining || never && r.Header.Get("Retry-After") != "" {
 			t.Errorf("request %d: status %d, fields %v; want %d and %s left", i, r.StatusCode, r.Header, test.status, test.remaining)
 		}
 	}
 	negative := slidegate.Middleware(lim, slidegate.CostBy(func(*http.Request) int64 { return -1 }))(okay)
-	if r := send(negative, "GET", "/"); r.StatusCode != http.StatusServiceUnavailable {
+	if r := sendTo(negative, "GET", "/"); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d for a negative cost", r.StatusCode)
 	}
 }
@@ -320,7 +320,7 @@ func TestSkipIf(t *testing.T) {
 		status  int
 		limited bool
 	}{{"/health", 200, false}, {"/ready", 200, false}, {"/", 200, true}, {"/", 429, true}, {"/health", 200, false}} {
-		if r := send(h, "GET", test.path); r.StatusCode != test.status || (r.Header.Get("RateLimit") != "") != test.limited {
+		if r := sendTo(h, "GET", test.path); r.StatusCode != test.status || (r.Header.Get("RateLimit") != "") != test.limited {
 			t.Errorf("request %d: status %d, fields %v", i, r.StatusCode, r.Header)
 		}
 	}
@@ -349,8 +349,8 @@ func TestOnDenied(t *testing.T) {
 		{gate.Middleware(own)(okay), "/banned", `/banned: banned "" "" 0 0 0s 0s`},
 		{slidegate.Middleware(leaky, own, slidegate.MaxDelay(time.Second))(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 3 1m0s 0s`},
 	} {
-		send(test.h, "GET", "/")
-		r := send(test.h, "GET", test.path)
+		sendTo(test.h, "GET", "/")
+		r := sendTo(test.h, "GET", test.path)
 		body, _ := io.ReadAll(r.Body)
 		if r.StatusCode != http.StatusForbidden || string(body) != test.want || r.Header.Get("Access-Control-Allow-Origin") != "*" || r.Header.Get("RateLimit-Policy") != "" {
 			t.Errorf("case %d: status %d, fields %v, body\n%s\nwant\n%s", i, r.StatusCode, r.Header, body, test.want)
@@ -374,7 +374,7 @@ func TestMaxDelay(t *testing.T) {
 		}{{200, ""}, {200, ""}, {200, ""}, {429, "3"}, {429, "4"}, {429, "1"}} {
 			clients.Go(func() {
 				start := time.Now()
-				r := send(h, "GET", "/")
+				r := sendTo(h, "GET", "/")
 				took := time.Since(start)
 				want := time.Duration(i) * time.Second
 				if test.status != 200 {
@@ -401,14 +401,14 @@ func TestHangUp(t *testing.T) {
 		var served []time.Duration
 		start := time.Now()
 		h := slidegate.Middleware(lim)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = append(served, time.Since(start)) }))
-		send(h, "GET", "/")
+		sendTo(h, "GET", "/")
 		ctx, hangUp := context.WithCancel(t.Context())
 		w := httptest.NewRecorder()
 		go h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
 		synctest.Wait()
 		hangUp()
 		synctest.Wait()
-		send(h, "GET", "/")
+		sendTo(h, "GET", "/")
 		if fmt.Sprint(served) != "[0s 2s]" || w.Code != http.StatusServiceUnavailable {
 			t.Errorf("served after %v, and answered the client that hung up with %d", served, w.Code)
 		}
@@ -471,7 +471,7 @@ func TestStoreFailure(t *testing.T) {
 			var statuses []string
 			var rate, retry, body string
 			for i := range 3 {
-				r := send(h, "GET", "/")
+				r := sendTo(h, "GET", "/")
 				text, _ := io.ReadAll(r.Body)
 				statuses = append(statuses, fmt.Sprint(r.StatusCode))
 				if i == 0 {
@@ -510,7 +510,7 @@ func TestNested(t *testing.T) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 	}))
 	twice := slidegate.Middleware(lim)(h)
-	r := send(twice, "GET", "/")
+	r := sendTo(twice, "GET", "/")
 	fields := maps.Clone(r.Header)
 	if r.Header.Get("Slidegate-Cost") != "chat.tokens=5" || len(r.Header.Values("RateLimit")) != 1 || len(r.Header.Values("Access-Control-Expose-Headers")) != 1 {
 		t.Errorf("fields %v", fields)

@@ -101,10 +101,10 @@ func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSou
 	}
 	set, problems := rules.Compile(doc)
 	if len(problems) > 0 {
-		return nil, nil, problemsError(problems)
+		return nil, nil, ruleErrors(problems, doc.Rules)
 	}
 	for _, w := range lint.Check(doc, set) {
-		log.Warn("slidegate: rules", "warning", inGo(w.String()))
+		log.Warn("slidegate: rules", "warning", goPath(w.Path)+": "+goReason(w.Reason))
 	}
 	return engine.Fixed{Set: set}, nil, nil
 }
@@ -128,7 +128,7 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 	for i := range r.Rules {
 		d.Rules = append(d.Rules, r.Rules[i].document())
 		if err := r.Rules[i].OnError.of(d.Defaults); err != nil {
-			return nil, fmt.Errorf("Rules[%d].OnError: %w", i, err)
+			return nil, fmt.Errorf("%s.OnError: %w", rulePath(i), err)
 		}
 	}
 	return d, nil

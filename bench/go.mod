@@ -6,7 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/sethvargo/go-limiter v0.7.1
-	github.com/slidegate/slidegate v0.0.0
+	github.com/slidegate/slidegate v0.1.0
 	golang.org/x/time v0.16.0
 	gonum.org/v1/plot v0.17.0
 )

@@ -1,0 +1,119 @@
+// Package examples_test runs the example programs.
+package examples_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPrograms runs the programs that end by themselves.
+func TestPrograms(t *testing.T) {
+	for name, want := range map[string]string{
+		"worker":   "30 jobs of 2 customers took at least 400 ms: true\n",
+		"outbound": "answers by status: map[200:10]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := exec.Command(build(t, name)).CombinedOutput()
+			if err != nil || string(got) != want {
+				t.Errorf("%v, printed %q, want %q", err, got, want)
+			}
+		})
+	}
+}
+
+// TestServers sends each server requests: the last one is denied.
+func TestServers(t *testing.T) {
+	for name, test := range map[string]struct{ body, statuses string }{
+		"http": {"", "200 200 200 200 200 429"},
+		// 60 tokens are reserved each time, and 20 taken.
+		"llm": {strings.Repeat("word ", 20), "200 200 200 429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := serve(t, name)
+			var statuses []string
+			for range strings.Fields(test.statuses) {
+				statuses = append(statuses, post(t, url, test.body))
+			}
+			if got := strings.Join(statuses, " "); got != test.statuses {
+				t.Errorf("answered %s, want %s", got, test.statuses)
+			}
+		})
+	}
+}
+
+// TestLength: an example is short enough to read at a glance.
+func TestLength(t *testing.T) {
+	programs, err := filepath.Glob("*/main.go")
+	if err != nil || len(programs) != 5 {
+		t.Fatalf("%d programs, %v", len(programs), err)
+	}
+	for _, name := range programs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := bytes.Count(text, []byte("\n")); lines >= 40 {
+			t.Errorf("%s has %d lines", name, lines)
+		}
+	}
+}
+
+// build returns the path of a program.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if output, err := exec.Command("go", "build", "-o", path, "./"+name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+// serve starts a server, waits until it answers, and stops it after the test.
+func serve(t *testing.T, name string) (url string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	server := exec.Command(build(t, name))
+	server.Env = append(os.Environ(), "LISTEN="+address)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return "http://" + address
+		}
+	}
+	t.Fatalf("%s does not listen at %s", name, address)
+	return ""
+}
+
+func post(t *testing.T, url, body string) (status string) {
+	t.Helper()
+	response, err := http.Post(url, "text/plain", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	status, _, _ = strings.Cut(response.Status, " ")
+	return status
+}

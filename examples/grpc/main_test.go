@@ -1,0 +1,9 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+}
