@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy
+.PHONY: help run test lint bench bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ bench: ## compare with baselines in one run, and print the table of docs/perform
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
 	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
+
+bench-library: ## compare with other Go limiters, and write the table of docs/library.md
+	@localstack/require.sh go
+	cd bench && go test -count=1 -run '^TestTable$$' ./library -measure
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
