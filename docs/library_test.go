@@ -1,4 +1,5 @@
-package slidegate_test
+// Package docs tests the code in README.md and docs/library.md.
+package docs
 
 import (
 	"context"
@@ -21,7 +22,7 @@ import (
 // that tests compile and run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "bench/library/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../bench/library/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +31,7 @@ func TestPages(t *testing.T) {
 			sources = append(sources, "\n"+read(t, file))
 		}
 	}
-	for _, page := range []string{"README.md", "docs/library.md"} {
+	for _, page := range []string{"../README.md", "library.md"} {
 		blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go code", page)
