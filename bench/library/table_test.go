@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if table != old {
-		t.Errorf("the table of docs/library.md is out of date: run `make bench-library`\ngot:\n%s\nwant:\n%s", old, table)
+		t.Errorf("the table of docs/library.md is out of date: run `make bench-library`\nthe page has:\n%s\nthe code gives:\n%s", old, table)
 	}
 }
 
