@@ -2,14 +2,28 @@ package slidegate_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/dynamostore"
+	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/redistest"
 	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/redisstore"
+)
+
+// The numbers of random sequences and of concurrent histories for a store
+// beyond the network. The store's own package runs ten times as many and more.
+// Here few are enough: what is new is the way through a Limiter, which every
+// call takes, and traces and sequences in memory take it as well.
+const (
+	sequences = "10"
+	histories = 10
 )
 
 // TestConformance runs the suite of the stores through the exported API.
@@ -20,6 +34,49 @@ func TestConformance(t *testing.T) {
 			return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Accepts: accepts}
 		})
 	})
+	checks := flag.Lookup("rapid.checks").Value
+	defer func(before string) { _ = checks.Set(before) }(checks.String())
+	_ = checks.Set(sequences)
+	t.Run("dynamodb", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) storetest.Harness { return onDynamoDB(t) })
+	})
+	t.Run("redis", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) storetest.Harness { return onRedis(t) })
+	})
+}
+
+// onDynamoDB has clients of one table. Each has its own snapshots, by which it
+// denies for ten seconds.
+func onDynamoDB(t *testing.T) storetest.Harness {
+	engine := dynamotest.Connect(t)
+	table := dynamotest.Counters(t, engine)
+	h := harness(func() slidegate.Store { return dynamostore.New(engine.Client, table, dynamostore.WithCallerClock()) })
+	h.Lag = 10 * time.Second
+	return h
+}
+
+// onRedis has stores of one client, as separate processes would have.
+func onRedis(t *testing.T) storetest.Harness {
+	client := redistest.Start(t).Client
+	h := harness(func() slidegate.Store { return redisstore.New(client, redisstore.WithCallerClock()) })
+	h.NoLocalDenials = true
+	return h
+}
+
+// harness returns one whose clients have a store each. It expires counters by
+// another, so that the clients keep what they know of them.
+func harness(open func() slidegate.Store) storetest.Harness {
+	return storetest.Harness{
+		Client: func(testing.TB) storetest.Store { return newAdapter(open()) },
+		Expire: func(t testing.TB, key string) {
+			t.Helper()
+			if err := newAdapter(open()).Reset(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Accepts:   accepts,
+		Histories: histories,
+	}
 }
 
 // accepts reports whether New takes a limit: documents of rules bound windows and
@@ -35,15 +92,18 @@ type adapter struct {
 	slidegate.Store
 
 	mu           sync.Mutex
-	limiters     map[string]*slidegate.Limiter     // that last charged a key
 	reservations map[string]*slidegate.Reservation // by charge and receipt
 }
+
+// charged has the last charge of each key, by any client: a limiter for its
+// limits resets it.
+var charged sync.Map
 
 // GoString keeps the logs of failed tests short.
 func (a *adapter) GoString() string { return "adapter" }
 
 func newAdapter(s slidegate.Store) *adapter {
-	return &adapter{Store: s, limiters: map[string]*slidegate.Limiter{}, reservations: map[string]*slidegate.Reservation{}}
+	return &adapter{Store: s, reservations: map[string]*slidegate.Reservation{}}
 }
 
 func (a *adapter) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
@@ -91,11 +151,13 @@ func (a *adapter) Settle(ctx context.Context, now time.Time, c *limit.Charge, r 
 }
 
 func (a *adapter) Reset(ctx context.Context, key string) error {
-	a.mu.Lock()
-	lim := a.limiters[key]
-	a.mu.Unlock()
-	if lim == nil {
+	c, ok := charged.Load(key)
+	if !ok {
 		return nil
+	}
+	lim, err := a.limiter(time.Time{}, c.(*limit.Charge))
+	if err != nil {
+		return err
 	}
 	return lim.Reset(ctx, key)
 }
@@ -137,14 +199,8 @@ func (a *adapter) limiter(now time.Time, c *limit.Charge) (*slidegate.Limiter, e
 	for i := range c.Limits {
 		options = append(options, exported(&c.Limits[i]))
 	}
-	lim, err := slidegate.New(options...)
-	if err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.limiters[c.Key] = lim
-	return lim, nil
+	charged.Store(c.Key, c)
+	return slidegate.New(options...)
 }
 
 // exported returns a limit as the exported API states it.

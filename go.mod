@@ -14,7 +14,6 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/gaissmai/bart v0.30.0
 	github.com/google/go-cmp v0.7.0
-	github.com/lanrat/extsort v1.5.0
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

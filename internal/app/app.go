@@ -10,7 +10,6 @@ import (
 	"time"
 	_ "time/tzdata" // a Lambda has no zone database, and calendar windows need one
 
-	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/logthrottle"
@@ -36,18 +35,9 @@ func NewEngine(o engine.Options) *engine.Engine {
 	return engine.New(o)
 }
 
-// LogSteps returns a function that logs steps of a clock, once in ten seconds
-// at most.
-func LogSteps(log *slog.Logger) func(clock.Step) {
-	throttled := slog.New(logthrottle.New(log.Handler()))
-	return func(s clock.Step) {
-		text := "the machine's clock was set; limits go on as if it had not been"
-		if s.Corrected {
-			text = "the machine's clock is wrong; limits go by DynamoDB's"
-		}
-		throttled.Warn(text, "step", s.By.Round(time.Millisecond).String())
-	}
-}
+// SetDefaultLog makes log the program's default log, with repeated lines
+// throttled: net/http writes lines about clients and backends to that one.
+func SetDefaultLog(log *slog.Logger) { slog.SetDefault(slog.New(logthrottle.New(log.Handler()))) }
 
 // NewDynamoStore returns a store over a table of counters. wall is the client's
 // corrected clock.

@@ -1,10 +1,7 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,23 +72,6 @@ func TestLocalInALambda(t *testing.T) {
 			if got := charge(t, store, corrected.Now()); got != m.allowed {
 				t.Errorf("%s: request %d: allowed %v, want %v", name, i, got, m.allowed)
 			}
-		}
-	}
-}
-
-// TestStepsAreLogged logs one line for many steps in a row.
-func TestStepsAreLogged(t *testing.T) {
-	for step, want := range map[clock.Step]string{
-		{By: -hour}:                          `level=WARN msg="the machine's clock was set; limits go on as if it had not been" step=-1h0m0s`,
-		{By: 40*second + 1, Corrected: true}: `level=WARN msg="the machine's clock is wrong; limits go by DynamoDB's" step=40s`,
-	} {
-		var log bytes.Buffer
-		notice := app.LogSteps(slog.New(slog.NewTextHandler(&log, nil)))
-		for range 100 {
-			notice(step)
-		}
-		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want+"\n") {
-			t.Errorf("logged\n%s, want\n%s", got, want)
 		}
 	}
 }

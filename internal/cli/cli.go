@@ -41,10 +41,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func (c *cli) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "slidegate",
-		Short: "An exact rate limiter for serverless APIs",
-		Long: `Slidegate limits requests by rules, exactly: no window ever holds more than its rule says.
+	root := group("slidegate", "An exact rate limiter for serverless APIs", c.serveCommand(), c.replayCommand(), c.rulesCommand(),
+		c.overridesCommand(), c.grantCommand(), c.explainCommand(), c.inspectCommand(), c.resetCommand(),
+		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
+	root.Long = `Slidegate limits requests by rules, exactly: no sliding window ever holds more than its rule says.
 
 Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
 the usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB. Redis's are in
@@ -53,13 +53,12 @@ its URL, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.
 Environment variables:
   SLIDEGATE_RULES           the rules, if --rules is not given
   SLIDEGATE_STORE           the store of counters, if --store is not given; replay needs the flag
-  SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it`,
-		Version:           readBuild().Version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { c.started = true },
-		DisableAutoGenTag: true,
-	}
+  SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it`
+	root.Version = readBuild().Version
+	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.started = true }
+	// A command with subcommands prints its help alone, and has no usage of its own.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
 	root.SetVersionTemplate(readBuild().String() + "\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var usage flags.UsageError
@@ -68,9 +67,6 @@ Environment variables:
 		}
 		return flags.Usagef("%w", err)
 	})
-	root.AddCommand(c.serveCommand(), c.replayCommand(), c.rulesCommand(), c.overridesCommand(), c.grantCommand(),
-		c.explainCommand(), c.inspectCommand(), c.resetCommand(),
-		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
 	return root
 }
 
@@ -80,14 +76,37 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return flags.Usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+				return flags.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant(cmd, args[0]))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2, // the letters that a typing error may change
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// meant names the commands that an unknown one may stand for: those of groups
+// below cmd that have its name, or else those of cmd with a similar one.
+func meant(cmd *cobra.Command, unknown string) string {
+	var paths []string
+	for _, below := range cmd.Commands() {
+		for _, c := range below.Commands() {
+			if c.Name() == unknown {
+				paths = append(paths, c.CommandPath())
+			}
+		}
+	}
+	if len(paths) == 0 {
+		for _, name := range cmd.SuggestionsFor(unknown) {
+			paths = append(paths, cmd.CommandPath()+" "+name)
+		}
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return ": did you mean " + strings.Join(paths, " or ") + "?"
 }
 
 // exitError is an error with an exit code of its own.

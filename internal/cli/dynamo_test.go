@@ -53,6 +53,16 @@ func TestTablesCreate(t *testing.T) {
 	mustRun(t, "replay testdata/day.log --rules dynamodb://"+rules+" --store dynamodb://"+counters)
 }
 
+func TestTablesMixedUp(t *testing.T) {
+	table := newTable(t)
+	table.apply(t, "testdata/rules.yaml")
+	counters := dynamotest.Name()
+	mustRun(t, "tables create --counters "+counters)
+	const reason = ": its keys are not those of this kind of table; are the tables of rules and of counters mixed up?"
+	wantFailure(t, "rules get --rules dynamodb://"+counters, "table "+counters+reason)
+	wantFailure(t, "inspect ip:203.0.113.9 --rules dynamodb://"+table.name+" --store dynamodb://"+table.name, "table "+table.name+reason)
+}
+
 func TestTablesCreateRefusesATableOfAnotherKind(t *testing.T) {
 	table, missing := newTable(t), dynamotest.Name()
 	client, rules := table.client, table.name

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -83,6 +84,43 @@ func TestServe(t *testing.T) {
 		}
 		if retry := response.Header.Get("Retry-After"); (retry != "") != (want == 429) {
 			t.Errorf("request %d: Retry-After %q", i, retry)
+		}
+	}
+	interrupt(t, cmd, stderr)
+}
+
+// net/http logs by itself what a backend sends without a request. With --json
+// such a line is JSON too.
+func TestServeLogsOnlyJSON(t *testing.T) {
+	backend, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	go func() {
+		conn, err := backend.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = http.ReadRequest(bufio.NewReader(conn))
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+	}()
+	cmd := program(t, "serve", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0", "--backend", "http://"+backend.Addr().String(), "--json")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"listening", "Unsolicited response"} {
+		var line struct{ Msg, URL string }
+		if text := readLine(t, stderr); json.Unmarshal([]byte(text), &line) != nil || !strings.HasPrefix(line.Msg, want) {
+			t.Fatalf("logged %q, want %s", text, want)
+		}
+		if line.URL != "" {
+			response, err := http.Get(line.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
 		}
 	}
 	interrupt(t, cmd, stderr)

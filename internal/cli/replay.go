@@ -44,8 +44,8 @@ the number of lines that are out of order: earlier than the line before.
 
 Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
-  jsonl  objects with time (RFC 3339 or Unix seconds), method, path, ip, headers, route, apikey (a key's id),
-         jwt (the claims of a token, an object)
+  jsonl  objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route,
+         apikey (a key's id), jwt (the claims of a token, an object); other fields are ignored
   csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
 Only time is required. Credentials count as verified.
 

@@ -27,7 +27,7 @@ Overrides set by command stay as they are; those that do not fit the new rules a
 also says how recorded requests would have fared, as diff does.`,
 		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
   slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
-		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			traffic, err := f.traffic(c)
 			if err != nil {
@@ -43,8 +43,7 @@ also says how recorded requests would have fared, as diff does.`,
 			})
 		},
 	}
-	f.AddRules(cmd)
-	f.RequireTable(cmd, "rules are published to a dynamodb://TABLE")
+	f.AddTableFor(cmd, "rules are published to a dynamodb://TABLE")
 	f.trafficFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
 	flags.OptionalNote(cmd, &f.note, "why the rules change: a `TEXT` for the history", "changes them")

@@ -110,6 +110,24 @@ func TestApplyOfAnUnchangedFile(t *testing.T) {
 	table.wantInForce(t, 2, 2)
 }
 
+// An earlier Slidegate may have read the
+// same text as another document. Then it is published again.
+func TestApplyOfATextWithAnotherMeaning(t *testing.T) {
+	table := newTable(t)
+	rules := ruleFiles(t, "capacity: 2, window: 60s")[0]
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := ruletable.Version{Text: text, Document: &ruledoc.Document{Rules: []ruledoc.Rule{}}, Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	if _, err := table.Publish(t.Context(), other, 0); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustReport[operator.PublishReport](t, "rules apply "+rules+table.at); !r.Published || r.Version != 2 {
+		t.Errorf("published %v, version %d", r.Published, r.Version)
+	}
+}
+
 // If the comparison fails, nothing is published.
 func TestApplyPublishesNothingAfterAFailure(t *testing.T) {
 	table := newTable(t)

@@ -35,7 +35,7 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
-		Args: flags.Positional(1, 1, "one rules file"), ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
 	}
 	where.AddRules(cmd)
 	recorded.add(cmd)

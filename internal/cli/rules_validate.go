@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,11 +36,11 @@ fails if one of the files is not valid; - is standard input.`,
 func (c *cli) validate(files []string, asJSON bool) error {
 	var r operator.ValidateReport
 	for _, file := range files {
-		name, text, err := c.readRules(file)
-		if err != nil {
-			return err
+		if file == stdinName {
+			r.Validate("standard input", c.stdin)
+		} else {
+			r.ValidateFile(file)
 		}
-		r.Validate(name, text)
 	}
 	if err := show(c.stdout, asJSON, &r, c.printValidation); err != nil || r.Valid {
 		return err
@@ -56,16 +54,6 @@ func (c *cli) validate(files []string, asJSON bool) error {
 		}
 	}
 	return errors.Join(invalid...)
-}
-
-// readRules returns the text of a rules file, and its name in messages.
-func (c *cli) readRules(file string) (name string, text []byte, err error) {
-	if file == "-" {
-		text, err = io.ReadAll(c.stdin)
-		return "standard input", text, err
-	}
-	text, err = os.ReadFile(file)
-	return file, text, err
 }
 
 // printValidation prints the files that are valid. The errors of the others go

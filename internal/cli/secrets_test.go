@@ -42,7 +42,8 @@ func TestRulesForAnotherSecretAreNotPublished(t *testing.T) {
 
 	log := file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`)
 	another := func(is, theirs string) string {
-		return "hash_secret: the secret in PUBLISHED_KEYS is not the one that the rules were written for: its check is " + is + ", and theirs is " + theirs
+		return fmt.Sprintf("hash_secret: the secret in PUBLISHED_KEYS has the check %q, and the rules say %q: "+
+			"set the secret that the rules were written for", is, theirs)
 	}
 	const refusal, unset = "; limiters with this secret would refuse the rules: ", "unset the variable if theirs is another than this\n"
 	const wayOut = refusal + "write the check of their secret, or " + unset
@@ -136,8 +137,8 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 			}
 		}
 	}
-	fails(secretA, "slidegate: --against: the new rules: hash_secret: the secret in BOTH_KEYS is not the one", "theirs is "+checkB)
-	fails(secretB, "slidegate: --against: the rules in force: hash_secret: the secret in BOTH_KEYS is not the one", "theirs is "+checkA)
+	fails(secretA, "slidegate: --against: the new rules: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkB)
+	fails(secretB, "slidegate: --against: the rules in force: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkA)
 	fails("", "slidegate: --against: the rules in force: hash_secret: ", "set the environment variable BOTH_KEYS")
 
 	// With a variable each they can be compared. If one is not set, the error names it.

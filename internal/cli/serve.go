@@ -31,7 +31,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
 same handler decides them, and the same responses go out. Allowed requests go on to a backend, or are
 echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
-is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done.
+is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done, or after 15 seconds.
 
 Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
@@ -41,7 +41,12 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
-		Args: flags.NoArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return flags.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
+			}
+			return flags.NoArguments(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(c.stderr, nil))
 			if asJSON {
@@ -53,12 +58,19 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	flags.Check(cmd, func() error {
+		if _, _, err := net.SplitHostPort(listen); err != nil {
+			return fmt.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:8080", listen)
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
 		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
+	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")
 	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request")
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
 		"how long the backend may take to read more of a request, or to begin its answer")

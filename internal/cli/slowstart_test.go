@@ -8,7 +8,8 @@ import (
 )
 
 // TestApplyTooManyRules: apply refuses rules that the construct's Lambda could
-// not read in time, before it reads the table, and in a dry run too.
+// not read in time, before it reads the table, and in a dry run too. validate
+// warns: serve takes them.
 func TestApplyTooManyRules(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("rules:\n")
@@ -20,5 +21,8 @@ func TestApplyTooManyRules(t *testing.T) {
 	for _, command := range []string{"rules apply %s --why x --rules dynamodb://none", "rules apply %s --dry-run --rules dynamodb://none"} {
 		wantFailure(t, fmt.Sprintf(command, path), "many.yaml: 32768 rules, limits, capacities of plans and overrides, and 10000 is the limit",
 			"a Lambda of 256 MB would take more than 2 s to start", "slidegate overrides import")
+	}
+	if r := slidegate(t.Context(), "", "rules validate "+path); r.code != 0 || !strings.Contains(r.stderr, "many.yaml: apply would refuse the rules: 32768 rules, ") {
+		t.Errorf("validate exits with %d and warns: %.300s", r.code, r.stderr)
 	}
 }

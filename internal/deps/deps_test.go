@@ -18,8 +18,11 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	".": "internal/engine internal/httplimit internal/limit internal/logthrottle internal/memory internal/outcome internal/recorder internal/request internal/ruledoc internal/rules",
 
+	"dynamostore": "internal/clock internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"redisstore":  "internal/limit internal/redis github.com/redis/go-redis",
+
 	"internal/limit":       "",
-	"internal/clock":       "",
+	"internal/clock":       "internal/logthrottle",
 	"internal/ruledoc":     "",
 	"internal/yamlfile":    "internal/ruledoc go.yaml.in/yaml",
 	"internal/rulefile":    "internal/ruledoc internal/yamlfile internal/rules internal/rules/lint",
@@ -38,12 +41,12 @@ var allowed = map[string]string{
 	"internal/redis":       "internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
-	"internal/app":         "internal/clock internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
+	"internal/app":         "internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/logthrottle",
 	"internal/golden":      "github.com/google/go-cmp",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
-	"internal/replay":      "internal/engine internal/request internal/rules internal/limit github.com/lanrat/extsort",
+	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
@@ -66,7 +69,7 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
-	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +

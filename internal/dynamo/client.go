@@ -34,8 +34,7 @@ type Client struct {
 	Clock *Clock
 }
 
-// Connect returns a client configured by the usual AWS variables and files. The
-// SDK never retries: a charge that was sent twice could count twice. Connect
+// Connect returns a client configured by the usual AWS variables and files. It
 // fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does
 // not call DynamoDB yet. now is time.Now.
 func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
@@ -60,13 +59,19 @@ func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
 		}
 		return nil, fmt.Errorf("%w (%w)", reason, err)
 	}
+	return NewClient(dynamodb.NewFromConfig(cfg), now), nil
+}
+
+// NewClient returns a client of its own with the settings of another, which it
+// leaves as it is. The SDK never retries: a charge that was sent twice could
+// count twice. now is time.Now.
+func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	corrected := NewClock(clock.Machine(now))
-	client := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+	return &Client{dynamodb.New(like.Options(), func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.HTTPClient = plainBodies{o.HTTPClient}
 		o.APIOptions = append(o.APIOptions, corrected.listen)
-	})
-	return &Client{client, corrected}, nil
+	}), corrected}
 }
 
 // plainBodies hides that a request's body implements io.WriterTo. The SDK

@@ -22,19 +22,19 @@ const leastReported = 100 * time.Millisecond
 // thaw, until two answers contradict it.
 //
 // Example: a clock is 40 s ahead. The first answer contradicts it and changes
-// nothing; the second sets the offset to about -40 s.
+// nothing; the second sets the offset to between -40 and -39 s.
 type Clock struct {
 	machine clock.Source
 	notice  func(clock.Step)
 
-	mu       sync.Mutex
-	furthest clock.Reading // the wall clock was furthest ahead of the monotonic one
-	offset   offset
+	mu     sync.Mutex
+	anchor clock.Reading // steps of the wall clock count from here
+	offset offset
 }
 
 // NewClock returns a clock that starts with no offset from the wall clock.
 func NewClock(machine clock.Source) *Clock {
-	return &Clock{machine: machine, notice: func(clock.Step) {}, furthest: machine()}
+	return &Clock{machine: machine, notice: func(clock.Step) {}, anchor: machine()}
 }
 
 // OnStep has the clock report steps. It must be called before the clock is
@@ -71,6 +71,7 @@ func (c *Clock) Observe(sent clock.Reading, date time.Time) {
 		earliest = sent.Wall
 	}
 	c.offset.observe(earliest, received.Wall, date)
+	c.anchor = received // answers correct the earlier steps that are too small to notice
 	by := c.offset.estimate - before
 	c.mu.Unlock()
 	c.report(back, by)
@@ -82,11 +83,11 @@ func (c *Clock) Observe(sent clock.Reading, date time.Time) {
 // one, and look like a step.
 func (c *Clock) read() (r clock.Reading, back time.Duration) {
 	r = c.machine()
-	ahead := r.Ahead(c.furthest)
+	ahead := r.Ahead(c.anchor)
 	if -clock.Noticeable < ahead && ahead <= 0 {
 		return r, 0
 	}
-	c.furthest = r
+	c.anchor = r
 	back = max(0, -ahead)
 	c.offset.shift(back)
 	return r, back

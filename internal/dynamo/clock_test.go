@@ -32,18 +32,18 @@ func TestClock(t *testing.T) {
 			{1990 * ms, 2010 * ms, 2001 * ms, 0, true},
 		},
 		"900 ms ahead: dates at the right moments show it": {
-			{5950 * ms, 5960 * ms, 5055 * ms, 0, true},         // [-0.96, 0.05)
-			{6800 * ms, 6810 * ms, 5905 * ms, -880 * ms, true}, // [-0.96, -0.8)
-			{7890 * ms, 7900 * ms, 6995 * ms, -925 * ms, true}, // [-0.96, -0.89): -0.88 is outside
+			{5950 * ms, 5960 * ms, 5055 * ms, 0, true},         // [-0.96, 0.05]
+			{6800 * ms, 6810 * ms, 5905 * ms, -800 * ms, true}, // [-0.96, -0.8]
+			{7890 * ms, 7900 * ms, 6995 * ms, -890 * ms, true}, // [-0.96, -0.89]: -0.8 is outside
 		},
 		"ten seconds ahead: two answers running mend it": {
 			{10 * second, 10*second + 20*ms, 500 * ms, 0, false},
-			{11 * second, 11*second + 20*ms, 1500 * ms, -9510 * ms, true},
-			{12 * second, 12*second + 20*ms, 2500 * ms, -9510 * ms, true},
+			{11 * second, 11*second + 20*ms, 1500 * ms, -9 * second, true},
+			{12 * second, 12*second + 20*ms, 2500 * ms, -9 * second, true},
 		},
 		"ten seconds behind": {
 			{0, 20 * ms, 10500 * ms, 0, false},
-			{second, 1020 * ms, 11500 * ms, 10490 * ms, true},
+			{second, 1020 * ms, 11500 * ms, 9980 * ms, true},
 		},
 		"one odd answer alone changes nothing": {
 			{0, 20 * ms, 10 * ms, 0, true},
@@ -58,9 +58,9 @@ func TestClock(t *testing.T) {
 		},
 		"mended, it takes two contradictions again": {
 			{10 * second, 10 * second, 500 * ms, 0, false},
-			{11 * second, 11 * second, 1500 * ms, -9500 * ms, true},
-			{12 * second, 12 * second, 50 * second, -9500 * ms, false},
-			{13 * second, 13 * second, 51 * second, 38500 * ms, true},
+			{11 * second, 11 * second, 1500 * ms, -9 * second, true},
+			{12 * second, 12 * second, 50 * second, -9 * second, false},
+			{13 * second, 13 * second, 51 * second, 38 * second, true},
 		},
 		"two odd answers that contradict each other change nothing": {
 			{0, 20 * ms, 10 * ms, 0, true},
@@ -104,17 +104,22 @@ func TestSteps(t *testing.T) {
 			{1500*ms - hour, 1500 * ms, 1500 * ms, true, 1500 * ms, nil},
 			{2500*ms - hour, 2500 * ms, 2500 * ms, true, 2500 * ms, nil},
 		},
+		"set back after two answers: the next one agrees": {
+			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
+			{1500 * ms, 1500 * ms, 1500 * ms, true, 1500 * ms, nil},
+			{2500*ms - hour, 2500 * ms, 2500 * ms, true, 2500 * ms, []clock.Step{{By: -hour}}},
+		},
 		"set forward by an hour: two answers correct it": {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
 			{second + hour, second, second, false, second + hour, nil},
 			{1500*ms + hour, 1500 * ms, 1500 * ms, true, 1500*ms + hour, nil},
-			{2500*ms + hour, 2500 * ms, 2500 * ms, true, 2500 * ms, []clock.Step{{By: -hour, Corrected: true}}},
+			{2500*ms + hour, 2500 * ms, 2500 * ms, true, 3 * second, []clock.Step{{By: 500*ms - hour, Corrected: true}}},
 		},
 		"set forward and back without an answer: the time goes on, until answers correct it": {
 			{second + hour, second, second, false, second + hour, nil},
 			{2 * second, 2 * second, 2 * second, false, 2*second + hour, []clock.Step{{By: -hour}}},
 			{2500 * ms, 2500 * ms, 2500 * ms, true, 2500*ms + hour, nil},
-			{3500 * ms, 3500 * ms, 3500 * ms, true, 3500 * ms, []clock.Step{{By: -hour, Corrected: true}}},
+			{3500 * ms, 3500 * ms, 3500 * ms, true, 4 * second, []clock.Step{{By: 500*ms - hour, Corrected: true}}},
 		},
 		"frozen between requests: the wall clock decides": {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
@@ -125,7 +130,7 @@ func TestSteps(t *testing.T) {
 		"thawed with a wrong clock": {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
 			{40*second + 500*ms, second, hour + 500*ms, true, 40*second + 500*ms, nil},
-			{41*second + 500*ms, 2 * second, hour + second + 500*ms, true, hour + second + 500*ms, []clock.Step{{By: hour - 40*second, Corrected: true}}},
+			{41*second + 500*ms, 2 * second, hour + second + 500*ms, true, hour + second, []clock.Step{{By: hour - 40*second - 500*ms, Corrected: true}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,6 +151,28 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestSmallSteps: steps that answers have corrected do not add up to one that is
+// noticed, and neither does the drift between the machine's two clocks.
+func TestSmallSteps(t *testing.T) {
+	for name, wallAt := range map[string]func(at time.Duration) time.Duration{
+		"set back by 0.6 s every minute": func(at time.Duration) time.Duration { return at - time.Duration(at/time.Minute)*600*ms },
+		"drifts by 0.1 ms a second":      func(at time.Duration) time.Duration { return at - at/10_000 },
+	} {
+		m, worst := newMachine(), time.Duration(0)
+		for at := time.Duration(0); at < 6*time.Hour; at += 130 * ms {
+			m.set(wallAt(at), at)
+			m.clock.Observe(m.at, start.Add(at).Truncate(second))
+			worst = max(worst, m.clock.Now().Sub(start.Add(at)).Abs())
+			if slices.ContainsFunc(m.steps, func(s clock.Step) bool { return !s.Corrected }) {
+				t.Fatalf("%s: after %v, reported %v", name, at, m.steps)
+			}
+		}
+		if worst > 620*ms {
+			t.Errorf("%s: %v wrong", name, worst)
+		}
+	}
+}
+
 // TestSetBackUnderWay sets the wall clock back while a request is under way: by
 // the monotonic clock it was sent 10 ms ago.
 func TestSetBackUnderWay(t *testing.T) {
@@ -155,6 +182,20 @@ func TestSetBackUnderWay(t *testing.T) {
 	m.clock.Observe(sent, start.Add(second))
 	if got := m.clock.Now().Sub(start); got != 1010*ms || !m.clock.Confirmed() {
 		t.Errorf("the time is %v, confirmed %v; want 1.01s", got, m.clock.Confirmed())
+	}
+}
+
+// TestFrozenUnderWay freezes the process for an hour between sending and
+// receiving: the answer is an hour old, and contradicts nothing.
+func TestFrozenUnderWay(t *testing.T) {
+	m := newMachine()
+	sent := m.set(second, second)
+	m.set(time.Hour, 1010*ms)
+	for range 2 {
+		m.clock.Observe(sent, start.Add(second))
+		if got := m.clock.Now().Sub(start); got != time.Hour || !m.clock.Confirmed() {
+			t.Errorf("the time is %v, confirmed %v; want 1h", got, m.clock.Confirmed())
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,7 +15,8 @@ import (
 
 // The errors of DynamoDB. Each is wrapped together with the SDK's own error.
 var (
-	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it")
+	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it, or for counters Store.CreateTable of package dynamostore")
+	ErrOtherKeys          = errors.New("its keys are not those of this kind of table; are the tables of rules and of counters mixed up?")
 	ErrThrottled          = errors.New("DynamoDB throttles the table")
 	ErrNotPermitted       = errors.New("AWS does not permit the call; check the role's policy and the credentials")
 	ErrNoCredentials      = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
@@ -68,10 +70,33 @@ func classify(err error) error {
 	switch {
 	case api != nil && codes[api.ErrorCode()] != nil:
 		return codes[api.ErrorCode()]
+	case unprepared(err) != nil:
+		return unprepared(err)
+	case api != nil && strings.Contains(api.ErrorMessage(), "key element does not match the schema"): // its code says less
+		return ErrOtherKeys
 	case errors.Is(err, context.DeadlineExceeded), network != nil && network.Timeout():
 		return ErrTimeout
 	case unsent && !errors.Is(err, context.Canceled):
 		return ErrUnreachable
+	}
+	return nil
+}
+
+// unprepared returns what the SDK lacked to send a request at all; nil if it
+// lacked nothing. The SDK has no types for these errors, only texts.
+func unprepared(err error) error {
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	text := operation.Err.Error()
+	switch credentials := strings.HasPrefix(text, "get identity: "); {
+	case credentials && errors.Is(err, context.DeadlineExceeded):
+		return ErrCredentialsTimeout
+	case credentials:
+		return ErrNoCredentials
+	case strings.HasSuffix(text, "Invalid Configuration: Missing Region"):
+		return ErrNoRegion
 	}
 	return nil
 }

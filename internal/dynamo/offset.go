@@ -9,7 +9,7 @@ import (
 // in 5,000 s, twice what plain quartz does.
 const maxDrift = 1.0 / 5000
 
-// interval contains the offset of a wall clock: low <= offset < high. The
+// interval contains the offset of a wall clock: low <= offset <= high. The
 // offset is what to add to the wall clock for DynamoDB's time.
 type interval struct {
 	low, high time.Duration
@@ -20,14 +20,14 @@ type interval struct {
 // in [date, date+1s) at some moment between sending and receiving.
 //
 // Example: sent at 10.30 s, received at 10.31 s, dated 9 s. Then DynamoDB's
-// clock is behind by more than 0.3 s and at most 1.31 s: [-1.31 s, -0.3 s).
+// clock is behind by 0.3 s to 1.31 s: [-1.31 s, -0.3 s].
 func intervalOf(sent, received, date time.Time) interval {
 	i := interval{low: date.Sub(received), high: date.Add(time.Second).Sub(sent), answers: 1}
 	i.age(received.Sub(sent))
 	return i
 }
 
-func (i interval) contains(offset time.Duration) bool { return i.low <= offset && offset < i.high }
+func (i interval) contains(offset time.Duration) bool { return i.low <= offset && offset <= i.high }
 
 // narrow intersects the interval with an answer. It reports false, and changes
 // nothing, if they contradict each other.
@@ -57,8 +57,10 @@ func (i *interval) shift(by time.Duration) {
 //
 // Answers that come early in DynamoDB's second bound the offset from below, and
 // late ones from above. n answers leave an interval of about 2/(n+1) s and a
-// round trip. An estimate within it stays, so a healthy clock is never touched;
-// any other moves to its middle.
+// round trip. An estimate within it stays, so a healthy clock is never touched.
+// Any other moves to the nearest end of the interval, and no further: the clocks
+// of DynamoDB's servers differ a little, so that their answers contradict each
+// other at times, and the middle of a new interval may be half a second away.
 //
 // An answer that contradicts the interval may be odd, or one of the clocks has
 // stepped. It starts a rival interval. A second answer that contradicts the
@@ -80,11 +82,10 @@ func (o *offset) observe(sent, received, date time.Time) {
 	}
 	o.at = received
 	agreed := o.add(intervalOf(sent, received, date))
-	inside := o.interval.contains(o.estimate)
-	if !inside && o.interval.answers >= 2 {
-		o.estimate, inside = o.interval.low+(o.interval.high-o.interval.low)/2, true
+	if o.interval.answers >= 2 {
+		o.estimate = min(max(o.estimate, o.interval.low), o.interval.high)
 	}
-	o.confirmed = agreed && inside
+	o.confirmed = agreed && o.interval.contains(o.estimate)
 }
 
 // add narrows the interval and its rival by an answer, and reports whether the

@@ -92,6 +92,28 @@ func TestError(t *testing.T) {
 	}
 }
 
+// TestServersDiffer: answers come from two servers whose clocks differ. The
+// estimate is never further from the one in their middle than they are.
+func TestServersDiffer(t *testing.T) {
+	for _, skew := range []time.Duration{2 * ms, 25 * ms, 200 * ms, 500 * ms} {
+		for seed := range uint64(20) {
+			w, o := newWire(seed), offset{}
+			w.offset, w.drift = 0, 0
+			for i := range 5000 {
+				sent, received, _ := w.answer()
+				server := skew
+				if w.IntN(2) == 0 {
+					server = -skew
+				}
+				o.observe(sent, received, received.Add(server).Truncate(second))
+				if o.estimate.Abs() > skew {
+					t.Fatalf("servers %v apart, seed %d, answer %d: the estimate is %v", 2*skew, seed, i, o.estimate)
+				}
+			}
+		}
+	}
+}
+
 // TestStepsAreFound has the wall clock step at some time: the interval contains
 // the new offset within 1,000 answers, however small the step.
 func TestStepsAreFound(t *testing.T) {
@@ -118,15 +140,15 @@ func TestStepsAreFound(t *testing.T) {
 }
 
 // TestRivals is a table of dates by what they say of the offset: each answer
-// allows the interval [low, low + 1 s).
+// allows the interval [low, low + 1 s].
 func TestRivals(t *testing.T) {
 	type answer struct{ low, estimate time.Duration }
 	for name, trace := range map[string][]answer{
 		"an answer that fits both changes neither": {
-			{-500 * ms, 0}, {-300 * ms, 0}, {-999 * ms, 0}, // [-300 ms, 1 ms)
+			{-500 * ms, 0}, {-300 * ms, 0}, {-999 * ms, 0}, // [-300 ms, 1 ms]
 			{100 * ms, 0},       // contradicts: a rival from 100 ms on
 			{-200 * ms, 0},      // fits both
-			{50 * ms, 450 * ms}, // contradicts again, and fits the rival: [100 ms, 800 ms)
+			{50 * ms, 100 * ms}, // contradicts again, and fits the rival: [100 ms, 800 ms]
 		},
 		"an answer that fits the interval alone removes the rival": {
 			{-500 * ms, 0}, {-300 * ms, 0}, {-999 * ms, 0},

@@ -29,7 +29,7 @@ var (
 	ErrContended = fmt.Errorf("counter changed under every attempt: %w", limit.ErrUndecided)
 	// ErrAhead is returned for a counter that a clock far ahead has charged: no
 	// other caller could charge it before that slot.
-	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` deletes it")
+	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 )
 
 // API is the part of the DynamoDB client that the store calls.

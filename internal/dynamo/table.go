@@ -62,20 +62,39 @@ func (c *Client) expire(ctx context.Context, t Table) error {
 	if t.TTL == "" {
 		return nil
 	}
-	now, err := c.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
-	if err != nil {
+	on, err := c.expires(ctx, t)
+	if on || err != nil {
 		return err
-	}
-	if d := now.TimeToLiveDescription; d != nil && d.AttributeName != nil &&
-		(d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
-		if *d.AttributeName != t.TTL {
-			return fmt.Errorf("items expire by attribute %s: want %s", *d.AttributeName, t.TTL)
-		}
-		return nil
 	}
 	_, err = c.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               &t.Name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
 	})
+	if err == nil {
+		return nil
+	}
+	// Another process may have switched it on in between, which DynamoDB reports
+	// as an error.
+	if on, failed := c.expires(ctx, t); on || failed != nil {
+		return failed
+	}
 	return err
+}
+
+// expires reports whether the table's TTL is on. It is an error if another
+// attribute expires items.
+func (c *Client) expires(ctx context.Context, t Table) (bool, error) {
+	now, err := c.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
+	if err != nil {
+		return false, err
+	}
+	d := now.TimeToLiveDescription
+	if d == nil || d.AttributeName == nil ||
+		d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+		return false, nil
+	}
+	if *d.AttributeName != t.TTL {
+		return false, fmt.Errorf("items expire by attribute %s: want %s", *d.AttributeName, t.TTL)
+	}
+	return true, nil
 }

@@ -116,6 +116,26 @@ func TestCreateThatCannotExpire(t *testing.T) {
 	})
 }
 
+// TestCreateAtOnce has another process switch expiry on between two calls, so
+// that DynamoDB refuses to do it again.
+func TestCreateAtOnce(t *testing.T) {
+	for name, test := range map[string]struct{ status, attribute, want string }{
+		"by the same attribute": {"ENABLING", "ttl", ""},
+		"by another":            {"ENABLING", "until", "items expire by attribute until: want ttl"},
+		"it is still off":       {"DISABLED", "ttl", "ValidationException"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &fakeTable{answers: map[string][]string{
+				"DescribeTable": {active}, "UpdateTimeToLive": {"ValidationException"},
+				"DescribeTimeToLive": {expires("DISABLED", "ttl"), expires(test.status, test.attribute)},
+			}}
+			if _, _, err := c.create(dynamo.CountersTable("counters")); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error %v, want %q", name, err, test.want)
+			}
+		})
+	}
+}
+
 // TestCreateBodies checks the requests: on demand, string keys, and expiry if
 // the table has one.
 func TestCreateBodies(t *testing.T) {

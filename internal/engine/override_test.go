@@ -314,7 +314,7 @@ func TestStaleOverride(t *testing.T) {
 // TestReplacedLimitsCountSeparately: an override that replaces a rule's limits
 // has counters of its own. When it ends, the rule's counters continue.
 func TestReplacedLimitsCountSeparately(t *testing.T) {
-	replaced, err := rulefile.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
+	replaced, _, err := rulefile.ParseOverride("override", []byte(`{limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 9, window: 60s}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

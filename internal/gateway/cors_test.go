@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/slidegate/slidegate/internal/headers"
 )
@@ -41,6 +42,20 @@ func TestOnlyPreflightsAreFree(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestServerWideOptions: net/http has an answer of its own to "OPTIONS *".
+// Bans and rules apply to it all the same.
+func TestServerWideOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSite(t, "deny: [{methods: [OPTIONS]}]\nrules: [{name: all, key: all, limits: [{capacity: 1, window: 60s}]}]", 0)
+		conn := s.send("OPTIONS * HTTP/1.1\nHost: x\nConnection: close\n\n")
+		defer conn.Close()
+		if status, body := readAnswer(conn); status != http.StatusTooManyRequests {
+			t.Errorf("answered %d, %q", status, body)
+		}
+		s.close(t)
+	})
 }
 
 // TestCORSOfBackends: whether scripts of another origin may read a backend's

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -47,7 +48,8 @@ type Options struct {
 	// denied, and stays charged: passing it on early would let a burst through.
 	MaxDelay time.Duration
 	Timeouts Timeouts
-	// Transport calls the backend; nil stands for http.DefaultTransport.
+	// Transport calls the backend; nil stands for one that goes to it directly
+	// and passes answers on as they are.
 	Transport http.RoundTripper
 	Log       *slog.Logger // its repeated lines are throttled
 }
@@ -68,13 +70,21 @@ func New(o Options) http.Handler {
 		log: slog.New(logthrottle.New(o.Log.Handler())), costs: outcome.NewWarnings(o.Log),
 	}
 	if o.Backend != nil {
-		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, http.DefaultTransport), o.Timeouts.withDefaults().Backend}, g.log)
+		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, directly()), o.Timeouts.withDefaults().Backend}, g.log)
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
 		g.responses[r.Type] = r
 	}
 	return g
+}
+
+// directly returns a transport that uses no proxy of the environment, and asks
+// for no compression that the client has not asked for.
+func directly() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.DisableCompression = nil, true
+	return t
 }
 
 // ServeHTTP calls the authorizer, also for preflights: it allows them.
@@ -148,14 +158,15 @@ func exposeFields(h http.Header) {
 }
 
 // Serve serves the listener until the context ends. It then lets requests under
-// way finish.
+// way finish, for drainTime.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
 	t = t.withDefaults()
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
+		Handler: h, DisableGeneralOptionsHandler: true, // bans and rules apply to "OPTIONS *" too
+		ReadHeaderTimeout: min(headerTime, t.Read), ReadTimeout: t.Read, IdleTimeout: t.Idle, MaxHeaderBytes: headerSize,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(impatient{l, t.Write}) }()
 	select {
 	case err := <-failed:
 		return err
@@ -164,6 +175,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) erro
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	err := server.Shutdown(drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = server.Close()
+		err = fmt.Errorf("requests were under way for %v after the end, and were cut off", drainTime)
+	}
 	if stopped := <-failed; !errors.Is(stopped, http.ErrServerClosed) {
 		return stopped
 	}

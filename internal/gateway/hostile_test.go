@@ -253,6 +253,9 @@ func TestIdleClients(t *testing.T) {
 				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 429 ")) {
 					t.Errorf("after %v: %v, answered\n%s", time.Since(s.started), err, answer)
 				}
+				if waited := time.Since(s.started); name == "half a head" && waited != 10*time.Second {
+					t.Errorf("closed after %v", waited)
+				}
 				s.close(t)
 			})
 		})

@@ -20,6 +20,7 @@ func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(backend)
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"] // SetXForwarded appends the peer, as API Gateway does
 			r.SetXForwarded()
 			confine(r.Out)
 		},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -15,17 +16,56 @@ import (
 // of 0 stands for the default. An answer that has begun may take any time.
 type Timeouts struct {
 	Read    time.Duration // from the start of a request to the end of its body
+	Write   time.Duration // until the client takes a part of an answer, of 32 KB at most
 	Idle    time.Duration // between two requests of a connection
 	Backend time.Duration // until the backend takes more of a request, or begins its answer
 }
 
 // DefaultTimeouts are the defaults. API Gateway gives a backend 29 s.
-var DefaultTimeouts = Timeouts{Read: time.Minute, Idle: time.Minute, Backend: 30 * time.Second}
+var DefaultTimeouts = Timeouts{Read: time.Minute, Write: time.Minute, Idle: time.Minute, Backend: 30 * time.Second}
 
 func (t Timeouts) withDefaults() Timeouts {
 	return Timeouts{
-		Read: cmp.Or(t.Read, DefaultTimeouts.Read), Idle: cmp.Or(t.Idle, DefaultTimeouts.Idle), Backend: cmp.Or(t.Backend, DefaultTimeouts.Backend),
+		Read: cmp.Or(t.Read, DefaultTimeouts.Read), Write: cmp.Or(t.Write, DefaultTimeouts.Write),
+		Idle: cmp.Or(t.Idle, DefaultTimeouts.Idle), Backend: cmp.Or(t.Backend, DefaultTimeouts.Backend),
 	}
+}
+
+// impatient is a listener whose connections fail if the client does not take
+// what is written within the timeout. http.Server.WriteTimeout would bound the
+// whole answer, which may take any time.
+type impatient struct {
+	net.Listener
+	timeout time.Duration
+}
+
+// Accept waits for a connection.
+func (l impatient) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return impatientConn{conn, l.timeout}, err
+}
+
+type impatientConn struct {
+	net.Conn
+	timeout time.Duration
+}
+
+// Write gives the client the timeout for this part. net/http writes at most
+// 32 KB at once.
+func (c impatientConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// CloseWrite lets net/http deliver a last answer before it closes a connection
+// that the client still sends on.
+func (c impatientConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
 }
 
 var (

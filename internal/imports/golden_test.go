@@ -113,7 +113,7 @@ func checkRules(t testing.TB, d *imports.Result) {
 		t.Fatalf("%v\nin:\n%s", err, d.YAML)
 	}
 	for _, o := range d.Overrides {
-		override, err := rulefile.ParseOverride(o.Key, []byte(o.Document))
+		override, _, err := rulefile.ParseOverride(o.Key, []byte(o.Document))
 		var key string
 		if err == nil {
 			key, err = set.OverrideKey(o.Rule, o.Key)

@@ -145,30 +145,31 @@ func (c *importCheck) check(o imports.Override, checked *ruletable.Override) (er
 		return errors.New("the key is there twice: remove one of them")
 	}
 	c.keys[checked.Key] = true
-	parsed, err := parseOverride(o.Document)
+	parsed, stated, err := parseOverride(o.Document)
 	if err != nil {
 		return err
 	}
 	if err := c.set.CheckOverride(c.rule, checked.Key, parsed); err != nil {
 		return err
 	}
-	checked.Document, err = overrideJSON(o.Document)
+	data, err := ruledoc.Marshal(stated)
+	checked.Document = string(data)
 	return err
 }
 
-// parseOverride reads a document that is in no file: its errors, a line each,
-// name neither file nor position.
-func parseOverride(document string) (*rules.Override, error) {
-	o, err := rulefile.ParseOverride("", []byte(document))
+// parseOverride is rulefile.ParseOverride for a document that is in no file: its
+// errors, a line each, name neither file nor position.
+func parseOverride(document string) (*rules.Override, *ruledoc.Override, error) {
+	o, stated, err := rulefile.ParseOverride("", []byte(document))
 	var invalid yamlfile.Errors
 	if !errors.As(err, &invalid) {
-		return o, err
+		return o, stated, err
 	}
 	lines := make([]string, len(invalid))
 	for i, e := range invalid {
 		lines[i] = text.Printable(strings.TrimPrefix(e.Path+": "+e.Reason, ": "))
 	}
-	return nil, errors.New(strings.Join(lines, "\n"))
+	return nil, nil, errors.New(strings.Join(lines, "\n"))
 }
 
 func (c *importCheck) failure(path string) error {
@@ -179,14 +180,4 @@ func (c *importCheck) failure(path string) error {
 		c.errors = append(c.errors, fmt.Errorf("%s: and %s more", path, text.Thousands(more)))
 	}
 	return errors.Join(append(c.errors, fmt.Errorf("%s: nothing was imported", path))...)
-}
-
-// overrideJSON returns the JSON of an override that is written as YAML.
-func overrideJSON(document string) (string, error) {
-	o := &ruledoc.Override{}
-	if _, err := yamlfile.Decode("", []byte(document), o); err != nil {
-		return "", err
-	}
-	data, err := ruledoc.Marshal(o)
-	return string(data), err
 }

@@ -206,7 +206,7 @@ func (t *OverrideTarget) Get(ctx context.Context) (*KeyReport, error) {
 // Set sets the override of the key to a document, which it checks against the
 // rules in force. Grants stay.
 func (t *OverrideTarget) Set(ctx context.Context, document string, note ruletable.Note) (*KeyChangeReport, error) {
-	o, err := parseOverride(document)
+	o, _, err := parseOverride(document)
 	if err != nil {
 		return nil, err
 	}

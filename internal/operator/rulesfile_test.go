@@ -110,6 +110,39 @@ func TestRulesFileIsReloaded(t *testing.T) {
 	e.want(1, "fourth", `msg="rules reloaded"`)
 }
 
+// Deployments may give all files one time: another file, or another length, is
+// a change too.
+func TestRulesFileOfTheSameTimeIsReloaded(t *testing.T) {
+	e := startEditor(t)
+	epoch := time.Unix(0, 0)
+	stamp := func() {
+		if err := os.Chtimes(e.path, epoch, epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stamp()
+	e.want(2, "first", "rules reloaded")
+	e.write("a-longer-one")
+	stamp()
+	e.want(2, "a-longer-one", "rules reloaded")
+	e.replace("a-second-one") // of the same length
+	stamp()
+	e.want(2, "a-second-one", "rules reloaded")
+}
+
+// Warnings about the new rules are logged behind the line that they are in force.
+func TestRulesFileIsReloadedWithWarnings(t *testing.T) {
+	e := startEditor(t)
+	e.replace("rules: [{name: second, key: ip, limit: 1/s}]")
+	e.f.look()
+	e.f.look()
+	lines := strings.Split(e.log.String(), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], "rules reloaded") || !strings.Contains(lines[1], "level=WARN") ||
+		!strings.Contains(lines[1], "ip without braces is text") {
+		t.Errorf("the log has %q", lines)
+	}
+}
+
 // Bad rules change nothing, and are logged once.
 func TestBadRulesFileIsNotReloaded(t *testing.T) {
 	e := startEditor(t)

@@ -54,6 +54,7 @@ type ServeOptions struct {
 // Serve runs the local gateway, with the Lambda's own handler, until the context
 // ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
+	app.SetDefaultLog(log)
 	recorder := recorder.New(log, true)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: app.NewLocal(s.LocalNow), Recorder: recorder}

@@ -3,6 +3,8 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
@@ -63,7 +66,8 @@ type LimitForm struct {
 	Capacity    int64   `json:"capacity"`
 	Window      float64 `json:"window_s"`
 	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
-	Burst       int64   `json:"burst,omitempty"` // the size of a bucket or a queue
+	Burst       int64   `json:"burst,omitempty"` // of a token bucket
+	Queue       int64   `json:"queue,omitempty"` // of a leaky bucket
 	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
 	Timezone    string  `json:"timezone,omitempty"`
 	Anchor      int     `json:"anchor,omitempty"`
@@ -138,6 +142,9 @@ func formOf(l *limit.Limit) LimitForm {
 		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
 		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
 	}
+	if l.Algorithm == limit.LeakyBucket {
+		f.Burst, f.Queue = 0, l.Burst
+	}
 	if l.Calendar != nil {
 		f.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
 		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
@@ -172,7 +179,7 @@ func (f *LimitForm) Detail() string {
 	case f.Algorithm == limit.TokenBucket.String():
 		return "burst " + text.Thousands(f.Burst)
 	case f.Algorithm == limit.LeakyBucket.String():
-		return "queue " + text.Thousands(f.Burst)
+		return "queue " + text.Thousands(f.Queue)
 	case f.Unit != "":
 		return "calendar"
 	}
@@ -204,23 +211,54 @@ type FileReport struct {
 	PlanSource string `json:"-"` // the source of a caller's plan; empty for none
 }
 
-// Validate adds the report on a file to those of others. name is its name in
-// messages.
-func (r *ValidateReport) Validate(name string, text []byte) {
+// ValidateFile adds the report on a file to those of others. One that cannot be
+// read is not valid.
+func (r *ValidateReport) ValidateFile(path string) {
+	text, err := rulefile.ReadFile(path)
+	r.add(path, text, err)
+}
+
+// Validate is ValidateFile for a text that a reader delivers. name is its name
+// in messages.
+func (r *ValidateReport) Validate(name string, from io.Reader) {
+	text, err := rulefile.Read(from)
+	r.add(name, text, err)
+}
+
+func (r *ValidateReport) add(name string, text []byte, err error) {
 	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}, Plans: []string{}, Rules: []RuleReport{}}
-	set, warnings, caveats, err := rulefile.Check(name, text)
-	if err != nil {
-		errors.As(err, &file.Errors) // as Check promises
-	} else {
-		_ = session.LoadHashSecret(name, set)
-		if err := secretMismatch(set); err != nil {
-			warnings = append(warnings, &yamlfile.Error{File: name, Reason: err.Error()})
+	if err == nil {
+		err = file.check(text)
+	}
+	if err != nil && !errors.As(err, &file.Errors) {
+		reason := err.Error()
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = failed.Err.Error() // without the name again
 		}
-		file.Warnings = append(append(file.Warnings, warnings...), caveats...)
-		file.describe(set)
+		file.Errors = yamlfile.Errors{{File: name, Reason: "cannot be read: " + reason}}
 	}
 	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
 	r.Files = append(r.Files, file)
+}
+
+// check fills in the report on a text. The error is of type yamlfile.Errors.
+func (r *FileReport) check(text []byte) error {
+	set, warnings, caveats, err := rulefile.Check(r.File, text)
+	if err != nil {
+		return err
+	}
+	warn := func(reason string) { warnings = append(warnings, &yamlfile.Error{File: r.File, Reason: reason}) }
+	_ = session.LoadHashSecret(r.File, set)
+	if err := secretMismatch(set); err != nil {
+		warn(err.Error())
+	}
+	version := ruletable.Version{Text: text, Document: set.Document()}
+	if err := version.Check(); err != nil {
+		warn("apply would refuse the rules: " + err.Error())
+	}
+	r.Warnings = append(append(r.Warnings, warnings...), caveats...)
+	r.describe(set)
+	return nil
 }
 
 // describe adds what a valid file says.

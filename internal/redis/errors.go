@@ -25,7 +25,7 @@ var (
 	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
 	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
 		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
-	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` deletes it")
+	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 	ErrFull        = fmt.Errorf("redis is out of memory; raise its maxmemory: %w", limit.ErrUndecided)
 	ErrReplica     = errors.New("redis is a replica here, which takes no writes; name the primary's address")
 	ErrNotWritable = errors.New("redis refuses writes until it can save or replicate them; see its log")
@@ -33,7 +33,7 @@ var (
 	ErrBusy        = errors.New("redis is starting, or busy with something that takes long; try again")
 	ErrApart       = fmt.Errorf("counters to charge together (atomic: true) are in different hash slots of the Redis Cluster; "+
 		"make them limits of one rule, or use a Redis without Cluster: %w", limit.ErrUndecided)
-	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` deletes it")
+	ErrAhead    = errors.New("counter is far ahead of redis's clock, which was wrong once; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 	ErrDatabase = errors.New("there is no such database; a Redis Cluster has none but 0, a server 0 to 15 unless it is configured otherwise")
 	ErrClock    = errors.New("redis's clock is more than a window away from this one; set them right")
 	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
@@ -50,7 +50,7 @@ var codes = []struct {
 	{ErrClock, []string{"CLOCK"}},
 	{ErrAhead, []string{"AHEAD"}},
 	{ErrForeign, []string{"WRONGTYPE"}},
-	{ErrSignIn, []string{"WRONGPASS", "NOAUTH", "invalid password", "AUTH <password> called without any password configured"}},
+	{ErrSignIn, []string{"WRONGPASS", "NOAUTH", "unauthenticated", "invalid password", "AUTH <password> called without any password configured"}},
 	{ErrNotPermitted, []string{"NOPERM", "user executing the script can't"}},
 	{ErrFull, []string{"OOM"}},
 	{ErrReplica, []string{"READONLY"}},

@@ -126,6 +126,7 @@ func TestTranslate(t *testing.T) {
 		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": ErrBusy,
 		"TRYAGAIN Multiple keys request during rehashing of slot":                                ErrBusy,
 		"ERR max number of clients reached":                                                      ErrBusy,
+		"ERR Protocol error: unauthenticated multibulk length":                                   ErrSignIn,
 		"NOAUTH Authentication required.":                                                        ErrSignIn,
 		"WRONGPASS invalid username-password pair or user is disabled.":                          ErrSignIn,
 		"ERR invalid password":                                                                   ErrSignIn,

@@ -36,6 +36,10 @@ type Options struct {
 	// Otherwise the server's clock decides: all callers share it, and a
 	// caller's clock only has to be right to a day.
 	CallerClock bool
+	// Unbounded says that the client's calls may outlast their context, as those
+	// of go-redis do without ContextTimeoutEnabled. The store then returns when
+	// the context ends, and leaves the call to the client's own timeouts.
+	Unbounded bool
 	// NewGeneration returns a mark that no other generation of a counter has;
 	// nil stands for 130 random bits.
 	NewGeneration func() string
@@ -57,6 +61,9 @@ type Store struct {
 func New(client Client, opts Options) *Store {
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = rand.Text
+	}
+	if opts.Unbounded {
+		client = unbounded{client}
 	}
 	return &Store{client, opts}
 }
@@ -105,8 +112,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 // Reset deletes the counter; the key's next request starts a new one. It is for
 // operators: a full window is empty after it.
 func (s *Store) Reset(ctx context.Context, key string) error {
-	cmd := once{goredis.NewCmd(ctx, "del", prefix+key)}
-	return translate(s.client.Process(ctx, cmd))
+	return translate(call(ctx, s.client, "del", prefix+key).Err())
 }
 
 // decide runs the script on the counters of some charges, and fills in the

@@ -32,10 +32,34 @@ func send(ctx context.Context, client Client, command, script string, keys []str
 	for _, key := range keys {
 		words = append(words, key)
 	}
-	cmd := once{goredis.NewCmd(ctx, append(words, arguments...)...)}
-	_ = client.Process(ctx, cmd) // its error is the command's too
-	return cmd.Slice()
+	return call(ctx, client, append(words, arguments...)...).Slice()
 }
+
+// call sends a command, once, and returns it with its answer.
+func call(ctx context.Context, client Client, words ...any) *goredis.Cmd {
+	cmd := once{goredis.NewCmd(ctx, words...)}
+	if _, ok := client.(unbounded); !ok || ctx.Done() == nil {
+		_ = client.Process(ctx, cmd) // its error is the command's too
+		return cmd.Cmd
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_ = client.Process(ctx, cmd)
+	}()
+	select {
+	case <-answered:
+		return cmd.Cmd
+	case <-ctx.Done():
+		late := goredis.NewCmd(ctx, words...) // the other is still in use
+		late.SetErr(ctx.Err())
+		return late
+	}
+}
+
+// unbounded is a client whose calls may outlast their context. The store leaves
+// such a call behind: its caller waits no longer.
+type unbounded struct{ Client }
 
 // once is a command that go-redis must not repeat when its answer is lost, as
 // it otherwise does in a Cluster: the command may have charged. go-redis still

@@ -36,7 +36,11 @@ func parseCLF(line string) (*Entry, error) {
 	if r.IP, line, ok = strings.Cut(line, " "); !ok {
 		return nil, errNoClient
 	}
-	user, line, ok := strings.Cut(line, `] "`)
+	user, after, ok := strings.Cut(line, `] "`)
+	if !ok {
+		user, after, ok = strings.Cut(line, `]"`) // AWS documents this for API Gateway
+	}
+	line = after
 	opened := strings.LastIndexByte(user, '[') // a user's name may contain one, a time does not
 	if !ok || opened < 0 {
 		return nil, errNoStamp

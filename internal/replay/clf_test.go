@@ -26,6 +26,11 @@ func TestCLF(t *testing.T) {
 			want: wanted{at: on(10, 5, 3), method: "POST", path: "/a", ip: "203.0.113.9", headers: headers("http://example.com/", "curl/8")},
 		},
 		{
+			name: "API Gateway, as its documentation has it",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000]"GET /items/{id} HTTP/1.1" 200 12 c6af9ac6-7b61 Ab1=`,
+			want: wanted{at: on(10, 5, 3), method: "GET", path: "/items/{id}", ip: "203.0.113.9"},
+		},
+		{
 			name: "headers that were not sent",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "-" "-"`,
 			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},

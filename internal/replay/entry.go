@@ -115,13 +115,17 @@ func checkTime(t time.Time) error {
 // below a nanosecond are cut.
 var unixTime = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]{0,9})?)[0-9]*$`)
 
-// parseTime reads an RFC 3339 time or Unix seconds, either with any fraction.
+// parseTime reads an RFC 3339 time or Unix seconds, either with any fraction, or
+// the time of a common log, which is API Gateway's $context.requestTime.
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, errNoTime
 	}
 	if strings.Contains(text, ":") {
 		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t, err = time.Parse(clfTime, text)
+		}
 		if err != nil {
 			return t, fmt.Errorf("time %s is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds", quote(text))
 		}

@@ -29,6 +29,7 @@ func TestJSONL(t *testing.T) {
 		{name: "the earliest time", line: `{"time":-9223372036.854775808}`, want: wanted{at: earliest, method: "GET", path: "/"}},
 		{name: "the latest time", line: `{"time":9223372036.854775807}`, want: wanted{at: latest, method: "GET", path: "/"}},
 		{name: "client not known", line: `{"time":1431857103,"ip":"-"}`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "API Gateway's time", line: `{"requestId":"c6af","time":"17/May/2015:12:05:03 +0200"}`, want: wanted{at: on(10, 5, 3), method: "GET", path: "/"}},
 		{name: "header names in any case", line: `{"time":1431857103,"headers":{"A":"1","a":"2"}}`, want: wanted{
 			at: at, method: "GET", path: "/", headers: map[string][]string{"A": {"1"}, "a": {"2"}},
 		}},

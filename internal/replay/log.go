@@ -87,6 +87,8 @@ type Traffic struct {
 	Order    Order          // ByTime if empty
 	Progress func(Progress) // is called after every request; nil for none
 	Warn     func(string)   // gets what a log has and a replay does not use; nil for none
+
+	sortBytes int // what is sorted in memory; smaller in tests
 }
 
 // Progress says how far a replay has come.

@@ -3,15 +3,9 @@ package replay
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
-	"os"
 	"time"
-
-	"github.com/lanrat/extsort"
 )
 
 // Order is the order in which recorded requests are decided, by its name on the
@@ -27,10 +21,6 @@ const (
 	// where a line is earlier than the one before it.
 	AsLogged Order = "file"
 )
-
-// chunkLines is how many lines are sorted at once. Up to five chunks are in
-// memory; more are in a temporary file.
-const chunkLines = 20_000
 
 // reading is recorded traffic that is being read.
 type reading struct {
@@ -78,15 +68,15 @@ func (r *reading) entries(ctx context.Context) iter.Seq2[*Entry, error] {
 	}
 }
 
-// readLine is a line with its request.
-type readLine struct {
+// readEntry is a line with its request.
+type readEntry struct {
 	line
 	entry *Entry
 }
 
 // asLogged yields the lines that have a request, in the order of the logs.
-func (r *reading) asLogged(ctx context.Context) iter.Seq2[readLine, error] {
-	return func(yield func(readLine, error) bool) {
+func (r *reading) asLogged(ctx context.Context) iter.Seq2[readEntry, error] {
+	return func(yield func(readEntry, error) bool) {
 		for l, err := range lines(ctx, r.Logs, &r.at.Read) {
 			var e *Entry
 			if err == nil {
@@ -105,7 +95,7 @@ func (r *reading) asLogged(ctx context.Context) iter.Seq2[readLine, error] {
 				}
 				r.last = e.Time
 			}
-			if (e != nil || err != nil) && !yield(readLine{l, e}, err) {
+			if (e != nil || err != nil) && !yield(readEntry{l, e}, err) {
 				return
 			}
 		}
@@ -116,81 +106,36 @@ func (r *reading) asLogged(ctx context.Context) iter.Seq2[readLine, error] {
 // temporary file is gone when byTime returns.
 func (r *reading) byTime(ctx context.Context) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		read := make(chan timedLine, 1000)
-		sorter, sorted, failure := extsort.Generic(read, decodeLine, encodeLine, compareLines, &extsort.Config{
-			ChunkSize: chunkLines, NumWorkers: 1, TempFilesDir: os.Getenv("TMPDIR"), // by default /var/tmp
-		})
-		merging := make(chan struct{}) // closed when all chunks are sorted, or one could not be
-		go func() {
-			sorter.Sort(ctx)
-			close(merging)
-		}()
-		defer func() {
-			cancel()
-			for range sorted { // until the sorter has ended
-			}
-		}()
-		if err := r.feed(ctx, read, merging); err != nil {
+		s := sorter{limit: cmp.Or(r.sortBytes, sortBytes)}
+		defer s.close()
+		if err := r.readTo(ctx, &s); err != nil {
 			yield(nil, err)
 			return
 		}
-		for l := range sorted {
-			if e, err := r.parsers[l.log](l.text); !yield(e, err) {
+		for l, err := range s.sorted() {
+			var e *Entry
+			if err == nil {
+				e, err = r.parsers[l.log](l.text)
+			}
+			if !yield(e, err) {
 				return
 			}
-		}
-		if err := <-failure; err != nil {
-			yield(nil, fmt.Errorf("sort the requests by time: %w; TMPDIR names the directory of the temporary file", err))
 		}
 	}
 }
 
-// feed sends all lines to the sorter, unless that gives up.
-func (r *reading) feed(ctx context.Context, to chan<- timedLine, gaveUp <-chan struct{}) error {
-	defer close(to)
+// readTo reads all logs and adds their lines to a sorter.
+func (r *reading) readTo(ctx context.Context, s *sorter) error {
 	r.at.Sorting = true
 	for l, err := range r.asLogged(ctx) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		select {
-		case to <- timedLine{l.line, l.entry.Time.UnixNano()}:
-			r.progress(l.entry.Time)
-		case <-gaveUp:
-			return nil
+		if err := s.add(timedLine{l.line, l.entry.Time.UnixNano()}); err != nil {
+			return err
 		}
+		r.progress(l.entry.Time)
 	}
 	r.at.Sorting, r.at.Total, r.at.Requests = false, r.at.Requests, 0
 	return nil
-}
-
-// timedLine is a line to sort: a fraction of the size of its Entry.
-type timedLine struct {
-	line
-	at int64 // Unix nanoseconds
-}
-
-func compareLines(a, b timedLine) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.log, b.log), cmp.Compare(a.number, b.number))
-}
-
-const encodedNumbers = 3 * 8 // bytes
-
-// encodeLine and decodeLine write and read the temporary file.
-func encodeLine(l timedLine) ([]byte, error) {
-	b := make([]byte, 0, encodedNumbers+len(l.text))
-	for _, n := range []int64{l.at, int64(l.log), l.number} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
-	}
-	return append(b, l.text...), nil
-}
-
-func decodeLine(b []byte) (l timedLine, err error) {
-	if len(b) < encodedNumbers {
-		return l, io.ErrUnexpectedEOF
-	}
-	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
-	l.at, l.log, l.number, l.text = number(0), int(number(1)), number(2), string(b[encodedNumbers:])
-	return l, nil
 }

@@ -101,15 +101,17 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 	}
 }
 
-// manyLines returns more lines than are sorted at once, each with its own
-// number, in an order that repeats every 7 lines.
+// fewBytes has room for 70 of manyLines.
+const fewBytes = 8 << 10
+
+// manyLines returns lines for five chunks of fewBytes, each with its own number.
 func manyLines() (log string, want []string) {
-	const lines = 5*chunkLines/2 + 1
+	const lines = 333
 	var b strings.Builder
 	type logged struct{ second, number int }
 	var all []logged
 	for i := range lines {
-		second := i / 3 * 5 % 10_007
+		second := i / 3 * 5 % 107
 		all = append(all, logged{second, i})
 		fmt.Fprintf(&b, `{"time":%d,"path":"/%d"}`+"\n", second, i)
 	}
@@ -149,7 +151,7 @@ func TestOrderOfManyLines(t *testing.T) {
 				}
 				return &engine.Decision{Allowed: true}, nil
 			})
-			traffic := &Traffic{Logs: []Log{text(log)}, Progress: func(p Progress) { progress = append(progress, p) }}
+			traffic := &Traffic{Logs: []Log{text(log)}, sortBytes: fewBytes, Progress: func(p Progress) { progress = append(progress, p) }}
 			report, err := Run(ctx, traffic, Options{Engine: decide})
 			if !errors.Is(err, tc.end) || int(report.Requests) != tc.decided {
 				t.Errorf("%d requests, error %v; want %d, %v", report.Requests, err, tc.decided, tc.end)
@@ -174,7 +176,7 @@ func TestOrderWithoutADisk(t *testing.T) {
 	}
 	log, _ := manyLines()
 	var seen []string
-	_, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: allowAll(&seen)})
+	_, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, sortBytes: fewBytes}, Options{Engine: allowAll(&seen)})
 	if err == nil || !strings.HasPrefix(err.Error(), "sort the requests by time: ") || len(seen) > 0 {
 		t.Errorf("%d requests, error %v", len(seen), err)
 	}
@@ -185,16 +187,5 @@ func wantEmpty(t *testing.T, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
-	}
-}
-
-func TestEncodeLine(t *testing.T) {
-	want := timedLine{line{3, 1 << 40, "GET /\xff\n"}, -5}
-	b, _ := encodeLine(want)
-	if got, err := decodeLine(b); got != want || err != nil {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
-	}
-	if _, err := decodeLine(b[:encodedNumbers-1]); err == nil {
-		t.Error("a line cut short is read")
 	}
 }

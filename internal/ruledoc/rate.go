@@ -62,6 +62,10 @@ func (l *Limit) parseRate(rate string) error {
 
 // noRate says what to write in place of a text that is no rate.
 func noRate(text string) error {
+	if window := strings.TrimLeft(text, "0123456789"); window != text && ratePattern.MatchString("1"+window) {
+		return fmt.Errorf("%q is no rate: its units are 1 to 999999999; those of a map, such as {capacity: 2000000000, window: 60s}, "+
+			"are up to 4294967295", text)
+	}
 	i := strings.LastIndexAny(text, "/ ") + 1
 	for _, w := range rateWords {
 		meant := text[i:] != "" && strings.HasPrefix(w.word, text[i:]) || Closest(text[i:], []string{w.word}) != ""
@@ -69,7 +73,7 @@ func noRate(text string) error {
 			return fmt.Errorf("%q is no rate: did you mean %s?", text, rate)
 		}
 	}
-	return fmt.Errorf("%q is no rate: write a capacity and a window, such as 100/minute, 100/60s or 5 per 10s", text)
+	return fmt.Errorf("%q is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s", text)
 }
 
 // Rate returns the rate that stands for the limit; "" if none does, because the

@@ -25,38 +25,43 @@ func Enumerate(words []string, last string) string {
 }
 
 // Closest returns the known word that a misspelled one was probably meant to
-// be, at most two letters away; "" for none.
+// be: at most two mistakes away, and fewer than half the letters of the longer
+// of the two; "" for none.
 func Closest(word string, known []string) string {
 	best, found := 3, ""
 	for _, k := range known {
 		if len(word) > len(k)+2 { // keeps words of any length cheap
 			continue
 		}
-		if d := distance(word, k); d < best && d < len(word) {
+		if d := distance(word, k); d < best && 2*d < max(len(word), len(k)) {
 			best, found = d, k
 		}
 	}
 	return found
 }
 
-// distance returns the Levenshtein distance: how many letters to insert, remove
-// or replace to turn a into b.
+// distance returns how many letters to insert, remove or replace, or neighbours
+// to swap, to turn a into b: the optimal string alignment distance.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a[:i] to every prefix of b
+	var above []int                // distances of a[:i-1] to every prefix of b
+	row := make([]int, len(b)+1)   // of a[:i]
+	below := make([]int, len(b)+1) // of a[:i+1]
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		below[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
+			below[j+1] = min(change, row[j+1]+1, below[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				below[j+1] = min(below[j+1], above[j-1]+1)
+			}
 		}
+		above, row, below = row, below, make([]int, len(b)+1)
 	}
 	return row[len(b)]
 }

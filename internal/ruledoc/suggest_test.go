@@ -9,6 +9,8 @@ func TestClosest(t *testing.T) {
 	known := []string{"name", "when", "key", "limits", "cost", "on_error"}
 	for _, tt := range []struct{ word, want string }{
 		{"limit", "limits"}, {"on-error", "on_error"}, {"onerror", "on_error"}, {"nmae", "name"}, {"costs", "cost"},
+		{"kye", "key"}, {"ky", "key"}, {"csot", "cost"}, {"rate", ""}, {"must", ""}, {"per", ""}, {"ekyy", ""}, // as many mistakes as half the letters make another word
+		{"wehn", "when"}, {"limts", "limits"}, {"path", ""},
 		{"retries", ""}, {"x", ""}, {"", ""}, {"wh", ""}, {strings.Repeat("limits", 1000), ""},
 	} {
 		if got := Closest(tt.word, known); got != tt.want {
@@ -26,6 +28,7 @@ func TestSuggest(t *testing.T) {
 		{"limit", []string{"limits", "key"}, "did you mean limits?"},
 		{"retries", []string{"limits", "key", "name"}, "there are limits, key and name"},
 		{"retries", []string{"limits"}, "there are limits"},
+		{"no", []string{"on", "off"}, "there are on and off"},
 		{"retries", nil, "there are "},
 	} {
 		if got := Suggest(tt.word, tt.known, "there are", "and"); got != tt.want {

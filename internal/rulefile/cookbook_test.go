@@ -24,7 +24,7 @@ type batch struct {
 	ip      string
 	headers string // "name: value" or nothing
 	allowed int
-	by      string // the policy that denies the others
+	by      string // the policy that denies the others, or the reason if that is no limit
 }
 
 // The recipes of docs/rules.md, and what they decide.
@@ -50,14 +50,27 @@ var cookbook = map[string][]batch{
 		{time.Second, 30, "POST", "/mail/send", "203.0.113.8", "", 5, "mailer"},
 	},
 	"Monthly quota in a time zone": { // the start is 23:30 on the last of January in Berlin
-		{0, 100, "GET", "/export", "203.0.113.9", "x-tenant: acme", 100, ""},
-		{29 * time.Minute, 1, "GET", "/export", "203.0.113.9", "x-tenant: acme", 0, "exports"},
-		{30 * time.Minute, 101, "GET", "/export", "203.0.113.9", "x-tenant: acme", 100, "addresses"},
+		{0, 100, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 100, ""},
+		{29 * time.Minute, 1, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 0, "exports"},
+		{29 * time.Minute, 90, "GET", "/v1/items", "203.0.113.9", "x-tenant: acme", 90, ""},
+		{31 * time.Minute, 101, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 100, "addresses"},
 	},
 	"The office network": {
 		{0, 70, "GET", "/", "203.0.113.9", "", 60, "addresses"},
 		{0, 500, "GET", "/", "198.51.100.7", "", 500, ""},
 		{0, 500, "GET", "/", "2001:db8:7:1::9", "", 500, ""},
+	},
+	"Networks of IPv6": {
+		{0, 61, "GET", "/", "2001:db8:7:1::1", "", 60, "addresses"},
+		{0, 1, "GET", "/", "2001:db8:7:1::2", "", 0, "addresses"},
+		{0, 600, "GET", "/", "2001:db8:7:2::1", "", 60, "addresses"},
+		{0, 61, "GET", "/", "203.0.113.9", "", 60, "addresses"},
+	},
+	"Bans": {
+		{0, 1, "GET", "/", "198.51.100.7", "", 0, "banned"},
+		{0, 1, "GET", "/", "2001:db8:bad:1::1", "", 0, "banned"},
+		{0, 1, "GET", "/", "203.0.113.9", "", 0, "addresses"},
+		{0, 101, "GET", "/", "203.0.113.8", "", 100, "addresses"},
 	},
 	"Tokens of a language model": {
 		{0, 6, "POST", "/v1/chat", "203.0.113.9", "x-user: ann", 5, "chat.tokens"},
@@ -133,8 +146,10 @@ func decide(t *testing.T, set *rules.Set, batches []batch) {
 			if d.Allowed {
 				allowed++
 			} else {
-				v, i := d.Tightest()
-				by = v.PolicyName(i)
+				by = d.Reason.String()
+				if v, i := d.Tightest(); v != nil {
+					by = v.PolicyName(i)
+				}
 			}
 		}
 		if allowed != b.allowed || by != b.by {

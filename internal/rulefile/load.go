@@ -3,11 +3,28 @@
 package rulefile
 
 import (
+	"io"
+	"os"
+
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
+
+// Read reads the text of a rules file: all of it, or enough of one that is too
+// long for Parse to say so.
+func Read(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, yamlfile.MaxDocument+1)) }
+
+// ReadFile is Read for a file by its name.
+func ReadFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return Read(file)
+}
 
 // Parse reads a rules file and compiles it. The Set has the warnings: single
 // lines about rules that are valid but probably not intended. name is the file's
@@ -42,18 +59,18 @@ func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile
 	return set, positions.Locate(lint.Check(document, set)), positions.Locate(lint.Caveats(document, set)), nil
 }
 
-// ParseOverride reads one override, as a rules document states it. place is its
-// name in errors, which are of type yamlfile.Errors. Set.CheckOverride tells
-// whether a rule can have it.
-func ParseOverride(place string, text []byte) (*rules.Override, error) {
+// ParseOverride reads one override, as a rules document states it, and compiles
+// it. place is its name in errors, which are of type yamlfile.Errors.
+// Set.CheckOverride tells whether a rule can have it.
+func ParseOverride(place string, text []byte) (*rules.Override, *ruledoc.Override, error) {
 	document := &ruledoc.Override{}
 	positions, err := yamlfile.Decode(place, text, document)
 	if positions == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	override, problems := rules.CompileOverride(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {
-		return nil, errs
+		return nil, nil, errs
 	}
-	return override, nil
+	return override, document, nil
 }

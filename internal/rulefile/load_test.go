@@ -103,3 +103,20 @@ func TestLoadWithoutWarnings(t *testing.T) {
 		t.Errorf("%v, %v", set, err)
 	}
 }
+
+// endless never ends, as /dev/zero does.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A file without an end is read in part, and refused.
+func TestReadWithoutAnEnd(t *testing.T) {
+	text, err := rulefile.Read(endless{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rulefile.Parse("f", text)
+	if want := "f:1:1: the document has more than 4194304 bytes, which is the most: split it"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -153,14 +153,14 @@ func TestCheckOverride(t *testing.T) {
 		{"api", "user:auth0%7C1", "capacity: 1", ""},
 		{"api", "user:auth0|1", "capacity: 1", `"user:auth0|1" is not a key of the overrides of rule api as requests make it: write user:auth0%7C1`},
 		{"api", "%hmac-00112233445566778899aabbccddeeff", "capacity: 1", // of a time when the rule hashed its keys
-			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
+			`"%hmac-00112233445566778899aabbccddeeff" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is missing`},
 		{"api", "user:1", "unlimited: true", ""},
 		{"api", "user:1", "{deny: true, until: 1999-01-01T00:00:00Z}", ""}, // the check does not look at the time
 		{"api", "user:1", "limits: [{name: a, capacity: 1, window: 1s}, {name: b, capacity: 1, window: 1h}]", ""},
 		{"api", "user:1", "capacity: {requests: 5}", "capacity.requests: rule api has one limit, without a name: write the capacity alone"},
 		{"api", "user:1", "plan: pro", "plan: is for all rules together: write it among the overrides of plan"},
-		{"api", "account:1", "capacity: 5", `"account:1" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place`},
-		{"api", "account:1", "plan: pro", `"account:1" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is not in its place` +
+		{"api", "account:1", "capacity: 5", `"account:1" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is missing`},
+		{"api", "account:1", "plan: pro", `"account:1" is no key of the overrides of rule api, which look like user:{jwt.sub}: "user:" is missing` +
 			"\nplan: is for all rules together: write it among the overrides of plan"},
 		{"aip", "user:1", "capacity: 5", `there is no rule "aip": did you mean api?`},
 		{"web", "user:1", "capacity: 5", `there is no rule "web": the rules are api, chat, bucket, fast, journal and 6 more`},

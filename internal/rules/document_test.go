@@ -218,7 +218,7 @@ func TestResolveKeys(t *testing.T) {
 		{"chat", "user:-", "user:-", ""},
 		{"api", "tenant:a|user:7|2001:db8::1", "tenant:a|user:7|2001%3Adb8%3A%3A/64", ""},
 		{"plain", "all", "all", ""},
-		{"chat", "tenant:7", "", `"tenant:7" is no key of rule chat, whose keys look like user:{jwt.sub}: "user:" is not in its place`},
+		{"chat", "tenant:7", "", `"tenant:7" is no key of rule chat, whose keys look like user:{jwt.sub}: "user:" is missing`},
 		{"api", "tenant:a|user:7|here", "", `"tenant:a|user:7|here" is no key of rule api, whose keys look like tenant:{jwt.tenant}|user:{jwt.sub}|{ip}: {ip} is an address`},
 	} {
 		r, _ := s.Rule(tt.rule)

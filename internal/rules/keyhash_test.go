@@ -262,7 +262,7 @@ func TestLoadHashSecret(t *testing.T) {
 	for secret, want := range map[string]string{
 		"":                 "hash_secret: a secret that the rules name is not set: set the environment variable KEYS",
 		"fifteen bytes!!":  "hash_secret: the secret in KEYS has 15 bytes, which can be guessed: make one of 16 or more, as openssl rand -hex 32 does",
-		"another secret!!": "hash_secret: the secret in KEYS is not the one that the rules were written for: its check is 8a33af0f, and theirs is c4bbcb1f",
+		"another secret!!": `hash_secret: the secret in KEYS has the check "8a33af0f", and the rules say "c4bbcb1f": set the secret that the rules were written for`,
 		keySecret:          "",
 	} {
 		s := parse(t, hashing)

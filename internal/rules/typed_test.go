@@ -54,15 +54,15 @@ func TestOverrideKey(t *testing.T) {
 		{"{ip}|{jwt.a}", "10.0.0.1|a|b", "10.0.0.1|a%7Cb", ""}, // 10.0.0.1|a is no address: only one split is valid
 		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
 
-		{"all", "al", "", `"all" is not in its place`},
+		{"all", "al", "", `"all" is missing`},
 		{"user:{jwt.sub}", "241531", "", "write user:241531"},
 		{"user:{jwt.sub}", "user:", "", "a part that a request lacks is written -"},
-		{"user:{jwt.sub}", "", "", `"user:" is not in its place`},
+		{"user:{jwt.sub}", "", "", `"user:" is missing`},
 		{"user:{jwt.sub}", "user:a%7Cb|c", "", `"|c" is too much: a : or | inside a value is written %3A or %7C`},
 		{"user:{jwt.sub}", "user:%41", "", "%41 is not how a key encodes 'A'"},
 		{"user:{jwt.sub}", "user:%7c", "", "%7c is not how a key encodes '|'"},
 		{"user:{jwt.sub}", "user:50%ab", "", "%ab is not how a key encodes '«'"},
-		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme", "", `"|user:" is not in its place`},
+		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme", "", `"|user:" is missing`},
 		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:acme|user:", "", "a part that a request lacks is written -"},
 		{"{jwt.a}:{jwt.b}", "x:y:z", "", "it can be read in two ways: write x:y%3Az or x%3Ay:z"},
 		{"tenant:{jwt.tenant}|user:{jwt.sub}", "tenant:a|user:b|user:c", "", "it can be read in two ways: write tenant:a|user:b%7Cuser%3Ac or tenant:a%7Cuser%3Ab|user:c"},

@@ -22,7 +22,7 @@ import (
 
 const (
 	clients       = 8
-	histories     = 200 // of each kind
+	histories     = 200 // of each kind, by default
 	searchTimeout = time.Minute
 )
 
@@ -48,7 +48,7 @@ func concurrency(t *testing.T, h Harness) {
 			seed := cmp.Or(*historySeed, rand.Uint64())
 			t.Logf("-storetest.seed=%d", seed)
 			r := &recorder{h: h, stores: stores, rand: rand.New(rand.NewPCG(seed, 0)), limits: limits}
-			for range histories {
+			for range cmp.Or(h.Histories, histories) {
 				linearize(t, h, r.record(t))
 			}
 			if undecided := r.undecided.Load(); undecided > r.calls/2 {

@@ -53,6 +53,9 @@ type Harness struct {
 	// Rounds multiplies the number of random sequences (100, or -rapid.checks).
 	// Fast stores set it higher; 0 stands for 1.
 	Rounds int
+	// Histories is the number of concurrent histories of each kind; 0 stands for
+	// 200.
+	Histories int
 }
 
 func (h *Harness) accepts(l limit.Limit) bool { return h.Accepts == nil || h.Accepts(&l) }

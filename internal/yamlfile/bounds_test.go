@@ -22,7 +22,7 @@ func TestBounds(t *testing.T) {
 		most int // the largest n that is taken
 		want string
 	}{
-		{"bytes", func(n int) string { return "rules: [] #" + rep("x", n-11) }, maxDocument, "the document has 4194305 bytes, and 4194304 is the most"},
+		{"bytes", func(n int) string { return "rules: [] #" + rep("x", n-11) }, MaxDocument, "the document has more than 4194304 bytes, which is the most"},
 		{"marks", func(n int) string { return "rules: [] #" + rep(rep("-", 80)+"\n#", n/81) + rep("-", n%81-4) }, maxMarks, "too many values"},
 		{"brackets", func(n int) string { return "x: " + rep("[", n-1) + rep("]", n-1) + "\nrules: []" }, maxDepth, "more than 32 maps and lists within each other"},
 		{"braces", func(n int) string { return rep("{x: ", n) + "1" + rep("}", n) }, maxDepth, "more than 32 maps and lists within each other"},

@@ -157,6 +157,10 @@ func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
 			into.Set(reflect.ValueOf(d.time(n, tags)))
 			return
 		}
+		if n.Kind != yaml.MappingNode && tags.Example != "" {
+			d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
+			return
+		}
 		d.object(n, into)
 	case reflect.Map:
 		d.entries(n, into, tags)

@@ -61,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		{"until is a day", override("until: 2026-12-31"), `f:2:28: overrides.r.k.until: "2026-12-31" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"false says nothing", override("deny: false"), "f:2:27: overrides.r.k.deny: says nothing where it is false: write true, or remove it"},
 		{"deny is text", override("deny: perhaps"), "f:2:27: overrides.r.k.deny: must be true or false, and is text"},
-		{"override is a number", "rules: []\noverrides: {r: {k: 7}}", `f:2:20: overrides.r.k: must be a map with fields such as "capacity:", and is a number`},
+		{"override is a number", "rules: []\noverrides: {r: {k: 7}}", `f:2:20: overrides.r.k: must be a map, such as {capacity: 100}, and is a number`},
 		{"capacity of nothing", override("capacity: {}"), "f:2:31: overrides.r.k.capacity: is empty: write entries such as {requests: 60, tokens: 90000}, or remove it"},
 		{"capacity in quotes", override("capacity: '7'"), "f:2:31: overrides.r.k.capacity: must be a whole number in plain digits without quotes, such as 10"},
 		{"capacity of a limit", override("capacity: {a: 7, b: 0}"), "f:2:41: overrides.r.k.capacity.b: 0 is out of range: write a number from 1 to 4294967295"},

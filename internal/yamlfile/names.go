@@ -28,7 +28,7 @@ func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[str
 		}
 	}
 	for _, e := range unknown {
-		meant, reason := meantField(e.key.Value, t, names)
+		meant, reason := meantField(e.key.Value, t, names, found)
 		d.fail(e.key, "unknown field: %s", reason)
 		if _, stated := found[meant]; meant == "" || stated {
 			d.undecoded[e.path], d.incomplete[n.path] = true, true
@@ -47,17 +47,38 @@ func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[str
 }
 
 // meantField returns the field of a struct that an unknown name was probably
-// meant to be, empty for none, and what to write.
-func meantField(name string, t reflect.Type, names []string) (meant, reason string) {
+// meant to be, empty for none, and what to write. found are the fields that the
+// map has.
+func meantField(name string, t reflect.Type, names []string, found map[string]entry) (meant, reason string) {
 	if before, value, ok := strings.Cut(name, ":"); ok && slices.Contains(names, before) {
 		return before, fmt.Sprintf("a space is missing after the colon: write %s: %s", before, value)
 	}
-	for _, f := range ruledoc.Fields(t) {
-		if f.Type.Kind() == reflect.Slice && hasField(f.Type.Elem(), name) {
-			return "", fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", f.Name)
-		}
+	if reason := belongs(name, t, found); reason != "" {
+		return "", reason
 	}
 	return ruledoc.Closest(name, names), ruledoc.Suggest(name, names, "there are", "and")
+}
+
+// belongs says in which field of a struct an unknown name is a field, if it is
+// one: in a list or a map that the document has, or else in the first.
+func belongs(name string, t reflect.Type, found map[string]entry) (reason string) {
+	for _, f := range ruledoc.Fields(t) {
+		_, stated := found[f.Name]
+		if reason != "" && !stated {
+			continue
+		}
+		switch f.Type.Kind() {
+		case reflect.Slice:
+			if hasField(f.Type.Elem(), name) {
+				reason = fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", f.Name)
+			}
+		case reflect.Pointer:
+			if hasField(f.Type.Elem(), name) {
+				reason = fmt.Sprintf("it belongs in %s: write %[1]s: {%s: ...}", f.Name, name)
+			}
+		}
+	}
+	return reason
 }
 
 func hasField(t reflect.Type, name string) bool {

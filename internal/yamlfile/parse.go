@@ -12,7 +12,7 @@ import (
 // These bounds are far above any file that a person or a program has cause to
 // write. The worst files within them take seconds and some gigabytes.
 const (
-	maxDocument = 4 << 20 // bytes
+	MaxDocument = 4 << 20 // bytes of a document
 	maxMarks    = 1 << 20 // characters that have a meaning in YAML
 	maxDepth    = 32      // maps and lists within each other
 	maxEntries  = 1 << 14 // of one map or list
@@ -50,8 +50,8 @@ func parse(document []byte) (*yaml.Node, Errors) {
 // much memory for.
 func checkText(text string) (at Place, reason string) {
 	at = Place{1, 1}
-	if len(text) > maxDocument {
-		return at, fmt.Sprintf("the document has %d bytes, and %d is the most: split it", len(text), maxDocument)
+	if len(text) > MaxDocument {
+		return at, fmt.Sprintf("the document has more than %d bytes, which is the most: split it", MaxDocument)
 	}
 	if strings.HasPrefix(text, "%") {
 		return at, "directives are not supported: remove it, or quote text that begins with %"

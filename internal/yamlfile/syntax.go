@@ -24,8 +24,9 @@ func syntaxError(err error, text string) *Error {
 	}
 	reason := ""
 	for _, diagnose := range []func(*mistake) string{
-		(*mistake).tab, (*mistake).unquotedBraces, (*mistake).dashInBrackets, (*mistake).openQuote, (*mistake).unquotedMark,
-		(*mistake).gluedDash, (*mistake).noColon, (*mistake).noComma, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
+		(*mistake).tab, (*mistake).alias, (*mistake).escape, (*mistake).strayCloser, (*mistake).besideQuotes, (*mistake).unquotedBraces,
+		(*mistake).dashInBrackets, (*mistake).dashBesideName, (*mistake).openQuote, (*mistake).unquotedMark, (*mistake).gluedDash,
+		(*mistake).noColon, (*mistake).noComma, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
 	} {
 		if reason = diagnose(m); reason != "" {
 			break
@@ -102,6 +103,25 @@ var dashInBrackets = regexp.MustCompile(`[\[,] *- `)
 func (m *mistake) dashInBrackets() string {
 	if line, _ := m.line(); dashInBrackets.MatchString(line) {
 		return "entries in brackets have commas between them, and no dash: remove it"
+	}
+	return ""
+}
+
+// dashBesideName finds the first entry of a list in the line of the list's name.
+func (m *mistake) dashBesideName() string {
+	line, at := m.line()
+	if m.Message != "block sequence entries are not allowed in this context" || strings.TrimSpace(line[:at]) == "" {
+		return ""
+	}
+	return fmt.Sprintf("an entry of a list begins on a line of its own: move %s below %s", line[at:], strings.TrimSpace(line[:at]))
+}
+
+var strayCloserMessage = regexp.MustCompile("^did not find expected (key|'-' indicator)")
+
+// strayCloser finds a bracket or brace that closes nothing.
+func (m *mistake) strayCloser() string {
+	if line, at := m.line(); strayCloserMessage.MatchString(m.Message) && at < len(line) && strings.IndexByte("]}", line[at]) >= 0 {
+		return fmt.Sprintf("this %c closes nothing: remove it", line[at])
 	}
 	return ""
 }
@@ -183,11 +203,12 @@ func (m *mistake) noComma() string {
 	if line[at] == ':' { // the parser took the name for more of the value before it
 		at = 1 + strings.LastIndexAny(line[:at], " ,[{")
 	}
-	m.moveTo(at)
-	startsLine := strings.TrimSpace(line[:at]) == ""
-	if above := m.lines[m.ContextMark.Line-1]; startsLine && at <= len(above)-len(strings.TrimLeft(above, " ")) {
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	if startsLine := strings.Trim(line[:at], " -") == ""; startsLine && indent(line) <= indent(m.lines[m.ContextMark.Line-1]) {
+		m.moveTo(indent(line))
 		return fmt.Sprintf("the %s is not closed before this line: write %s", opener, closer)
 	}
+	m.moveTo(at)
 	next := plainWord.FindString(line[at:])
 	if next == "" {
 		next = line[at : at+1]

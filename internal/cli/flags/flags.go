@@ -84,6 +84,15 @@ func Positional(least, most int, want string) cobra.PositionalArgs {
 	}
 }
 
+// RulesFile wants one rules file. Standard input is none: a name tells people
+// what is published.
+func RulesFile(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] == "-" {
+		return Usagef("want one rules file, got -; /dev/stdin is standard input")
+	}
+	return Positional(1, 1, "one rules file")(cmd, args)
+}
+
 // NoArguments refuses arguments besides flags.
 var NoArguments = Positional(0, 0, "no arguments besides flags")
 

@@ -38,17 +38,17 @@ type Locations struct {
 
 // AddRules adds --rules.
 func (f *Locations) AddRules(cmd *cobra.Command) {
-	f.addRules(cmd, "where the rules are: a `FILE` or dynamodb://TABLE")
+	f.addRules(cmd, "where the rules are: a `FILE` or dynamodb://TABLE", "a file or dynamodb://TABLE")
 }
 
 // AddTable adds --rules for a command that works on a rules table alone.
 func (f *Locations) AddTable(cmd *cobra.Command) {
-	f.addRules(cmd, "the table of rules, dynamodb://`TABLE`")
-	f.RequireTable(cmd, "this works on a table, dynamodb://TABLE")
+	f.AddTableFor(cmd, "this works on a table, dynamodb://TABLE")
 }
 
-// RequireTable refuses rules in a file. purpose says what the table is for.
-func (f *Locations) RequireTable(cmd *cobra.Command, purpose string) {
+// AddTableFor is AddTable with a reason why a file is refused.
+func (f *Locations) AddTableFor(cmd *cobra.Command, purpose string) {
+	f.addRules(cmd, "the table of rules, dynamodb://`TABLE`", "dynamodb://TABLE")
 	Check(cmd, func() error {
 		if f.RulesTable == "" {
 			return fmt.Errorf("%s %s: %s", f.rulesFrom, f.RulesFile, purpose)
@@ -57,14 +57,14 @@ func (f *Locations) RequireTable(cmd *cobra.Command, purpose string) {
 	})
 }
 
-func (f *Locations) addRules(cmd *cobra.Command, usage string) {
+func (f *Locations) addRules(cmd *cobra.Command, usage, form string) {
 	f.rulesErr = f.setRules(rulesVariable, os.Getenv(rulesVariable))
 	cmd.Flags().Func("rules", usage+" (default: $"+rulesVariable+")", func(text string) error {
 		f.rulesErr = nil
 		return asUsage(f.setRules("--rules", text))
 	})
 	Check(cmd, func() error { return f.rulesErr })
-	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" }, "--rules is missing: a file or dynamodb://TABLE")
+	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" }, "--rules is missing: "+form)
 }
 
 // setRules reads a location of rules. from is the flag or the variable that has
@@ -78,6 +78,8 @@ func (f *Locations) setRules(from, text string) (err error) {
 		f.RulesTable, err = ParseTable(from, table)
 	case isURL:
 		err = fmt.Errorf("%s %s://…: want a file or dynamodb://TABLE", from, scheme) // the rest may contain a password
+	case text == "-":
+		err = fmt.Errorf("%s -: want a file or dynamodb://TABLE; /dev/stdin is standard input", from)
 	default:
 		f.RulesFile = text
 	}
@@ -89,7 +91,7 @@ func (f *Locations) setRules(from, text string) (err error) {
 func (f *Locations) AddStore(cmd *cobra.Command) {
 	f.store = memory
 	f.readStore()
-	f.addStore(cmd, " (default: $"+storeVariable+", or memory)")
+	f.addStore(cmd, storeForm, " (default: $"+storeVariable+", or memory)")
 	f.RequireStore(cmd)
 }
 
@@ -98,7 +100,7 @@ func (f *Locations) AddStore(cmd *cobra.Command) {
 // environment may name the one of real requests.
 func (f *Locations) AddReplayStore(cmd *cobra.Command) {
 	f.store = memory
-	f.addStore(cmd, ` (default "memory", whatever $`+storeVariable+` says)`)
+	f.addStore(cmd, storeForm, ` (default "memory", whatever $`+storeVariable+` says)`)
 	f.RequireStore(cmd)
 }
 
@@ -109,7 +111,7 @@ func (f *Locations) AddSharedStore(cmd *cobra.Command) {
 	if f.readStore(); f.store == memory {
 		f.store = ""
 	}
-	f.addStore(cmd, " (default: $"+storeVariable+")")
+	f.addStore(cmd, sharedForm, " (default: $"+storeVariable+")")
 	Refuse(cmd, func() bool { return f.store == memory },
 		"--store memory: those counters are inside the process that counts; name a "+sharedForm)
 }
@@ -122,22 +124,23 @@ func (f *Locations) RequireStore(cmd *cobra.Command) {
 // readStore takes the store of the environment, if it names one.
 func (f *Locations) readStore() {
 	if text := os.Getenv(storeVariable); text != "" {
-		f.storeErr = f.setStore(storeVariable, text)
+		f.storeErr = f.setStore(storeVariable, storeForm, text)
 	}
 }
 
-func (f *Locations) addStore(cmd *cobra.Command, standard string) {
-	usage := "where the counters are, a `STORE`: " + storeForm + standard
+func (f *Locations) addStore(cmd *cobra.Command, form, standard string) {
+	usage := "where the counters are, a `STORE`: " + form + standard
 	cmd.Flags().Func("store", usage, func(text string) error {
 		f.storeErr = nil
-		return asUsage(f.setStore("--store", text))
+		return asUsage(f.setStore("--store", form, text))
 	})
 	Check(cmd, func() error { return f.storeErr })
 }
 
 // setStore reads a location of counters. from is the flag or the variable that
-// has it. Its errors omit any text that may contain a password.
-func (f *Locations) setStore(from, text string) (err error) {
+// has it, and form what it may be. Its errors omit any text that may contain a
+// password.
+func (f *Locations) setStore(from, form, text string) (err error) {
 	f.store, f.CountersTable, f.Redis = text, "", nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
@@ -150,9 +153,9 @@ func (f *Locations) setStore(from, text string) (err error) {
 			err = fmt.Errorf("%s: %w", from, err)
 		}
 	case isURL:
-		err = fmt.Errorf("%s %s://…: want %s", from, scheme, storeForm)
+		err = fmt.Errorf("%s %s://…: want %s", from, scheme, form)
 	default:
-		err = fmt.Errorf("%s: want %s", from, storeForm)
+		err = fmt.Errorf("%s: want %s", from, form)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ const (
 
 // ErrForeign is returned for an item that this package did not write, or that
 // another program has changed. No charge is admitted on such an item.
-var ErrForeign = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` deletes it")
+var ErrForeign = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 
 // PrimaryKey returns the primary key of a counter's item.
 func PrimaryKey(key string) Item {

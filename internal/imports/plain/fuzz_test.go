@@ -26,7 +26,7 @@ func FuzzPlain(f *testing.F) {
 				continue
 			}
 			good++
-			if _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil || !json.Valid([]byte(o.Document)) {
+			if _, _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil || !json.Valid([]byte(o.Document)) {
 				t.Fatalf("the override of %s is none: %v: %s", o.Key, err, o.Document)
 			}
 		}

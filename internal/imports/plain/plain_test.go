@@ -63,7 +63,7 @@ func TestPlain(t *testing.T) {
 				if o.Rule != "api" {
 					t.Errorf("the rule is %s", o.Rule)
 				}
-				if _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil {
+				if _, _, err := rulefile.ParseOverride(o.Key, []byte(o.Document)); err != nil {
 					t.Error(err)
 				}
 				got = append(got, o.Key+" "+o.Document)

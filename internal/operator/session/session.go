@@ -83,7 +83,7 @@ type Session struct {
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
 func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
-	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), app.LogSteps(log))}
+	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), clock.LogSteps(log))}
 	if where.RulesFile != "" {
 		if s.Rules, _, err = ReadPrepared(where.RulesFile, prepare); err != nil {
 			return nil, err
@@ -137,7 +137,7 @@ func (s *Session) CheckCharges(set *rules.Set) error {
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
-		client.Clock.OnStep(app.LogSteps(log))
+		client.Clock.OnStep(clock.LogSteps(log))
 		if s.RulesTable != "" {
 			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
@@ -217,7 +217,7 @@ func ReadRules(file string) (*rules.Set, []byte, error) { return ReadPrepared(fi
 // ReadPrepared is ReadRules for a limiter: prepare completes the rules, or
 // refuses them.
 func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
-	document, err := os.ReadFile(file)
+	document, err := rulefile.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}

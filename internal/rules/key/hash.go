@@ -51,7 +51,7 @@ func (h *Hash) Verify(secret string) error {
 		return fmt.Errorf("hash_secret: the secret in %s has %d bytes, which can be guessed: make one of %d or more, "+
 			"as openssl rand -hex 32 does", h.Env, len(secret), leastSecret)
 	case check != h.Check:
-		return fmt.Errorf("hash_secret: the secret in %s is not the one that the rules were written for: its check is %s, and theirs is %s",
+		return fmt.Errorf("hash_secret: the secret in %s has the check %q, and the rules say %q: set the secret that the rules were written for",
 			h.Env, check, h.Check)
 	}
 	return nil

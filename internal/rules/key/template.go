@@ -107,7 +107,7 @@ func (t *Template) split(key string) (values []string, err error) {
 		if p.Kind == Literal {
 			tail, ok := strings.CutPrefix(key, p.Text)
 			if !ok {
-				return nil, fmt.Errorf("%q is not in its place", p.Text)
+				return nil, fmt.Errorf("%q is missing", p.Text)
 			}
 			key = tail
 			continue

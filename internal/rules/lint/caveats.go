@@ -10,13 +10,14 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
+const unverified = "credentials are not verified yet: "
+
 // Caveats returns what limiters make of a document today because they do not
 // verify credentials, and because the Lambda does not see the backend's
 // answers. It has one line of each kind for a rule at most. Replays, and
 // requests that a person describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
-	c := &checker{author: d, doc: s.Document(), set: s}
-	const unverified = "credentials are not verified yet: "
+	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
 	for i := range d.Deny {
 		if needsCredentials(&d.Deny[i]) {
 			c.warn(ruledoc.Index("deny", i), unverified+"this denies no live request")
@@ -28,46 +29,61 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 		}
 	}
 	if d.Plan != nil {
-		c.warn("plan", unverified+"no live caller has a plan")
+		c.checkPlan(d.Plan)
 	}
 	for i := range d.Rules {
 		if s.Rules[i].Mode == rules.Off {
 			continue
 		}
-		if field, effect := c.withoutCredentials(i); effect != "" {
-			c.warn(ruledoc.Index("rules", i)+"."+field, "%s", unverified+effect)
+		if path, effect := c.withoutCredentials(i); effect != "" {
+			c.warn(path, "%s", unverified+effect)
 		}
 		c.checkAnswers(i)
 	}
 	return c.warnings
 }
 
+// checkPlan warns if live callers have no plan, or cannot have that of an
+// override. The gateway's stage may name a plan: that needs no credentials.
+func (c *checker) checkPlan(p *ruledoc.PlanSource) {
+	fromCredentials := sourceOfCredentials(p.From)
+	switch overrides := p.Overrides != "" && !ofCredentials(p.Overrides); {
+	case (fromCredentials || p.From == "") && !overrides:
+		c.warn("plan", unverified+"no live caller has a plan")
+	case fromCredentials:
+		c.warn("plan.from", unverified+"a live caller has a plan by an override alone")
+	case p.Overrides != "" && !overrides:
+		c.warn("plan.overrides", unverified+"no override of a plan applies to a live request")
+	}
+}
+
 // withoutCredentials says what becomes of a rule while every caller is
-// anonymous, and which field is the reason; nothing if it stays as it is.
-func (c *checker) withoutCredentials(i int) (field, effect string) {
-	r := &c.doc.Rules[i]
+// anonymous, and the path of the reason; nothing if it stays as it is.
+func (c *checker) withoutCredentials(i int) (path, effect string) {
+	r, at := &c.doc.Rules[i], ruledoc.Index("rules", i)+"."
 	missing, others := credentialSources(r.Key)
 	switch {
 	case r.When != nil && needsCredentials(r.When):
-		return "when", "the rule covers no live request"
+		return at + "when", "the rule covers no live request"
 	case r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
-		return "when", "the rule covers live requests with a token or a key too"
+		return at + "when", "the rule covers live requests with a token or a key too"
 	case len(missing) > 0 && others == 0:
-		return "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
+		return at + "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
 	case len(missing) > 0:
-		return "key", "live requests are counted without " + ruledoc.Enumerate(missing, "and")
+		return at + "key", "live requests are counted without " + ruledoc.Enumerate(missing, "and")
 	case r.Unless != nil && needsCredentials(r.Unless):
-		return "unless", "the rule leaves out no live request"
+		return at + "unless", "the rule leaves out no live request"
 	case r.Overrides != nil && ofCredentials(r.Overrides.Template):
-		return "overrides", "no override applies to a live request"
+		return at + "overrides", "no override applies to a live request"
 	}
 	for j := range r.Limits {
 		l := &r.Limits[j]
-		if p, _ := key.ParseSource(l.Cost.From); l.Cost.From != "" && p.OfCredentials() {
-			return "limits", fmt.Sprintf("every live request costs max, %d", l.Cost.Max)
+		limitAt, costAt := c.paths(i, j)
+		if sourceOfCredentials(l.Cost.From) {
+			return costAt, fmt.Sprintf("every live request costs max, %d", l.Cost.Max)
 		}
-		if l.Anchor != nil && l.Anchor.From != "" {
-			return "limits", fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
+		if l.Anchor != nil && sourceOfCredentials(l.Anchor.From) {
+			return limitAt + ".anchor", fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
 		}
 	}
 	return "", ""
@@ -86,6 +102,11 @@ func credentialSources(text string) (names []string, others int) {
 		}
 	}
 	return names, others
+}
+
+func sourceOfCredentials(source string) bool {
+	p, _ := key.ParseSource(source)
+	return source != "" && p.OfCredentials()
 }
 
 func ofCredentials(template string) bool {

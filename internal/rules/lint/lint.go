@@ -58,6 +58,7 @@ func (c *checker) checkAlone(i int) {
 	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
 	c.checkSelector(path+".when", c.author.Rules[i].When)
 	c.checkSelector(path+".unless", c.author.Rules[i].Unless)
+	c.checkReach(i)
 	c.checkKey(path+".key", r.Key)
 	if client := r.ClientSources(); len(client) > 0 && !c.hasBackstop(i) {
 		c.warn(path+".key", "the client can make up a new value of %s for every request and is then never limited: "+

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (c *checker) checkSelector(path string, s *ruledoc.Selector) {
 		}
 	}
 	for i, text := range s.Route {
-		c.checkPattern(ruledoc.Index(path+".route", i), text, "{%s}")
+		c.checkPattern(ruledoc.Index(path+".route", i), text, "{NAME}")
 	}
 	for i, text := range s.Path {
 		c.checkPattern(ruledoc.Index(path+".path", i), text, "*")
@@ -56,21 +55,27 @@ var methods = strings.Fields("GET POST PUT PATCH DELETE HEAD OPTIONS CONNECT TRA
 const usualMethods = 7
 
 var (
-	regexpPart = regexp.MustCompile(`\.[*+]|\[[^\]]+\][*+]|\\[dw]|\$$`)
-	colonPart  = regexp.MustCompile(`/:(\w+)`)
+	// regexpPart does not match [id], which is a parameter elsewhere.
+	regexpPart = regexp.MustCompile(`\.[*+]|\[[^\]]+\][*+]|\[\w*[^\]\w]+\w*\]|\\[dw]|\||\$$`)
+	// parameter matches those of other programs: :id, <id>, <int:id> and [id].
+	parameter = regexp.MustCompile(`/(:(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])`)
 )
 
-// checkPattern warns about a pattern that means another thing elsewhere.
-// parameter is how a parameter of a path is written here.
-func (c *checker) checkPattern(path, text, parameter string) {
-	if before, _, query := strings.Cut(text, "?"); query {
-		c.warn(path, "pattern %q: a ? begins the query, which no path holds: write %s, or * for any text in a segment", text, before)
-	} else if regexpPart.MatchString(text) {
-		c.warn(path, "pattern %q: a pattern is no regular expression, and all but * is text: write %s", text, urlpath.FromRegexp(text))
-	} else if found := colonPart.FindStringSubmatch(text); found != nil {
-		if strings.Contains(parameter, "%") {
-			parameter = fmt.Sprintf(parameter, found[1])
-		}
-		c.warn(path, "pattern %q: a parameter is not written with a colon, which is text: write %s", text, strings.Replace(text, ":"+found[1], parameter, 1))
+// checkPattern warns about a pattern that means another thing elsewhere. form
+// is how a parameter of a path is written here.
+func (c *checker) checkPattern(path, text, form string) {
+	warn := func(format string, args ...any) { c.warn(path, "pattern %q: "+format, append([]any{text}, args...)...) }
+	switch found := parameter.FindStringSubmatch(text); {
+	case strings.Contains(text, "?"):
+		before, _, _ := strings.Cut(text, "?")
+		warn("a ? begins the query, which no path holds: write %s, or * for any text in a segment", before)
+	case strings.Contains(text, "#"):
+		before, _, _ := strings.Cut(text, "#")
+		warn("a # begins the fragment, which no client sends: write %s", before)
+	case regexpPart.MatchString(strings.ReplaceAll(text, "*.*", "*")): // *.* is a pattern of its own
+		warn("a pattern is no regular expression, and all but * is text: write %s", urlpath.FromRegexp(text))
+	case found != nil:
+		name := strings.Join(found[2:], "")
+		warn("%s is text, and no parameter: write %s", found[1], strings.Replace(text, found[1], strings.ReplaceAll(form, "NAME", name), 1))
 	}
 }

@@ -19,16 +19,32 @@ func TestWarningsOfUselessWords(t *testing.T) {
 		"key: everyone":            "rules[0].key: no source is in it",
 		"key: 'ip:${ip}'":          "rules[0].key: $ is text of the key, and no part of a source: write ip:{ip}",
 		"key: everyone, mode: off": "",
-		"key: '{ip}', when: {methods: [get, PROPFIND, QUERY]}": "",
-		"key: '{ip}', when: {methods: [GET, PSOT]}":            "rules[0].when.methods[1]: HTTP has no method PSOT: did you mean POST?",
-		"key: '{ip}', unless: {methods: FETCHING}":             "rules[0].unless.methods: HTTP has no method FETCHING: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS",
-		"key: '{ip}', when: {path: '/a/*/x.json'}":             "",
-		"key: '{ip}', when: {path: '/v1/items:search'}":        "",
-		"key: '{ip}', when: {route: '/users/{id}'}":            "",
-		"key: '{ip}', when: {path: '/a?b=1'}":                  `rules[0].when.path: pattern "/a?b=1": a ? begins the query, which no path holds: write /a, or`,
-		"key: '{ip}', when: {path: '/users/[0-9]+/x'}":         `rules[0].when.path: pattern "/users/[0-9]+/x": a pattern is no regular expression, and all but * is text: write /users/*/x`,
-		"key: '{ip}', when: {path: '/a$'}":                     `rules[0].when.path: pattern "/a$": a pattern is no regular expression, and all but * is text: write /a`,
-		"key: '{ip}', when: {path: '/users/:id/x'}":            `rules[0].when.path: pattern "/users/:id/x": a parameter is not written with a colon, which is text: write /users/*/x`,
+		"key: '{ip}', when: {methods: [get, PROPFIND, QUERY]}":                        "",
+		"key: '{ip}', when: {methods: [GET, PSOT]}":                                   "rules[0].when.methods[1]: HTTP has no method PSOT: did you mean POST?",
+		"key: '{ip}', unless: {methods: FETCHING}":                                    "rules[0].unless.methods: HTTP has no method FETCHING: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS",
+		"key: '{ip}', when: {path: '/a/*/x.json'}":                                    "",
+		"key: '{ip}', when: {path: '/v1/items:search'}":                               "",
+		"key: '{ip}', when: {route: '/users/{id}'}":                                   "",
+		"key: '{ip}', when: {path: '/a?b=1'}":                                         `rules[0].when.path: pattern "/a?b=1": a ? begins the query, which no path holds: write /a, or`,
+		"key: '{ip}', when: {path: '/users/[0-9]+/x'}":                                `rules[0].when.path: pattern "/users/[0-9]+/x": a pattern is no regular expression, and all but * is text: write /users/*/x`,
+		"key: '{ip}', when: {path: '/a$'}":                                            `rules[0].when.path: pattern "/a$": a pattern is no regular expression, and all but * is text: write /a`,
+		"key: '{ip}', when: {path: '/users/:id/x'}":                                   `rules[0].when.path: pattern "/users/:id/x": :id is text, and no parameter: write /users/*/x`,
+		"key: '{ip}', when: {path: '/users/<int:id>/x'}":                              `rules[0].when.path: pattern "/users/<int:id>/x": <int:id> is text, and no parameter: write /users/*/x`,
+		"key: '{ip}', when: {route: '/users/<id>'}":                                   `rules[0].when.route: pattern "/users/<id>": <id> is text, and no parameter: write /users/{id}`,
+		"key: '{ip}', when: {route: '/users/[id]'}":                                   `rules[0].when.route: pattern "/users/[id]": [id] is text, and no parameter: write /users/{id}`,
+		"key: '{ip}', when: {path: '/users/[a-z]'}":                                   `rules[0].when.path: pattern "/users/[a-z]": a pattern is no regular expression`,
+		"key: '{ip}', when: {path: '/(a|b)'}":                                         `rules[0].when.path: pattern "/(a|b)": a pattern is no regular expression`,
+		"key: '{ip}', when: {path: '/#/login'}":                                       `rules[0].when.path: pattern "/#/login": a # begins the fragment, which no client sends: write /`,
+		"key: '{ip}', when: {path: '/static/*.*'}":                                    "",
+		"key: '{ip}', cost: 0":                                                        "rules[0].cost: requests cost 0, so the rule limits nothing",
+		"key: '{ip}', cost: 0, overrides: true":                                       "",
+		"key: '{ip}', unless: {path: '/**'}":                                          "rules[0].unless: it leaves out every request that the rule covers",
+		"key: '{ip}', when: {methods: GET, path: /a}, unless: {methods: [GET, HEAD]}": "rules[0].unless: it leaves out every request that the rule covers",
+		"key: '{ip}', unless: {cidrs: [0.0.0.0/0, '::/0']}":                           "rules[0].unless: it leaves out",
+		"key: '{ip}', unless: {cidrs: 0.0.0.0/0}":                                     "",
+		"key: '{ip}', when: {match: {stage: a}}, unless: {match: {stage: [a, b]}}":    "rules[0].unless: it leaves out",
+		"key: '{ip}', when: {match: {stage: [a, b]}}, unless: {match: {stage: a}}":    "",
+		"key: '{ip}', when: {path: /a}, unless: {methods: GET}":                       "",
 	} {
 		s := load(t, "f", "rules: [{name: r, "+rule+", "+limits+"}]")
 		got := strings.Join(s.Warnings, "\n")
@@ -45,33 +61,69 @@ func TestWarningsOfUselessWords(t *testing.T) {
 	}
 }
 
+// A skip that covers a rule leaves nothing to limit; one that covers a part of
+// it is what skip is for.
+func TestWarningsOfSkippedRules(t *testing.T) {
+	const rule = "rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]"
+	for skip, warned := range map[string]bool{
+		"{route: '/**'}": true, "{path: '/**'}": true, "{path: /a}": true, "{methods: [GET, POST, PUT]}": true, "{caller: [anonymous, known, rejected]}": true,
+		"{methods: GET}": false, "{path: /b}": false, "{caller: known}": false, "{path: /a, cidrs: 10.0.0.0/8}": false, "{match: {stage: a}}": false,
+	} {
+		s := load(t, "f", "{skip: [{path: /health}, "+skip+"], "+rule+"}")
+		want := 0
+		if warned {
+			want = 1
+		}
+		if len(s.Warnings) != want || warned && !strings.Contains(s.Warnings[0], "rules[0]: skip[1] lifts all limits of every request") {
+			t.Errorf("skip %s: warnings %q", skip, s.Warnings)
+		}
+	}
+}
+
 // Caveats say what becomes of rules for live callers, with one line for each
 // rule, and one for corrections that need the backend's answer.
 func TestCaveats(t *testing.T) {
 	const unverified = "credentials are not verified yet: "
 	for fields, want := range map[string]string{ // with the path; empty for none
 		"key: 'ip:{ip}'": "",
-		"key: 'ip:{ip}', when: {caller: [anonymous, known]}":                   "",
-		"key: 'ip:{ip}', when: {match: {stage: prod}}":                         "",
-		"key: 'user:{jwt.sub}', mode: off":                                     "",
-		"key: 'user:{jwt.sub}', when: {caller: known}":                         "when: " + unverified + "the rule covers no live request",
-		"key: 'ip:{ip}', when: {caller: rejected}":                             "when: " + unverified + "the rule covers no live request",
-		"key: 'ip:{ip}', when: {caller: anonymous}":                            "when: " + unverified + "the rule covers live requests with a token or a key too",
-		"key: 'user:{jwt.sub}'":                                                "key: " + unverified + "all live callers share one counter, because none has {jwt.sub}",
-		"key: '{ip}|{apikey}'":                                                 "key: " + unverified + "live requests are counted without {apikey}",
-		"key: 'ip:{ip}', unless: {caller: known}":                              "unless: " + unverified + "the rule leaves out no live request",
-		"key: 'ip:{ip}', overrides: 'user:{jwt.sub}'":                          "overrides: " + unverified + "no override applies to a live request",
-		"key: 'ip:{ip}', cost: {from: jwt.n, max: 1}":                          "limits: " + unverified + "every live request costs max, 1",
+		"key: 'ip:{ip}', when: {caller: [anonymous, known]}": "",
+		"key: 'ip:{ip}', when: {match: {stage: prod}}":       "",
+		"key: 'user:{jwt.sub}', mode: off":                   "",
+		"key: 'user:{jwt.sub}', when: {caller: known}":       "when: " + unverified + "the rule covers no live request",
+		"key: 'ip:{ip}', when: {caller: rejected}":           "when: " + unverified + "the rule covers no live request",
+		"key: 'ip:{ip}', when: {caller: anonymous}":          "when: " + unverified + "the rule covers live requests with a token or a key too",
+		"key: 'user:{jwt.sub}'":                              "key: " + unverified + "all live callers share one counter, because none has {jwt.sub}",
+		"key: '{ip}|{apikey}'":                               "key: " + unverified + "live requests are counted without {apikey}",
+		"key: 'ip:{ip}', unless: {caller: known}":            "unless: " + unverified + "the rule leaves out no live request",
+		"key: 'ip:{ip}', overrides: 'user:{jwt.sub}'":        "overrides: " + unverified + "no override applies to a live request",
+		"key: 'ip:{ip}', cost: {from: jwt.n, max: 1}":        "cost: " + unverified + "every live request costs max, 1",
+		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1}, limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 3}}]": "limits[0].anchor: " + unverified + "months of all live callers start on day 3",
+		"key: 'ip:{ip}', limits: [{capacity: 1, window: 1mo, anchor: {from: stage}}]":                                                       "",
 		"key: 'ip:{ip}', refund_on: 5xx":                                       "refund_on: the Lambda authorizer does not see the backend's answers: there nothing is refunded; only slidegate serve refunds",
 		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}": "cost.settle: the Lambda authorizer does not see the backend's answers: there every request keeps what it first pays; only slidegate serve settles",
 	} {
-		s := load(t, "f", "rules: [{name: r, "+fields+", limits: [{capacity: 1, window: 1s}]}]")
+		if !strings.Contains(fields, "limits:") {
+			fields += ", limit: 1/s"
+		}
+		s := load(t, "f", "rules: [{name: r, "+fields+"}]")
 		got := strings.Join(s.Caveats, "\n")
 		if _, after, ok := strings.Cut(got, "rules[0]."); ok {
 			got = after
 		}
 		if got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", fields, got, want)
+		}
+	}
+	for plan, want := range map[string]string{
+		"{from: jwt.plan}":                       "plan: " + unverified + "no live caller has a plan",
+		"{overrides: '{apikey}'}":                "plan: " + unverified + "no live caller has a plan",
+		"{from: stage}":                          "",
+		"{from: stage, overrides: '{apikey}'}":   "plan.overrides: " + unverified + "no override of a plan applies to a live request",
+		"{from: jwt.plan, overrides: 'ip:{ip}'}": "plan.from: " + unverified + "a live caller has a plan by an override alone",
+	} {
+		s := load(t, "f", "{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: "+plan+"}")
+		if got := strings.Join(s.Caveats, "\n"); want == "" && got != "" || !strings.HasSuffix(got, want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", plan, got, want)
 		}
 	}
 	s := load(t, "f", "{rules: [], deny: [{caller: rejected}], skip: [{match: {jwt.admin: true}}], plan: {overrides: '{apikey}'}}")

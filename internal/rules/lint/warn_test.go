@@ -21,6 +21,11 @@ func load(t testing.TB, file, document string) *rules.Set {
 	return set
 }
 
+// nothing is the warning about a rule at a path whose requests cost 0.
+func nothing(path string) string {
+	return path + ".cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its limits, or remove it"
+}
+
 func TestWarnings(t *testing.T) {
 	const limits = "limits: [{capacity: 1, window: 1s}]}"
 	const user = "{name: user, when: {methods: GET, route: [/a, /b], path: /c}, key: 'u:{header.x-user}', " + limits
@@ -44,7 +49,7 @@ func TestWarnings(t *testing.T) {
 		{"rule for fewer", user + ", {name: ip, when: {methods: GET, route: [/a], path: /c}, key: 'ip:{ip}', " + limits, first},
 		{"rule for others", user + ", {name: ip, when: {methods: POST, route: [/a, /b], path: /c}, key: 'ip:{ip}', " + limits, first},
 		{"rule by another header", user + ", {name: other, key: 'o:{header.y}', " + limits, []string{first[0], warning("f:2:146: rules[1]", "{header.y}")}},
-		{"rule that counts nothing", user + ", {name: ip, key: 'ip:{ip}', cost: 0, " + limits, first},
+		{"rule that counts nothing", user + ", {name: ip, key: 'ip:{ip}', cost: 0, " + limits, []string{first[0], "f:2:160: " + nothing("rules[1]")}},
 		{"rule in shadow", user + ", {name: ip, mode: shadow, key: 'ip:{ip}', " + limits, first},
 		{"rule that is off", user + ", {name: ip, mode: off, key: 'ip:{ip}', " + limits, first},
 		{"rule for known callers", user + ", {name: ip, when: {caller: known}, key: 'ip:{ip}', " + limits, first},
@@ -102,8 +107,8 @@ func TestWarningsOfMissingRefunds(t *testing.T) {
 		{"bucket last", "{name: w, " + window + ", {name: b, " + bucket, nil},
 		{"log first", "{name: l, " + journal + ", {name: w, " + window, []string{lost("rules[0]", "sliding_window_log", "w")}},
 		{"two buckets", "{name: b, " + bucket + ", {name: c, " + bucket, []string{lost("rules[0]", "token_bucket", "c")}},
-		{"a bucket that takes nothing", "{name: b, cost: 0, " + bucket + ", {name: w, " + window, nil},
-		{"a rule that denies nothing", "{name: b, " + bucket + ", {name: w, cost: 0, " + window, nil},
+		{"a bucket that takes nothing", "{name: b, cost: 0, " + bucket + ", {name: w, " + window, []string{nothing("rules[0]")}},
+		{"a rule that denies nothing", "{name: b, " + bucket + ", {name: w, cost: 0, " + window, []string{nothing("rules[1]")}},
 		{"for other requests", "{name: b, when: {methods: GET}, " + bucket + ", {name: w, when: {methods: POST}, " + window, nil},
 		{"the first that matters", "{name: b, when: {route: /v1/*}, " + bucket + ", {name: v, when: {route: /v2/*}, " + window + ", {name: w, when: {route: /v1/x}, " + window,
 			[]string{lost("rules[0]", "token_bucket", "w")}},
@@ -141,7 +146,7 @@ func TestWarningsOfLongQueues(t *testing.T) {
 		"{algorithm: leaky_bucket, capacity: 7, window: 60s}":                                                long("1:38: rules[0].limits[0]", "1m", 1),
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}":                                       "", // no request waits
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 5}":                              "",
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}":                              "",
+		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}":                              "rules.yaml:1:105: " + nothing("rules[0].limits[0]"),
 		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 3}":                              long("1:96: rules[0].limits[0].queue", "5h", 3),
 		"{algorithm: token_bucket, capacity: 100, window: 60s}":                                              "",
 		"{name: b, capacity: 1, window: 1s}, {name: a, algorithm: leaky_bucket, capacity: 100, window: 60s}": long("1:74: rules[0].limits[1]", "1m", 16),

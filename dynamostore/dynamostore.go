@@ -1,0 +1,130 @@
+// Package dynamostore keeps the counters of package slidegate in DynamoDB, so
+// that all processes and Lambdas share their limits. A named limiter in
+// memory moves to DynamoDB by one option:
+//
+//	store := dynamostore.New(dynamodb.NewFromConfig(cfg), "counters")
+//	lim, err := slidegate.New(
+//		slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"),
+//		slidegate.WithStore(store),
+//	)
+//
+// # Cost
+//
+// An admitted request is one conditional write and one round trip of a few
+// milliseconds. A limit of 60 slots takes 0.6 KB, so that is one write unit. A
+// denial is free while an earlier answer proves it, for up to ten seconds, and
+// else one read. Rules that are charged together (Atomic) write a transaction,
+// which costs twice as much. DynamoDB takes 1,000 write units a second for one
+// key.
+//
+// # Permissions
+//
+// The role needs dynamodb:GetItem and dynamodb:UpdateItem on the table,
+// dynamodb:DeleteItem for Reset, and for [Store.CreateTable]
+// dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive.
+package dynamostore
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+// Store keeps counters in one table. It is safe for concurrent use, also by
+// many processes at once. It is made for slidegate.WithStore.
+//
+// Trade-off: windows stay exact across processes. For at most ten seconds a
+// process may not notice that another has refunded units or reset a key, so it
+// may deny too much. It never admits too much.
+//
+// Errors name the table and what to do about them: a table that does not exist,
+// a missing region, missing credentials or permissions, throttling, an address
+// that does not answer. A request under a Limiter's error policy only logs them.
+// So that a program notices them when it starts, have it call
+// [Store.CreateTable], or Peek of the Limiter, which always returns the error.
+// By then it also has a connection and credentials, which may take longer than
+// the Limiter's deadline for the first call.
+type Store struct {
+	*counters
+	client *dynamo.Client
+	table  string
+}
+
+// counters hides the name of an internal type.
+type counters = dynamo.Store
+
+// Option sets up a Store.
+type Option func(*options)
+
+type options struct {
+	log         *slog.Logger
+	callerClock bool
+}
+
+// WithLogger replaces slog.Default for messages about a machine whose clock is
+// wrong, or was set: one in ten seconds at most.
+func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
+
+// WithCallerClock has the store take any time that callers give, as tests and
+// replays need with slidegate.WithClock or AllowAt. Otherwise the store takes
+// their times for the present, and a counter that is far ahead of the present
+// is an error: a wrong clock has charged it. DynamoDB expires counters by the
+// real time in either case.
+func WithCallerClock() Option { return func(o *options) { o.callerClock = true } }
+
+// New returns a store over a table, which [Store.CreateTable] creates. It makes
+// no call yet.
+//
+// New leaves your client as it is, and makes a client of its own from the same
+// settings, with three differences:
+//   - The SDK never retries. A charge that was sent twice could count twice, so
+//     the error policy of the limiter decides instead. An HTTP client of your
+//     own must not retry either.
+//   - Requests send their bodies by plain reads, because net/http could
+//     otherwise close a connection under its answer.
+//   - The Date of every answer corrects the store's clock, see [Store.Now].
+//
+// If you share one HTTP client between clients, it is shared with this one too.
+// The SDK's own HTTP client keeps only ten idle connections; for more requests
+// at once give it more:
+//
+//	config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+//		t.MaxIdleConnsPerHost = 64
+//	}))
+func New(client *dynamodb.Client, table string, opts ...Option) *Store {
+	o := options{log: slog.Default()}
+	for _, set := range opts {
+		set(&o)
+	}
+	own := dynamo.NewClient(client, time.Now)
+	own.Clock.OnStep(clock.LogSteps(o.log))
+	settings := dynamo.Options{Wall: own.Clock.Now, Confirmed: own.Clock.Confirmed}
+	if o.callerClock {
+		settings.Confirmed = nil
+	}
+	return &Store{dynamo.New(own, table, settings), own, table}
+}
+
+// Now returns the machine's time corrected by DynamoDB's, as the Date of its
+// answers shows it. Limiters with this store decide by it: processes whose
+// clocks differ would shorten each other's windows by as much. The first answer
+// that contradicts the machine's clock changes nothing; the second corrects it.
+func (s *Store) Now() time.Time { return s.client.Clock.Now() }
+
+// CreateTable creates the table, on demand and with expiry of old counters, and
+// waits until it can be used: some seconds, and two minutes at most. It changes
+// nothing about a table that exists, but switches expiry on if it is off. Any
+// number of processes may call it at once.
+//
+// It fails if the table expires items by another attribute than "ttl". A table
+// of your own templates needs the partition key "k", a string, no sort key, and
+// expiry by "ttl", a number.
+func (s *Store) CreateTable(ctx context.Context) error {
+	_, err := s.client.Create(ctx, dynamo.CountersTable(s.table))
+	return err
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// A command line that makes no sense exits with 2 and says what to type.
+func TestUsage(t *testing.T) {
+	signedOut(t) // a call to AWS would fail with another message
+	const rules = " --rules testdata/rules.yaml"
+	for command, want := range map[string]string{
+		"validate testdata/rules.yaml": "unknown command \"validate\" for \"slidegate\": did you mean slidegate rules validate?\nsee: slidegate --help\n",
+		"create":                       "did you mean slidegate tables create?",
+		"list":                         "did you mean slidegate overrides list or slidegate rules list?",
+		"versoin":                      "did you mean slidegate version?",
+		"rules vaildate":               "did you mean slidegate rules validate?",
+		"rules valid":                  "did you mean slidegate rules validate?",
+		"nonsense":                     "unknown command \"nonsense\" for \"slidegate\"\nsee: slidegate --help\n",
+		"rules nonsense":               "unknown command \"nonsense\" for \"slidegate rules\"\nsee: slidegate rules --help\n",
+
+		"rules apply testdata/rules.yaml":          "--rules is missing: dynamodb://TABLE\n",
+		"rules list":                               "--rules is missing: dynamodb://TABLE\n",
+		"rules diff testdata/rules.yaml":           "--rules is missing: a file or dynamodb://TABLE\n",
+		"serve testdata/rules.yaml":                "want no arguments besides flags, got testdata/rules.yaml: write --rules testdata/rules.yaml\n",
+		"serve --listen 8080" + rules:              "--listen 8080: want HOST:PORT, such as 127.0.0.1:8080\n",
+		"inspect ip:203.0.113.9 --store x" + rules: "--store: want dynamodb://TABLE or redis://HOST:PORT/DB\n",
+		"rules diff - --rules testdata/rules.yaml": "want one rules file, got -; /dev/stdin is standard input\n",
+		"explain GET / --rules -":                  "--rules -: want a file or dynamodb://TABLE; /dev/stdin is standard input\n",
+	} {
+		r := slidegate(t.Context(), "", command)
+		if r.code != 2 || r.stdout != "" || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q, want %q", command, r.code, r.stdout, r.stderr, want)
+		}
+	}
+}
+
+// The help of a command offers no store that the command refuses.
+func TestHelpOffersStoresThatWork(t *testing.T) {
+	for command, memory := range map[string]bool{"serve": true, "replay": true, "explain": false, "inspect": false, "reset": false} {
+		help := mustRun(t, command+" --help")
+		_, line, _ := strings.Cut(help, "--store STORE")
+		line, _, _ = strings.Cut(line, "\n")
+		if offered := strings.Contains(line, "memory"); offered != memory {
+			t.Errorf("%s offers memory: %t: %s", command, offered, line)
+		}
+	}
+}

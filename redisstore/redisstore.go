@@ -1,0 +1,115 @@
+// Package redisstore keeps the counters of package slidegate in Redis 6.2 or
+// later, or in Valkey, so that all processes share their limits. A named
+// limiter in memory moves to Redis by one option:
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
+//	lim, err := slidegate.New(
+//		slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"),
+//		slidegate.WithStore(redisstore.New(client)),
+//	)
+//
+// # Cost
+//
+// Every decision is one call of a script, and one round trip: 20 to 70 µs of
+// the server's only thread, and about 1 ms for a log of 1,000 requests. A
+// counter takes up to 1 KB, and expires an hour after its windows.
+//
+// # Permissions
+//
+// A restricted user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire
+// +time +del, and what the client itself calls: +select for a database other
+// than 0, +cluster|slots, +command and +asking in a Cluster.
+//
+// # Servers
+//
+//   - Sentinel: a client by redis.NewFailoverClient works. Replication is
+//     asynchronous, so a failover may admit the last requests once more.
+//   - Cluster: one key and all its limits live on one node. Rules of a Gate that
+//     are charged together (Atomic) live on several, so that such requests fail:
+//     make them limits of one rule.
+//   - Ring: the same holds. A changed number of servers moves keys to servers
+//     that have not counted them.
+//   - Eviction: any maxmemory-policy but noeviction may delete live counters.
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	store "github.com/slidegate/slidegate/internal/redis"
+)
+
+// Store keeps counters in one Redis database or Cluster. It is safe for
+// concurrent use, also by many processes at once. It is made for
+// slidegate.WithStore.
+//
+// Trade-off: every decision costs a round trip, denials too, and none is stale.
+// A server that loses writes admits as many units more.
+//
+// Errors say what to do about them: a server that cannot be reached or is too
+// old, a user without permissions, a full memory. A request under a Limiter's
+// error policy only logs them. So that a program notices them when it starts,
+// and has a connection by then, have it call Peek of the Limiter, which always
+// returns the error.
+type Store struct {
+	*counters
+	ring bool
+}
+
+// counters and options hide the names of internal types.
+type (
+	counters = store.Store
+	options  = store.Options
+)
+
+// Option sets up a Store.
+type Option func(*options)
+
+// WithCallerClock has the times that callers give decide, as tests and replays
+// need with slidegate.WithClock or AllowAt. Otherwise the server's clock
+// decides, which all callers share.
+func WithCallerClock() Option { return func(o *options) { o.CallerClock = true } }
+
+// New returns a store over a client of a server, of a Cluster or of Sentinel.
+// It makes no call yet, and neither changes nor closes the client.
+//
+// The store sends a command once, whatever MaxRetries says: a charge that was
+// sent twice could count twice. The client repeats your own commands as before.
+//
+// Set ContextTimeoutEnabled in the client's options. Without it go-redis
+// ignores the deadlines of calls, so the store waits for them in a goroutine of
+// its own, and a call that has outlived its deadline occupies a connection
+// until the client's ReadTimeout.
+func New(client redis.UniversalClient, opts ...Option) *Store {
+	o := options{Unbounded: ignoresDeadlines(client)}
+	for _, set := range opts {
+		set(&o)
+	}
+	_, ring := client.(*redis.Ring)
+	return &Store{store.New(client, o), ring}
+}
+
+// ignoresDeadlines reports whether a call may outlast its context.
+func ignoresDeadlines(client redis.UniversalClient) bool {
+	switch c := client.(type) {
+	case *redis.Client:
+		return !c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return !c.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		return !c.Options().ContextTimeoutEnabled
+	}
+	return true
+}
+
+// ChargeAll charges one to eight keys, all or none. A Ring sends a script to the
+// server of its first key, where the others are not counted.
+func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if s.ring && len(cs) > 1 {
+		return store.ErrApart
+	}
+	return s.counters.ChargeAll(ctx, now, cs, vs)
+}
