@@ -2,10 +2,11 @@ package slidegate
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
@@ -22,33 +23,32 @@ const (
 // newConfig returns what the options say, with defaults for the rest.
 func newConfig(options []Option) (config, error) {
 	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default(), observe: func(context.Context, Event) {}}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			return c, fmt.Errorf("option %d is nil", i+1)
+		}
 		o.apply(&c)
 	}
-	if c.deadline < 0 {
-		return c, errors.New("WithDeadline: the time must be positive")
-	}
-	if !c.policy.fail && c.policy.instances < 1 {
-		return c, errors.New("WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process")
+	if c.problem != nil {
+		return c, c.problem
 	}
 	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
 		c.deadline = defaultDeadline
 	}
-	if clock, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
-		c.now = clock.Now
+	if own, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
+		c.now = own.Now
 	}
 	if c.now == nil {
-		c.now = processClock()
+		c.now = processClock(clock.Machine(time.Now))
 	}
 	return c, nil
 }
 
 // processClock returns a clock that goes on by monotonic time, so that no step
 // of the machine's clock empties a window or closes it.
-func processClock() func() time.Time {
-	start := time.Now()
-	wall := start.Round(0)
-	return func() time.Time { return wall.Add(time.Since(start)) }
+func processClock(machine clock.Source) func() time.Time {
+	start := machine()
+	return func() time.Time { return start.Wall.Add(machine().Mono - start.Mono) }
 }
 
 // newEngine completes the options of an engine.

@@ -20,7 +20,8 @@ func (r *Reservation) Receipt() limit.Receipt { return r.call.Receipt }
 
 // Again lets the conformance suite settle a reservation once more.
 func (r *Reservation) Again() *Reservation {
-	again := *r
-	again.settled = false
-	return &again
+	return &Reservation{Result: r.Result, limiter: r.limiter, call: r.call}
 }
+
+// ProcessClock is the clock of limiters without another one.
+var ProcessClock = processClock

@@ -1,6 +1,7 @@
 package slidegate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -17,16 +18,18 @@ const MaxLimits = limit.MaxLimits
 // Limit says how many units a key may take in a window of time. A request costs
 // one unit, or as many as [Limiter.AllowN] states. Make one with
 // [SlidingWindow], which is exact, or with one of the other algorithms. [New]
-// and [NewGate] check it.
+// and [NewGate] check it: n is from 1 to 4,294,967,295, and a window is from
+// 100 ms to ten years long.
 //
 // A Limit is an [Option] of New. A limiter with several limits charges all of
 // them or none.
 type Limit struct{ doc ruledoc.Limit }
 
 // SlidingWindow allows n units in any window of this length, wherever it
-// starts: never more, to the nanosecond. It counts by slots, up to 60 of them,
-// so it admits at least 98% of n, and a unit counts for up to one slot longer
-// than the window. State: one number for each slot in use.
+// starts: never more, to the nanosecond. It counts by 10 to 60 slots, and a unit
+// counts for up to one slot longer than the window. So a busy key gets 98% of n
+// by 60 slots, as windows of a minute, an hour and a day have, and 91% by the 10
+// slots of a second. State: one number for each slot in use.
 //
 // Example: SlidingWindow(100, time.Minute) counts by seconds. 100 requests at
 // 12:00:10.5 fill it until 12:01:11.
@@ -63,7 +66,8 @@ func SlidingLog(n int64, window time.Duration) Limit {
 // units. State: one number, by the generic cell rate algorithm (ITU-T I.371).
 //
 // Example: TokenBucket(10, time.Second, 50) sustains 10 requests a second, and
-// takes 50 at once after five idle seconds.
+// takes 50 at once after five idle seconds. One request in 20 ms is
+// TokenBucket(50, time.Second, 1).
 func TokenBucket(n int64, window time.Duration, burst int64) Limit {
 	l := newLimit(limit.TokenBucket, n, window)
 	l.doc.Burst = burst
@@ -84,8 +88,9 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 	return l
 }
 
-// PerDay allows n units from midnight to midnight in a time zone such as
-// "Europe/Berlin" or "UTC".
+// PerDay allows n units from midnight to midnight in a time zone of the IANA
+// database, such as "Europe/Berlin"; "" stands for "UTC". A program that runs
+// without that database imports time/tzdata.
 func PerDay(n int64, zone string) Limit { return calendar(n, "1d", zone) }
 
 // PerWeek allows n units from Monday to Sunday in a time zone.
@@ -100,7 +105,7 @@ func newLimit(a limit.Algorithm, n int64, window time.Duration) Limit {
 }
 
 func calendar(n int64, window, zone string) Limit {
-	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: zone}}
+	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: cmp.Or(zone, "UTC")}}
 }
 
 // Named returns the limit with a name of its own, which clients see after the

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -82,33 +81,27 @@ func (l *Limiter) compile(refundOn []string) error {
 	case l.name == "":
 		l.name = "default"
 	}
-	doc := ruledoc.Rule{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn}
-	set, problems := rules.Compile(&ruledoc.Document{Rules: []ruledoc.Rule{doc}})
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn}}}
+	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
-		return limitErrors(problems)
+		return limitErrors(problems, l.limits)
 	}
 	l.set, l.rule = set, set.Rules[0]
 	l.set.Instances, l.rule.OnError = l.policy.instances, l.policy.onError
 	l.terms = l.rule.Terms(&request.Request{}, "", nil, time.Time{})
-	for _, given := range set.Document().Rules[0].Limits {
+	for _, given := range ruledoc.WithDefaults(document).Rules[0].Limits { // named, in the order given
 		l.order = append(l.order, slices.IndexFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Name == given.Name }))
 	}
 	return nil
 }
 
-// limitErrors joins what is wrong with the limits of a limiter.
-func limitErrors(problems []ruledoc.Problem) error {
-	var errs []error
-	for _, p := range problems {
-		p.Path = strings.TrimPrefix(p.Path, "rules[0].")
-		errs = append(errs, errors.New(p.String()))
-	}
-	return errors.Join(errs...)
-}
-
-// Allow charges one unit of a key if its limits allow it. The error is nil
-// unless the request was cancelled, or the error policy is [FailError]: then
-// there is no decision.
+// Allow charges one unit of a key if its limits allow it. A denial is a result,
+// not an error. The error is nil unless the context was cancelled, or the error
+// policy is [FailError] and the store failed: then there is no decision. A
+// context whose deadline passes is a failure of the store.
+//
+// The key is any text, such as "user:7". Of a key of 505 bytes or more, stores
+// keep the start and a hash.
 func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 	return l.AllowAt(ctx, l.now(), key)
 }
@@ -136,30 +129,38 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...i
 	return l.report(ctx, now, c), nil
 }
 
-// Peek returns what AllowN would return, and charges nothing.
+// Peek returns what AllowN would return, and charges nothing: Remaining and
+// ResetAfter are as they are without the charge. With 0 units it shows what is
+// left. If the store fails, it returns the store's error, whatever the error policy. Observers do
+// not see it.
 func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
-	if err := l.resolve(c, key, n); err != nil {
+	now := l.now()
+	if err := l.resolve(ctx, now, c, key, n); err != nil {
 		return Result{}, err
 	}
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	if err := l.store.Peek(ctx, l.now(), &c.Charge, &c.Verdict.Verdict); err != nil {
+	if err := l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict); err != nil {
 		return Result{}, l.wrap(err)
 	}
 	return result(&c.Verdict, l.order), nil
 }
 
 // Reset deletes the counter of a key, so that its next request finds all limits
-// unused.
+// unused. It returns the store's error if that fails. Other processes may deny
+// by what they know of a counter in DynamoDB for ten seconds more, and counters
+// of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
 	return l.wrap(l.store.Reset(ctx, l.item(key)))
 }
 
 // charge charges the key in the store, or decides by the error policy.
 func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
-	if err := l.resolve(c, key, n); err != nil {
+	if err := l.resolve(ctx, now, c, key, n); err != nil {
 		return err
 	}
 	if l.deadline > 0 {
@@ -167,21 +168,41 @@ func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string
 		defer cancel()
 		ctx = bounded
 	}
-	if l.policy.fail {
-		return l.wrap(l.engine.TryRule(ctx, now, &c.Verdict))
+	if !l.policy.fail {
+		return l.wrap(l.engine.ChargeRule(ctx, now, l.set, &c.Verdict))
 	}
-	return l.wrap(l.engine.ChargeRule(ctx, now, l.set, &c.Verdict))
+	err := l.engine.TryRule(ctx, now, &c.Verdict)
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		l.observe(ctx, Event{Time: now, Rule: l.name, Key: key, Action: "charge", Err: err})
+	}
+	return l.wrap(err)
 }
 
-// resolve makes c the charge of n units of a key.
-func (l *Limiter) resolve(c *call, key string, n []int64) error {
-	var err error
+// resolve makes c the charge of n units of a key, unless the caller has hung up.
+func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return l.wrap(err)
+	}
+	err := checkTime(now)
+	if err != nil {
+		return l.wrap(err)
+	}
 	if c.costs, err = l.units(n); err != nil {
 		return err
 	}
 	c.Verdict = engine.Verdict{}
 	c.Rule, c.Key, c.Terms = l.rule, key, l.terms
 	c.Charge = limit.Charge{Key: l.item(key), Limits: l.rule.Limits, Costs: c.costs[:len(l.order)]}
+	return nil
+}
+
+// checkTime returns an error for a time whose windows do not fit 64 bits of
+// nanoseconds, such as the zero Time.
+func checkTime(now time.Time) error {
+	const earliest, latest = -2_208_988_800, 7_258_118_400 // Unix seconds
+	if s := now.Unix(); s < earliest || s >= latest {
+		return fmt.Errorf("the time %s is out of range: give one of the years 1900 to 2199", now.Format(time.RFC3339))
+	}
 	return nil
 }
 
@@ -207,9 +228,9 @@ func (l *Limiter) units(n []int64) (units [limit.MaxLimits]int64, err error) {
 }
 
 // item returns the name of a key's counter. In a store that no other limiter
-// uses, that is the key.
+// uses, that is the key, unless it is long: clients must not fill the memory.
 func (l *Limiter) item(name string) string {
-	if l.private {
+	if l.private && len(name) < key.MaxLen {
 		return name
 	}
 	return l.rule.Item(string(key.AppendValue(nil, name)), &l.terms)

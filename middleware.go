@@ -168,4 +168,3 @@ func clientAddress(proxies int) func(*http.Request) string {
 		return string(addressKey.Append(nil, req, ""))
 	}
 }
-

@@ -2,6 +2,7 @@ package slidegate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -22,6 +23,14 @@ type config struct {
 	now      func() time.Time
 	log      *slog.Logger
 	observe  func(context.Context, Event)
+	problem  error // with an option; the first
+}
+
+// refuse keeps what is wrong with an option.
+func (c *config) refuse(wrong bool, problem string) {
+	if wrong && c.problem == nil {
+		c.problem = errors.New(problem)
+	}
 }
 
 type option func(*config)
@@ -37,31 +46,64 @@ func WithName(name string) Option { return option(func(c *config) { c.name = nam
 // redisstore, or in a [Memory] that several limiters share. Limiters with equal
 // names in one store share their counters. Without this option, each limiter
 // has a Memory of its own.
-func WithStore(s Store) Option { return option(func(c *config) { c.store = s }) }
+func WithStore(s Store) Option {
+	return option(func(c *config) {
+		c.refuse(s == nil, "WithStore: the store is nil: open one, or leave the option out to count in memory")
+		c.store = s
+	})
+}
 
 // WithErrorPolicy says what happens to requests while the store does not
 // answer. The default is [FailLocal] for 20 processes.
-func WithErrorPolicy(p ErrorPolicy) Option { return option(func(c *config) { c.policy = p }) }
+func WithErrorPolicy(p ErrorPolicy) Option {
+	return option(func(c *config) {
+		c.refuse(!p.fail && p.instances < 1, "WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process")
+		c.policy = p
+	})
+}
 
 // WithDeadline bounds the time that the store may take for a decision, before
 // the error policy decides. The default is 250 ms, and no bound for a Memory.
-func WithDeadline(d time.Duration) Option { return option(func(c *config) { c.deadline = d }) }
+func WithDeadline(d time.Duration) Option {
+	return option(func(c *config) {
+		c.refuse(d <= 0, "WithDeadline: the time must be positive, such as 100*time.Millisecond")
+		c.deadline = d
+	})
+}
 
 // WithClock replaces the clock, for tests and replays. The default is the
 // store's own clock if it has one, else the machine's: its wall clock when the
 // limiter was made plus monotonic time since, so that nobody who sets the clock
-// empties a window.
-func WithClock(now func() time.Time) Option { return option(func(c *config) { c.now = now }) }
+// empties a window. That time stands still while the machine sleeps or a Lambda
+// is frozen: a Lambda that counts in memory gives time.Now.
+//
+// A clock that stands still makes [Limiter.Wait] wait for ever: it sleeps by the
+// machine's time.
+func WithClock(now func() time.Time) Option {
+	return option(func(c *config) {
+		c.refuse(now == nil, "WithClock: the function is nil: leave the option out for the machine's clock")
+		c.now = now
+	})
+}
 
 // WithLogger replaces slog.Default for messages about failures that decisions
 // survive. Repeated lines are suppressed for ten seconds.
-func WithLogger(log *slog.Logger) Option { return option(func(c *config) { c.log = log }) }
+func WithLogger(log *slog.Logger) Option {
+	return option(func(c *config) {
+		c.refuse(log == nil, "WithLogger: the logger is nil: leave the option out for slog.Default")
+		c.log = log
+	})
+}
 
-// WithObserver calls a function after every decision and every failure, for
-// metrics. It must be safe for concurrent use, and return quickly: the request
+// WithObserver calls a function after every decision, and for every failure of
+// the store that it decides or settles by, for metrics. A failure comes before
+// the decision that survives it. The function must be safe for concurrent use, and return quickly: the request
 // waits for it.
 func WithObserver(observe func(context.Context, Event)) Option {
-	return option(func(c *config) { c.observe = observe })
+	return option(func(c *config) {
+		c.refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")
+		c.observe = observe
+	})
 }
 
 // Event is a decision or a failure, as an observer gets it.
@@ -75,9 +117,9 @@ type Event struct {
 	// "preflight".
 	Reason string
 	Shadow bool // the rule is in shadow mode: its result changed nothing
-	// Err is a failure, which a decision may have survived, and Action what
-	// failed, such as "on_error: local" or "settle". Such an event has no
-	// Result.
+	// Err is a failure, and Action what it led to or struck: "on_error: local",
+	// "on_error: allow" or "on_error: deny" by the error policy, "charge" under
+	// FailError, and "settle". Such an event has no Result and no Reason.
 	Err    error
 	Action string
 }

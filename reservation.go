@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -18,7 +19,7 @@ type Reservation struct {
 	Result
 	limiter *Limiter
 	call    *call
-	settled bool
+	settled atomic.Bool
 }
 
 // Reserve charges n units, as AllowN does, and returns what Settle needs to
@@ -33,7 +34,8 @@ type Reservation struct {
 //	err = r.Settle(ctx, used)
 func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reservation, error) {
 	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
-		return nil, l.wrap(fmt.Errorf("a %s cannot be settled: use a window", l.rule.Limits[0].Algorithm))
+		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window",
+			constructors[l.rule.Limits[0].Algorithm]))
 	}
 	return l.reserve(ctx, l.now(), key, n)
 }
@@ -54,8 +56,11 @@ var errSettled = errors.New("the reservation was settled before")
 // taken from; more are charged now, whatever the limit, so that later requests
 // pay for them. Buckets and logs among several limits keep their charge.
 //
-// Call it once. After an error the charge may stay, and never doubles. A
-// reservation that was denied, or decided by [FailOpen], has nothing to settle.
+// Call it once: a second call returns an error and changes nothing, so that
+// `defer r.Cancel(ctx)` is safe. After an error of the store the charge may
+// stay, and never doubles. A reservation that was denied, or decided by
+// [FailOpen], has nothing to settle.
+//
 // The context may have been cancelled: a client must not keep units reserved by
 // hanging up.
 func (r *Reservation) Settle(ctx context.Context, actual ...int64) error {
@@ -68,15 +73,21 @@ func (r *Reservation) Cancel(ctx context.Context) error { return r.Settle(ctx, 0
 // SettleAt is Settle at a given time.
 func (r *Reservation) SettleAt(ctx context.Context, now time.Time, actual ...int64) error {
 	l := r.limiter
-	if r.settled {
-		return l.wrap(errSettled)
-	}
 	units, err := l.units(actual)
 	if err != nil {
 		return err
 	}
-	r.settled = true
+	if err := checkTime(now); err != nil {
+		return l.wrap(err)
+	}
+	if r.settled.Swap(true) {
+		return l.wrap(errSettled)
+	}
 	ctx, cancel := l.bound(context.WithoutCancel(ctx))
 	defer cancel()
-	return l.wrap(l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)]))
+	err = l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)])
+	if err != nil {
+		l.observe(ctx, Event{Time: now, Rule: l.name, Key: r.call.Key, Action: "settle", Err: err})
+	}
+	return l.wrap(err)
 }

@@ -15,10 +15,11 @@ type Result struct {
 	Allowed bool
 	// Limit is the number of units that the window allows: 100. Of several
 	// limits, this and Remaining are those of the tightest: the one that denied,
-	// or the one with the smallest share left.
+	// or the one with the smallest share left. A bucket may have more remaining,
+	// up to its burst.
 	Limit int64
 	// Remaining is the number of units left after the request: 0 after one of
-	// 3 units, 3 after a denied one of 4.
+	// 3 units, 3 after a denied one of 4; 0 if nothing was counted.
 	Remaining int64
 	// ResetAfter is the time until the key is unused again if no request
 	// follows: 41 s after a denied request, because the slot of 12:00:10 leaves

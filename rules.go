@@ -98,7 +98,7 @@ func (r Rules) Open(defaults ruledoc.Defaults) (engine.RuleSource, engine.Overri
 	}
 	set, problems := rules.Compile(doc)
 	if len(problems) > 0 {
-		return nil, nil, problemsError(problems)
+		return nil, nil, ruleErrors(problems, doc.Rules)
 	}
 	for _, w := range lint.Check(doc, set) {
 		set.Warnings = append(set.Warnings, w.String())
@@ -125,7 +125,7 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 	for i := range r.Rules {
 		rule, err := r.Rules[i].document()
 		if err != nil {
-			return nil, fmt.Errorf("Rules[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s: %w", rulePath(i), err)
 		}
 		d.Rules = append(d.Rules, rule)
 	}
@@ -173,13 +173,4 @@ func (m *Match) optional() *ruledoc.Selector {
 	}
 	s := m.selector()
 	return &s
-}
-
-// problemsError joins problems into one error.
-func problemsError(problems []ruledoc.Problem) error {
-	errs := make([]error, len(problems))
-	for i, p := range problems {
-		errs[i] = errors.New(p.String())
-	}
-	return errors.Join(errs...)
 }

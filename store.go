@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -23,7 +24,10 @@ type Store interface {
 //
 // Trade-off: a decision takes less than a microsecond, but processes do not
 // share their counters, and a restart loses them.
-type Memory struct{ *memory.Store }
+type Memory struct {
+	*memory.Store
+	now func() time.Time
+}
 
 // NewMemory returns a store for this many keys; 0 stands for 250,000. A key
 // takes about 250 bytes, and 16 bytes for each slot in use.
@@ -32,7 +36,14 @@ type Memory struct{ *memory.Store }
 // Allow then denies, or returns an error that wraps [ErrUndecided], depending on
 // the [ErrorPolicy]. It never drops a key in use, because a client could free
 // itself by a flood of made-up keys.
-func NewMemory(keys int) *Memory { return &Memory{memory.New(keys)} }
+func NewMemory(keys int) *Memory {
+	return &Memory{memory.New(keys), processClock(clock.Machine(time.Now))}
+}
+
+// Now returns the time of the machine's wall clock when the Memory was made plus
+// monotonic time since. All limiters on one Memory go by it: two clocks that a
+// step of the machine's clock parted would end each other's windows.
+func (m *Memory) Now() time.Time { return m.now() }
 
 // ErrUndecided is wrapped by the error of a store that works but cannot decide:
 // it is full, or too many others write the same counter.

@@ -16,9 +16,17 @@ var ErrNever = errors.New("the request costs more than the limit can ever allow"
 // with an error if the context would end before: the limits then have charged
 // nothing, or the turn of a leaky bucket passes unused.
 //
-// Requests that wait at the same time are admitted in no particular order.
+// Requests that wait at the same time are admitted in no particular order. Those
+// that wait for a window all ask again when it has room; in a LeakyBucket each
+// has its turn, so that suits many of them better, above all in a shared store.
+//
+// While the store fails, Wait does as the error policy says: under [FailClosed]
+// it asks again every second.
 func (l *Limiter) Wait(ctx context.Context, key string, n ...int64) error {
 	for {
+		if err := ctx.Err(); err != nil {
+			return l.wrap(err)
+		}
 		r, err := l.AllowN(ctx, key, n...)
 		if err != nil {
 			return err
@@ -40,7 +48,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+	if endsBefore(ctx, d) {
 		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)
 	}
 	timer := time.NewTimer(d)
@@ -51,4 +59,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// endsBefore reports whether a context ends within a time.
+func endsBefore(ctx context.Context, d time.Duration) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < d
 }

@@ -124,10 +124,10 @@ func outOfRange(l *limit.Limit) (field, problem string) {
 	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
 	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
 		return "granularity", fmt.Sprintf("the window of %s is no whole multiple of %s: write %s",
-			window, ruledoc.FormatDuration(width), nearestGranularity(l.Window, width))
+			window, ruledoc.FormatDuration(width), NearestGranularity(l.Window, width))
 	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
 		return "granularity", fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s",
-			window, l.Window/width, limit.MaxSlots, nearestGranularity(l.Window, width))
+			window, l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
 	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
 		return "capacity", fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
 			l.Capacity, window, l.Window)

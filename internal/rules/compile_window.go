@@ -81,13 +81,13 @@ func noDefault(window time.Duration) string {
 	}
 	return fmt.Sprintf("%s does not divide into %d to %d even slots: state the granularity, such as granularity: %s, "+
 		"or write a rounder window", ruledoc.FormatDuration(window), ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots,
-		nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
+		NearestGranularity(window, window/ruledoc.MaxDefaultSlots))
 }
 
-// nearestGranularity returns the width of slots nearest to g that a window can
+// NearestGranularity returns the width of slots nearest to g that a window can
 // be cut into, in whole tenths of a second if the window is such. There always
 // is one: the window itself.
-func nearestGranularity(window, g time.Duration) string {
+func NearestGranularity(window, g time.Duration) string {
 	unit := ruledoc.MinWindow
 	if window%unit != 0 {
 		unit = 1

@@ -1,0 +1,267 @@
+package slidegate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate"
+)
+
+// TestSeveralLimits charges limits whose names sort in another order than they
+// are given in: per-second, burst, a.
+func TestSeveralLimits(t *testing.T) {
+	clock, withClock := stopped()
+	lim := newLimiter(t, withClock, slidegate.WithName("api"),
+		slidegate.FixedWindow(5, time.Second),
+		slidegate.TokenBucket(10, time.Minute, 20).Named("burst"),
+		slidegate.FixedWindow(100, time.Hour).Named("a"),
+	)
+	for _, step := range []struct {
+		advance time.Duration
+		n       []int64
+		want    string
+		limits  string // remaining of each, in the order given; "!" marks those that deny
+	}{
+		{0, nil, "allowed, 4 left", "per-second 4/5, burst 19/10, a 99/100"},
+		{0, []int64{2}, "allowed, 2 left", "per-second 2/5, burst 17/10, a 97/100"},
+		{0, []int64{1, 7, 50}, "allowed, 1 left", "per-second 1/5, burst 10/10, a 47/100"},
+		{0, []int64{2, 0, 0}, "denied, 1 left, retry 1s", "per-second 1/5!, burst 10/10, a 47/100"},
+		{0, []int64{1, 0, 48}, "denied, 47 left, retry 1h0m0s", "per-second 1/5, burst 10/10, a 47/100!"}, // takes nothing of per-second
+		{0, []int64{2, 11, 0}, "denied, 10 left, retry 6s", "per-second 1/5!, burst 10/10!, a 47/100"},    // the longest wait
+		{0, []int64{0, 21, 0}, "denied, 10 left, retry never", "per-second 1/5, burst 10/10!, a 47/100"},
+		{0, []int64{0}, "allowed, 1 left", "per-second 1/5, burst 10/10, a 47/100"},
+		{time.Second, []int64{5, 1, 1}, "allowed, 0 left", "per-second 0/5, burst 9/10, a 46/100"},
+	} {
+		clock.Advance(step.advance)
+		for _, ask := range []struct {
+			name string
+			call func() (slidegate.Result, error)
+		}{
+			{"Peek", func() (slidegate.Result, error) { return lim.Peek(t.Context(), "k", step.n...) }},
+			{"AllowN", func() (slidegate.Result, error) { return lim.AllowN(t.Context(), "k", step.n...) }},
+		} {
+			r, err := ask.call()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ask.name == "Peek" && r.Allowed {
+				continue // it has not charged yet
+			}
+			var limits []string
+			for _, l := range r.Limits {
+				limits = append(limits, fmt.Sprintf("%s %d/%d%s", l.Name, l.Remaining, l.Limit, map[bool]string{false: "!"}[l.Allowed]))
+			}
+			if got := strings.Join(limits, ", "); describe(r) != step.want || got != step.limits {
+				t.Errorf("%s(%v): %s: %s\nwant %s: %s", ask.name, step.n, describe(r), got, step.want, step.limits)
+			}
+		}
+	}
+}
+
+// TestPeek: what Peek shows is without the charge, and it changes nothing.
+func TestPeek(t *testing.T) {
+	clock, withClock := stopped()
+	lim := newLimiter(t, slidegate.LeakyBucket(10, time.Second, 3), withClock)
+	for _, step := range []struct {
+		advance time.Duration
+		peek    int64
+		want    string
+		charge  int64
+	}{
+		{0, 0, "allowed, 3 left", 0},
+		{0, 1, "allowed, 3 left", 2},
+		{0, 1, "allowed, 1 left, delay 200ms", 0},
+		{0, 2, "denied, 1 left, retry 100ms", 0},
+		{0, 4, "denied, 1 left, retry never", 1},
+		{0, 0, "allowed, 0 left", 0},
+		{time.Second, 3, "allowed, 3 left", 0},
+	} {
+		clock.Advance(step.advance)
+		r, err := lim.Peek(t.Context(), "k", step.peek)
+		if err != nil || describe(r) != step.want {
+			t.Errorf("Peek(%d): %s, %v; want %s", step.peek, describe(r), err, step.want)
+		}
+		if _, err := lim.AllowN(t.Context(), "k", step.charge); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnits: numbers of units that no request can take are errors, by whichever
+// call, and charge nothing.
+func TestUnits(t *testing.T) {
+	lim := newLimiter(t, slidegate.FixedWindow(10, time.Hour).Named("z"), slidegate.FixedWindow(10, time.Minute).Named("a"))
+	reserved, err := lim.Reserve(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(n ...int64) error{
+		"AllowN":  func(n ...int64) error { _, err := lim.AllowN(t.Context(), "k", n...); return err },
+		"AllowAt": func(n ...int64) error { _, err := lim.AllowAt(t.Context(), noon, "k", n...); return err },
+		"Peek":    func(n ...int64) error { _, err := lim.Peek(t.Context(), "k", n...); return err },
+		"Reserve": func(n ...int64) error { _, err := lim.Reserve(t.Context(), "k", n...); return err },
+		"Wait":    func(n ...int64) error { return lim.Wait(t.Context(), "k", n...) },
+		"Settle":  func(n ...int64) error { return reserved.Settle(t.Context(), n...) },
+	}
+	for _, test := range []struct {
+		n    []int64
+		want string
+	}{
+		{[]int64{-1}, "slidegate: limiter default: -1 units: a request cannot take less than 0"},
+		{[]int64{1, -2}, "slidegate: limiter default: -2 units: a request cannot take less than 0"},
+		{[]int64{1, 2, 3}, "slidegate: limiter default: 3 numbers of units for 2 limits: give one for all, or one for each"},
+	} {
+		for name, call := range calls {
+			if err := call(test.n...); err == nil || err.Error() != test.want {
+				t.Errorf("%s(%v): %v; want %s", name, test.n, err, test.want)
+			}
+		}
+	}
+	if r, err := lim.Peek(t.Context(), "k", 0); err != nil || r.Remaining != 10 {
+		t.Errorf("a wrong call charged something: %v, %v", r, err)
+	}
+}
+
+// TestTimeOutOfRange: the zero Time is the likeliest mistake with AllowAt.
+func TestTimeOutOfRange(t *testing.T) {
+	lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute))
+	for _, now := range []time.Time{{}, noon.AddDate(-200, 0, 0), noon.AddDate(200, 0, 0)} {
+		_, err := lim.AllowAt(t.Context(), now, "k")
+		if want := "slidegate: limiter default: the time " + now.Format(time.RFC3339) + " is out of range: give one of the years 1900 to 2199"; err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	for _, now := range []time.Time{noon, noon.AddDate(-120, 0, 0), noon.AddDate(170, 0, 0)} {
+		if r, err := lim.AllowAt(t.Context(), now, now.String()); err != nil || r.Remaining != 9 {
+			t.Errorf("%v: %+v, %v", now, r, err)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	shared := slidegate.NewMemory(0)
+	for name, options := range map[string][]slidegate.Option{
+		"own memory":    {slidegate.FixedWindow(1, time.Minute)},
+		"shared memory": {slidegate.FixedWindow(1, time.Minute), slidegate.WithName("api"), slidegate.WithStore(shared)},
+	} {
+		lim := newLimiter(t, append(options, slidegate.WithClock(func() time.Time { return noon }))...)
+		for _, key := range []string{"", "-", " ", "user:7", "user:8", "ü", "\xff", "a#b", long, long + "y", long[:505]} {
+			for want := range 2 {
+				r, err := lim.Allow(t.Context(), key)
+				if err != nil || r.Allowed != (want == 0) {
+					t.Errorf("%s: request %d of key %.10q: %+v, %v", name, want+1, key, r, err)
+				}
+			}
+		}
+		if item := lim.Item(long); len(item) > 600 {
+			t.Errorf("%s: a counter's name has %d bytes", name, len(item))
+		}
+	}
+}
+
+// TestSharedStore: limiters share counters by name, and nothing else.
+func TestSharedStore(t *testing.T) {
+	store := slidegate.NewMemory(0)
+	limiter := func(name string, n int64, window time.Duration) *slidegate.Limiter {
+		return newLimiter(t, slidegate.FixedWindow(n, window), slidegate.WithName(name), slidegate.WithStore(store),
+			slidegate.WithClock(func() time.Time { return noon }))
+	}
+	api := limiter("api", 10, time.Minute)
+	for _, step := range []struct {
+		name      string
+		lim       *slidegate.Limiter
+		remaining int64
+	}{
+		{"the first", api, 9},
+		{"another name", limiter("web", 10, time.Minute), 9},
+		{"the same name", limiter("api", 10, time.Minute), 8},
+		{"the same name and another capacity", limiter("api", 20, time.Minute), 17},
+		{"the same name and another window", limiter("api", 10, time.Hour), 9},
+		{"the first again", api, 6},
+	} {
+		if r, err := step.lim.Allow(t.Context(), "k"); err != nil || r.Remaining != step.remaining {
+			t.Errorf("%s: %d left, %v; want %d", step.name, r.Remaining, err, step.remaining)
+		}
+	}
+	if err := api.Reset(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := api.Allow(t.Context(), "k"); err != nil || r.Remaining != 9 {
+		t.Errorf("after a reset: %d left, %v", r.Remaining, err)
+	}
+	if r, err := limiter("web", 10, time.Minute).Allow(t.Context(), "k"); err != nil || r.Remaining != 8 {
+		t.Errorf("a reset of another limiter: %d left, %v", r.Remaining, err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	_, withClock := stopped()
+	lim := newLimiter(t, slidegate.SlidingWindow(2, time.Minute), withClock)
+	for _, step := range []struct {
+		reset string
+		key   string
+		want  string
+	}{
+		{"", "a", "allowed, 1 left"},
+		{"", "b", "allowed, 1 left"},
+		{"a", "a", "allowed, 1 left"},
+		{"a", "b", "allowed, 0 left"},
+		{"unknown", "b", "denied, 0 left, retry 1m1s"},
+	} {
+		if step.reset != "" {
+			if err := lim.Reset(t.Context(), step.reset); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := lim.Allow(t.Context(), step.key); err != nil || describe(r) != step.want {
+			t.Errorf("reset %q, then %q: %s, %v; want %s", step.reset, step.key, describe(r), err, step.want)
+		}
+	}
+}
+
+// TestFullMemory: a Memory that is full of keys in use denies new ones, or says
+// so.
+func TestFullMemory(t *testing.T) {
+	full := func(options ...slidegate.Option) *slidegate.Limiter {
+		lim := newLimiter(t, append(options, slidegate.FixedWindow(5, time.Hour), slidegate.WithName("api"),
+			slidegate.WithStore(slidegate.NewMemory(64)), slidegate.WithClock(func() time.Time { return noon }))...)
+		for i := range 1000 { // until each of the 64 shards has its key
+			_, err := lim.Allow(t.Context(), fmt.Sprint(i))
+			if err != nil && !errors.Is(err, slidegate.ErrUndecided) {
+				t.Fatal(err)
+			}
+		}
+		return lim
+	}
+	if r, err := full().Allow(t.Context(), "new"); err != nil || describe(r) != "denied, 0 left, retry 1s, degraded" {
+		t.Errorf("FailLocal: %s, %v", describe(r), err)
+	}
+	lim := full(slidegate.WithErrorPolicy(slidegate.FailError))
+	if _, err := lim.Allow(t.Context(), "new"); !errors.Is(err, slidegate.ErrUndecided) {
+		t.Errorf("FailError: %v", err)
+	}
+	if r, err := lim.Allow(t.Context(), "0"); err != nil || r.Remaining != 3 {
+		t.Errorf("a key in use: %+v, %v", r, err)
+	}
+}
+
+// TestClockOfMemory: all limiters on one Memory have one clock, so a step of the
+// machine's clock between two calls of New parts none of them.
+func TestClockOfMemory(t *testing.T) {
+	store := slidegate.NewMemory(0)
+	var times []time.Time
+	note := slidegate.WithObserver(observer(func(e slidegate.Event) { times = append(times, e.Time) }))
+	for range 2 {
+		lim := newLimiter(t, slidegate.FixedWindow(5, time.Hour), slidegate.WithName("api"), slidegate.WithStore(store), note)
+		if _, err := lim.Allow(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := store.Now(); times[0].After(times[1]) || times[1].After(now) || now.Sub(times[0]) > time.Minute {
+		t.Errorf("decisions at %v; the store's clock says %v", times, now)
+	}
+}

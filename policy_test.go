@@ -1,0 +1,226 @@
+package slidegate_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/slidegatetest"
+)
+
+var errDown = errors.New("connection refused")
+
+// withStore returns options for a limiter on a store that answers as scripted.
+func withStore(script ...slidegatetest.Answer) slidegate.Option {
+	return slidegate.WithStore(slidegatetest.NewStore(script...))
+}
+
+var (
+	named = slidegate.WithName("api")
+	quiet = slidegate.WithLogger(slog.New(slog.DiscardHandler))
+)
+
+// TestErrorPolicies: what a request gets while the store fails in three ways.
+func TestErrorPolicies(t *testing.T) {
+	policies := map[string]slidegate.ErrorPolicy{
+		"open": slidegate.FailOpen, "closed": slidegate.FailClosed, "error": slidegate.FailError,
+		"local": slidegate.FailLocal(20), "local, alone": slidegate.FailLocal(1),
+	}
+	down, undecided, hang := slidegatetest.Fail(errDown), slidegatetest.Undecided(), slidegatetest.Hang()
+	for _, test := range []struct {
+		policy string
+		answer slidegatetest.Answer
+		n      int64
+		want   string // result or error
+	}{
+		{"open", down, 1, "allowed, 0 left, degraded"},
+		{"open", undecided, 1, "allowed, 0 left, degraded"},
+		{"open", hang, 1, "allowed, 0 left, degraded"},
+		{"open", down, 1000, "allowed, 0 left, degraded"}, // more than the limit holds
+		{"closed", down, 1, "denied, 0 left, retry 1s, degraded"},
+		{"closed", undecided, 1, "denied, 0 left, retry 1s, degraded"},
+		{"closed", hang, 1, "denied, 0 left, retry 1s, degraded"},
+		{"closed", down, 0, "allowed, 0 left, degraded"}, // zero units are always allowed
+		{"error", down, 1, "slidegate: limiter api: connection refused"},
+		{"error", undecided, 1, "slidegate: limiter api: slidegatetest: the store cannot take the charge now"},
+		{"error", hang, 1, "slidegate: limiter api: context deadline exceeded"},
+		{"local", down, 1, "allowed, 4 left, degraded"}, // a twentieth of 100 units
+		{"local", hang, 1, "allowed, 4 left, degraded"},
+		{"local", down, 50, "allowed, 0 left, degraded"}, // at least one request
+		{"local", down, 101, "denied, 100 left, retry never, degraded"},
+		{"local", undecided, 1, "denied, 0 left, retry 1s, degraded"}, // it is no outage
+		{"local, alone", down, 1, "allowed, 99 left, degraded"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(test.answer),
+				slidegate.WithErrorPolicy(policies[test.policy]), slidegate.WithDeadline(70*time.Millisecond))
+			start := time.Now()
+			r, err := lim.AllowN(t.Context(), "k", test.n)
+			got := describe(r)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("%s: %d units: %s; want %s", test.policy, test.n, got, test.want)
+			}
+			took := map[bool]time.Duration{true: 70 * time.Millisecond}[test.answer == hang]
+			if time.Since(start) != took {
+				t.Errorf("%s: took %v; want %v", test.policy, time.Since(start), took)
+			}
+		})
+	}
+}
+
+// TestFailLocalCounts: each process counts its share, and the store again once
+// it answers.
+func TestFailLocalCounts(t *testing.T) {
+	_, withClock := stopped()
+	store := slidegatetest.NewStore(slidegatetest.Count())
+	lim := newLimiter(t, slidegate.FixedWindow(6, time.Hour).Named("z"), slidegate.TokenBucket(4, time.Hour, 0).Named("a"),
+		named, quiet, withClock, slidegate.WithStore(store), slidegate.WithErrorPolicy(slidegate.FailLocal(2)))
+	for i, step := range []struct {
+		fails bool
+		want  string
+	}{
+		{false, "allowed, 3 left"},
+		{true, "allowed, 1 left, degraded"}, // of 3 and 2
+		{true, "allowed, 0 left, degraded"},
+		{true, "denied, 0 left, retry 30m0s, degraded"},
+		{false, "allowed, 2 left"}, // the store knows nothing of those
+	} {
+		if store.Script(); step.fails {
+			store.Script(slidegatetest.Fail(errDown))
+		}
+		r, err := lim.Allow(t.Context(), "k")
+		if err != nil || describe(r) != step.want {
+			t.Errorf("request %d: %s, %v; want %s", i+1, describe(r), err, step.want)
+		}
+		if len(r.Limits) != 2 || r.Limits[0].Name != "z" || r.Limits[1].Limit != 4 {
+			t.Errorf("request %d: limits %+v", i+1, r.Limits)
+		}
+	}
+}
+
+// TestDefaultDeadline: a store other than a Memory has 250 ms.
+func TestDefaultDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()))
+		for name, call := range map[string]func() error{
+			"Allow": func() error { _, err := lim.Allow(t.Context(), "k"); return err },
+			"Peek":  func() error { _, err := lim.Peek(t.Context(), "k"); return err },
+			"Reset": func() error { return lim.Reset(t.Context(), "k") },
+		} {
+			start := time.Now()
+			err := call()
+			if took := time.Since(start); took != 250*time.Millisecond {
+				t.Errorf("%s took %v", name, took)
+			}
+			if name != "Allow" && !errors.Is(err, context.DeadlineExceeded) || name == "Allow" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestContexts: a caller who hangs up gets no decision; one whose time is up gets
+// that of the error policy.
+func TestContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, option := range map[string]slidegate.Option{
+			"memory": slidegate.WithStore(slidegate.NewMemory(0)), "another store": withStore(), "a slow store": withStore(slidegatetest.Hang()),
+		} {
+			var recorder slidegatetest.Recorder
+			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, option, slidegate.WithObserver(recorder.Observe))
+			cancelled, cancel := context.WithCancel(t.Context())
+			cancel()
+			for call, err := range map[string]error{
+				"Allow":   second(lim.Allow(cancelled, "k")),
+				"Peek":    second(lim.Peek(cancelled, "k")),
+				"Reserve": second(lim.Reserve(cancelled, "k")),
+				"Wait":    lim.Wait(cancelled, "k"),
+			} {
+				if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "slidegate: limiter api: ") {
+					t.Errorf("%s: %s by a cancelled context: %v", name, call, err)
+				}
+			}
+			if events := recorder.Events(); len(events) > 0 {
+				t.Errorf("%s: events %+v", name, events)
+			}
+		}
+
+		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()))
+		hangsUp, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		if r, err := lim.Allow(hangsUp, "k"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who hangs up: %+v, %v", r, err)
+		}
+		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if r, err := lim.Allow(bounded, "k"); err != nil || !r.Degraded {
+			t.Errorf("a caller whose time is up: %+v, %v", r, err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestFailingCalls: Peek and Reset return the store's error, whatever the
+// policy.
+func TestFailingCalls(t *testing.T) {
+	lim := newLimiter(t, slidegate.FixedWindow(2, time.Hour), named, quiet, withStore(slidegatetest.Fail(errDown)),
+		slidegate.WithErrorPolicy(slidegate.FailOpen))
+	_, err := lim.Peek(t.Context(), "k")
+	for _, err := range []error{err, lim.Reset(t.Context(), "k")} {
+		if !errors.Is(err, errDown) || err.Error() != "slidegate: limiter api: connection refused" {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSteppedClock: the clock of limiters goes by the machine's monotonic time
+// alone.
+func TestSteppedClock(t *testing.T) {
+	reading := clock.Reading{Wall: noon, Mono: time.Hour}
+	now := slidegate.ProcessClock(func() clock.Reading { return reading })
+	for _, step := range []struct {
+		name       string
+		wall, mono time.Duration
+		want       string
+	}{
+		{"the start", 0, 0, "12:00:00"},
+		{"a minute later", time.Minute, time.Minute, "12:01:00"},
+		{"set back by an hour", -time.Hour, time.Second, "12:01:01"},
+		{"set forward by two", 2 * time.Hour, time.Second, "12:01:02"},
+	} {
+		reading.Wall, reading.Mono = reading.Wall.Add(step.wall), reading.Mono+step.mono
+		if got := now().Format(time.TimeOnly); got != step.want {
+			t.Errorf("%s: %s; want %s", step.name, got, step.want)
+		}
+	}
+}
+
+// TestBubble: in a bubble of testing/synctest that is the bubble's time.
+func TestBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegate.SlidingLog(1, time.Minute))
+		for _, step := range []struct {
+			sleep time.Duration
+			want  string
+		}{
+			{0, "allowed, 0 left"},
+			{59 * time.Second, "denied, 0 left, retry 1s"},
+			{time.Second, "allowed, 0 left"},
+		} {
+			time.Sleep(step.sleep)
+			if r, err := lim.Allow(t.Context(), "k"); err != nil || describe(r) != step.want {
+				t.Errorf("%s, %v; want %s", describe(r), err, step.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package slidegate_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/slidegatetest"
+)
+
+// TestReserve is a table of reservations on a fresh limiter: what is left of each
+// limit after the reservation, and after its settlement.
+func TestReserve(t *testing.T) {
+	requests := slidegate.FixedWindow(10, time.Minute).Named("requests")
+	tokens := slidegate.SlidingWindow(1000, time.Hour).Named("llm-tokens")
+	bucket := slidegate.TokenBucket(10, time.Second, 0).Named("bucket")
+	type units = []int64
+	for _, test := range []struct {
+		name     string
+		limits   []slidegate.Option
+		reserved units
+		settled  units // nil cancels
+		left     units
+		after    units
+	}{
+		{"fewer units are returned", []slidegate.Option{tokens}, units{400}, units{150}, units{600}, units{850}},
+		{"more are charged", []slidegate.Option{tokens}, units{400}, units{450}, units{600}, units{550}},
+		{"whatever the limit", []slidegate.Option{tokens}, units{400}, units{5000}, units{600}, units{0}},
+		{"as many change nothing", []slidegate.Option{tokens}, units{400}, units{400}, units{600}, units{600}},
+		{"all are cancelled", []slidegate.Option{tokens}, units{400}, nil, units{600}, units{1000}},
+		{"of nothing", []slidegate.Option{tokens}, units{0}, units{30}, units{1000}, units{970}},
+		{"several limits, one number for each", []slidegate.Option{requests, tokens}, units{1, 400}, units{1, 150}, units{9, 600}, units{9, 850}},
+		{"in the order given", []slidegate.Option{tokens, requests}, units{400, 1}, units{150, 1}, units{600, 9}, units{850, 9}},
+		{"all limits are cancelled", []slidegate.Option{requests, tokens}, units{2}, nil, units{8, 998}, units{10, 1000}},
+		{"a bucket among them keeps its charge", []slidegate.Option{tokens, bucket}, units{400, 3}, units{150, 0}, units{600, 7}, units{850, 7}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, withClock := stopped()
+			lim := newLimiter(t, append(test.limits, withClock)...)
+			r, err := lim.Reserve(t.Context(), "k", test.reserved...)
+			if err != nil || !r.Allowed {
+				t.Fatal(r, err)
+			}
+			check(t, lim, test.left)
+			settle := func() error { return r.Settle(t.Context(), test.settled...) }
+			if test.settled == nil {
+				settle = func() error { return r.Cancel(t.Context()) }
+			}
+			if err := settle(); err != nil {
+				t.Fatal(err)
+			}
+			check(t, lim, test.after)
+			if err := settle(); err == nil || err.Error() != "slidegate: limiter default: the reservation was settled before" {
+				t.Errorf("a second settlement: %v", err)
+			}
+			check(t, lim, test.after)
+		})
+	}
+}
+
+// check compares the units that remain for key k.
+func check(t *testing.T, lim *slidegate.Limiter, want []int64) {
+	t.Helper()
+	r, err := lim.Peek(t.Context(), "k", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []int64{r.Remaining}
+	if len(r.Limits) > 0 {
+		got = nil
+	}
+	for _, l := range r.Limits {
+		got = append(got, l.Remaining)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%d left; want %d", got, want)
+			return
+		}
+	}
+}
+
+func TestReserveDenied(t *testing.T) {
+	_, withClock := stopped()
+	lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), withClock)
+	r, err := lim.Reserve(t.Context(), "k", 11)
+	if err != nil || r.Allowed || r.RetryAfter != slidegate.Never {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := r.Settle(t.Context(), 5); err != nil { // nothing to settle
+		t.Error(err)
+	}
+	check(t, lim, []int64{10})
+}
+
+// TestReserveRefused: nothing can be returned to buckets and logs.
+func TestReserveRefused(t *testing.T) {
+	for _, test := range []struct {
+		limit slidegate.Limit
+		want  string
+	}{
+		{slidegate.TokenBucket(10, time.Second, 0), "nothing can be returned to a TokenBucket: reserve from a SlidingWindow or another window"},
+		{slidegate.LeakyBucket(10, time.Second, 0), "nothing can be returned to a LeakyBucket: reserve from a SlidingWindow or another window"},
+		{slidegate.SlidingLog(10, time.Second), "nothing can be returned to a SlidingLog: reserve from a SlidingWindow or another window"},
+	} {
+		lim := newLimiter(t, test.limit)
+		if r, err := lim.Reserve(t.Context(), "k"); err == nil || err.Error() != "slidegate: limiter default: "+test.want {
+			t.Errorf("%v, %v; want %s", r, err, test.want)
+		}
+		check(t, lim, []int64{10})
+	}
+}
+
+// TestSettleLater: units return to the slot that they were taken from, and are
+// lost with it. A reset counter is not corrected.
+func TestSettleLater(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		later time.Duration
+		reset bool
+		n     int64
+		left  int64
+	}{
+		{"in the window", 30 * time.Second, false, 2, 8},
+		{"after the window", 61 * time.Second, false, 2, 10},
+		{"more units, after the window", 61 * time.Second, false, 7, 8}, // 2 more, charged now
+		{"after a reset", 0, true, 2, 10},
+	} {
+		clock, withClock := stopped()
+		lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), withClock)
+		r, err := lim.Reserve(t.Context(), "k", 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(test.later)
+		if test.reset {
+			if err := lim.Reset(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Settle(t.Context(), test.n); err != nil {
+			t.Error(err)
+		}
+		if p, err := lim.Peek(t.Context(), "k", 0); err != nil || p.Remaining != test.left {
+			t.Errorf("%s: %d left, %v; want %d", test.name, p.Remaining, err, test.left)
+		}
+	}
+}
+
+// TestSettleFails: a settlement that the store fails returns an error, which an
+// observer gets too, and cannot be repeated: it may have been made.
+func TestSettleFails(t *testing.T) {
+	_, withClock := stopped()
+	var recorder slidegatetest.Recorder
+	store := slidegatetest.NewStore(slidegatetest.Count(), slidegatetest.Fail(errDown), slidegatetest.Count())
+	lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), named, quiet, withClock, slidegate.WithStore(store),
+		slidegate.WithObserver(recorder.Observe))
+	r, err := lim.Reserve(t.Context(), "k", 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder.Reset()
+	if err := r.Settle(t.Context(), 2); !errors.Is(err, errDown) {
+		t.Errorf("%v; want %v", err, errDown)
+	}
+	if events := recorder.Events(); len(events) != 1 || events[0].Action != "settle" || !errors.Is(events[0].Err, errDown) || events[0].Key != "k" {
+		t.Errorf("events %+v", events)
+	}
+	if err := r.Settle(t.Context(), 2); err == nil || errors.Is(err, errDown) {
+		t.Errorf("a second settlement: %v", err)
+	}
+	check(t, lim, []int64{5})
+}
+
+// TestSettleHangup: a client does not keep units reserved by hanging up.
+func TestSettleHangup(t *testing.T) {
+	_, withClock := stopped()
+	for _, store := range []slidegate.Store{slidegate.NewMemory(0), slidegatetest.NewStore()} {
+		lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), named, withClock, slidegate.WithStore(store))
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := lim.Reserve(ctx, "k", 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := r.Cancel(ctx); err != nil {
+			t.Error(err)
+		}
+		check(t, lim, []int64{10})
+	}
+}
+
+// TestReserveWhileDown: what the error policy allowed is settled where it was
+// counted, if anywhere.
+func TestReserveWhileDown(t *testing.T) {
+	for name, policy := range map[string]slidegate.ErrorPolicy{"local": slidegate.FailLocal(2), "open": slidegate.FailOpen} {
+		_, withClock := stopped()
+		store := slidegatetest.NewStore(slidegatetest.Fail(errDown))
+		lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), named, quiet, withClock, slidegate.WithStore(store), slidegate.WithErrorPolicy(policy))
+		r, err := lim.Reserve(t.Context(), "k", 4)
+		if err != nil || !r.Allowed {
+			t.Fatal(r, err)
+		}
+		if err := r.Settle(t.Context(), 1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		r, err = lim.Reserve(t.Context(), "k", 4)
+		if err != nil || !r.Allowed { // 1 and 4 of a half of 10
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		for _, call := range store.Calls() {
+			if call.Op != "charge" {
+				t.Errorf("%s: the store got %+v", name, call)
+			}
+		}
+	}
+}
+
+// TestSettleOnce: of concurrent settlements one counts.
+func TestSettleOnce(t *testing.T) {
+	_, withClock := stopped()
+	lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), withClock)
+	r, err := lim.Reserve(t.Context(), "k", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settled atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if r.Settle(t.Context(), 3) == nil {
+				settled.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if settled.Load() != 1 {
+		t.Errorf("%d settlements succeeded", settled.Load())
+	}
+	check(t, lim, []int64{7})
+}

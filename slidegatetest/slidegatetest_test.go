@@ -1,0 +1,200 @@
+package slidegatetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/slidegatetest"
+)
+
+var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// newLimiter returns a limiter on a store, with an error policy that hides
+// nothing.
+func newLimiter(t *testing.T, store *slidegatetest.Store, options ...slidegate.Option) *slidegate.Limiter {
+	t.Helper()
+	lim, err := slidegate.New(append([]slidegate.Option{
+		slidegate.FixedWindow(10, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
+		slidegate.WithErrorPolicy(slidegate.FailError), slidegate.WithClock(slidegatetest.NewClock(noon).Now),
+		slidegate.WithLogger(slog.New(slog.DiscardHandler)),
+	}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
+func TestClock(t *testing.T) {
+	clock := slidegatetest.NewClock(noon)
+	for _, step := range []struct {
+		name string
+		move func()
+		want string
+	}{
+		{"the start", func() {}, "12:00:00"},
+		{"forward", func() { clock.Advance(90 * time.Second) }, "12:01:30"},
+		{"back", func() { clock.Advance(-time.Minute) }, "12:00:30"},
+		{"set", func() { clock.Set(noon.Add(time.Hour)) }, "13:00:00"},
+	} {
+		step.move()
+		if got := clock.Now().Format(time.TimeOnly); got != step.want {
+			t.Errorf("%s: %s; want %s", step.name, got, step.want)
+		}
+	}
+}
+
+// TestScript: each call takes the next answer, and the last one stays.
+func TestScript(t *testing.T) {
+	down := errors.New("down")
+	store := slidegatetest.NewStore(slidegatetest.Allow(), slidegatetest.Deny(7*time.Second), slidegatetest.Deny(slidegate.Never),
+		slidegatetest.Fail(down), slidegatetest.Undecided(), slidegatetest.Count())
+	lim := newLimiter(t, store)
+	for i, want := range []struct {
+		allowed          bool
+		remaining        int64
+		resetIn, retryIn time.Duration
+		err              error
+	}{
+		{true, 7, time.Minute, 0, nil},
+		{false, 0, 7 * time.Second, 7 * time.Second, nil},
+		{false, 0, 0, slidegate.Never, nil},
+		{false, 0, 0, 0, down},
+		{false, 0, 0, 0, slidegate.ErrUndecided},
+		{true, 7, time.Minute, 0, nil}, // counts from nothing
+		{true, 4, time.Minute, 0, nil},
+	} {
+		r, err := lim.AllowN(t.Context(), "k", 3)
+		if !errors.Is(err, want.err) || r.Allowed != want.allowed || r.Remaining != want.remaining || r.ResetAfter != want.resetIn || r.RetryAfter != want.retryIn {
+			t.Errorf("call %d: %+v, %v; want %+v", i+1, r, err, want)
+		}
+	}
+	store.Script(slidegatetest.Deny(time.Second))
+	if r, err := lim.AllowN(t.Context(), "k", 0); err != nil || !r.Allowed {
+		t.Errorf("zero units: %+v, %v", r, err)
+	}
+	store.Script()
+	if r, err := lim.AllowN(t.Context(), "k", 3); err != nil || r.Remaining != 1 {
+		t.Errorf("counting again: %+v, %v", r, err)
+	}
+}
+
+// TestOps: every call of a limiter takes an answer, and is noted.
+func TestOps(t *testing.T) {
+	down := errors.New("down")
+	for _, answer := range []struct {
+		name   string
+		script []slidegatetest.Answer
+		want   error
+	}{
+		{"Count", nil, nil},
+		{"Allow", []slidegatetest.Answer{slidegatetest.Allow()}, nil},
+		{"Fail", []slidegatetest.Answer{slidegatetest.Allow(), slidegatetest.Fail(down)}, down},
+		{"Undecided", []slidegatetest.Answer{slidegatetest.Allow(), slidegatetest.Undecided()}, slidegate.ErrUndecided},
+	} {
+		store := slidegatetest.NewStore(answer.script...)
+		lim := newLimiter(t, store, slidegate.SlidingWindow(100, time.Minute).Named("z"), slidegate.FixedWindow(100, time.Hour).Named("a"))
+		reserved, err := lim.Reserve(t.Context(), "k", 1, 5, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, peeked := lim.Peek(t.Context(), "k")
+		_, charged := lim.Allow(t.Context(), "k")
+		for op, err := range map[string]error{
+			"charge": charged, "peek": peeked, "settle": reserved.Settle(t.Context(), 1, 2, 8), "reset": lim.Reset(t.Context(), "k"),
+		} {
+			if !errors.Is(err, answer.want) {
+				t.Errorf("%s: %s: %v; want %v", answer.name, op, err, answer.want)
+			}
+		}
+		key := store.Calls()[0].Key
+		want := []slidegatetest.Call{ // in the order of the names: a, per-minute, z
+			{Op: "charge", Key: key, Units: []int64{7, 1, 5}}, {Op: "peek", Key: key, Units: []int64{1, 1, 1}},
+			{Op: "charge", Key: key, Units: []int64{1, 1, 1}}, {Op: "settle", Key: key, Units: []int64{1, 0, -3}}, {Op: "reset", Key: key},
+		}
+		if got := store.Calls(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: calls %+v; want %+v", answer.name, got, want)
+		}
+	}
+}
+
+// TestHang: a store hangs until the limiter's deadline, or the caller hangs up.
+func TestHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegatetest.NewStore(slidegatetest.Hang()), slidegate.WithDeadline(time.Minute))
+		start := time.Now()
+		if _, err := lim.Allow(t.Context(), "k"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start = time.Now()
+		if _, err := lim.Allow(ctx, "k"); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// TestWait: a scripted denial makes Wait wait, in the bubble's time.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegatetest.NewStore(slidegatetest.Deny(time.Hour), slidegatetest.Deny(time.Minute), slidegatetest.Allow()))
+		start := time.Now()
+		if err := lim.Wait(t.Context(), "k"); err != nil || time.Since(start) != 61*time.Minute {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestWrongAnswers(t *testing.T) {
+	for want, answer := range map[string]func(){
+		"slidegatetest.Deny(0s): the time must be positive, or slidegate.Never":  func() { slidegatetest.Deny(0) },
+		"slidegatetest.Deny(-1s): the time must be positive, or slidegate.Never": func() { slidegatetest.Deny(-time.Second) },
+		"slidegatetest.Fail: the error is nil":                                   func() { slidegatetest.Fail(nil) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("%v; want %s", got, want)
+				}
+			}()
+			answer()
+		}()
+	}
+}
+
+// TestConcurrent: the race detector finds nothing, and no call is lost.
+func TestConcurrent(t *testing.T) {
+	clock, store := slidegatetest.NewClock(noon), slidegatetest.NewStore(slidegatetest.Allow(), slidegatetest.Count())
+	var recorder slidegatetest.Recorder
+	lim := newLimiter(t, store, slidegate.WithClock(clock.Now), slidegate.WithObserver(recorder.Observe))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if _, err := lim.Allow(t.Context(), fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+				clock.Advance(time.Second)
+				_, _ = recorder.Events(), store.Calls()
+			}
+		})
+	}
+	wg.Wait()
+	if events, calls := len(recorder.Events()), len(store.Calls()); events != 400 || calls != 400 {
+		t.Errorf("%d events and %d calls; want 400", events, calls)
+	}
+	if want := noon.Add(400 * time.Second); !clock.Now().Equal(want) {
+		t.Errorf("the clock says %v; want %v", clock.Now(), want)
+	}
+	if recorder.Reset(); len(recorder.Events()) != 0 {
+		t.Error("a reset recorder has events")
+	}
+}

@@ -1,0 +1,208 @@
+package slidegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxPause bounds what another side may ask for: a wrong Retry-After must
+	// not stop a client for good.
+	maxPause = time.Hour
+	// maxDrain bounds what is read of an answer that is retried. Reading it all
+	// lets the connection be used again; of a long one, a new connection is
+	// cheaper.
+	maxDrain = 64 << 10
+)
+
+// Transport is an [http.RoundTripper] for a client that keeps to limits: its own,
+// and those of the other side. Each request waits for its Limiter. After an
+// answer 429 or 503 with a Retry-After, all requests with the same key wait as
+// long as it says, in seconds or until a date, but an hour at most.
+//
+// A request waits no longer than its context. If the context, or the Timeout of
+// the http.Client, would end before its turn, the request fails at once, with an
+// error that wraps context.DeadlineExceeded.
+//
+// [LeakyBucket] sends requests evenly; a window sends them in bursts. Each
+// process has limits and waits of its own, unless the Limiter counts in a
+// shared store: then they share the limits, not the waits.
+//
+//	lim, err := slidegate.New(slidegate.LeakyBucket(10, time.Second, 10))
+//	client := &http.Client{Transport: &slidegate.Transport{Limiter: lim}}
+//
+// It is safe for concurrent use, if its fields are set before. It must not be
+// copied.
+type Transport struct {
+	// Limiter limits each key. Each attempt and each redirect takes one unit.
+	// Nil stands for none: requests then wait only if the other side asks.
+	Limiter *Limiter
+	// Base sends the requests; nil stands for http.DefaultTransport.
+	Base http.RoundTripper
+	// Key returns what a request counts by, such as the name of an account of
+	// the other side; nil stands for the host, with its port if the URL has one.
+	Key func(*http.Request) string
+	// Retries is how often a request is sent again after an answer with a
+	// Retry-After; 0 for never. The last answer is returned, as is one with a
+	// Retry-After beyond the request's context.
+	//
+	// A request is sent again only if that can do no harm: its body, if any, can
+	// be had again by GetBody, and the answer was 429, or 503 to a request that
+	// is idempotent, by its method or an Idempotency-Key.
+	Retries int
+
+	mu     sync.Mutex
+	pauses map[string]time.Time // until when requests of a key wait
+}
+
+// RoundTrip waits, and sends a request.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, key := r.Context(), t.key(r)
+	for attempt := 0; ; attempt++ {
+		if err := t.wait(ctx, key); err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close() // as every RoundTripper must
+			}
+			return nil, err
+		}
+		response, err := t.base().RoundTrip(r)
+		if err != nil {
+			return response, err
+		}
+		pause, asked := retryAfter(response)
+		if !asked {
+			return response, nil
+		}
+		t.pause(key, pause)
+		if attempt >= t.Retries || endsBefore(ctx, pause) || !repeatable(r, response.StatusCode) {
+			return response, nil
+		}
+		again := rewind(r)
+		if again == nil {
+			return response, nil
+		}
+		_, _ = io.CopyN(io.Discard, response.Body, maxDrain)
+		_ = response.Body.Close()
+		r = again
+	}
+}
+
+// CloseIdleConnections closes those of Base. It is for http.Client.
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
+func (t *Transport) base() http.RoundTripper {
+	if t.Base == nil {
+		return http.DefaultTransport
+	}
+	return t.Base
+}
+
+func (t *Transport) key(r *http.Request) string {
+	if t.Key == nil {
+		return strings.ToLower(r.URL.Host)
+	}
+	return t.Key(r)
+}
+
+// wait blocks until a request may be sent.
+func (t *Transport) wait(ctx context.Context, key string) error {
+	if err := t.waitPause(ctx, key); err != nil {
+		return err
+	}
+	if t.Limiter == nil {
+		return nil
+	}
+	if err := t.Limiter.Wait(ctx, key); err != nil {
+		return err
+	}
+	return t.waitPause(ctx, key) // one that has begun meanwhile
+}
+
+// waitPause blocks while the other side has asked to wait.
+func (t *Transport) waitPause(ctx context.Context, key string) error {
+	for {
+		t.mu.Lock()
+		end := t.pauses[key]
+		t.mu.Unlock()
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		if err := sleep(ctx, left); err != nil {
+			return fmt.Errorf("slidegate: %s asked to wait: %w", key, err)
+		}
+	}
+}
+
+// pause has requests of a key wait. It ends no longer pause.
+func (t *Transport) pause(key string, d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(t.pauses, func(_ string, end time.Time) bool { return !end.After(now) })
+	if end := now.Add(d); d > 0 && end.After(t.pauses[key]) {
+		if t.pauses == nil {
+			t.pauses = map[string]time.Time{}
+		}
+		t.pauses[key] = end
+	}
+}
+
+// retryAfter returns how long an answer asks to wait, at most maxPause.
+func retryAfter(r *http.Response) (d time.Duration, asked bool) {
+	text := r.Header.Get("Retry-After")
+	if text == "" || r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	seconds, err := strconv.ParseUint(text, 10, 32)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return min(time.Duration(seconds)*time.Second, maxPause), true
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	now, err := http.ParseTime(r.Header.Get("Date")) // by the same clock
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(until.Sub(now), 0), maxPause), true
+}
+
+// repeatable reports whether a request may be sent again after an answer of this
+// status. A server that limits has not begun; one that is unavailable may have.
+func repeatable(r *http.Request, status int) bool {
+	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return false
+	}
+	idempotent := []string{"", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete}
+	return status == http.StatusTooManyRequests || slices.Contains(idempotent, r.Method) || r.Header.Get("Idempotency-Key") != ""
+}
+
+// rewind returns the request with its body from the start; nil if that cannot be
+// had.
+func rewind(r *http.Request) *http.Request {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	again := *r
+	again.Body = body
+	return &again
+}
