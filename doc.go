@@ -1,15 +1,16 @@
-// Package slidegate limits how often something may happen: requests of a client,
-// tokens of a user, calls to another API.
+// Package slidegate limits how often something may happen: requests of a
+// client, tokens of a user, calls to another API.
 //
 //	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute))
 //	r, err := lim.Allow(ctx, "user:7")
 //	if err == nil && !r.Allowed { … } // try again in r.RetryAfter
 //
-// A [Limiter] has one limit, or several that are charged all or none, and counts
-// each key by itself. A sliding window is exact: no window of any position holds
-// more than the limit. Counters are kept in memory, or in DynamoDB or Redis, where
-// all processes share them. A denial is a result. An error means that there is no
-// decision: the caller has hung up, or wants errors of the store.
+// A [Limiter] has one limit, or several that are charged all or none, and
+// counts each key by itself. A sliding window is exact: no window of any
+// position holds more than the limit. Counters are kept in memory, or in
+// DynamoDB or Redis, where all processes share them. A denial is a result. An
+// error means that there is no decision: the caller has hung up, or wants
+// errors of the store.
 //
 // [Middleware] limits the requests to an HTTP handler, [Transport] those of an
 // HTTP client. A [Gate] decides by many rules. Package slidegatetest helps to
@@ -20,53 +21,56 @@
 // Take [SlidingWindow] unless you know better. The columns say how many units a
 // key can get in the worst window, and what it takes to store one key.
 //
-//	                      worst window     state            use it for
-//	SlidingWindow         n                10 to 60 numbers limits that must hold
-//	SlidingLog            n                n numbers        few units, to the nanosecond
-//	FixedWindow           2 × n            1 number         coarse budgets
-//	PerDay, PerWeek,      n, from midnight 1 number         quotas that are billed or printed
-//	  PerMonth              to midnight
-//	SlidingWindowCounter  almost 2 × n     2 numbers        many keys, where an average will do
-//	TokenBucket           burst + n        1 number         steady rates with bursts
-//	LeakyBucket           queue + n        1 number         sending evenly: requests wait
+//	                      worst window  state         use it for
+//	SlidingWindow         n             10–60 numbers limits that must hold
+//	SlidingLog            n             n numbers     few units, exactly
+//	FixedWindow           2 × n         1 number      coarse budgets
+//	PerDay … PerMonth     n a period    1 number      quotas by the calendar
+//	SlidingWindowCounter  almost 2 × n  2 numbers     very many keys
+//	TokenBucket           burst + n     1 number      steady rates with bursts
+//	LeakyBucket           queue + n     1 number      sending evenly
 //
 // A SlidingWindow counts units for up to one slot longer than the window, so a
-// busy key gets 98% of n in a minute, an hour or a day, and 91% in a second. [Limit.WithSlots] narrows the slots. Units of windows can be returned,
-// see [Limiter.Reserve]; those of buckets and logs cannot. A LeakyBucket admits a request before its turn, and [Limiter.Wait],
-// Middleware and Transport wait for it.
+// busy key gets 98% of n in a minute, an hour or a day, and 91% in a second.
+// [Limit.WithSlots] narrows the slots. Units of windows can be returned, see
+// [Limiter.Reserve]; those of buckets and logs cannot. A LeakyBucket admits a
+// request before its turn, and [Limiter.Wait], Middleware and Transport wait
+// for it.
 //
 // # Which store
 //
-//	                  shared by     a decision takes   and costs
-//	Memory            one process   0.2 µs             no allocation
-//	package           everything    a few ms           one write unit, about 0.63 USD for a million;
-//	  dynamostore     in a region                      denials are almost free
-//	package           everything    one round trip     20 to 70 µs of the server's thread
-//	  redisstore
+//	             shared by        a decision takes  and costs
+//	Memory       one process      0.2 µs            no allocation
+//	dynamostore  all of a region  a few ms          a write unit: about 0.63 USD
+//	                                                for a million; denials almost
+//	                                                nothing
+//	redisstore   all              a round trip      20 to 70 µs of the server
 //
 // All decide alike: they pass one suite of tests. What differs is the rest:
 //
-//   - Memory is lost at a restart. Behind a load balancer each of k processes has
-//     limits of its own, so give each a k-th of them, or share a store.
-//   - DynamoDB has nothing to run. One key takes about 1,000 admitted requests a
-//     second. A process may deny for up to ten seconds what another has returned
-//     or reset.
-//   - Redis is faster, and loses what its server loses: a failover may admit the
-//     last requests again.
+//   - Memory is lost at a restart. Behind a load balancer each of k processes
+//     has limits of its own, so give each a k-th of them, or share a store.
+//   - DynamoDB has nothing to run. One key takes about 1,000 admitted requests
+//     a second. A process may deny for up to ten seconds what another has
+//     returned or reset.
+//   - Redis is faster, and loses what its server loses: a failover may admit
+//     the last requests again.
 //
 // # When the store fails
 //
-// A store other than a Memory has 250 ms for a decision ([WithDeadline]). Then, or
-// if it fails, the [ErrorPolicy] decides, the failure is logged, and the result is Degraded:
+// A store other than a Memory has 250 ms for a decision ([WithDeadline]). Then,
+// or if it fails, the [ErrorPolicy] decides, the failure is logged, and the
+// result is Degraded:
 //
-//	FailLocal   counts in this process a share of the limit: the default, for 20 processes
+//	FailLocal   counts a share of the limit in this process: the default,
+//	            for 20 processes
 //	FailOpen    allows
 //	FailClosed  denies
 //	FailError   returns the error
 //
-// Set the number of processes by FailLocal(k) to what you run. A store that is full
-// or contended is no outage: FailLocal then denies, because its count would come
-// on top of the store's. [Limiter.Peek], [Limiter.Reset] and
+// Set the number of processes by FailLocal(k) to what you run. A store that is
+// full or contended is no outage: FailLocal then denies, because its count
+// would come on top of the store's. [Limiter.Peek], [Limiter.Reset] and
 // [Reservation.Settle] return errors under every policy.
 //
 // # From memory to DynamoDB
@@ -80,9 +84,8 @@
 //	)
 //
 // Everything else stays: keys, results, tests. Counters start at zero, and the
-// error policy begins to matter. A limit that gets
-// another window or algorithm later starts new counters; one with another n keeps
-// them.
+// error policy begins to matter. A limit that gets another window or algorithm
+// later starts new counters; one with another n keeps them.
 //
 // # Time
 //

@@ -25,3 +25,6 @@ func (r *Reservation) Again() *Reservation {
 
 // ProcessClock is the clock of limiters without another one.
 var ProcessClock = processClock
+
+// Pauses returns the number of pauses that the transport keeps.
+func (t *Transport) Pauses() int { return len(t.pauses) }

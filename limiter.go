@@ -131,8 +131,8 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...i
 
 // Peek returns what AllowN would return, and charges nothing: Remaining and
 // ResetAfter are as they are without the charge. With 0 units it shows what is
-// left. If the store fails, it returns the store's error, whatever the error policy. Observers do
-// not see it.
+// left. If the store fails, it returns the store's error, whatever the error
+// policy. Observers do not see it.
 func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)

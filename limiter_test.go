@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/slidegatetest"
 )
 
 // TestSeveralLimits charges limits whose names sort in another order than they
@@ -227,7 +228,7 @@ func TestReset(t *testing.T) {
 // so.
 func TestFullMemory(t *testing.T) {
 	full := func(options ...slidegate.Option) *slidegate.Limiter {
-		lim := newLimiter(t, append(options, slidegate.FixedWindow(5, time.Hour), slidegate.WithName("api"),
+		lim := newLimiter(t, append(options, slidegate.FixedWindow(5, time.Hour), named, quiet,
 			slidegate.WithStore(slidegate.NewMemory(64)), slidegate.WithClock(func() time.Time { return noon }))...)
 		for i := range 1000 { // until each of the 64 shards has its key
 			_, err := lim.Allow(t.Context(), fmt.Sprint(i))
@@ -249,19 +250,30 @@ func TestFullMemory(t *testing.T) {
 	}
 }
 
-// TestClockOfMemory: all limiters on one Memory have one clock, so a step of the
-// machine's clock between two calls of New parts none of them.
-func TestClockOfMemory(t *testing.T) {
-	store := slidegate.NewMemory(0)
-	var times []time.Time
-	note := slidegate.WithObserver(observer(func(e slidegate.Event) { times = append(times, e.Time) }))
-	for range 2 {
-		lim := newLimiter(t, slidegate.FixedWindow(5, time.Hour), slidegate.WithName("api"), slidegate.WithStore(store), note)
+// TestStoreClock: all limiters on one store go by its clock, unless they have one
+// of their own. A Memory has one, so a step of the machine's clock between two
+// calls of New parts none of them.
+func TestStoreClock(t *testing.T) {
+	store := clocked{slidegate.NewMemory(0)}
+	for want, options := range map[time.Time][]slidegate.Option{
+		noon.Add(time.Hour): nil, noon: {slidegate.WithClock(func() time.Time { return noon })},
+	} {
+		var recorder slidegatetest.Recorder
+		lim := newLimiter(t, append(options, slidegate.FixedWindow(5, time.Hour), named, slidegate.WithStore(store), slidegate.WithObserver(recorder.Observe))...)
 		if _, err := lim.Allow(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
+		if got := recorder.Events()[0].Time; !got.Equal(want) {
+			t.Errorf("decided at %v; want %v", got, want)
+		}
 	}
-	if now := store.Now(); times[0].After(times[1]) || times[1].After(now) || now.Sub(times[0]) > time.Minute {
-		t.Errorf("decisions at %v; the store's clock says %v", times, now)
+	memory := slidegate.NewMemory(0)
+	if before, now := memory.Now(), memory.Now(); now.Before(before) || time.Until(now).Abs() > time.Minute {
+		t.Errorf("a Memory says %v and %v", before, now)
 	}
 }
+
+// clocked is a store with a clock.
+type clocked struct{ *slidegate.Memory }
+
+func (clocked) Now() time.Time { return noon.Add(time.Hour) }

@@ -97,8 +97,8 @@ func WithLogger(log *slog.Logger) Option {
 
 // WithObserver calls a function after every decision, and for every failure of
 // the store that it decides or settles by, for metrics. A failure comes before
-// the decision that survives it. The function must be safe for concurrent use, and return quickly: the request
-// waits for it.
+// the decision that survives it. The function must be safe for concurrent use,
+// and return quickly: the request waits for it.
 func WithObserver(observe func(context.Context, Event)) Option {
 	return option(func(c *config) {
 		c.refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")

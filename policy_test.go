@@ -107,6 +107,17 @@ func TestFailLocalCounts(t *testing.T) {
 	}
 }
 
+// TestUncounted: what was counted nowhere has no results of single limits.
+func TestUncounted(t *testing.T) {
+	for _, policy := range []slidegate.ErrorPolicy{slidegate.FailOpen, slidegate.FailClosed} {
+		lim := newLimiter(t, slidegate.FixedWindow(6, time.Hour), slidegate.FixedWindow(4, time.Minute), named, quiet,
+			withStore(slidegatetest.Fail(errDown)), slidegate.WithErrorPolicy(policy))
+		if r, err := lim.Allow(t.Context(), "k"); err != nil || r.Limits != nil || !r.Degraded {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
 // TestDefaultDeadline: a store other than a Memory has 250 ms.
 func TestDefaultDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -155,10 +166,15 @@ func TestContexts(t *testing.T) {
 		}
 
 		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()))
-		hangsUp, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(10*time.Millisecond, cancel)
-		if r, err := lim.Allow(hangsUp, "k"); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who hangs up: %+v, %v", r, err)
+		for _, policy := range []slidegate.ErrorPolicy{slidegate.FailOpen, slidegate.FailError} {
+			var recorder slidegatetest.Recorder
+			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()),
+				slidegate.WithErrorPolicy(policy), slidegate.WithObserver(recorder.Observe))
+			hangsUp, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*time.Millisecond, cancel)
+			if r, err := lim.Allow(hangsUp, "k"); !errors.Is(err, context.Canceled) || len(recorder.Events()) > 0 {
+				t.Errorf("a caller who hangs up: %+v, %v, events %+v", r, err, recorder.Events())
+			}
 		}
 		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()

@@ -162,8 +162,8 @@ func explain(limits []ruledoc.Limit, i int, field, reason string) string {
 	return "months start on a day from 1 to 28"
 }
 
-// sameRate writes a bucket with a short window as one with a long one, which means
-// the same; it returns "" for other limits.
+// sameRate writes a bucket with a short window as one with a long one, which
+// means the same; it returns "" for other limits.
 func sameRate(d *ruledoc.Limit, l *limit.Limit) string {
 	if !l.Bucket() || l.Window < 1 || l.Window >= ruledoc.MinWindow || l.Capacity < 1 || l.Capacity > limit.MaxCapacity {
 		return ""

@@ -3,6 +3,7 @@ package slidegate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -125,6 +126,20 @@ func TestTransportConcurrent(t *testing.T) {
 		wg.Wait()
 		if len(o.came) != 102 || time.Since(o.start) > 10*time.Second {
 			t.Errorf("%d requests in %v", len(o.came), time.Since(o.start))
+		}
+	})
+}
+
+// TestTransportForgets: pauses that are over take no memory.
+func TestTransportForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &slidegate.Transport{Base: &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}}
+		for i := range 100 {
+			send(t, transport, fmt.Sprintf("GET host%d", i))
+			time.Sleep(time.Second)
+		}
+		if n := transport.Pauses(); n != 30 {
+			t.Errorf("%d pauses; want 30", n)
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Store answers as scripted. Each call takes the next answer: a decision, a Peek,
-// a settlement or a Reset. The last answer stays for all further calls.
+// a settlement or a Reset. The last answer stays for all further calls. A call
+// whose context has ended fails with the context's error.
 //
 //	store := slidegatetest.NewStore(slidegatetest.Count(), slidegatetest.Fail(err))
 //	lim, err := slidegate.New(limit, slidegate.WithName("api"), slidegate.WithStore(store))
@@ -112,7 +113,9 @@ func (s *Store) next(ctx context.Context, calls ...Call) (Answer, error) {
 	s.mu.Unlock()
 	if answer.hang {
 		<-ctx.Done()
-		return answer, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return answer, err
 	}
 	return answer, answer.err
 }
