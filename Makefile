@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench infra tools
+MODULES     := . bench infra slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,16 +52,19 @@ compile:
 .PHONY: test-race test-rest test-e2e
 test-race:
 	CGO_ENABLED=1 go test -race $(CONCURRENT)
+	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 go test -race ./...) || exit; done
 test-rest:
 	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
-	@for module in bench tools infra; do (cd $$module && go test ./...) || exit; done
+	@for module in bench infra; do (cd $$module && go test ./...) || exit; done
+	cd tools && go test -count=1 ./... # reads the other modules, which the cache of tests does not see
 test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd docs functions infra internal localstack tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore functions infra internal localstack redisstore slidegategrpc slidegateotel slidegatetest tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
+		go mod tidy -diff && \
 		go vet -tags e2e ./... && \
 		go vet -tags e2e -vettool=$(BIN)/lint ./... && \
 		$(BIN)/staticcheck -tags e2e ./... && \
@@ -77,6 +80,9 @@ $(BIN)/lint: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go)
 $(BIN)/%: tools/go.mod tools/go.sum
 	@localstack/require.sh go
 	cd tools && go build -o $@ $$(go list tool | grep '/$*$$')
+
+api: ## record the exported API in api/; a test compares it
+	cd tools && go test ./api -update
 
 bench: ## compare with baselines in one run, and print the table of docs/performance.md
 	@localstack/require.sh go python
@@ -142,3 +148,12 @@ e2e: ## deploy to the local AWS with the CDK and send traffic through API Gatewa
 deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml if it has no rules
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
 	@infra/publish.sh dist/slidegate dist/outputs.json examples/rules.yaml
+
+gorelease: ## have gorelease check each published module as it is
+	@cd tools && go run ./release -check
+
+version: ## have the modules require VERSION=v0.2.0 of each other
+	@cd tools && go run ./release -set "$(VERSION)"
+
+release: ## check that HEAD may be VERSION=v0.2.0 of every published module, and tag it
+	@cd tools && go run ./release "$(VERSION)"

@@ -17,10 +17,10 @@ import (
 	"github.com/slidegate/slidegate/redisstore"
 )
 
-// The numbers of random sequences and of concurrent histories for a store
-// beyond the network. The store's own package runs ten times as many and more.
+// The numbers of random sequences for a store beyond the network, and of
+// concurrent histories. The stores' own packages run ten times as many and more.
 // Here few are enough: what is new is the way through a Limiter, which every
-// call takes, and traces and sequences in memory take it as well.
+// call takes.
 const (
 	sequences = "10"
 	histories = 10
@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		storetest.Run(t, func(*testing.T) storetest.Harness {
 			store := newAdapter(slidegate.NewMemory(0))
-			return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Accepts: accepts}
+			return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Accepts: accepts, Histories: histories}
 		})
 	})
 	checks := flag.Lookup("rapid.checks").Value

@@ -8,7 +8,7 @@ require (
 	github.com/didip/tollbooth/v8 v8.0.1
 	github.com/go-chi/httprate v0.16.1
 	github.com/sethvargo/go-limiter v1.0.0
-	github.com/slidegate/slidegate v0.0.0
+	github.com/slidegate/slidegate v0.1.0
 	github.com/ulule/limiter/v3 v3.11.2
 	golang.org/x/time v0.16.0
 	gonum.org/v1/plot v0.17.0

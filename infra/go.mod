@@ -7,7 +7,7 @@ require (
 	github.com/aws/constructs-go/constructs/v10 v10.6.0
 	github.com/aws/jsii-runtime-go v1.139.0
 	github.com/google/go-cmp v0.7.0
-	github.com/slidegate/slidegate v0.0.0
+	github.com/slidegate/slidegate v0.1.0
 )
 
 require (

@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -35,6 +36,22 @@ func TestTranslate(t *testing.T) {
 	} {
 		if got := dynamo.Translate(cause, "t"); !errors.Is(got, dynamo.ErrTimeout) || !errors.Is(got, cause) {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for text, want := range map[string]error{
+		"get identity: get credentials: none": dynamo.ErrNoCredentials,
+		"failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region": dynamo.ErrNoRegion,
+		"something else": nil,
+	} {
+		unsent := &smithy.OperationError{Err: errors.New(text)}
+		if got := dynamo.Translate(unsent, "t"); !errors.Is(got, unsent) || want != nil && !errors.Is(got, want) || want == nil && strings.Contains(got.Error(), "no AWS") {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	for cause, want := range map[error]error{context.DeadlineExceeded: dynamo.ErrCredentialsTimeout, context.Canceled: context.Canceled} {
+		unsent := &smithy.OperationError{Err: fmt.Errorf("get identity: %w", cause)}
+		if got := dynamo.Translate(unsent, "t"); !errors.Is(got, want) || errors.Is(got, dynamo.ErrNoCredentials) {
+			t.Errorf("no credentials because of %v: %v, want %v", cause, got, want)
 		}
 	}
 	gone := &smithyhttp.RequestSendError{Err: context.Canceled}
