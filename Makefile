@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd examples functions infra internal localstack rulesfile rulestable slidegategrpc slidegateotel tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go mod tidy -diff && \
@@ -90,6 +90,10 @@ bench: ## compare with baselines in one run, and print the table of docs/perform
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
 	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
+
+bench-library: ## compare with other Go limiters, and write the table of docs/library.md
+	@localstack/require.sh go
+	cd bench && go test -count=1 -run '^TestTable$$' ./library -measure
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go

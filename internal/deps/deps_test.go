@@ -62,6 +62,13 @@ var allowed = map[string]string{
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
+	"docs":              "", // tests of the pages
+	"examples":          "", // and its programs import the root package alone
+	"examples/http":     ".",
+	"examples/llm":      ".",
+	"examples/outbound": ".",
+	"examples/worker":   ".",
+
 	"internal/golden":       "github.com/google/go-cmp",
 	"internal/pathtest":     "",
 	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",

@@ -60,14 +60,20 @@ func TestImport(t *testing.T) {
 		}
 		sums += string(sum) // so that nobody is asked for them
 	}
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": sums, "main.go": program} {
-		if err := os.WriteFile(filepath.Join(stranger, name), []byte(text), 0o644); err != nil {
+	example, err := os.ReadFile(filepath.Join(repo, "examples", "grpc", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": sums, "main.go": program, "example/main.go": string(example)} {
+		path := filepath.Join(stranger, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, command := range []string{
 		"go build -o program .",
 		"./program",
+		"go run ./example",
 		// The CDK takes long to compile, and infra's tests do: find all packages.
 		"go list -deps " + root + "/infra/ratelimit " + root + "/functions/authorizer " + root + "/cmd/slidegate",
 	} {
