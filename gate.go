@@ -12,9 +12,10 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Gate decides requests by many rules: it matches them, charges all that match
-// or none, and answers by the tightest. It is what the Lambda authorizer and the
-// local gateway run. It is safe for concurrent use.
+// Gate decides requests by many rules: it charges all that match, and answers by
+// the tightest. If one denies, the windows of the others are refunded. A Gate is
+// what the Lambda authorizer and the local gateway run. It is safe for concurrent
+// use.
 //
 // [Gate.Middleware] limits an http.Handler. Programs without one call
 // [Gate.Decide], and [Gate.Finish] once they have answered.
@@ -124,8 +125,8 @@ type Outcome struct {
 	Aborted bool
 }
 
-// Decide decides a request, and charges the rules that match it, all or none. A
-// denial is a decision. The error is nil unless the context was cancelled, or a
+// Decide decides a request, and charges the rules that match it. A denial is a
+// decision, and refunds what other rules took by windows. The error is nil unless the context was cancelled, or a
 // table of rules could not be read yet: then nothing was charged.
 //
 // A caller waits for the Delay of an allowed request before it goes on, and then

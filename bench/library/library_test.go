@@ -47,8 +47,8 @@ type library struct {
 var libraries = []library{
 	{
 		name: "Slidegate", dir: "slidegate", module: "github.com/slidegate/slidegate", limit: slidegate.Limit, decider: decideSlidegate,
-		headers: []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining"},
-		denied:  []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Content-Type", "Retry-After", "X-RateLimit-Retry-After"},
+		headers: []string{"Ratelimit", "Ratelimit-Policy", "X-Ratelimit-Limit", "X-Ratelimit-Remaining"},
+		denied:  []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Content-Type", "Retry-After", "X-Ratelimit-Retry-After"},
 		fullest: 100,
 	},
 	{

@@ -9,7 +9,7 @@ require (
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/labstack/echo/v4 v4.16.0
-	github.com/slidegate/slidegate v0.0.0
+	github.com/slidegate/slidegate v0.1.0
 )
 
 require (
