@@ -133,8 +133,8 @@ func TestRulesFileOfTheSameTimeIsReloaded(t *testing.T) {
 func TestRulesFileIsReloadedWithWarnings(t *testing.T) {
 	e := startEditor(t)
 	e.replace("rules: [{name: second, key: ip, limit: 1/s}]")
-	e.f.look()
-	e.f.look()
+	e.f.Look()
+	e.f.Look()
 	lines := strings.Split(e.log.String(), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], "rules reloaded") || !strings.Contains(lines[1], "level=WARN") ||
 		!strings.Contains(lines[1], "ip without braces is text") {
