@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,16 +69,9 @@ func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, actio
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range vs {
-		v, changed := &vs[i], false
-		if v.charged == nil {
-			continue
-		}
-		deltas := make([]int64, len(v.Charge.Costs))
-		for j := range deltas {
-			deltas[j] = delta(v, j)
-			changed = changed || deltas[j] != 0
-		}
-		if !changed {
+		v := &vs[i]
+		deltas := v.deltas(delta)
+		if deltas == nil {
 			continue
 		}
 		wg.Go(func() {
@@ -90,4 +84,19 @@ func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, actio
 			}
 		})
 	}
+}
+
+// deltas returns the delta of each limit; nil if there is nothing to correct.
+func (v *Verdict) deltas(delta func(v *Verdict, i int) int64) []int64 {
+	if v.charged == nil {
+		return nil
+	}
+	var deltas [limit.MaxLimits]int64
+	for i := range v.Charge.Costs {
+		deltas[i] = delta(v, i)
+	}
+	if deltas == [limit.MaxLimits]int64{} {
+		return nil
+	}
+	return slices.Clone(deltas[:len(v.Charge.Costs)])
 }

@@ -9,15 +9,16 @@ import (
 )
 
 // setFields adds the fields of a decision's limits, and replaces those of the
-// same name. A handler can read and replace them.
+// same name. A handler can read and replace them. The names are in canonical
+// case, by which Header finds them.
 func setFields(h http.Header, a *headers.Answer) {
 	for _, field := range [...]struct{ name, value string }{
-		{"RateLimit", a.RateLimit}, {"RateLimit-Policy", a.RateLimitPolicy},
-		{"X-RateLimit-Limit", a.Limit}, {"X-RateLimit-Remaining", a.Remaining},
-		{"Retry-After", a.RetryAfter}, {"X-RateLimit-Retry-After", a.RetryAfter},
+		{"Ratelimit", a.RateLimit}, {"Ratelimit-Policy", a.RateLimitPolicy},
+		{"X-Ratelimit-Limit", a.Limit}, {"X-Ratelimit-Remaining", a.Remaining},
+		{"Retry-After", a.RetryAfter}, {"X-Ratelimit-Retry-After", a.RetryAfter},
 	} {
 		if field.value != "" {
-			h.Set(field.name, field.value)
+			h[field.name] = []string{field.value}
 		}
 	}
 }
