@@ -55,7 +55,7 @@ test-race:
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 go test -race ./...) || exit; done
 test-rest:
 	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
-	@for module in bench examples/frameworks infra; do (cd $$module && go test ./...) || exit; done
+	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && go test ./...) || exit; done
 	cd tools && go test -count=1 ./... # reads the other modules, which the cache of tests does not see
 test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
