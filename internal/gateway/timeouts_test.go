@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,13 +147,14 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var freed time.Time
+				var freed atomic.Pointer[time.Time]
 				endless := func(r *http.Request) (*http.Response, error) {
 					body, w := io.Pipe()
 					go func() {
-						for freed.IsZero() {
+						for freed.Load() == nil {
 							if _, err := w.Write(make([]byte, 4096)); err != nil {
-								freed = time.Now()
+								now := time.Now()
+								freed.Store(&now)
 							}
 						}
 					}()
@@ -171,12 +173,12 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				}
 				time.Sleep(test.after - 1)
 				synctest.Wait()
-				if !freed.IsZero() {
-					t.Errorf("the answer ends after %v, want %v", freed.Sub(start), test.after)
+				if early := freed.Load(); early != nil {
+					t.Errorf("the answer ends after %v, want %v", early.Sub(start), test.after)
 				}
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				if test.target != "/banned" && freed.IsZero() {
+				if test.target != "/banned" && freed.Load() == nil {
 					t.Errorf("the backend's answer is not ended after %v", test.after)
 				}
 				_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
