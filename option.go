@@ -23,7 +23,7 @@ type config struct {
 	deadline    time.Duration
 	now         func() time.Time
 	log         *slog.Logger
-	observe     func(context.Context, Event)
+	observers   []func(context.Context, Event)
 	problem     error // with an option; the first
 }
 
@@ -50,6 +50,8 @@ func WithName(name string) Option { return option(func(c *config) { c.name = nam
 func WithStore(s Store) Option {
 	return option(func(c *config) {
 		c.refuse(s == nil, "WithStore: the store is nil: open one, or leave the option out to count in memory")
+		m, inMemory := s.(*Memory)
+		c.refuse(inMemory && (m == nil || m.counters == nil), "WithStore: the Memory is not usable: make one with NewMemory")
 		c.store = s
 	})
 }
@@ -99,11 +101,12 @@ func WithLogger(log *slog.Logger) Option {
 // WithObserver calls a function after every decision, and for every failure of
 // the store that it decides or settles by, for metrics. A failure comes before
 // the decision that survives it. The function must be safe for concurrent use,
-// and return quickly: the request waits for it.
+// and return quickly: the request waits for it. Given several times, all functions
+// are called, in order.
 func WithObserver(observe func(context.Context, Event)) Option {
 	return option(func(c *config) {
 		c.refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")
-		c.observe = observe
+		c.observers = append(c.observers, observe)
 	})
 }
 
@@ -148,5 +151,8 @@ var (
 // not exactly. A store that answers but cannot decide, because too many others
 // write the same counter, denies instead.
 func FailLocal(processes int) ErrorPolicy {
+	if processes < 1 {
+		processes = -1 // an error later: 0 would make the zero ErrorPolicy
+	}
 	return ErrorPolicy{onError: rules.OnErrorLocal, instances: processes}
 }

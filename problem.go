@@ -25,8 +25,8 @@ func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 		i, field, ok := limitPath(p.Path)
 		switch {
 		case strings.HasSuffix(p.Path, "].name") && !ok:
-			name, form, _ := strings.Cut(p.Reason, " cannot be a name: ")
-			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, form))
+			name, _ := strconv.QuotedPrefix(p.Reason) // with which every reason begins
+			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, strings.TrimPrefix(p.Reason, name+" ")))
 		case strings.Contains(p.Path, "].refund_on"):
 			errs = append(errs, fmt.Errorf("RefundOn: %s", strings.ReplaceAll(goReason(p.Reason), "Rules[0].", "")))
 		case len(limits) > limit.MaxLimits:
