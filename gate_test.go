@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,6 +176,22 @@ func TestFinish(t *testing.T) {
 	gate.Finish(t.Context(), d, slidegate.Outcome{Costs: map[string]int64{"rule.tokens": 5}})
 	if !strings.Contains(log.String(), "rule.tokens") {
 		t.Errorf("a cost without a limit is not logged: %s", &log)
+	}
+}
+
+// TestFinishOnce: of concurrent calls for a decision one counts, so that no unit
+// is refunded twice.
+func TestFinishOnce(t *testing.T) {
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "rule", Key: "all", RefundOn: []string{"404"}, Limits: perMinute(9)}}})
+	mustDecide(t, gate, request("GET /"))
+	d := mustDecide(t, gate, request("GET /"))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { gate.Finish(t.Context(), d, slidegate.Outcome{Status: 404}) })
+	}
+	wg.Wait()
+	if d := mustDecide(t, gate, request("GET /")); d.Remaining != 7 {
+		t.Errorf("%d left", d.Remaining)
 	}
 }
 

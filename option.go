@@ -121,9 +121,15 @@ type Event struct {
 	// "preflight".
 	Reason string
 	Shadow bool // the rule is in shadow mode: its result changed nothing
-	// Err is a failure, and Action what it led to or struck: "on_error: local",
-	// "on_error: allow" or "on_error: deny" by the error policy, "charge" under
-	// FailError, and "settle". Such an event has no Result and no Reason.
+	// Err is a failure, and Action what it led to or struck. Such an event has no
+	// Result and no Reason. The actions are:
+	//   - "on_error: local", "on_error: allow" and "on_error: deny": the error
+	//     policy decided;
+	//   - "charge" under FailError, and "decide" of a Gate whose rules cannot be
+	//     read: the request got an error;
+	//   - "settle" and "refund": the charge was not corrected;
+	//   - "charge shadow rule", and those that begin with "read override", of a
+	//     Gate: the decision was made without.
 	Err    error
 	Action string
 }
