@@ -346,12 +346,18 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 // TestGateWarnings: rules that are valid but probably not meant are logged once.
 func TestGateWarnings(t *testing.T) {
 	var log strings.Builder
-	rule := slidegate.Rule{Name: "a", Key: "x", When: slidegate.Match{Methods: []string{"FETCH"}}, Limits: perMinute(5)}
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{rule}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	fetch := slidegate.Rule{Name: "a", Key: "x", When: slidegate.Match{Methods: []string{"FETCH"}}, Limits: perMinute(5), Atomic: true}
+	bucket := slidegate.Rule{Name: "b", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.TokenBucket(9, time.Second, 9)}}
+	last := slidegate.Rule{Name: "c", Key: "all", Limits: perMinute(5)}
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{fetch, bucket, last}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	mustDecide(t, gate, request("GET /"))
-	for _, want := range []string{`Rules[0].When.Methods[0]: HTTP has no method FETCH: did you mean PATCH?`, `Rules[0].Key: no source is in it`} {
-		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 2 {
-			t.Errorf("logged\n%s\nwant two lines, with %s", &log, want)
+	for _, want := range []string{
+		`Rules[0].When.Methods[0]: HTTP has no method FETCH: did you mean PATCH?`, `Rules[0].Key: no source is in it`,
+		`Rules[0].Atomic: has no effect`,
+		`Rules[1].Limits: a TokenBucket does not refund a request that rule c denies afterwards: put this rule below it, or set Atomic in both`,
+	} {
+		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 4 {
+			t.Errorf("logged\n%s\nwant four lines, with %s", &log, want)
 		}
 	}
 }
