@@ -82,7 +82,9 @@ type Request struct {
 	PathParams map[string]string   // values decoded
 
 	// Claims are the verified claims of the caller's token, as encoding/json
-	// decodes them; nil for an anonymous caller. The gate does not verify them.
+	// decodes them, or with Go's strings, whole numbers and []string; nil for an
+	// anonymous caller. A claim of another type counts as missing, so convert a
+	// UUID to a string. The gate does not verify claims.
 	Claims map[string]any
 	// APIKey is the id of a verified API key, never the key itself; "" for none.
 	APIKey string

@@ -2,6 +2,7 @@ package slidegate_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,6 +193,30 @@ func TestFinishOnce(t *testing.T) {
 	wg.Wait()
 	if d := mustDecide(t, gate, request("GET /")); d.Remaining != 7 {
 		t.Errorf("%d left", d.Remaining)
+	}
+}
+
+// TestClaimTypes: claims may have the types that programs have at hand.
+func TestClaimTypes(t *testing.T) {
+	type userID string
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{
+		{Name: "admin", When: slidegate.Match{Claims: map[string][]string{"jwt.roles": {"admin"}}}, Key: "admin:{jwt.sub}", Limits: perMinute(1)},
+		{Name: "user", Unless: slidegate.Match{Claims: map[string][]string{"jwt.roles": {"admin"}}}, Key: "user:{jwt.sub}", Limits: perMinute(99)},
+	}})
+	for _, test := range []struct {
+		sub, roles any
+		want       string
+	}{
+		{"7", nil, "user:7"}, {7, nil, "user:7"}, {int64(-7), nil, "user:-7"}, {uint64(1 << 63), nil, "user:9223372036854775808"},
+		{userID("ada"), nil, "user:ada"}, {json.Number("7"), nil, "user:7"}, {7.0, nil, "user:7"},
+		{nil, nil, "user:-"}, {[2]byte{1, 2}, nil, "user:-"},
+		{"7", []string{"dev", "admin"}, "admin:7"}, {"8", []any{"dev", "admin"}, "admin:8"}, {"9", []string{"dev"}, "user:9"},
+	} {
+		r := request("GET /")
+		r.Claims = map[string]any{"sub": test.sub, "roles": test.roles}
+		if d := mustDecide(t, gate, r); d.Key != test.want {
+			t.Errorf("sub %T %v, roles %v: counts by %s, want %s", test.sub, test.sub, test.roles, d.Key, test.want)
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 
 // AllowN charges n units, which is one number for all limits, or one for each
 // in the order that [New] was given. None stands for 1. Zero is always allowed
-// and charges nothing.
+// and charges nothing. Negative units, or too many numbers, are an error.
 //
 //	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
 //	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
