@@ -352,7 +352,13 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 		`Rules[0]: SlidingWindow(2, 1m): has the name "per-minute" as SlidingWindow(1, 1m) has: name one of them, such as Named("burst")`: {
 			of(func(r *slidegate.Rule) { r.Limits = append(perMinute(1), perMinute(2)...) }), nil},
 		`Rules[0].OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailError }), nil},
-		`Rules[0].OnError: give FailLocal at least one process`:                               {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(0) }), nil},
+		`Rules[0].Cost: 6 is above the capacity 5 of Rules[0].Limits[0], so no request would ever be allowed: lower Cost, or raise n of the limit`: {
+			of(func(r *slidegate.Rule) { r.Cost = 6 }), nil},
+		`Rules[0].When.Routes[0]: pattern "GET /x/{id}": write /x/{id} here and GET under Methods`: {
+			of(func(r *slidegate.Rule) { r.When.Routes = []string{"GET /x/{id}"} }), nil},
+		`Rules[0].When.Paths[0]: pattern "/x/{id}": a path has no template parameters: write * in place of {id}, or match Routes`: {
+			of(func(r *slidegate.Rule) { r.When.Paths = []string{"/x/{id}"} }), nil},
+		`Rules[0].OnError: give FailLocal at least one process`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(0) }), nil},
 		`Rules[0].OnError: FailLocal(3): a gate counts for one number of processes, and it is 2 already`: {
 			of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(3) }), []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(2))}},
 		`Deny[0]: is empty and would match every request: write which ones it is for`:                  {slidegate.Rules{Deny: []slidegate.Match{{}}}, nil},

@@ -113,7 +113,8 @@ var documentPath = regexp.MustCompile(`\b(rules|deny|skip)\[\d+\][a-z_.\[\]0-9]*
 var goWords = strings.NewReplacer(
 	"a token_bucket", "a TokenBucket", "a leaky_bucket", "a LeakyBucket", "a sliding_window_log", "a SlidingLog",
 	"remove refund_on, or write algorithm: sliding_window there", "remove RefundOn, or use a SlidingWindow",
-	"write atomic: true in both", "set Atomic in both",
+	"write atomic: true in both", "set Atomic in both", " under methods", " under Methods", "or match on route", "or match Routes",
+	"lower the cost, raise the capacity, or write over: clamp in the limit", "lower Cost, or raise n of the limit",
 	"or leave methods out to match them all", "or leave Methods out to match them all",
 	"the local gateway holds a request for 10s at most: write queue: ", "a middleware delays a request for 10s at most, unless MaxDelay says otherwise: use a queue of ",
 )
