@@ -178,7 +178,8 @@ func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *Decision)) 
 }
 
 // MaxDelay bounds how long a request waits for its turn in a leaky bucket; 10 s
-// by default. A request with a longer delay is denied, and stays charged.
+// by default. A request with a longer delay is denied, and stays charged: the
+// limit has allowed it, and observers see that.
 func MaxDelay(d time.Duration) HTTPOption {
 	return func(c *httpConfig) { c.handler.MaxDelay = d }
 }

@@ -76,8 +76,8 @@ func WithDeadline(d time.Duration) Option {
 
 // WithClock replaces the clock, for tests and replays. The default is the
 // store's own clock if it has one, else the machine's: its wall clock when the
-// limiter was made plus monotonic time since, so that nobody who sets the clock
-// empties a window. That time stands still while the machine sleeps or a Lambda
+// limiter was made plus monotonic time since, so that setting the clock does not
+// empty a window. That time stands still while the machine sleeps or a Lambda
 // is frozen: a Lambda that counts in memory gives time.Now.
 //
 // A clock that stands still makes [Limiter.Wait] wait for ever: it sleeps by the
@@ -90,7 +90,8 @@ func WithClock(now func() time.Time) Option {
 }
 
 // WithLogger replaces slog.Default for messages about failures that decisions
-// survive. Repeated lines are suppressed for ten seconds.
+// survive, and of a gate also for warnings about its rules and results of shadow
+// rules. Repeated lines are suppressed for ten seconds.
 func WithLogger(log *slog.Logger) Option {
 	return option(func(c *config) {
 		c.refuse(log == nil, "WithLogger: the logger is nil: leave the option out for slog.Default")
