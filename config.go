@@ -23,7 +23,7 @@ const (
 
 // newConfig returns what the options say, with defaults for the rest.
 func newConfig(options []Option) (config, error) {
-	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default(), observe: func(context.Context, Event) {}}
+	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default()}
 	for i, o := range options {
 		if o == nil {
 			return c, fmt.Errorf("option %d is nil", i+1)
@@ -78,6 +78,23 @@ func (c *config) bound(ctx context.Context) (context.Context, context.CancelFunc
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, c.deadline)
+}
+
+// boundByDefault is bound for calls that no error policy answers: a context with
+// a deadline of its own keeps it, so that a program that starts can wait for a
+// connection.
+func (c *config) boundByDefault(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, own := ctx.Deadline(); own {
+		return ctx, func() {}
+	}
+	return c.bound(ctx)
+}
+
+// observe calls the observers.
+func (c *config) observe(ctx context.Context, e Event) {
+	for _, observer := range c.observers {
+		observer(ctx, e)
+	}
 }
 
 // observer logs failures, and passes them on to the user's observer together

@@ -92,6 +92,6 @@
 // Limiters go by the clock of their store, or in memory by monotonic time, so
 // that a step of the machine's clock neither frees nor blocks a key.
 // [Limiter.AllowAt] takes the time from the caller, and [WithClock] from a
-// function. In a bubble of testing/synctest everything goes by the bubble's
-// time.
+// function. A limiter that is made in a bubble of testing/synctest goes by the
+// bubble's time.
 package slidegate

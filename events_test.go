@@ -2,9 +2,11 @@ package slidegate_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,18 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
+
+// TestObservers: all observers get each event, in the order of the options.
+func TestObservers(t *testing.T) {
+	var got []string
+	note := func(name string) slidegate.Option {
+		return slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { got = append(got, name+" "+e.Key) })
+	}
+	lim := newLimiter(t, slidegate.FixedWindow(2, time.Hour), note("metrics"), note("log"))
+	if _, err := lim.Allow(t.Context(), "k"); err != nil || !slices.Equal(got, []string{"metrics k", "log k"}) {
+		t.Error(got, err)
+	}
+}
 
 // TestEvents: an observer gets each decision, and each failure before the
 // decision that survives it.

@@ -12,6 +12,11 @@ func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, n ..
 	return l.reserve(ctx, now, key, n)
 }
 
+// SettleAt is Settle at a given time.
+func (r *Reservation) SettleAt(ctx context.Context, now time.Time, actual ...int64) error {
+	return r.settle(ctx, now, actual)
+}
+
 // Item returns the name of a key's counter.
 func (l *Limiter) Item(key string) string { return l.item(key) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -81,7 +82,9 @@ type Request struct {
 	PathParams map[string]string   // values decoded
 
 	// Claims are the verified claims of the caller's token, as encoding/json
-	// decodes them; nil for an anonymous caller. The gate does not verify them.
+	// decodes them, or with Go's strings, whole numbers and []string; nil for an
+	// anonymous caller. A claim of another type counts as missing, so convert a
+	// UUID to a string. The gate does not verify claims.
 	Claims map[string]any
 	// APIKey is the id of a verified API key, never the key itself; "" for none.
 	APIKey string
@@ -98,8 +101,9 @@ func (r *Request) internal() *request.Request {
 
 // Decision is a gate's answer to a request.
 type Decision struct {
-	// Result is that of the tightest limit of all rules that matched. For a
-	// request that no rule limited, only Allowed and Degraded are set.
+	// Result is that of the tightest limit of all rules that matched, without
+	// Limits. For a request that no rule limited, only Allowed and Degraded are
+	// set.
 	Result
 	// Rule is the rule of that limit; "" for none.
 	Rule string
@@ -109,7 +113,7 @@ type Decision struct {
 	Reason string
 
 	decision *engine.Decision
-	finished bool
+	finished atomic.Bool
 }
 
 // Outcome is the answer to an allowed request, by which its charge is corrected.
@@ -126,8 +130,9 @@ type Outcome struct {
 }
 
 // Decide decides a request, and charges the rules that match it. A denial is a
-// decision, and refunds what other rules took by windows. The error is nil unless the context was cancelled, or a
-// table of rules could not be read yet: then nothing was charged.
+// decision, and refunds what other rules took by windows. The error is nil
+// unless the context was cancelled, or a table of rules could not be read yet:
+// then nothing was charged.
 //
 // A caller waits for the Delay of an allowed request before it goes on, and then
 // passes its answer to Finish.
@@ -160,10 +165,9 @@ func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision
 //
 //	defer gate.Finish(ctx, d, slidegate.Outcome{Aborted: true})
 func (g *Gate) Finish(ctx context.Context, d *Decision, o Outcome) {
-	if d.finished {
+	if d.finished.Swap(true) {
 		return
 	}
-	d.finished = true
 	out := &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted}
 	g.costs.Report(ctx, d.decision, out, nil)
 	g.finish(ctx, d.decision, out)

@@ -2,6 +2,7 @@ package slidegate_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,6 +180,46 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// TestFinishOnce: of concurrent calls for a decision one counts, so that no unit
+// is refunded twice.
+func TestFinishOnce(t *testing.T) {
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "rule", Key: "all", RefundOn: []string{"404"}, Limits: perMinute(9)}}})
+	mustDecide(t, gate, request("GET /"))
+	d := mustDecide(t, gate, request("GET /"))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { gate.Finish(t.Context(), d, slidegate.Outcome{Status: 404}) })
+	}
+	wg.Wait()
+	if d := mustDecide(t, gate, request("GET /")); d.Remaining != 7 {
+		t.Errorf("%d left", d.Remaining)
+	}
+}
+
+// TestClaimTypes: claims may have the types that programs have at hand.
+func TestClaimTypes(t *testing.T) {
+	type userID string
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{
+		{Name: "admin", When: slidegate.Match{Claims: map[string][]string{"jwt.roles": {"admin"}}}, Key: "admin:{jwt.sub}", Limits: perMinute(1)},
+		{Name: "user", Unless: slidegate.Match{Claims: map[string][]string{"jwt.roles": {"admin"}}}, Key: "user:{jwt.sub}", Limits: perMinute(99)},
+	}})
+	for _, test := range []struct {
+		sub, roles any
+		want       string
+	}{
+		{"7", nil, "user:7"}, {7, nil, "user:7"}, {int64(-7), nil, "user:-7"}, {uint64(1 << 63), nil, "user:9223372036854775808"},
+		{userID("ada"), nil, "user:ada"}, {json.Number("7"), nil, "user:7"}, {7.0, nil, "user:7"},
+		{nil, nil, "user:-"}, {[2]byte{1, 2}, nil, "user:-"},
+		{"7", []string{"dev", "admin"}, "admin:7"}, {"8", []any{"dev", "admin"}, "admin:8"}, {"9", []string{"dev"}, "user:9"},
+	} {
+		r := request("GET /")
+		r.Claims = map[string]any{"sub": test.sub, "roles": test.roles}
+		if d := mustDecide(t, gate, r); d.Key != test.want {
+			t.Errorf("sub %T %v, roles %v: counts by %s, want %s", test.sub, test.sub, test.roles, d.Key, test.want)
+		}
+	}
+}
+
 // TestDescribeBy: the gate sees claims that the program has verified.
 func TestDescribeBy(t *testing.T) {
 	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{
@@ -310,6 +352,13 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 		`Rules[0]: SlidingWindow(2, 1m): has the name "per-minute" as SlidingWindow(1, 1m) has: name one of them, such as Named("burst")`: {
 			of(func(r *slidegate.Rule) { r.Limits = append(perMinute(1), perMinute(2)...) }), nil},
 		`Rules[0].OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailError }), nil},
+		`Rules[0].Cost: 6 is above the capacity 5 of Rules[0].Limits[0], so no request would ever be allowed: lower Cost, or raise n of the limit`: {
+			of(func(r *slidegate.Rule) { r.Cost = 6 }), nil},
+		`Rules[0].When.Routes[0]: pattern "GET /x/{id}": write /x/{id} here and GET under Methods`: {
+			of(func(r *slidegate.Rule) { r.When.Routes = []string{"GET /x/{id}"} }), nil},
+		`Rules[0].When.Paths[0]: pattern "/x/{id}": a path has no template parameters: write * in place of {id}, or match Routes`: {
+			of(func(r *slidegate.Rule) { r.When.Paths = []string{"/x/{id}"} }), nil},
+		`Rules[0].OnError: give FailLocal at least one process`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(0) }), nil},
 		`Rules[0].OnError: FailLocal(3): a gate counts for one number of processes, and it is 2 already`: {
 			of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(3) }), []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(2))}},
 		`Deny[0]: is empty and would match every request: write which ones it is for`:                  {slidegate.Rules{Deny: []slidegate.Match{{}}}, nil},
@@ -328,12 +377,18 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 // TestGateWarnings: rules that are valid but probably not meant are logged once.
 func TestGateWarnings(t *testing.T) {
 	var log strings.Builder
-	rule := slidegate.Rule{Name: "a", Key: "x", When: slidegate.Match{Methods: []string{"FETCH"}}, Limits: perMinute(5)}
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{rule}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	fetch := slidegate.Rule{Name: "a", Key: "x", When: slidegate.Match{Methods: []string{"FETCH"}}, Limits: perMinute(5), Atomic: true}
+	bucket := slidegate.Rule{Name: "b", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.TokenBucket(9, time.Second, 9)}}
+	last := slidegate.Rule{Name: "c", Key: "all", Limits: perMinute(5)}
+	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{fetch, bucket, last}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	mustDecide(t, gate, request("GET /"))
-	for _, want := range []string{`Rules[0].When.Methods[0]: HTTP has no method FETCH: did you mean PATCH?`, `Rules[0].Key: no source is in it`} {
-		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 2 {
-			t.Errorf("logged\n%s\nwant two lines, with %s", &log, want)
+	for _, want := range []string{
+		`Rules[0].When.Methods[0]: HTTP has no method FETCH: did you mean PATCH?`, `Rules[0].Key: no source is in it`,
+		`Rules[0].Atomic: has no effect`,
+		`Rules[1].Limits: a TokenBucket does not refund a request that rule c denies afterwards: put this rule below it, or set Atomic in both`,
+	} {
+		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 4 {
+			t.Errorf("logged\n%s\nwant four lines, with %s", &log, want)
 		}
 	}
 }

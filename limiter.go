@@ -108,7 +108,7 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 
 // AllowN charges n units, which is one number for all limits, or one for each
 // in the order that [New] was given. None stands for 1. Zero is always allowed
-// and charges nothing.
+// and charges nothing. Negative units, or too many numbers, are an error.
 //
 //	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
 //	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
@@ -132,7 +132,8 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...i
 // Peek returns what AllowN would return, and charges nothing: Remaining and
 // ResetAfter are as they are without the charge. With 0 units it shows what is
 // left. If the store fails, it returns the store's error, whatever the error
-// policy. Observers do not see it.
+// policy. The deadline of the context bounds it, or WithDeadline if the context
+// has none. Observers do not see it.
 func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
@@ -140,7 +141,7 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, err
 	if err := l.resolve(ctx, now, c, key, n); err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
 	if err := l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict); err != nil {
 		return Result{}, l.wrap(err)
@@ -149,11 +150,11 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, err
 }
 
 // Reset deletes the counter of a key, so that its next request finds all limits
-// unused. It returns the store's error if that fails. Other processes may deny
-// by what they know of a counter in DynamoDB for ten seconds more, and counters
-// of [FailLocal] stay.
+// unused. It returns the store's error if that fails, and takes as long as
+// [Limiter.Peek] may. Other processes may deny by what they know of a counter in
+// DynamoDB for ten seconds more, and counters of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
 	return l.wrap(l.store.Reset(ctx, l.item(key)))
 }

@@ -29,8 +29,8 @@ const defaultMaxDelay = 10 * time.Second
 // A request admitted by a [LeakyBucket] waits for its turn. Handlers can flush
 // and hijack as without the middleware.
 //
-// Middleware panics if options contradict each other: programs call it when they
-// start.
+// Middleware panics if options contradict each other or lack their function:
+// programs call it when they start.
 func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Handler {
 	c := newHTTPConfig(options, &lim.config)
 	if c.describe != nil {
@@ -135,6 +135,7 @@ func ByHeader(name string) HTTPOption {
 // middleware has one key: to count by several things, return them all in one
 // text.
 func KeyBy(key func(*http.Request) string) HTTPOption {
+	given("KeyBy", key != nil)
 	return func(c *httpConfig) {
 		if c.key != nil {
 			panic("slidegate: a middleware takes one of ByIP, ByForwardedIP, ByHeader and KeyBy: return several things as one text from KeyBy")
@@ -145,6 +146,7 @@ func KeyBy(key func(*http.Request) string) HTTPOption {
 
 // CostBy charges as many units as a function returns, instead of one.
 func CostBy(cost func(*http.Request) int64) HTTPOption {
+	given("CostBy", cost != nil)
 	return func(c *httpConfig) { c.cost = func(r *http.Request) []int64 { return []int64{cost(r)} } }
 }
 
@@ -159,6 +161,7 @@ func RefundOn(statuses ...string) HTTPOption {
 // checks. They are not counted. Given several times, one of the functions is
 // enough.
 func SkipIf(skip func(*http.Request) bool) HTTPOption {
+	given("SkipIf", skip != nil)
 	return func(c *httpConfig) {
 		before := c.handler.Skip
 		c.handler.Skip = func(r *http.Request) bool { return before != nil && before(r) || skip(r) }
@@ -168,13 +171,15 @@ func SkipIf(skip func(*http.Request) bool) HTTPOption {
 // OnDenied replaces the answer to denied requests. The fields of the limits are
 // set; the function writes the status and the body.
 func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *Decision)) HTTPOption {
+	given("OnDenied", answer != nil)
 	return func(c *httpConfig) {
 		c.handler.Denied = func(w http.ResponseWriter, r *http.Request, d *engine.Decision) { answer(w, r, newDecision(d)) }
 	}
 }
 
 // MaxDelay bounds how long a request waits for its turn in a leaky bucket; 10 s
-// by default. A request with a longer delay is denied, and stays charged.
+// by default. A request with a longer delay is denied, and stays charged: the
+// limit has allowed it, and observers see that.
 func MaxDelay(d time.Duration) HTTPOption {
 	return func(c *httpConfig) { c.handler.MaxDelay = d }
 }
@@ -182,7 +187,15 @@ func MaxDelay(d time.Duration) HTTPOption {
 // DescribeBy completes what a gate's rules see of a request: verified claims, the
 // id of an API key, the router's pattern.
 func DescribeBy(describe func(*http.Request, *Request)) HTTPOption {
+	given("DescribeBy", describe != nil)
 	return func(c *httpConfig) { c.describe = describe }
+}
+
+// given panics if an option has no function.
+func given(option string, is bool) {
+	if !is {
+		panic("slidegate: " + option + ": the function is nil")
+	}
 }
 
 // clientAddress returns the key of a client's address: "ip:192.0.2.1", or

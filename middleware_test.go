@@ -268,6 +268,11 @@ func TestContradictions(t *testing.T) {
 		"slidegate: RefundOn: Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow": func() {
 			slidegate.Middleware(bucket, slidegate.RefundOn("404"))
 		},
+		"slidegate: KeyBy: the function is nil":      func() { slidegate.KeyBy(nil) },
+		"slidegate: CostBy: the function is nil":     func() { slidegate.CostBy(nil) },
+		"slidegate: SkipIf: the function is nil":     func() { slidegate.SkipIf(nil) },
+		"slidegate: OnDenied: the function is nil":   func() { slidegate.OnDenied(nil) },
+		"slidegate: DescribeBy: the function is nil": func() { slidegate.DescribeBy(nil) },
 		inRules:        func() { gate.Middleware(slidegate.ByIP()) },
 		inRules + " ":  func() { gate.Middleware(slidegate.CostBy(func(*http.Request) int64 { return 2 })) },
 		inRules + "  ": func() { gate.Middleware(slidegate.RefundOn("404")) },

@@ -79,7 +79,10 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.SlidingWindow(0, 0), minute},
 			"SlidingWindow(0, 0s): n must be at least 1\nSlidingWindow(0, 0s): the window is out of range: give 100ms to ten years"},
 
-		{options{minute, slidegate.WithName("API")}, `WithName("API"): use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+		{options{minute, slidegate.WithName("API")}, `WithName("API"): cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+		{options{minute, slidegate.WithName("deny")}, `WithName("deny"): stands for the deny list in responses: write another name`},
+		{options{minute, slidegate.WithName("x"), slidegate.WithStore(&slidegate.Memory{})}, "WithStore: the Memory is not usable: make one with NewMemory"},
+		{options{minute, slidegate.WithName("x"), slidegate.WithStore((*slidegate.Memory)(nil))}, "WithStore: the Memory is not usable: make one with NewMemory"},
 		{options{minute, slidegate.WithStore(slidegate.NewMemory(0))}, `a limiter with WithStore needs a name for its counters, such as WithName("api")`},
 		{options{minute, nil}, "option 2 is nil"},
 		{options{minute, slidegate.WithStore(nil), slidegate.WithName("api")}, "WithStore: the store is nil: open one, or leave the option out to count in memory"},

@@ -23,7 +23,7 @@ type config struct {
 	deadline    time.Duration
 	now         func() time.Time
 	log         *slog.Logger
-	observe     func(context.Context, Event)
+	observers   []func(context.Context, Event)
 	problem     error // with an option; the first
 }
 
@@ -50,6 +50,8 @@ func WithName(name string) Option { return option(func(c *config) { c.name = nam
 func WithStore(s Store) Option {
 	return option(func(c *config) {
 		c.refuse(s == nil, "WithStore: the store is nil: open one, or leave the option out to count in memory")
+		m, inMemory := s.(*Memory)
+		c.refuse(inMemory && (m == nil || m.counters == nil), "WithStore: the Memory is not usable: make one with NewMemory")
 		c.store = s
 	})
 }
@@ -74,8 +76,8 @@ func WithDeadline(d time.Duration) Option {
 
 // WithClock replaces the clock, for tests and replays. The default is the
 // store's own clock if it has one, else the machine's: its wall clock when the
-// limiter was made plus monotonic time since, so that nobody who sets the clock
-// empties a window. That time stands still while the machine sleeps or a Lambda
+// limiter was made plus monotonic time since, so that setting the clock does not
+// empty a window. That time stands still while the machine sleeps or a Lambda
 // is frozen: a Lambda that counts in memory gives time.Now.
 //
 // A clock that stands still makes [Limiter.Wait] wait for ever: it sleeps by the
@@ -88,7 +90,8 @@ func WithClock(now func() time.Time) Option {
 }
 
 // WithLogger replaces slog.Default for messages about failures that decisions
-// survive. Repeated lines are suppressed for ten seconds.
+// survive, and of a gate also for warnings about its rules and results of shadow
+// rules. Repeated lines are suppressed for ten seconds.
 func WithLogger(log *slog.Logger) Option {
 	return option(func(c *config) {
 		c.refuse(log == nil, "WithLogger: the logger is nil: leave the option out for slog.Default")
@@ -99,11 +102,12 @@ func WithLogger(log *slog.Logger) Option {
 // WithObserver calls a function after every decision, and for every failure of
 // the store that it decides or settles by, for metrics. A failure comes before
 // the decision that survives it. The function must be safe for concurrent use,
-// and return quickly: the request waits for it.
+// and return quickly: the request waits for it. Given several times, all functions
+// are called, in order.
 func WithObserver(observe func(context.Context, Event)) Option {
 	return option(func(c *config) {
 		c.refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")
-		c.observe = observe
+		c.observers = append(c.observers, observe)
 	})
 }
 
@@ -118,9 +122,15 @@ type Event struct {
 	// "preflight".
 	Reason string
 	Shadow bool // the rule is in shadow mode: its result changed nothing
-	// Err is a failure, and Action what it led to or struck: "on_error: local",
-	// "on_error: allow" or "on_error: deny" by the error policy, "charge" under
-	// FailError, and "settle". Such an event has no Result and no Reason.
+	// Err is a failure, and Action what it led to or struck. Such an event has no
+	// Result and no Reason. The actions are:
+	//   - "on_error: local", "on_error: allow" and "on_error: deny": the error
+	//     policy decided;
+	//   - "charge" under FailError, and "decide" of a Gate whose rules cannot be
+	//     read: the request got an error;
+	//   - "settle" and "refund": the charge was not corrected;
+	//   - "charge shadow rule", and those that begin with "read override", of a
+	//     Gate: the decision was made without.
 	Err    error
 	Action string
 }
@@ -148,5 +158,8 @@ var (
 // not exactly. A store that answers but cannot decide, because too many others
 // write the same counter, denies instead.
 func FailLocal(processes int) ErrorPolicy {
+	if processes < 1 {
+		processes = -1 // an error later: 0 would make the zero ErrorPolicy
+	}
 	return ErrorPolicy{onError: rules.OnErrorLocal, instances: processes}
 }

@@ -139,6 +139,26 @@ func TestDefaultDeadline(t *testing.T) {
 	})
 }
 
+// TestOwnDeadline: a context's own deadline replaces the store's for calls that no
+// error policy answers, so that a program that starts can wait for a connection.
+func TestOwnDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()))
+		for name, call := range map[string]func(context.Context) error{
+			"Peek":  func(ctx context.Context) error { _, err := lim.Peek(ctx, "k"); return err },
+			"Reset": func(ctx context.Context) error { return lim.Reset(ctx, "k") },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			start := time.Now()
+			err := call(ctx)
+			if took := time.Since(start); took != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s took %v: %v", name, took, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // TestContexts: a caller who hangs up gets no decision; one whose time is up gets
 // that of the error policy.
 func TestContexts(t *testing.T) {

@@ -25,8 +25,8 @@ func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 		i, field, ok := limitPath(p.Path)
 		switch {
 		case strings.HasSuffix(p.Path, "].name") && !ok:
-			name, form, _ := strings.Cut(p.Reason, " cannot be a name: ")
-			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, form))
+			name, _ := strconv.QuotedPrefix(p.Reason) // with which every reason begins
+			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, strings.TrimPrefix(p.Reason, name+" ")))
 		case strings.Contains(p.Path, "].refund_on"):
 			errs = append(errs, fmt.Errorf("RefundOn: %s", strings.ReplaceAll(goReason(p.Reason), "Rules[0].", "")))
 		case len(limits) > limit.MaxLimits:
@@ -71,7 +71,7 @@ var missing = map[string]string{
 // goFields are the fields of Rules and their parts by their names in documents.
 var goFields = map[string]string{
 	"rules": "Rules", "deny": "Deny", "skip": "Skip", "client_ip": "TrustedProxies", "trusted_hops": "",
-	"name": "Name", "when": "When", "unless": "Unless", "key": "Key", "limits": "Limits", "cost": "Cost", "refund_on": "RefundOn",
+	"name": "Name", "when": "When", "unless": "Unless", "key": "Key", "limits": "Limits", "cost": "Cost", "refund_on": "RefundOn", "atomic": "Atomic",
 	"methods": "Methods", "path": "Paths", "route": "Routes", "cidrs": "CIDRs", "caller": "Callers", "match": "Claims",
 }
 
@@ -111,9 +111,10 @@ var documentPath = regexp.MustCompile(`\b(rules|deny|skip)\[\d+\][a-z_.\[\]0-9]*
 
 // goWords replace what to write in a file by what to write in Go.
 var goWords = strings.NewReplacer(
-	"a token_bucket, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow",
-	"a leaky_bucket, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a LeakyBucket, which cannot refund: remove RefundOn, or use a SlidingWindow",
-	"a sliding_window_log, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a SlidingLog, which cannot refund: remove RefundOn, or use a SlidingWindow",
+	"a token_bucket", "a TokenBucket", "a leaky_bucket", "a LeakyBucket", "a sliding_window_log", "a SlidingLog",
+	"remove refund_on, or write algorithm: sliding_window there", "remove RefundOn, or use a SlidingWindow",
+	"write atomic: true in both", "set Atomic in both", " under methods", " under Methods", "or match on route", "or match Routes",
+	"lower the cost, raise the capacity, or write over: clamp in the limit", "lower Cost, or raise n of the limit",
 	"or leave methods out to match them all", "or leave Methods out to match them all",
 	"the local gateway holds a request for 10s at most: write queue: ", "a middleware delays a request for 10s at most, unless MaxDelay says otherwise: use a queue of ",
 )

@@ -48,11 +48,13 @@ func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []in
 	return &Reservation{Result: l.report(ctx, now, c), limiter: l, call: c}, nil
 }
 
-// errSettled is the error of a second settlement.
-var errSettled = errors.New("the reservation was settled before")
+var (
+	errSettled  = errors.New("the reservation was settled before")
+	errUnstated = errors.New("Settle needs the actual units, such as Settle(ctx, 512)")
+)
 
 // Settle corrects the reservation to the actual units, one number for all
-// limits or one for each. Fewer units are returned to the slot that they were
+// limits or one for each; none is an error. Fewer units are returned to the slot that they were
 // taken from; more are charged now, whatever the limit, so that later requests
 // pay for them. Buckets and logs among several limits keep their charge.
 //
@@ -64,15 +66,17 @@ var errSettled = errors.New("the reservation was settled before")
 // The context may have been cancelled: a client must not keep units reserved by
 // hanging up.
 func (r *Reservation) Settle(ctx context.Context, actual ...int64) error {
-	return r.SettleAt(ctx, r.limiter.now(), actual...)
+	return r.settle(ctx, r.limiter.now(), actual)
 }
 
 // Cancel returns all units of the reservation.
 func (r *Reservation) Cancel(ctx context.Context) error { return r.Settle(ctx, 0) }
 
-// SettleAt is Settle at a given time.
-func (r *Reservation) SettleAt(ctx context.Context, now time.Time, actual ...int64) error {
+func (r *Reservation) settle(ctx context.Context, now time.Time, actual []int64) error {
 	l := r.limiter
+	if len(actual) == 0 { // which would stand for 1
+		return l.wrap(errUnstated)
+	}
 	units, err := l.units(actual)
 	if err != nil {
 		return err

@@ -97,6 +97,24 @@ func TestReserveDenied(t *testing.T) {
 	check(t, lim, []int64{10})
 }
 
+// TestSettleUnstated: a settlement that states no units is a mistake, and leaves
+// the reservation to be settled.
+func TestSettleUnstated(t *testing.T) {
+	lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute))
+	r, err := lim.Reserve(t.Context(), "k", 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Settle(t.Context()); err == nil || err.Error() != "slidegate: limiter default: Settle needs the actual units, such as Settle(ctx, 512)" {
+		t.Error(err)
+	}
+	check(t, lim, []int64{5})
+	if err := r.Settle(t.Context(), 2); err != nil {
+		t.Error(err)
+	}
+	check(t, lim, []int64{8})
+}
+
 // TestReserveRefused: nothing can be returned to buckets and logs.
 func TestReserveRefused(t *testing.T) {
 	for _, test := range []struct {

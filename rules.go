@@ -65,7 +65,8 @@ type Rule struct {
 }
 
 // Match says which requests something covers: those for which every field that
-// is not empty matches, by one of its values.
+// is set matches, by one of its values. A list without values is an error, so
+// that no missing setting makes a rule match everything.
 type Match struct {
 	Methods []string
 	// Paths are patterns: * matches any text within a segment, ** any number of

@@ -24,10 +24,15 @@ type Store interface {
 //
 // Trade-off: a decision takes less than a microsecond, but processes do not
 // share their counters, and a restart loses them.
+//
+// Make one with NewMemory: the zero Memory is not usable.
 type Memory struct {
-	*memory.Store
+	*counters
 	now func() time.Time
 }
+
+// counters hides the name of an internal type.
+type counters = memory.Store
 
 // NewMemory returns a store for this many keys; 0 stands for 250,000. A key
 // takes about 250 bytes, and 16 bytes for each slot in use.

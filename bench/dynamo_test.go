@@ -32,14 +32,14 @@ func benchCharge(b *testing.B, client *dynamo.Client, table, key string, capacit
 	if err := store.Charge(ctx, epoch, c, &v); err != nil {
 		b.Fatal(err)
 	}
-	reads, writes := store.Calls()
+	reads, writes := dynamo.Calls(store)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		if err := store.Charge(ctx, epoch.Add(time.Duration(n)*time.Millisecond%(9*time.Second)), c, &v); err != nil {
 			b.Fatal(err)
 		}
 	}
-	r, w := store.Calls()
+	r, w := dynamo.Calls(store)
 	b.ReportMetric(float64(w-writes)/float64(b.N), "writes/op")
 	b.ReportMetric(float64(r-reads)/float64(b.N), "reads/op")
 }

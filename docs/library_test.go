@@ -227,7 +227,7 @@ func Example_options() {
 		slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/health" }),
 		slidegate.RefundOn("5xx"),
 		slidegate.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *slidegate.Decision) {
-			http.Error(w, "come back in "+d.RetryAfter.String(), http.StatusTooManyRequests)
+			http.Error(w, "too many requests by "+d.Key, http.StatusTooManyRequests) // Retry-After is set
 		}),
 	)
 	w := httptest.NewRecorder()

@@ -47,8 +47,8 @@ import (
 // that does not answer. A request under a Limiter's error policy only logs them.
 // So that a program notices them when it starts, have it call
 // [Store.CreateTable], or Peek of the Limiter, which always returns the error.
-// By then it also has a connection and credentials, which may take longer than
-// the Limiter's deadline for the first call.
+// Give the context a deadline of some seconds: connecting and finding credentials
+// may take longer than the 250 ms that a Limiter's first decision has.
 type Store struct {
 	*counters
 	client *dynamo.Client

@@ -53,7 +53,8 @@ import (
 // old, a user without permissions, a full memory. A request under a Limiter's
 // error policy only logs them. So that a program notices them when it starts,
 // and has a connection by then, have it call Peek of the Limiter, which always
-// returns the error.
+// returns the error. Give the context a deadline of some seconds: connecting may
+// take longer than the 250 ms that a Limiter's first decision has.
 type Store struct {
 	*counters
 	ring bool

@@ -29,8 +29,8 @@ type config struct {
 // limits. A full method is such as "/shop.Orders/List". The default is [ByPeer]
 // on servers, and the target of the connection in clients.
 //
-// A server must not count by what a client may make up, such as metadata that
-// nobody has verified: each new key has the limits to itself.
+// A server must not count by what a client may make up, such as unverified
+// metadata: each new key has the limits to itself.
 //
 //	slidegategrpc.WithKey(func(ctx context.Context, fullMethod string) string {
 //		return user(ctx) + fullMethod // each user has the limits for each method

@@ -11,8 +11,8 @@
 //   - slidegate.decisions, a counter in {decision}, by slidegate.rule,
 //     slidegate.outcome, slidegate.reason and slidegate.degraded;
 //   - slidegate.failures, a counter in {failure}, by slidegate.rule,
-//     slidegate.action and error.type: failures that a decision survived, and
-//     settlements that did not reach the store;
+//     slidegate.action and error.type: one for each [slidegate.Event] with an
+//     error, most of which a decision survived;
 //   - slidegate.limit.utilization, a histogram of the share of its limit that a
 //     key has in use after a decision, from 0 to 1, by slidegate.rule.
 //

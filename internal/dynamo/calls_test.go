@@ -22,7 +22,7 @@ func (w *world) must(allowed bool, name string, slot, cost int64) {
 
 // calls returns how many calls a caller has sent since the last use of calls.
 func (w *world) calls(name string) (reads, writes int64) {
-	reads, writes = w.caller(name).Calls()
+	reads, writes = dynamo.Calls(w.caller(name))
 	before := w.counted[name]
 	w.counted[name] = [2]int64{reads, writes}
 	return reads - before[0], writes - before[1]

@@ -81,9 +81,10 @@ func New(api API, table string, opts Options) *Store {
 	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)}
 }
 
-// Calls returns how many items the store has read and how many writes it has
-// sent, failed conditions included: AWS charges for both.
-func (s *Store) Calls() (reads, writes int64) { return s.reads.Load(), s.writes.Load() }
+// Calls returns how many items a store has read and how many writes it has sent,
+// failed conditions included: AWS charges for both. It is no method, because
+// package dynamostore exports the methods of Store.
+func Calls(s *Store) (reads, writes int64) { return s.reads.Load(), s.writes.Load() }
 
 // Charge takes the costs from all limits of the key or from none. An error
 // means that the store admitted nothing and has no answer. The last write may

@@ -77,9 +77,9 @@ func newFleet(t testing.TB, size int, seed uint64) *fleet {
 func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	i := f.random.IntN(len(f.stores))
 	proven := f.proves(i, now, req)
-	readsBefore, writesBefore := f.stores[i].Calls()
+	readsBefore, writesBefore := dynamo.Calls(f.stores[i])
 	d, err := f.engines[i].Decide(ctx, now, req)
-	if reads, writes := f.stores[i].Calls(); proven && (d.Allowed || reads != readsBefore || writes != writesBefore) {
+	if reads, writes := dynamo.Calls(f.stores[i]); proven && (d.Allowed || reads != readsBefore || writes != writesBefore) {
 		f.t.Errorf("%v: a provable denial: allowed %v after %d reads and %d writes", now, d.Allowed, reads-readsBefore, writes-writesBefore)
 	}
 	return d, err
@@ -96,7 +96,7 @@ func (f *fleet) proves(i int, now time.Time, req *request.Request) bool {
 
 func (f *fleet) calls() (reads, writes int64) {
 	for _, s := range f.stores {
-		r, w := s.Calls()
+		r, w := dynamo.Calls(s)
 		reads, writes = reads+r, writes+w
 	}
 	return reads, writes

@@ -2,6 +2,7 @@ package request
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -47,6 +48,15 @@ func Plain(claim any) (text string, ok bool) {
 		return strconv.FormatBool(v), true
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	// A Go program may pass on types of its own, such as an int64.
+	switch v := reflect.ValueOf(claim); {
+	case v.Kind() == reflect.String:
+		return v.String(), true
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10), true
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10), true
 	}
 	return "", false
 }

@@ -276,7 +276,7 @@ func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
 		return memory.New(RecordedKeys), nil
 	}
 	counters := dynamo.New(s.client, s.CountersTable, dynamo.Options{Wall: time.Now})
-	return counters, counters.Calls
+	return counters, func() (reads, writes int64) { return dynamo.Calls(counters) }
 }
 
 // probeCounters fails unless the table is one of counters, and answers.

@@ -189,9 +189,15 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 // which spaces separate (RFC 8693, section 4.2), else the one value.
 func (p *Part) Each(r *request.Request, yield func(text string)) {
 	if p.Kind == FromClaim {
-		list, _ := r.Claim(p.Text).([]any)
-		for _, entry := range list {
-			if text, ok := request.Plain(entry); ok {
+		switch list := r.Claim(p.Text).(type) {
+		case []any:
+			for _, entry := range list {
+				if text, ok := request.Plain(entry); ok {
+					yield(text)
+				}
+			}
+		case []string: // of a Go program
+			for _, text := range list {
 				yield(text)
 			}
 		}

@@ -122,8 +122,8 @@ func (c *checker) checkAnswers(i int) {
 	switch {
 	case settles >= 0:
 		_, costAt := c.paths(i, settles)
-		c.warn(costAt+".settle", unseen+"there every request keeps what it first pays; only slidegate serve settles")
+		c.warn(costAt+".settle", unseen+"there every request keeps what it first pays; slidegate serve and Go programs settle")
 	case len(c.doc.Rules[i].RefundOn) > 0:
-		c.warn(path+".refund_on", unseen+"there nothing is refunded; only slidegate serve refunds")
+		c.warn(path+".refund_on", unseen+"there nothing is refunded; slidegate serve and Go programs refund")
 	}
 }

@@ -99,8 +99,8 @@ func TestCaveats(t *testing.T) {
 		"key: 'ip:{ip}', cost: {from: jwt.n, max: 1}":        "cost: " + unverified + "every live request costs max, 1",
 		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1}, limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 3}}]": "limits[0].anchor: " + unverified + "months of all live callers start on day 3",
 		"key: 'ip:{ip}', limits: [{capacity: 1, window: 1mo, anchor: {from: stage}}]":                                                       "",
-		"key: 'ip:{ip}', refund_on: 5xx":                                       "refund_on: the Lambda authorizer does not see the backend's answers: there nothing is refunded; only slidegate serve refunds",
-		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}": "cost.settle: the Lambda authorizer does not see the backend's answers: there every request keeps what it first pays; only slidegate serve settles",
+		"key: 'ip:{ip}', refund_on: 5xx":                                       "refund_on: the Lambda authorizer does not see the backend's answers: there nothing is refunded; slidegate serve and Go programs refund",
+		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}": "cost.settle: the Lambda authorizer does not see the backend's answers: there every request keeps what it first pays; slidegate serve and Go programs settle",
 	} {
 		if !strings.Contains(fields, "limits:") {
 			fields += ", limit: 1/s"
