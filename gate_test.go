@@ -393,6 +393,15 @@ func TestGateWarnings(t *testing.T) {
 	}
 }
 
+// TestNoRules: a gate without rules says that it limits nothing.
+func TestNoRules(t *testing.T) {
+	var log strings.Builder
+	mustGate(t, slidegate.Rules{}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	if !strings.Contains(log.String(), "Rules: there are none, so no request is limited") {
+		t.Errorf("logged %q", &log)
+	}
+}
+
 // TestRulePolicies: a rule's policy is its own, and the gate's is for the rest.
 func TestRulePolicies(t *testing.T) {
 	quiet := slidegate.WithLogger(slog.New(slog.DiscardHandler))

@@ -3,6 +3,7 @@ package slidegate
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -123,12 +124,13 @@ func ByForwardedIP(proxies int) HTTPOption {
 	return KeyBy(clientAddress(proxies))
 }
 
-// ByHeader counts by the value of a header, such as X-Tenant. Requests without
-// it share a counter. Use it for values that the server has verified: a client
+// ByHeader counts by the value of a header, such as X-Tenant: "x-tenant:acme".
+// Requests without it share a counter. Use it for values that the server has verified: a client
 // can send a new one with every request. The store holds the values as they
 // are, so do not use it for secrets such as API keys.
 func ByHeader(name string) HTTPOption {
-	return KeyBy(func(r *http.Request) string { return name + ":" + r.Header.Get(name) })
+	prefix := strings.ToLower(name) + ":"
+	return KeyBy(func(r *http.Request) string { return prefix + r.Header.Get(name) })
 }
 
 // KeyBy counts by what a function returns, such as the user of a session. A

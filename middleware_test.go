@@ -226,7 +226,7 @@ func TestMiddlewareKeys(t *testing.T) {
 		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7", "Connection: X-Forwarded-For"}, "ip:198.51.100.7"},
 
 		{slidegate.ByHeader("x-tenant"), "192.0.2.1:1", []string{"X-Tenant: acme"}, "x-tenant:acme"},
-		{slidegate.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "X-Tenant:"},
+		{slidegate.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "x-tenant:"},
 		{bySession, "192.0.2.1:1", []string{"Cookie: session=7"}, "7"},
 		{bySession, "192.0.2.1:1", nil, "none"},
 	} {

@@ -104,6 +104,9 @@ func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSou
 	if len(problems) > 0 {
 		return nil, nil, ruleErrors(problems, doc.Rules)
 	}
+	if len(doc.Rules) == 0 {
+		log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
+	}
 	for _, w := range lint.Check(doc, set) {
 		log.Warn("slidegate: rules", "warning", goPath(w.Path)+": "+goReason(w.Reason))
 	}
