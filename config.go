@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -77,7 +78,7 @@ func (c *config) bound(ctx context.Context) (context.Context, context.CancelFunc
 	if c.deadline == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, c.deadline)
+	return context.WithTimeoutCause(ctx, c.deadline, limit.ErrDeadline)
 }
 
 // observer logs failures, and passes them on to the user's observer together

@@ -24,7 +24,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 		if denier == nil && err == nil {
 			continue
 		}
-		e.correct(ctx, now, d.Verdicts, "refund", (*Verdict).refund)
+		e.refund(ctx, now, d.Verdicts)
 		if err == nil {
 			d.conclude(denier)
 		}
