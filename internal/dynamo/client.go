@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
@@ -72,6 +74,24 @@ func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 		o.HTTPClient = plainBodies{o.HTTPClient}
 		o.APIOptions = append(o.APIOptions, corrected.listen)
 	}), corrected}
+}
+
+// Guarded returns a client whose calls go through a circuit breaker. It shares
+// the clock.
+func (c *Client) Guarded(b *breaker.Breaker) *Client {
+	guard := func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("slidegate.Breaker", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+			err = b.Do(ctx, func() error {
+				var failed error
+				out, metadata, failed = next.HandleInitialize(ctx, in)
+				return failed
+			}, answered)
+			return out, metadata, err
+		}), middleware.Before)
+	}
+	return &Client{dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) }), c.Clock}
 }
 
 // plainBodies hides that a request's body implements io.WriterTo. The SDK

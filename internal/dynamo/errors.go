@@ -101,6 +101,15 @@ func unprepared(err error) error {
 	return nil
 }
 
+// answered reports whether an error of the SDK is DynamoDB's answer to the call.
+// A fault of the server, such as a 503 of a load balancer, is none.
+func answered(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	response, _ := errors.AsType[*smithyhttp.ResponseError](err)
+	fault := ok && api.ErrorFault() == smithy.FaultServer || response != nil && response.HTTPStatusCode() >= 500
+	return ok && (!fault || errors.Is(classify(err), ErrThrottled))
+}
+
 // cancellationReasons returns why a transaction was canceled, one reason for
 // each of its writes; nil for other errors.
 func cancellationReasons(err error) []types.CancellationReason {
