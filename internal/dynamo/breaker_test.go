@@ -50,8 +50,13 @@ func TestGuarded(t *testing.T) {
 		"a load balancer":    {503, "<html>", true, nil},
 		"a throttled table":  {400, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`, false, dynamo.ErrThrottled},
 		"throttled by a 503": {503, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`, false, dynamo.ErrThrottled},
-		"a missing table":    {400, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}`, false, dynamo.ErrNoTable},
-		"a refusal":          {400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException"}`, false, dynamo.ErrNotPermitted},
+		"a hot key":          {400, `{"__type":"x#ThrottlingException","throttlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`, false, dynamo.ErrHotKey},
+		"a hot key, as before": {
+			400, `{"__type":"x#ProvisionedThroughputExceededException","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`,
+			false, dynamo.ErrHotKey,
+		},
+		"a missing table": {400, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}`, false, dynamo.ErrNoTable},
+		"a refusal":       {400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException"}`, false, dynamo.ErrNotPermitted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &answers{status: test.status, body: test.body}

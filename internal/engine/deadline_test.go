@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,4 +120,27 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetryAfterOfFailures: clients of a store that throttles stay away longer
+// than those of a store that does not answer.
+func TestRetryAfterOfFailures(t *testing.T) {
+	set := parse(t, "rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 40, window: 60s}]}]")
+	for cause, want := range map[error]time.Duration{errDown: time.Second, limit.Throttled("too many calls"): 5 * time.Second} {
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: failing{memory.New(0), cause}, Local: memory.New(0), Recorder: &recorder{}})
+		d, err := e.Decide(context.Background(), epoch, &request.Request{})
+		if err != nil || d.Allowed || !d.Degraded || d.Verdicts[0].RetryAfter != want {
+			t.Errorf("%v: decision %+v, error %v, want retry-after %v", cause, d, err, want)
+		}
+	}
+}
+
+// failing is a store whose charges fail.
+type failing struct {
+	*memory.Store
+	cause error
+}
+
+func (f failing) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+	return fmt.Errorf("table counters: %w", f.cause)
 }

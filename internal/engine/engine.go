@@ -224,7 +224,7 @@ func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Byp
 	case ErrorAllows:
 		v.decided, v.Uncounted, v.Allowed = true, true, true
 	case ErrorDenies:
-		v.decided, v.Uncounted, v.RetryAfter = true, true, outageRetry
+		v.decided, v.Uncounted, v.RetryAfter = true, true, retryAfter(v.Err)
 	}
 	return bypass
 }
