@@ -71,6 +71,7 @@ var allowed = map[string]string{
 	"examples/worker":   ".",
 
 	"internal/golden":       "github.com/google/go-cmp",
+	"internal/netfault":     "",
 	"internal/pathtest":     "",
 	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
 	"internal/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
