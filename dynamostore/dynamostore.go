@@ -95,11 +95,12 @@ func WithCallerClock() Option { return func(o *options) { o.callerClock = true }
 //   - The Date of every answer corrects the store's clock, see [Store.Now].
 //
 // If you share one HTTP client between clients, it is shared with this one too.
-// The SDK's own HTTP client keeps only ten idle connections; for more requests
-// at once give it more:
+// The SDK's own HTTP client keeps only ten idle connections, and dials any
+// number. For more requests at once give it more, and bound them, so that
+// connects which hang do not pile up:
 //
 //	config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-//		t.MaxIdleConnsPerHost = 64
+//		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 64
 //	}))
 func New(client *dynamodb.Client, table string, opts ...Option) *Store {
 	o := options{log: slog.Default()}
