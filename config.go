@@ -68,7 +68,13 @@ func processClock(machine clock.Source) func() time.Time {
 
 // newEngine completes the options of an engine.
 func (c *config) newEngine(o engine.Options) *engine.Engine {
-	o.Store, o.Local, o.Deadline = c.store, memory.New(localKeys), c.deadline
+	o.Store, o.Deadline = c.store, c.deadline
+	if _, inMemory := c.store.(*Memory); inMemory { // which does not fail
+		o.Local = memory.New(localKeys)
+	} else {
+		counters := memory.NewFallback(localKeys)
+		o.Local, o.Admitted = counters, counters.Note
+	}
 	o.Recorder = &observer{recorder.New(c.log, true), c}
 	return engine.New(o)
 }

@@ -61,7 +61,10 @@ type Options struct {
 	Overrides OverrideSource // set by command; nil for none
 	Store     Store
 	Local     Store // in this process, for rules with on_error: local
-	Recorder  Recorder
+	// Admitted is called with the key of every counter that Store has charged;
+	// nil for no call.
+	Admitted func(key string)
+	Recorder Recorder
 	// Deadline bounds a decision in real time, with all that it reads, charges
 	// and refunds; 0 for none. What a store has not done by then, on_error
 	// decides.
@@ -75,8 +78,8 @@ type Options struct {
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine. All options but Overrides, Deadline and Today are
-// required.
+// New returns an engine. All options but Overrides, Admitted, Deadline and Today
+// are required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
 // Decide evaluates a request at a moment, and charges it if it is allowed.

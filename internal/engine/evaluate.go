@@ -70,7 +70,7 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 	}
 	if denier == nil {
 		for _, v := range group {
-			v.charged = e.opts.Store
+			e.admit(v)
 		}
 	}
 	return denier, nil
