@@ -86,7 +86,7 @@ var outages = []outage{
 	},
 	{
 		"engine restarted",
-		func(t *testing.T, r *rig) { r.engine.stop(t) },
+		func(_ *testing.T, r *rig) { r.engine.stop() },
 		func(t *testing.T, r *rig) { r.engine.start(t) },
 	},
 }
@@ -143,7 +143,7 @@ func newMinistack(t *testing.T) *ministack {
 	l.Close()
 	m := &ministack{path: path, address: l.Addr().String(), dir: t.TempDir()}
 	m.start(t)
-	t.Cleanup(func() { m.stop(t) })
+	t.Cleanup(func() { m.stop() })
 	return m
 }
 
@@ -178,7 +178,7 @@ func (m *ministack) start(t *testing.T) {
 	}
 }
 
-func (m *ministack) stop(*testing.T) {
+func (m *ministack) stop() {
 	if m.cmd != nil {
 		_ = m.stdin()
 		_ = m.cmd.Wait() // its error is the signal that stopped it

@@ -88,12 +88,12 @@ func TestOutage(t *testing.T) {
 		}
 		s.made(t, 5)
 		for range 3 {
-			time.Sleep(breaker.ProbeEvery - 1)
+			time.Sleep(breaker.ProbeEvery - time.Nanosecond)
 			if err := s.times(100); !errors.Is(err, breaker.ErrOpen) {
 				t.Errorf("while it is open: %v", err)
 			}
 			s.made(t, 0)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			s.times(100)
 			s.made(t, 1)
 		}
