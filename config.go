@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -67,7 +68,13 @@ func processClock(machine clock.Source) func() time.Time {
 
 // newEngine completes the options of an engine.
 func (c *config) newEngine(o engine.Options) *engine.Engine {
-	o.Store, o.Local, o.Deadline = c.store, memory.New(localKeys), c.deadline
+	o.Store, o.Deadline = c.store, c.deadline
+	if _, inMemory := c.store.(*Memory); inMemory { // which does not fail
+		o.Local = memory.New(localKeys)
+	} else {
+		counters := memory.NewFallback(localKeys)
+		o.Local, o.Admitted = counters, counters.Note
+	}
 	o.Recorder = &observer{recorder.New(c.log, true), c}
 	return engine.New(o)
 }
@@ -77,7 +84,7 @@ func (c *config) bound(ctx context.Context) (context.Context, context.CancelFunc
 	if c.deadline == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, c.deadline)
+	return context.WithTimeoutCause(ctx, c.deadline, limit.ErrDeadline)
 }
 
 // boundByDefault is bound for calls that no error policy answers: a context with

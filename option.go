@@ -65,7 +65,7 @@ func WithErrorPolicy(p ErrorPolicy) Option {
 	})
 }
 
-// WithDeadline bounds the time that the store may take for a decision, before
+// WithDeadline bounds a decision, with all that it reads and charges, before
 // the error policy decides. The default is 250 ms, and no bound for a Memory.
 func WithDeadline(d time.Duration) Option {
 	return option(func(c *config) {

@@ -31,6 +31,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 )
@@ -41,6 +42,9 @@ import (
 // Trade-off: windows stay exact across processes. For at most ten seconds a
 // process may not notice that another has refunded units or reset a key, so it
 // may deny too much. It never admits too much.
+//
+// After five calls in a row without an answer the store makes none for a second
+// at a time, and fails at once: the error policy then decides without a wait.
 //
 // Errors name the table and what to do about them: a table that does not exist,
 // a missing region, missing credentials or permissions, throttling, an address
@@ -66,8 +70,9 @@ type options struct {
 	callerClock bool
 }
 
-// WithLogger replaces slog.Default for messages about a machine whose clock is
-// wrong, or was set: one in ten seconds at most.
+// WithLogger replaces slog.Default for messages about a table that stops
+// answering or answers again, and about a machine whose clock is wrong, or was
+// set.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // WithCallerClock has the store take any time that callers give, as tests and
@@ -90,18 +95,19 @@ func WithCallerClock() Option { return func(o *options) { o.callerClock = true }
 //   - The Date of every answer corrects the store's clock, see [Store.Now].
 //
 // If you share one HTTP client between clients, it is shared with this one too.
-// The SDK's own HTTP client keeps only ten idle connections; for more requests
-// at once give it more:
+// The SDK's own HTTP client keeps only ten idle connections, and dials any
+// number. For more requests at once give it more, and bound them, so that
+// connects which hang do not pile up:
 //
 //	config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-//		t.MaxIdleConnsPerHost = 64
+//		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 64
 //	}))
 func New(client *dynamodb.Client, table string, opts ...Option) *Store {
 	o := options{log: slog.Default()}
 	for _, set := range opts {
 		set(&o)
 	}
-	own := dynamo.NewClient(client, time.Now)
+	own := dynamo.NewClient(client, time.Now).Guarded(breaker.New(time.Now, breaker.LogChanges(o.log)))
 	own.Clock.OnStep(clock.LogSteps(o.log))
 	settings := dynamo.Options{Wall: own.Clock.Now, Confirmed: own.Clock.Confirmed}
 	if o.callerClock {

@@ -34,10 +34,12 @@ package redisstore
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/limit"
 	store "github.com/slidegate/slidegate/internal/redis"
 )
@@ -48,6 +50,9 @@ import (
 //
 // Trade-off: every decision costs a round trip, denials too, and none is stale.
 // A server that loses writes admits as many units more.
+//
+// After five calls in a row without an answer the store makes none for a second
+// at a time, and fails at once: the error policy then decides without a wait.
 //
 // Errors say what to do about them: a server that cannot be reached or is too
 // old, a user without permissions, a full memory. A request under a Limiter's
@@ -60,11 +65,13 @@ type Store struct {
 	ring bool
 }
 
-// counters and options hide the names of internal types.
-type (
-	counters = store.Store
-	options  = store.Options
-)
+// counters hides the name of an internal type.
+type counters = store.Store
+
+type options struct {
+	store.Options
+	log *slog.Logger
+}
 
 // Option sets up a Store.
 type Option func(*options)
@@ -73,6 +80,10 @@ type Option func(*options)
 // need with slidegate.WithClock or AllowAt. Otherwise the server's clock
 // decides, which all callers share.
 func WithCallerClock() Option { return func(o *options) { o.CallerClock = true } }
+
+// WithLogger replaces slog.Default for messages about a server that stops
+// answering, or answers again.
+func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // New returns a store over a client of a server, of a Cluster or of Sentinel.
 // It makes no call yet, and neither changes nor closes the client.
@@ -85,12 +96,13 @@ func WithCallerClock() Option { return func(o *options) { o.CallerClock = true }
 // its own, and a call that has outlived its deadline occupies a connection
 // until the client's ReadTimeout.
 func New(client redis.UniversalClient, opts ...Option) *Store {
-	o := options{Unbounded: ignoresDeadlines(client)}
+	o := options{store.Options{Unbounded: ignoresDeadlines(client)}, slog.Default()}
 	for _, set := range opts {
 		set(&o)
 	}
+	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log))
 	_, ring := client.(*redis.Ring)
-	return &Store{store.New(client, o), ring}
+	return &Store{store.New(client, o.Options), ring}
 }
 
 // ignoresDeadlines reports whether a call may outlast its context.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -89,6 +90,7 @@ func (t *Table) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSo
 			return nil, nil, err
 		}
 	}
-	source, overrides := app.NewTable(t.client, t.name, o, log)
+	client := t.client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
+	source, overrides := app.NewTable(client, t.name, o, log)
 	return source, overrides, nil
 }

@@ -27,10 +27,14 @@ const DefaultDeadline = 250 * time.Millisecond
 const localKeys = 50_000
 
 // NewEngine returns an engine whose rules with on_error: local count in this
-// process: in o.Local, or else by the times of the decisions.
+// process: in o.Local, or else by the times of the decisions. It keeps half of
+// the room for keys that the store has admitted before.
 func NewEngine(o engine.Options) *engine.Engine {
 	if o.Local == nil {
-		o.Local = memory.New(localKeys)
+		counters := memory.NewFallback(localKeys)
+		o.Local, o.Admitted = counters, counters.Note
+	} else if local, ok := o.Local.(*Local); ok {
+		o.Admitted = local.counters.Note
 	}
 	return engine.New(o)
 }

@@ -19,11 +19,11 @@ var allowed = map[string]string{
 	".":             "internal/clock internal/engine internal/httplimit internal/limit internal/logthrottle internal/memory internal/outcome internal/recorder internal/request internal/ruledoc internal/rules",
 	"slidegatetest": ". internal/limit",
 
-	"dynamostore": "internal/clock internal/dynamo github.com/aws/aws-sdk-go-v2",
-	"redisstore":  "internal/limit internal/redis github.com/redis/go-redis",
+	"dynamostore": "internal/breaker internal/clock internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"redisstore":  "internal/breaker internal/limit internal/redis github.com/redis/go-redis",
 
 	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
-	"rulestable": ". internal/app internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
+	"rulestable": ". internal/app internal/breaker internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
 
 	"internal/limit":       "",
 	"internal/clock":       "internal/logthrottle",
@@ -41,16 +41,17 @@ var allowed = map[string]string{
 	"internal/httplimit":   "internal/engine internal/headers internal/outcome",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
-	"internal/dynamo":      "internal/clock internal/limit internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
-	"internal/redis":       "internal/limit github.com/redis/go-redis",
+	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/redis":       "internal/breaker internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":         "internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
-	"internal/recorder":    "internal/engine internal/logthrottle",
+	"internal/recorder":    "internal/engine internal/limit internal/logthrottle",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
+	"internal/breaker":     "internal/limit github.com/sony/gobreaker",
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
 
@@ -70,6 +71,7 @@ var allowed = map[string]string{
 	"examples/worker":   ".",
 
 	"internal/golden":       "github.com/google/go-cmp",
+	"internal/netfault":     "",
 	"internal/pathtest":     "",
 	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
 	"internal/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
@@ -79,12 +81,12 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
-	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
-	"internal/operator/session": "internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
+	"internal/operator/session": "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",

@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // The errors of DynamoDB. Each is wrapped together with the SDK's own error.
 var (
-	ErrNoTable            = errors.New("table does not exist; `slidegate tables create` makes it, or for counters Store.CreateTable of package dynamostore")
-	ErrOtherKeys          = errors.New("its keys are not those of this kind of table; are the tables of rules and of counters mixed up?")
-	ErrThrottled          = errors.New("DynamoDB throttles the table")
-	ErrNotPermitted       = errors.New("AWS does not permit the call; check the role's policy and the credentials")
-	ErrNoCredentials      = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	ErrCredentialsTimeout = errors.New("AWS credentials did not come in time; sign in first (aws sso login), or check credential_process")
-	ErrNoRegion           = errors.New("no AWS region; set AWS_REGION")
-	ErrUnreachable        = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
-	ErrTimeout            = errors.New("DynamoDB did not answer in time")
+	ErrNoTable                  = errors.New("table does not exist; `slidegate tables create` makes it, or for counters Store.CreateTable of package dynamostore")
+	ErrOtherKeys                = errors.New("its keys are not those of this kind of table; are the tables of rules and of counters mixed up?")
+	ErrThrottled          error = limit.Throttled("DynamoDB throttles the table; raise its capacity or maximum, or the account's quota")
+	ErrHotKey             error = limit.Throttled("DynamoDB throttles the part of the table that has this key; one key takes 1,000 writes a second")
+	ErrNotPermitted             = errors.New("AWS does not permit the call; check the role's policy and the credentials")
+	ErrNoCredentials            = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	ErrCredentialsTimeout       = errors.New("AWS credentials did not come in time; sign in first (aws sso login), or check credential_process")
+	ErrNoRegion                 = errors.New("no AWS region; set AWS_REGION")
+	ErrUnreachable              = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
+	ErrTimeout                  = errors.New("DynamoDB did not answer in time")
 )
 
 // codes maps the error codes of DynamoDB and of AWS in general, as "Error
@@ -68,6 +72,8 @@ func classify(err error) error {
 	network, _ := errors.AsType[net.Error](err)
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
+	case hotKey(err):
+		return ErrHotKey
 	case api != nil && codes[api.ErrorCode()] != nil:
 		return codes[api.ErrorCode()]
 	case unprepared(err) != nil:
@@ -80,6 +86,20 @@ func classify(err error) error {
 		return ErrUnreachable
 	}
 	return nil
+}
+
+// hotKey reports whether DynamoDB throttles because of single keys, and not
+// because of the table's load.
+func hotKey(err error) bool {
+	var reasons []types.ThrottlingReason
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		reasons = e.ThrottlingReasons
+	}
+	return slices.ContainsFunc(reasons, func(r types.ThrottlingReason) bool {
+		return strings.HasSuffix(aws.ToString(r.Reason), "KeyRangeThroughputExceeded")
+	})
 }
 
 // unprepared returns what the SDK lacked to send a request at all; nil if it
@@ -99,6 +119,16 @@ func unprepared(err error) error {
 		return ErrNoRegion
 	}
 	return nil
+}
+
+// answered reports whether an error of the SDK is DynamoDB's answer to the call.
+// A fault of the server, such as a 503 of a load balancer, is none.
+func answered(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	response, _ := errors.AsType[*smithyhttp.ResponseError](err)
+	fault := ok && api.ErrorFault() == smithy.FaultServer || response != nil && response.HTTPStatusCode() >= 500
+	_, throttled := errors.AsType[limit.Throttled](classify(err))
+	return ok && (!fault || throttled)
 }
 
 // cancellationReasons returns why a transaction was canceled, one reason for

@@ -61,8 +61,13 @@ type Options struct {
 	Overrides OverrideSource // set by command; nil for none
 	Store     Store
 	Local     Store // in this process, for rules with on_error: local
-	Recorder  Recorder
-	// Deadline bounds the store's part of a decision, in real time; 0 for none.
+	// Admitted is called with the key of every counter that Store has charged;
+	// nil for no call.
+	Admitted func(key string)
+	Recorder Recorder
+	// Deadline bounds a decision in real time, with all that it reads, charges
+	// and refunds; 0 for none. What a store has not done by then, on_error
+	// decides.
 	Deadline time.Duration
 	// Today is the moment at which overrides are looked up and their ends are
 	// decided. The zero value means the moment of each request. A fixed moment
@@ -73,8 +78,8 @@ type Options struct {
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine. All options but Overrides, Deadline and Today are
-// required.
+// New returns an engine. All options but Overrides, Admitted, Deadline and Today
+// are required.
 func New(opts Options) *Engine { return &Engine{opts} }
 
 // Decide evaluates a request at a moment, and charges it if it is allowed.
@@ -82,24 +87,39 @@ func New(opts Options) *Engine { return &Engine{opts} }
 // the first of them is due. A denial refunds what earlier rules took, where
 // their algorithms can. Shadow rules come last, and only for allowed requests.
 //
+// Decide returns by the deadline. A refund that takes longer goes on beside the
+// answer. Only the wait for the first rules is not bounded by the deadline,
+// because no other part of a decision can stand in for them.
+//
 // Decide fails if there are no rules. It also fails, with the context's error,
 // if the caller hangs up before the decision; then too it refunds the charges.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request) (*Decision, error) {
-	set, err := e.opts.Rules.Rules(ctx, now)
+	bounded, cancel := e.bound(ctx)
+	defer func() { cancel() }()
+	set, err := e.opts.Rules.Rules(bounded, now)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		set, err = e.opts.Rules.Rules(ctx, now)
+		cancel()
+		bounded, cancel = e.bound(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if e.opts.Deadline > 0 {
-		bounded, cancel := context.WithTimeout(ctx, e.opts.Deadline)
-		defer cancel()
-		ctx = bounded
-	}
-	d, err := e.decide(ctx, now, set, req)
+	d, err := e.decide(bounded, now, set, req)
 	if err != nil {
 		return nil, err
 	}
-	e.opts.Recorder.Decided(ctx, now, d)
+	e.opts.Recorder.Decided(bounded, now, d)
 	return d, nil
+}
+
+// bound returns a context that ends at the deadline of a decision that begins
+// now.
+func (e *Engine) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.opts.Deadline == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, e.opts.Deadline, limit.ErrDeadline)
 }
 
 func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
@@ -207,7 +227,7 @@ func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Byp
 	case ErrorAllows:
 		v.decided, v.Uncounted, v.Allowed = true, true, true
 	case ErrorDenies:
-		v.decided, v.Uncounted, v.RetryAfter = true, true, outageRetry
+		v.decided, v.Uncounted, v.RetryAfter = true, true, retryAfter(v.Err)
 	}
 	return bypass
 }

@@ -9,9 +9,22 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// outageRetry is the retry-after of a denial by on_error: deny. When the store
-// will answer again is unknown.
-const outageRetry = time.Second
+const (
+	// outageRetry is the retry-after of a denial by on_error: deny. When the
+	// store will answer again is unknown.
+	outageRetry = time.Second
+	// throttledRetry is that of a denial because the store throttles: it takes
+	// fewer calls for that to end, so clients stay away longer.
+	throttledRetry = 5 * time.Second
+)
+
+// retryAfter returns the retry-after of a denial that no count stands behind.
+func retryAfter(cause error) time.Duration {
+	if _, throttled := errors.AsType[limit.Throttled](cause); throttled {
+		return throttledRetry
+	}
+	return outageRetry
+}
 
 // evaluate charges the rules of a decision in order, atomic rules together. It
 // fails only if the caller has hung up.
@@ -24,7 +37,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 		if denier == nil && err == nil {
 			continue
 		}
-		e.correct(ctx, now, d.Verdicts, "refund", (*Verdict).refund)
+		e.refund(ctx, now, d.Verdicts)
 		if err == nil {
 			d.conclude(denier)
 		}
@@ -57,7 +70,7 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 	}
 	if denier == nil {
 		for _, v := range group {
-			v.charged = e.opts.Store
+			e.admit(v)
 		}
 	}
 	return denier, nil
@@ -108,7 +121,7 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):
 		// The local store has decided.
 	default:
-		v.Uncounted, v.Allowed, v.RetryAfter = true, false, outageRetry
+		v.Uncounted, v.Allowed, v.RetryAfter = true, false, retryAfter(cause)
 	}
 	if v.Allowed {
 		return nil, nil

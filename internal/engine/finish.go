@@ -33,8 +33,29 @@ type Outcome struct {
 // cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
 	settlement := func(v *Verdict, i int) int64 { return v.settlement(i, o) }
-	e.correct(ctx, now, d.Verdicts, "settle", settlement)
-	e.correct(ctx, now, d.Shadows, "settle", settlement)
+	e.correct(ctx, now, d.Verdicts, "settle", settlement).Wait()
+	e.correct(ctx, now, d.Shadows, "settle", settlement).Wait()
+}
+
+// refund returns what a decision has charged so far, and waits for that until
+// the decision's deadline. Refunds that take longer go on: without them, the
+// store would deny too much.
+func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
+	if !slices.ContainsFunc(vs, func(v Verdict) bool { return v.charged != nil }) {
+		return
+	}
+	refunds := e.correct(ctx, now, vs, "refund", (*Verdict).refund)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		refunds.Wait()
+		return
+	}
+	until, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	go func() {
+		defer cancel()
+		refunds.Wait()
+	}()
+	<-until.Done()
 }
 
 // settlement returns the units by which the outcome corrects limit i.
@@ -64,10 +85,12 @@ func (v *Verdict) refund(i int) int64 {
 	return -v.Charge.Costs[i]
 }
 
-// correct settles charges concurrently, each limit by its delta, and waits.
-func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, action string, delta func(v *Verdict, i int) int64) {
+// correct settles charges concurrently, each limit by its delta. The caller waits
+// for them by the group that it returns.
+func (e *Engine) correct(
+	ctx context.Context, now time.Time, vs []Verdict, action string, delta func(v *Verdict, i int) int64,
+) *sync.WaitGroup {
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	for i := range vs {
 		v := &vs[i]
 		deltas := v.deltas(delta)
@@ -84,6 +107,7 @@ func (e *Engine) correct(ctx context.Context, now time.Time, vs []Verdict, actio
 			}
 		})
 	}
+	return &wg
 }
 
 // deltas returns the delta of each limit; nil if there is nothing to correct.

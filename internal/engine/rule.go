@@ -27,9 +27,17 @@ func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
 		return err
 	}
 	if v.Allowed {
-		v.charged = e.opts.Store
+		e.admit(v)
 	}
 	return nil
+}
+
+// admit notes that the store has made a charge.
+func (e *Engine) admit(v *Verdict) {
+	v.charged = e.opts.Store
+	if e.opts.Admitted != nil {
+		e.opts.Admitted(v.Charge.Key)
+	}
 }
 
 // DecisionOf returns the decision that one rule's verdict makes.

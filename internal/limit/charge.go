@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -93,6 +94,17 @@ func (c *Charge) ZeroCost() bool {
 // outage. A caller that counted elsewhere instead would let more through than
 // the limit.
 var ErrUndecided = errors.New("the store cannot take the charge now")
+
+// Throttled is the error of a store that works, but refuses calls above a limit
+// of its own. It is no outage: the refusal comes at once, and fewer calls end it.
+type Throttled string
+
+// Error returns the text.
+func (t Throttled) Error() string { return string(t) }
+
+// ErrDeadline is the cause of a context that ends at the limiter's own deadline
+// for a decision. The deadline of a caller has another cause.
+var ErrDeadline = fmt.Errorf("the deadline of the decision: %w", context.DeadlineExceeded)
 
 // Verdict is a store's answer to a Charge.
 //

@@ -35,6 +35,7 @@ const shardCount = 64 // a power of two
 type Store struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
+	known  *known // nil unless the store is one of NewFallback
 }
 
 // New returns a store for at most maxKeys keys, or 64 if that is fewer; 0
@@ -79,7 +80,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	defer unlock()
 	for _, c := range cs {
 		if sh := s.shard(c.Key); sh.counters[c.Key] == nil {
-			sh.reclaim(now, len(cs)) // before any decision, because it may drop their counters
+			sh.reclaim(now, len(cs), sh.boundFor(c.Key)) // before any decision, because it may drop their counters
 		}
 	}
 	allowed := true

@@ -39,6 +39,15 @@ type shard struct {
 	newest      time.Time // the latest time of any caller; one behind it must not revive expired counters
 	generations uint64
 	bound       int
+	known       *known // keys that may fill it; nil for all
+}
+
+// boundFor returns how many keys the shard may hold with a new one.
+func (sh *shard) boundFor(key string) int {
+	if sh.known == nil || sh.known.has(key) {
+		return sh.bound
+	}
+	return max(1, sh.bound/2)
 }
 
 // decide fills in v with the verdict that the charge would get from a counter. A
@@ -84,7 +93,7 @@ func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error 
 
 // open makes room for a new counter and creates it.
 func (sh *shard) open(c *limit.Charge, now time.Time) (*counter, error) {
-	sh.reclaim(now, 1)
+	sh.reclaim(now, 1, sh.boundFor(c.Key))
 	return sh.getOrCreate(c)
 }
 
@@ -94,7 +103,7 @@ func (sh *shard) getOrCreate(c *limit.Charge) (*counter, error) {
 	if ct := sh.counters[c.Key]; ct != nil {
 		return ct, nil
 	}
-	if len(sh.counters) >= sh.bound {
+	if len(sh.counters) >= sh.boundFor(c.Key) {
 		return nil, ErrFull
 	}
 	sh.generations++
@@ -134,14 +143,14 @@ func (sh *shard) advance(now time.Time) {
 }
 
 // reclaim drops counters whose window ended an hour ago. If the shard has no room
-// for the given number of new counters, it also drops counters whose window ended
+// for the given number of new counters within a bound, it also drops counters whose window ended
 // a second ago. A counter's time in the queue may be out of date, so reclaim
 // checks the counter again when that time has come.
-func (sh *shard) reclaim(now time.Time, more int) {
+func (sh *shard) reclaim(now time.Time, more, bound int) {
 	sh.advance(now)
 	for len(sh.queue) > 0 {
 		first, before := sh.queue[0], sh.newest.Add(-linger)
-		if len(sh.counters)+more > sh.bound {
+		if len(sh.counters)+more > bound {
 			before = sh.newest.Add(-shortLinger)
 		}
 		if first.due.After(before) {

@@ -23,10 +23,10 @@ import (
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
 	prepare := app.NewPrepare(log)
 	if where.RulesFile == "" {
-		return session.OpenToCharge(ctx, where, prepare, log)
+		return session.OpenToServe(ctx, where, prepare, log)
 	}
 	file := rulefile.NewFollower(where.RulesFile, log)
-	s, err := session.OpenToCharge(ctx, where, prepare, log)
+	s, err := session.OpenToServe(ctx, where, prepare, log)
 	if err != nil {
 		return nil, err
 	}

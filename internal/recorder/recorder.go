@@ -3,6 +3,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/logthrottle"
 )
 
@@ -50,10 +52,15 @@ func New(log *slog.Logger, seesAnswers bool) *Recorder {
 	}
 }
 
-// StoreFailed logs a failure that a decision survived. Lines with the same
-// action, rule and root cause are throttled, whatever the key.
+// StoreFailed logs a failure that a decision survived; a store that throttles
+// has another message. Lines with the same action, rule and root cause are
+// throttled, whatever the key.
 func (r *Recorder) StoreFailed(ctx context.Context, action, rule, key string, err error) {
-	r.throttled.ErrorContext(ctx, "store failed", "action", action, "rule", rule, "key", key, "error", err)
+	message := "store failed"
+	if _, refused := errors.AsType[limit.Throttled](err); refused {
+		message = "store throttles"
+	}
+	r.throttled.ErrorContext(ctx, message, "action", action, "rule", rule, "key", key, "error", err)
 }
 
 // StaleOverride logs that an override is stale: it no longer fits its rule.

@@ -16,6 +16,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	// of go-redis do without ContextTimeoutEnabled. The store then returns when
 	// the context ends, and leaves the call to the client's own timeouts.
 	Unbounded bool
+	// Breaker guards the calls; nil for none.
+	Breaker *breaker.Breaker
 	// NewGeneration returns a mark that no other generation of a counter has;
 	// nil stands for 130 random bits.
 	NewGeneration func() string
@@ -64,6 +67,9 @@ func New(client Client, opts Options) *Store {
 	}
 	if opts.Unbounded {
 		client = unbounded{client}
+	}
+	if opts.Breaker != nil {
+		client = guarded{client, opts.Breaker}
 	}
 	return &Store{client, opts}
 }

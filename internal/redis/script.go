@@ -3,8 +3,11 @@ package redis
 import (
 	"context"
 	_ "embed"
+	"errors"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/breaker"
 )
 
 //go:embed counter.lua
@@ -35,8 +38,32 @@ func send(ctx context.Context, client Client, command, script string, keys []str
 	return call(ctx, client, append(words, arguments...)...).Slice()
 }
 
-// call sends a command, once, and returns it with its answer.
+// call sends a command, once, and returns it with its answer. An open breaker
+// keeps it from being sent.
 func call(ctx context.Context, client Client, words ...any) *goredis.Cmd {
+	g, ok := client.(guarded)
+	if !ok {
+		return process(ctx, client, words...)
+	}
+	var cmd *goredis.Cmd
+	err := g.breaker.Do(ctx, func() error {
+		cmd = process(ctx, g.Client, words...)
+		return cmd.Err()
+	}, answered)
+	if cmd == nil {
+		cmd = goredis.NewCmd(ctx, words...)
+		cmd.SetErr(err)
+	}
+	return cmd
+}
+
+// answered reports whether an error is the server's answer to a command.
+func answered(err error) bool {
+	var server goredis.Error
+	return errors.As(err, &server)
+}
+
+func process(ctx context.Context, client Client, words ...any) *goredis.Cmd {
 	cmd := once{goredis.NewCmd(ctx, words...)}
 	if _, ok := client.(unbounded); !ok || ctx.Done() == nil {
 		_ = client.Process(ctx, cmd) // its error is the command's too
@@ -60,6 +87,12 @@ func call(ctx context.Context, client Client, words ...any) *goredis.Cmd {
 // unbounded is a client whose calls may outlast their context. The store leaves
 // such a call behind: its caller waits no longer.
 type unbounded struct{ Client }
+
+// guarded is a client whose calls go through a circuit breaker.
+type guarded struct {
+	Client
+	breaker *breaker.Breaker
+}
 
 // once is a command that go-redis must not repeat when its answer is lost, as
 // it otherwise does in a Cluster: the command may have charged. go-redis still

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
@@ -78,12 +79,17 @@ type Session struct {
 	client    *dynamo.Client        // nil without DynamoDB
 	redis     *redis.Connection     // nil without Redis
 	process   *clock.Process
+	breaker   *breaker.Breaker // guards the calls to stores; nil for none
 }
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
-func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
-	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), clock.LogSteps(log))}
+func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
+	return open(ctx, where, prepare, log, nil)
+}
+
+func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (_ *Session, err error) {
+	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), clock.LogSteps(log)), breaker: guard}
 	if where.RulesFile != "" {
 		if s.Rules, _, err = ReadPrepared(where.RulesFile, prepare); err != nil {
 			return nil, err
@@ -108,7 +114,17 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 // rules that CheckCharges refuses. If the rules in a table become so later, the
 // store refuses the requests.
 func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
-	s, err := Open(ctx, where, prepare, log)
+	return openToCharge(ctx, where, prepare, log, nil)
+}
+
+// OpenToServe is OpenToCharge for a command that serves: requests do not wait for
+// a store that does not answer.
+func OpenToServe(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
+	return openToCharge(ctx, where, prepare, log, breaker.New(time.Now, breaker.LogChanges(log)))
+}
+
+func openToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (*Session, error) {
+	s, err := open(ctx, where, prepare, log, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +152,7 @@ func (s *Session) CheckCharges(set *rules.Set) error {
 }
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
-	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
+	s.client, err = connect(ctx, s.breaker, func(ctx context.Context, client *dynamo.Client) (err error) {
 		client.Clock.OnStep(clock.LogSteps(log))
 		if s.RulesTable != "" {
 			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
@@ -182,13 +198,17 @@ func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connectio
 	return connection, nil
 }
 
-// connect returns a client of a DynamoDB that passes a probe within startTime.
-func connect(ctx context.Context, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
+// connect returns a client of a DynamoDB that passes a probe within startTime. A
+// breaker guards its calls; nil for none.
+func connect(ctx context.Context, guard *breaker.Breaker, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	client, err := dynamo.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
+	}
+	if guard != nil {
+		client = client.Guarded(guard)
 	}
 	return client, probe(ctx, client)
 }
@@ -258,7 +278,7 @@ func (s *Session) LocalNow() time.Time { return s.process.Now() }
 func (s *Session) Counters() Store {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{}) // decides by its own clock
+		return redis.New(s.redis, redis.Options{Breaker: s.breaker}) // decides by its own clock
 	case s.InMemory():
 		return memory.New(0)
 	}

@@ -1,0 +1,77 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rulefile"
+)
+
+// switched is a store that a test switches off.
+type switched struct {
+	*memory.Store
+	off bool
+}
+
+func (s *switched) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if s.off {
+		return errors.New("no answer")
+	}
+	return s.Store.Charge(ctx, now, c, v)
+}
+
+// TestFloodInAnOutage: 80,000 made-up keys in an outage fill half of the local
+// counters. Callers whom the store has admitted before still find room, and each
+// gets its share once, as on_error: local promises.
+func TestFloodInAnOutage(t *testing.T) {
+	const callers, flood, share = 1000, 80_000, 2
+	set, err := rulefile.Parse("rules.yaml", []byte(`
+defaults: {instances: 10}
+rules: [{name: api, key: "{header.key}", limits: [{capacity: 20, window: 60s}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_700_000_040, 0)
+	for name, local := range map[string]engine.Store{"the Lambda": nil, "serve": app.NewLocal(func() time.Time { return now })} {
+		store := &switched{Store: memory.New(0)}
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local, Recorder: newJournal().Recorder})
+		allowed := func(kind string, keys int) (n int) {
+			for i := range keys {
+				d, err := e.Decide(context.Background(), now, &request.Request{
+					Method: "GET", Path: "/", Headers: map[string][]string{"key": {fmt.Sprint(kind, i)}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Allowed {
+					n++
+				}
+			}
+			return n
+		}
+		if n := allowed("caller", callers); n != callers {
+			t.Fatalf("%s: %d of %d callers are allowed before", name, n, callers)
+		}
+		store.off = true
+		if n := allowed("flood", flood); n > 25_000 || n < 20_000 {
+			t.Errorf("%s: %d made-up keys found room, want half of 50,000", name, n)
+		}
+		if n := allowed("newcomer", 100); n != 0 {
+			t.Errorf("%s: %d newcomers found room after the flood", name, n)
+		}
+		for round := range share + 1 {
+			n := allowed("caller", callers)
+			if round < share && n < callers*98/100 || round == share && n > 0 {
+				t.Errorf("%s: round %d: %d of %d callers are allowed, and a share is %d", name, round, n, callers, share)
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Package breaker keeps requests from waiting for a store that does not answer.
+//
+// After five calls in a row without an answer the breaker opens: calls fail at
+// once with ErrOpen. A second later it lets one call through to probe the store.
+// Once a probe is answered, the breaker closes.
+package breaker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	// opensAfter is the number of calls in a row without an answer after which a
+	// breaker opens.
+	opensAfter = 5
+	// ProbeEvery is how long an open breaker waits before it probes the store.
+	ProbeEvery = time.Second
+)
+
+// ErrOpen is the error of a call that an open breaker did not make.
+var ErrOpen = errors.New("the store has not answered lately, so it was not asked")
+
+// Breaker guards the calls to one store. It is safe for concurrent use. A nil
+// Breaker makes every call.
+//
+// Only calls without an answer open it. An answer that refuses the call is one,
+// throttling included: it costs no wait, and it may concern one key alone. A
+// call whose caller gave up says nothing about the store: the caller has hung
+// up, or its own deadline was shorter than the limiter's.
+type Breaker struct {
+	circuit *gobreaker.CircuitBreaker[struct{}]
+	now     func() time.Time
+	opened  atomic.Pointer[time.Time] // when it opened last; nil while it is closed
+	cause   atomic.Pointer[error]     // of the latest call without an answer
+}
+
+// Change is the opening or closing of a breaker.
+type Change struct {
+	Open  bool
+	Cause error // why the last call got no answer
+}
+
+// errNeutral stands for a call that says nothing about the store.
+var errNeutral = errors.New("the caller gave up")
+
+// New returns a closed breaker. now is time.Now. changed is called when the
+// breaker opens, and when it closes; not for probes in between.
+func New(now func() time.Time, changed func(Change)) *Breaker {
+	b := &Breaker{now: now}
+	b.circuit = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: 1,
+		// The breaker measures ProbeEvery itself: gobreaker goes by the monotonic
+		// clock, which stands still while a Lambda is frozen.
+		Timeout:     time.Nanosecond,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= opensAfter },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errNeutral) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			switch to {
+			case gobreaker.StateOpen:
+				at := now()
+				b.opened.Store(&at)
+			case gobreaker.StateClosed:
+				b.opened.Store(nil)
+			}
+			if from == gobreaker.StateClosed || to == gobreaker.StateClosed {
+				c := Change{Open: to == gobreaker.StateOpen}
+				if cause := b.cause.Load(); cause != nil {
+					c.Cause = *cause
+				}
+				changed(c)
+			}
+		},
+	})
+	return b
+}
+
+// Do makes a call, or fails with ErrOpen. answered reports whether an error of
+// the call is an answer of the store.
+func (b *Breaker) Do(ctx context.Context, call func() error, answered func(error) bool) error {
+	if b == nil {
+		return call()
+	}
+	if b.pausing() {
+		return ErrOpen
+	}
+	var outcome error
+	_, err := b.circuit.Execute(func() (none struct{}, _ error) {
+		outcome = call()
+		switch {
+		case outcome == nil, answered(outcome):
+			return none, nil
+		case ctx.Err() != nil && !errors.Is(context.Cause(ctx), limit.ErrDeadline):
+			return none, errNeutral
+		}
+		b.cause.Store(&outcome)
+		return none, outcome
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return ErrOpen
+	}
+	return outcome
+}
+
+// pausing reports whether the breaker is open and no probe is due yet. Either
+// clock may say that one is due: the monotonic one stands still while a Lambda
+// is frozen, and the wall clock may be set back.
+func (b *Breaker) pausing() bool {
+	opened := b.opened.Load()
+	if opened == nil {
+		return false
+	}
+	now := b.now()
+	return max(now.Sub(*opened), now.Round(0).Sub(opened.Round(0)).Abs()) < ProbeEvery
+}
+
+// LogChanges returns a function for New that logs each change.
+func LogChanges(log *slog.Logger) func(Change) {
+	return func(c Change) {
+		if c.Open {
+			log.Error("store does not answer; requests no longer wait for it", "error", c.Cause)
+			return
+		}
+		log.Info("store answers again")
+	}
+}

@@ -1,0 +1,146 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// delayed is a store whose calls take some time each, unless their contexts end
+// first.
+type delayed struct {
+	*memory.Store
+	charge, settle time.Duration
+}
+
+func (*delayed) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+
+// charge returns the charge of a rule for any request.
+func charge(set *rules.Set, rule int) limit.Charge {
+	r := engine.Resolver{Set: set, Now: epoch}
+	return r.Resolve(context.Background(), set.Rules[rule], &request.Request{}, "").Charge
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *delayed) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if err := pause(ctx, s.charge); err != nil {
+		return err
+	}
+	return s.Store.Charge(ctx, now, c, v)
+}
+
+func (s *delayed) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	if err := pause(ctx, s.settle); err != nil {
+		return err
+	}
+	return s.Store.Settle(ctx, now, c, r, deltas)
+}
+
+// delayedRules are rules that take some time to read. The first of them fail if
+// the context ends first; later ones are then those read before.
+type delayedRules struct {
+	set   *rules.Set
+	takes time.Duration
+	first bool
+}
+
+func (r *delayedRules) Rules(ctx context.Context, _ time.Time) (*rules.Set, error) {
+	if err := pause(ctx, r.takes); err != nil && r.first {
+		return nil, err
+	}
+	return r.set, nil
+}
+
+const refundingRules = `rules:
+  - {name: first, key: all, on_error: deny, limits: [{capacity: 40, window: 60s}]}
+  - {name: second, key: all, on_error: deny, limits: [{capacity: 1, window: 60s}]}`
+
+// TestDeadlineBoundsTheDecision: rules that are read, every rule's charge and
+// the refund of a denial share one deadline.
+func TestDeadlineBoundsTheDecision(t *testing.T) {
+	const deadline = 250 * time.Millisecond
+	for name, test := range map[string]struct {
+		rules, charge, settle time.Duration
+		first                 bool
+		want                  time.Duration
+		degraded              bool
+	}{
+		"a store in time":          {0, 50, 50, false, 150, false},
+		"a slow second charge":     {0, 200, 10, false, 250, true},
+		"a slow refund":            {0, 100, 200, false, 250, false},
+		"a refund after the end":   {0, 240, 200, false, 250, true},
+		"a slow store":             {0, 900, 0, false, 250, true},
+		"rules read meanwhile":     {100, 100, 100, false, 250, true},
+		"rules that take longer":   {900, 10, 0, false, 250, true},
+		"first rules":              {100, 100, 10, true, 250, true},
+		"first rules after longer": {900, 100, 200, true, 250 + 900 + 250, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set, counters := parse(t, refundingRules), memory.New(0)
+				e := engine.New(engine.Options{
+					Rules: &delayedRules{set, test.rules * time.Millisecond, test.first},
+					Store: &delayed{counters, test.charge * time.Millisecond, test.settle * time.Millisecond},
+					Local: memory.New(0), Recorder: &recorder{}, Deadline: deadline,
+				})
+				var filled limit.Verdict
+				second := charge(set, 1)
+				if err := counters.Charge(context.Background(), epoch, &second, &filled); err != nil {
+					t.Fatal(err)
+				}
+				started := time.Now()
+				d, err := e.Decide(context.Background(), epoch, &request.Request{})
+				if took := time.Since(started); took != test.want*time.Millisecond {
+					t.Errorf("took %v, want %vms", took, int64(test.want))
+				}
+				if err != nil || d.Allowed || d.Degraded != test.degraded {
+					t.Errorf("decision %+v, error %v", d, err)
+				}
+				time.Sleep(time.Second) // for refunds that go on
+				var first limit.Verdict
+				if whole := charge(set, 0); counters.Peek(context.Background(), epoch, &whole, &first) != nil || first.Limits[0].Remaining != 40 {
+					t.Errorf("%d units of the first rule are left, want 40: refunded", first.Limits[0].Remaining)
+				}
+			})
+		})
+	}
+}
+
+// TestRetryAfterOfFailures: clients of a store that throttles stay away longer
+// than those of a store that does not answer.
+func TestRetryAfterOfFailures(t *testing.T) {
+	set := parse(t, "rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 40, window: 60s}]}]")
+	for cause, want := range map[error]time.Duration{errDown: time.Second, limit.Throttled("too many calls"): 5 * time.Second} {
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: failing{memory.New(0), cause}, Local: memory.New(0), Recorder: &recorder{}})
+		d, err := e.Decide(context.Background(), epoch, &request.Request{})
+		if err != nil || d.Allowed || !d.Degraded || d.Verdicts[0].RetryAfter != want {
+			t.Errorf("%v: decision %+v, error %v, want retry-after %v", cause, d, err, want)
+		}
+	}
+}
+
+// failing is a store whose charges fail.
+type failing struct {
+	*memory.Store
+	cause error
+}
+
+func (f failing) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+	return fmt.Errorf("table counters: %w", f.cause)
+}

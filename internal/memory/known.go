@@ -1,0 +1,50 @@
+package memory
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// marks is how many keys a Store of NewFallback remembers as known: 256 KB.
+const marks = 1 << 16 // a power of two
+
+// known remembers which keys another store has admitted lately. A key that
+// shares its place with a later one is forgotten, so that callers who come often
+// stay, and a flood of keys that come once passes by. It never takes a lock.
+type known struct {
+	seed  maphash.Seed
+	marks [marks]atomic.Uint32
+}
+
+// place returns where the mark of a key is, and the mark, which is never 0.
+func (k *known) place(key string) (at *atomic.Uint32, mark uint32) {
+	hash := maphash.String(k.seed, key)
+	return &k.marks[hash%marks], uint32(hash>>32) | 1
+}
+
+func (k *known) has(key string) bool {
+	at, mark := k.place(key)
+	return at.Load() == mark
+}
+
+// NewFallback returns a store for times when another store does not answer. Note
+// tells it of the keys that the other store admits. New keys that it was not
+// told of find room only in the first half, so that a flood of made-up keys in
+// an outage leaves the other half to callers from before.
+func NewFallback(maxKeys int) *Store {
+	s := New(maxKeys)
+	s.known = &known{seed: s.seed}
+	for i := range s.shards {
+		s.shards[i].known = s.known
+	}
+	return s
+}
+
+// Note remembers a key that the other store has admitted. It costs no
+// allocation. The store must be one of NewFallback.
+func (s *Store) Note(key string) {
+	at, mark := s.known.place(key)
+	if at.Load() != mark { // callers who come often share the line of a cache
+		at.Store(mark)
+	}
+}
