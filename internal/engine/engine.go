@@ -82,11 +82,15 @@ func New(opts Options) *Engine { return &Engine{opts} }
 // the first of them is due. A denial refunds what earlier rules took, where
 // their algorithms can. Shadow rules come last, and only for allowed requests.
 //
-// Decide fails if there are no rules. It also fails, with the context's error,
-// if the caller hangs up before the decision; then too it refunds the charges.
+// Decide fails if there are no rules, and if a rule reads what the request's
+// event lacks. It also fails, with the context's error, if the caller hangs up
+// before the decision; then too it refunds the charges.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request) (*Decision, error) {
 	set, err := e.opts.Rules.Rules(ctx, now)
 	if err != nil {
+		return nil, err
+	}
+	if err := set.Unmet(req.Missing); err != nil {
 		return nil, err
 	}
 	if e.opts.Deadline > 0 {
