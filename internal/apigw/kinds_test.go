@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // The rules of each kind of event allow one request. The keys of
@@ -62,9 +63,13 @@ func (s *keyStore) Charge(ctx context.Context, now time.Time, c *limit.Charge, v
 
 func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *keyStore) {
 	t.Helper()
+	return authorizerBy(parse(t, document))
+}
+
+func authorizerBy(set *rules.Set) (*apigw.Authorizer, *keyStore) {
 	store := &keyStore{Store: memory.New(0)}
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: parse(t, document)}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler), false),
+		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler), false),
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }
@@ -201,11 +206,12 @@ func FuzzHandle(f *testing.F) {
 	for _, test := range kinds {
 		f.Add(rawEvent(f, test.event))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		a, _ := kindAuthorizer(t, `
+	set := parse(f, `
 client_ip: {trusted_hops: 1}
 deny: [{path: /banned}]
 rules: [{name: r, key: "{method}|{route}|{header.authorization}", limits: [{capacity: 5, window: 60s}]}]`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, _ := authorizerBy(set)
 		answer, err := a.Handle(t.Context(), data)
 		if err != nil {
 			if answer != nil {
