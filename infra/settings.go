@@ -16,6 +16,7 @@ type settings struct {
 	dist         string                 // dist: the directory of authorizer.zip and backend.zip
 	architecture awslambda.Architecture // architecture: arm64 or x86_64, whatever the zips were built for
 	deadline     time.Duration          // deadline: of one decision, as a Go duration; none leaves the authorizer's own
+	allAPIs      bool                   // apis: rest, or all for an API of each kind
 	removal      awscdk.RemovalPolicy   // removal: retain, or destroy for a stack that leaves nothing behind
 }
 
@@ -34,6 +35,13 @@ func readSettings(node constructs.Node) (settings, error) {
 		s.architecture = awslambda.Architecture_X86_64()
 	default:
 		return s, fmt.Errorf("context architecture=%s: unknown architecture: use arm64 or x86_64", name)
+	}
+	switch name := read("apis", "rest"); name {
+	case "rest":
+	case "all":
+		s.allAPIs = true
+	default:
+		return s, fmt.Errorf("context apis=%s: unknown APIs: use rest or all", name)
 	}
 	switch name := read("removal", "retain"); name {
 	case "retain":

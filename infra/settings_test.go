@@ -45,6 +45,7 @@ func TestReadSettingsRefuses(t *testing.T) {
 		{"architecture", "amd64", "context architecture=amd64: unknown architecture: use arm64 or x86_64"},
 		{"deadline", "2", "context deadline=2: time: missing unit in duration"},
 		{"deadline", "0s", "context deadline=0s: a deadline must be above 0"},
+		{"apis", "http", "context apis=http: unknown APIs: use rest or all"},
 		{"removal", "DESTROY", "context removal=DESTROY: unknown removal policy: use retain or destroy"},
 	}
 	for _, tt := range tests {

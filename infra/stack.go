@@ -34,7 +34,11 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	if code, err = zip(s.dist, "backend.zip"); err != nil {
 		return nil, err
 	}
-	api := newAPI(stack, limiter, newBackend(stack, code, s))
+	backend := newBackend(stack, code, s)
+	api := newAPI(stack, limiter, backend)
+	if s.allAPIs {
+		addAPIs(stack, limiter, backend)
+	}
 	output(stack, "Url", "the API", api.Url())
 	output(stack, "ApiId", "the API's id", api.RestApiId())
 	output(stack, "CountersTable", "the table of counters", limiter.Counters.TableName())

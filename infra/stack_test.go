@@ -47,6 +47,34 @@ func TestStack(t *testing.T) {
 	t.Run("valid to CloudFormation", func(t *testing.T) { testValidation(t, outdir) })
 }
 
+// TestAllAPIs synthesizes the sample with an API of each kind.
+func TestAllAPIs(t *testing.T) {
+	app, outdir := cdktest.NewApp(t, map[string]any{"dist": sampleDist(t), "apis": "all"})
+	s, err := readSettings(app.Node())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := newStack(app, "Slidegate", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorizers := map[string]int{}
+	for _, r := range cdktest.Synth(t, stack).Resources {
+		if strings.HasSuffix(r.Type, "::Authorizer") {
+			authorizers[fmt.Sprint(r.Type, " ", r.Properties["Type"], r.Properties["AuthorizerType"])]++
+		}
+	}
+	want := map[string]int{
+		"AWS::ApiGateway::Authorizer REQUEST<nil>":   1,
+		"AWS::ApiGateway::Authorizer TOKEN<nil>":     1,
+		"AWS::ApiGatewayV2::Authorizer <nil>REQUEST": 2,
+	}
+	if !maps.Equal(authorizers, want) {
+		t.Errorf("authorizers %v, want %v", authorizers, want)
+	}
+	testValidation(t, outdir)
+}
+
 func testOutputs(t *testing.T, tpl cdktest.Template) {
 	want := []string{"ApiId", "CountersTable", "RulesTable", "Url"}
 	if got := slices.Sorted(maps.Keys(tpl.Outputs)); !slices.Equal(got, want) {

@@ -1,5 +1,5 @@
-// Command authorizer is the Lambda authorizer of a REST API. It reads its rules
-// from one DynamoDB table, counts in another, and answers with a policy.
+// Command authorizer is the Lambda authorizer of REST, HTTP, WebSocket and
+// AppSync APIs. It reads its rules from one DynamoDB table and counts in another.
 package main
 
 import (
@@ -33,17 +33,22 @@ func main() {
 		log.Error("authorizer cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(authorizer.HandleRequest)
+	lambda.Start(authorizer.Handle)
 }
 
 // build reads the environment: SLIDEGATE_COUNTERS and SLIDEGATE_RULES name the
-// tables, and SLIDEGATE_DEADLINE is a duration.
+// tables, SLIDEGATE_DEADLINE is a duration, and SLIDEGATE_SIMPLE_RESPONSES is
+// false for an HTTP API that takes IAM policies.
 func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	counters, rulesTable := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
 	if counters == "" || rulesTable == "" {
 		return nil, errors.New("SLIDEGATE_COUNTERS and SLIDEGATE_RULES must name the tables")
 	}
 	deadline, err := deadline(os.Getenv("SLIDEGATE_DEADLINE"))
+	if err != nil {
+		return nil, err
+	}
+	simple, err := simpleResponses(os.Getenv("SLIDEGATE_SIMPLE_RESPONSES"))
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +66,15 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
-	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
+	authorizer := apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
 		Recorder:  recorder.New(log, false),
 		Deadline:  deadline,
-	}), client.Clock.Now), nil
+	}), client.Clock.Now)
+	authorizer.Policies = !simple
+	return authorizer, nil
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip
@@ -112,4 +119,14 @@ func deadline(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", text)
 	}
 	return d, nil
+}
+
+func simpleResponses(text string) (bool, error) {
+	switch text {
+	case "", "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("SLIDEGATE_SIMPLE_RESPONSES is %q: want true or false", text)
 }

@@ -116,3 +116,11 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 }
+
+func TestSimpleResponses(t *testing.T) {
+	for text, want := range map[string]struct{ simple, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
+		if simple, err := simpleResponses(text); simple != want.simple || (err == nil) != want.ok {
+			t.Errorf("%q: %v, error %v", text, simple, err)
+		}
+	}
+}

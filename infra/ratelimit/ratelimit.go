@@ -1,6 +1,6 @@
 // Package ratelimit is the CDK construct that puts Slidegate in front of a REST
 // API: two tables, the Lambda authorizer, and the gateway's responses to denied
-// requests.
+// requests. HTTPAuthorizer and WebSocketAuthorizer are for APIs of other kinds.
 //
 //	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 //		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
@@ -47,6 +47,11 @@ type Props struct {
 	// Above the cap DynamoDB throttles, and on_error decides.
 	MaxReads, MaxWrites int
 
+	// WithoutREST leaves out Authorizer, which is for a REST API, so MethodOptions
+	// and Protect must not be called. It is for apps without such an API: CDK
+	// refuses an authorizer that no API uses.
+	WithoutREST bool
+
 	// RemovalPolicy applies to the tables and the log when the stack is
 	// deleted. Empty means RETAIN. Unless it is DESTROY, the rules table has
 	// deletion protection.
@@ -57,8 +62,9 @@ type Props struct {
 	LogRetention awslogs.RetentionDays
 }
 
-// RateLimit is the construct for one API, because API Gateway ties an
-// authorizer to its API. Its parts are exported so that an app can add alarms,
+// RateLimit is the construct for the APIs that share rules. API Gateway ties an
+// authorizer to its API, so Authorizer is for one REST API; HTTPAuthorizer and
+// WebSocketAuthorizer make one for each further API. Its parts are exported so that an app can add alarms,
 // tags and grants.
 type RateLimit struct {
 	constructs.Construct
@@ -70,7 +76,7 @@ type RateLimit struct {
 }
 
 // New adds the tables and the authorizer to scope. It changes no API: see
-// MethodOptions and Protect.
+// MethodOptions and Protect, HTTPAuthorizer and WebSocketAuthorizer.
 func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, error) {
 	p, err := props.withDefaults()
 	if err != nil {
@@ -81,7 +87,9 @@ func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, erro
 	r.Counters = newCounters(r, p)
 	r.Rules = newRules(r, p)
 	r.Function = newFunction(r, p)
-	r.Authorizer = newAuthorizer(r)
+	if !p.WithoutREST {
+		r.Authorizer = newAuthorizer(r)
+	}
 	return r, nil
 }
 

@@ -2,29 +2,53 @@ package apigw
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Response is an authorizer's answer: a policy, with the decision as context.
 type Response = events.APIGatewayCustomAuthorizerResponse
 
-// Authorizer answers API Gateway's authorizer events. The gateway must not
+// Authorizer answers the events of Lambda authorizers. The gateway must not
 // cache its answers (TTL 0), so that every request counts.
 type Authorizer struct {
+	// Policies answers version 2.0 events of HTTP APIs by an IAM policy. Without
+	// it they get a simple response. Set it before the first event to match the
+	// gateway's setting enableSimpleResponses, which no event tells.
+	Policies bool
+
 	engine *engine.Engine
 	now    func() time.Time
 }
 
 // NewAuthorizer returns an authorizer. now is the time of each decision.
-func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer { return &Authorizer{e, now} }
+func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer {
+	return &Authorizer{engine: e, now: now}
+}
 
-// HandleRequest answers the event of a REST API's REQUEST authorizer. It fails
-// if the event has another form than AWS documents, or if there are no rules.
-// The Lambda runtime logs the error, and API Gateway answers with status 500.
+// Handle answers an event of any kind of Lambda authorizer: REQUEST and TOKEN of
+// REST APIs, both payload versions of HTTP APIs, WebSocket APIs, and AppSync. It
+// finds the kind from the event. It fails if the event has another form than AWS
+// documents, if a rule reads what the event lacks, or if there are no rules. The
+// Lambda runtime logs the error. The gateway then answers 500, AppSync 401.
+func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, error) {
+	c, err := a.read(event)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.decide(ctx, c.request)
+	if err != nil {
+		return nil, err
+	}
+	return c.answer(d), nil
+}
+
+// HandleRequest is Handle for the event of a REST API's REQUEST authorizer.
 func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
 	answer, _, err := a.Decide(ctx, ev)
 	return answer, err
@@ -41,10 +65,20 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.engine.Decide(ctx, a.now(), req)
+	d, err := a.decide(ctx, req)
 	if err != nil {
 		return Response{}, nil, err
 	}
+	return policyAnswer(d, resource), d, nil
+}
+
+// decide decides a request of any kind of event.
+func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
+	return a.engine.Decide(ctx, a.now(), req)
+}
+
+// policyAnswer returns a decision as an IAM policy for a resource.
+func policyAnswer(d *engine.Decision, resource string) Response {
 	effect := "Deny"
 	if d.Allowed {
 		effect = "Allow"
@@ -58,7 +92,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 			}},
 		},
 		Context: decisionContext(d),
-	}, d, nil
+	}
 }
 
 // Finish corrects the charge of an allowed request by its outcome.

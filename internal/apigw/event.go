@@ -1,8 +1,6 @@
-// Package apigw translates between API Gateway's events and the engine: the
-// event of a request authorizer into a request, and a decision into a policy
-// and its context. Their forms follow "Input to an API Gateway Lambda
-// authorizer" and "Output from an API Gateway Lambda authorizer" in the AWS
-// documentation.
+// Package apigw translates between the events of Lambda authorizers and the
+// engine: an event of any kind into a request, and a decision into the answer
+// that this kind of gateway takes.
 package apigw
 
 import (
@@ -16,27 +14,29 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// RequestEvent is the event of a REST API's REQUEST authorizer.
+// RequestEvent is the event of a REST API's REQUEST authorizer. It follows "Input
+// to an API Gateway Lambda authorizer" in the AWS documentation, and its answer
+// "Output from an API Gateway Lambda authorizer".
 type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
 // readRequest reads an event. The client's address is the one that API Gateway saw,
 // whatever the headers say. An event without an address, a path or a method is
-// of another kind, such as an HTTP API's: rules must not count it as a client
-// without an address.
+// none of a REST API: rules must not count it as a client without an address.
 func readRequest(ev *RequestEvent) (*request.Request, error) {
 	if ev.Type != "REQUEST" {
 		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
 	}
-	if missing := missingFields(ev); len(missing) > 0 {
-		return nil, fmt.Errorf("event has no %s: only events of a REST API's REQUEST authorizer are supported", strings.Join(missing, ", no "))
+	if err := required(field{"httpMethod", ev.HTTPMethod}, field{"path", ev.Path}); err != nil {
+		return nil, err
 	}
-	ip, err := netip.ParseAddr(ev.RequestContext.Identity.SourceIP)
+	ip, err := address("requestContext.identity.sourceIp", ev.RequestContext.Identity.SourceIP)
 	if err != nil {
-		return nil, fmt.Errorf("event's requestContext.identity.sourceIp: %w", err)
+		return nil, err
 	}
+	below, _ := pathBelow(ev.Path, ev.Resource, ev.PathParameters)
 	return &request.Request{
 		Method:     ev.HTTPMethod,
-		Path:       pathBelow(ev),
+		Path:       below,
 		Route:      ev.Resource,
 		Stage:      ev.RequestContext.Stage,
 		IP:         ip,
@@ -46,17 +46,33 @@ func readRequest(ev *RequestEvent) (*request.Request, error) {
 	}, nil
 }
 
-// missingFields names the fields of an event that rules need and that are
-// empty.
-func missingFields(ev *RequestEvent) (missing []string) {
-	for _, field := range []struct{ name, value string }{
-		{"httpMethod", ev.HTTPMethod}, {"path", ev.Path}, {"requestContext.identity.sourceIp", ev.RequestContext.Identity.SourceIP},
-	} {
-		if field.value == "" {
-			missing = append(missing, field.name)
+// field is a field of an event.
+type field struct{ name, value string }
+
+// required fails if fields that rules need are empty. It names them.
+func required(fields ...field) error {
+	var missing []string
+	for _, f := range fields {
+		if f.value == "" {
+			missing = append(missing, f.name)
 		}
 	}
-	return missing
+	if len(missing) > 0 {
+		return fmt.Errorf("event has no %s", strings.Join(missing, ", no "))
+	}
+	return nil
+}
+
+// address reads the address that the gateway saw.
+func address(name, text string) (netip.Addr, error) {
+	if err := required(field{name, text}); err != nil {
+		return netip.Addr{}, err
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("event's %s: %w", name, err)
+	}
+	return ip, nil
 }
 
 // several returns the map with repeated values. Some emulators send only the
@@ -78,7 +94,9 @@ func several(all map[string][]string, last map[string]string) map[string][]strin
 func stageARN(methodARN string) (string, error) {
 	parts := strings.SplitN(methodARN, "/", 3)
 	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {
-		return "", errors.New("event has no methodArn of the form arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH")
+		return "", errors.New("event has no methodArn of the form " + methodARNForm)
 	}
 	return parts[0] + "/" + parts[1] + "/*", nil
 }
+
+const methodARNForm = "arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH"

@@ -32,8 +32,35 @@ func TestPathBelowTheRoot(t *testing.T) {
 		"dots beyond the root":      {"/admin/{proxy+}", "/api/v1/admin/../..", proxy("../.."), "/admin/../.."},
 		"dots, escaped":             {"/admin/{proxy+}", "/api/v1/admin/%2e%2e//..", proxy("../.."), "/admin/%2e%2e//.."},
 	} {
-		ev := &RequestEvent{Resource: test.resource, Path: test.path, PathParameters: test.parameters}
-		if got := pathBelow(ev); got != test.want {
+		if got, _ := pathBelow(test.path, test.resource, test.parameters); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestPathBelowTheStage(t *testing.T) {
+	proxy := func(value string) map[string]string { return map[string]string{"proxy": value} }
+	for name, test := range map[string]struct {
+		stage, template, path string
+		parameters            map[string]string
+		want                  string
+	}{
+		"a template":                       {"dev", "/v1/items", "/dev/v1/items", nil, "/v1/items"},
+		"a parameter":                      {"dev", "/v1/{id}", "/dev/v1/7", map[string]string{"id": "7"}, "/v1/7"},
+		"a greedy parameter":               {"dev", "/{proxy+}", "/dev/v1/items", proxy("v1/items"), "/v1/items"},
+		"the stage in the path":            {"dev", "/{proxy+}", "/dev/dev/items", proxy("dev/items"), "/dev/items"},
+		"a base path":                      {"dev", "/{proxy+}", "/shop/v1/items", proxy("v1/items"), "/v1/items"},
+		"the catch-all route":              {"dev", "", "/dev/v1/items", nil, "/v1/items"},
+		"its root":                         {"dev", "", "/dev", nil, "/"},
+		"its root with a slash":            {"dev", "", "/dev/", nil, "/"},
+		"a path that begins alike":         {"dev", "", "/device", nil, "/device"},
+		"slashes after the stage":          {"dev", "", "/dev//v1", nil, "//v1"},
+		"no stage in the path":             {"dev", "", "/v1/items", nil, "/v1/items"},
+		"the default stage":                {"$default", "", "/v1/items", nil, "/v1/items"},
+		"its name in a path":               {"$default", "", "/$default/v1", nil, "/$default/v1"},
+		"the default stage and a template": {"$default", "/v1/items", "/v1/items", nil, "/v1/items"},
+	} {
+		if got := pathBelowStage(test.path, test.stage, test.template, test.parameters); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -57,6 +84,11 @@ func slowPathBelow(ev *RequestEvent) string {
 		return end
 	}
 	return clean
+}
+
+func pathOf(ev *RequestEvent) string {
+	below, _ := pathBelow(ev.Path, ev.Resource, ev.PathParameters)
+	return below
 }
 
 func withoutEmpty(p string) string { return "/" + strings.Join(segments(p), "/") }
@@ -88,7 +120,7 @@ func TestPathBelowTheRootByDefinition(t *testing.T) {
 	}
 	for range 50_000 {
 		ev := &RequestEvent{Resource: "/{proxy+}", Path: text(), PathParameters: map[string]string{"proxy": text()}}
-		if got, want := pathBelow(ev), slowPathBelow(ev); got != want {
+		if got, want := pathOf(ev), slowPathBelow(ev); got != want {
 			t.Fatalf("seed %d: path %q, parameter %q: %q, want %q", seed, ev.Path, ev.PathParameters["proxy"], got, want)
 		}
 	}
@@ -98,7 +130,7 @@ func TestPathBelowTheRootByDefinition(t *testing.T) {
 func TestPathBelowTheRootIsQuick(t *testing.T) {
 	for _, step := range []string{"/.", "/a/..", "%2F.", "/"} {
 		ev := &RequestEvent{Resource: "/{proxy+}", Path: "/v1" + strings.Repeat(step, 1<<18), PathParameters: map[string]string{"proxy": "v1"}}
-		if got := pathBelow(ev); got != ev.Path {
+		if got := pathOf(ev); got != ev.Path {
 			t.Errorf("%s: %d bytes of %d", step, len(got), len(ev.Path))
 		}
 	}

@@ -11,27 +11,45 @@ import (
 // path of an event begins with the domain's base path, which no rule contains.
 // The resource's template with its parameters shows where the base path ends:
 // the path ends in it, as sent or decoded. Dots in the parameters must be the
-// path's own: otherwise "/api/v1/../.." would reach into the base path.
-func pathBelow(ev *RequestEvent) string {
-	below, ok := filledIn(ev.Resource, ev.PathParameters)
+// path's own: otherwise "/api/v1/../.." would reach into the base path. found is
+// false if the template does not show the end; below is then the whole path.
+func pathBelow(sent, template string, parameters map[string]string) (below string, found bool) {
+	filled, ok := filledIn(template, parameters)
 	if !ok {
-		return ev.Path
+		return sent, false
 	}
 	asSent := func(segment string) (string, error) { return segment, nil }
-	clean := path.Clean(below)
+	clean := path.Clean(filled)
 	searches := []ending{{rest: segments(clean)}}
-	if full := segments(below); !slices.Equal(full, searches[0].rest) {
+	if full := segments(filled); !slices.Equal(full, searches[0].rest) {
 		searches = []ending{{rest: full, dots: true}, searches[0]}
 	}
 	for _, wanted := range searches {
-		if start := min(endIn(ev.Path, wanted, asSent), endIn(ev.Path, wanted, url.PathUnescape)); start < len(ev.Path) {
-			return ev.Path[start:]
+		if start := min(endIn(sent, wanted, asSent), endIn(sent, wanted, url.PathUnescape)); start < len(sent) {
+			return sent[start:], true
 		}
 	}
 	if clean == "/" {
-		return clean // the root itself, behind a base path
+		return clean, true // the root itself, behind a base path
 	}
-	return ev.Path
+	return sent, false
+}
+
+// pathBelowStage is pathBelow for an HTTP API, whose paths also begin with the
+// stage's name. Only the stage $default has none. A route such as $default has
+// no template: its path loses the stage alone.
+func pathBelowStage(sent, stage, template string, parameters map[string]string) string {
+	if below, found := pathBelow(sent, template, parameters); found || stage == "" || stage == "$default" {
+		return below
+	}
+	rest, ok := strings.CutPrefix(sent, "/"+stage)
+	switch {
+	case ok && rest == "":
+		return "/"
+	case ok && rest[0] == '/':
+		return rest
+	}
+	return sent
 }
 
 // filledIn returns a template with a request's parameters.

@@ -91,8 +91,9 @@ func New(opts Options) *Engine { return &Engine{opts} }
 // answer. Only the wait for the first rules is not bounded by the deadline,
 // because no other part of a decision can stand in for them.
 //
-// Decide fails if there are no rules. It also fails, with the context's error,
-// if the caller hangs up before the decision; then too it refunds the charges.
+// Decide fails if there are no rules, and if a rule reads what the request's
+// event lacks. It also fails, with the context's error, if the caller hangs up
+// before the decision; then too it refunds the charges.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request) (*Decision, error) {
 	bounded, cancel := e.bound(ctx)
 	defer func() { cancel() }()
@@ -103,6 +104,9 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 		bounded, cancel = e.bound(ctx)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := set.Unmet(req.Missing); err != nil {
 		return nil, err
 	}
 	d, err := e.decide(bounded, now, set, req)

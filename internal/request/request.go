@@ -31,7 +31,24 @@ type Request struct {
 	// Claims and APIKey.
 	Rejected bool
 
+	// Missing says what the gateway's event does not tell about the request; nil
+	// if it tells everything. Rules that read it are refused.
+	Missing *Missing
+
 	derived Derived
+}
+
+// Missing names what the events of one kind of gateway lack.
+type Missing struct {
+	Event   string // the kind of event, such as "a TOKEN authorizer's event"
+	Instead string // what operators can do about it
+	Address bool   // of the client
+	// Peer says that the address is not the client's: it is usable only if
+	// client_ip finds the client's address in a header.
+	Peer       bool
+	Headers    bool // all but Authorization
+	Query      bool
+	PathParams bool
 }
 
 // Derived are what rules derive from a request once.

@@ -29,11 +29,17 @@ type answer struct {
 
 func (d *deployment) request(t *testing.T, method, path, user string) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, d.url+path, nil)
+	return send(t, method, d.url+path, user)
+}
+
+// send sends a request with the user as its token.
+func send(t *testing.T, method, url, user string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("x-user", user)
+	request.Header.Set("Authorization", user)
 	client := http.Client{Timeout: 30 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {
@@ -47,7 +53,7 @@ func (d *deployment) request(t *testing.T, method, path, user string) answer {
 	got := answer{status: response.StatusCode, header: response.Header}
 	if got.status == http.StatusOK {
 		if err := json.Unmarshal(body, &got.echo); err != nil {
-			t.Fatalf("%s %s: the backend's answer %q: %v", method, path, body, err)
+			t.Fatalf("%s %s: the backend's answer %q: %v", method, url, body, err)
 		}
 	}
 	return got

@@ -28,7 +28,10 @@ const (
 // deployment is the sample stack on a local AWS.
 type deployment struct {
 	run      string // differs from run to run
-	url      string // of the API's stage
+	url      string // of the REST API's stage
+	http     string // of the HTTP API's default stage
+	socket   string // of the WebSocket API's stage
+	token    string // of the stage of the REST API with a TOKEN authorizer
 	counters string // the table
 	db       *dynamodb.Client
 }
@@ -54,7 +57,7 @@ func deploy(t *testing.T) *deployment {
 
 	app := []string{
 		"--app", filepath.Join(dir, "app"), "--output", filepath.Join(dir, "cdk.out"),
-		"-c", "dist=" + dir, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "removal=destroy",
+		"-c", "dist=" + dir, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "apis=all", "-c", "removal=destroy",
 	}
 	t.Cleanup(func() { command(t, root+"/infra", cdk, append([]string{"destroy", "--force"}, app...)...) })
 	outputs := filepath.Join(dir, "outputs.json")
@@ -68,6 +71,9 @@ func deploy(t *testing.T) *deployment {
 	return &deployment{
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
 		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
+		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],
+		socket:   endpoint + "/_aws/execute-api/" + stack["WebSocketApiId"] + "/prod",
+		token:    endpoint + "/restapis/" + stack["TokenApiId"] + "/prod/_user_request_",
 		counters: stack["CountersTable"],
 		db: dynamodb.New(dynamodb.Options{
 			BaseEndpoint: &endpoint,
@@ -130,7 +136,7 @@ func readOutputs(t *testing.T, path string) map[string]string {
 	if err := json.Unmarshal(data, &stacks); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	for _, name := range []string{"ApiId", "CountersTable", "RulesTable"} {
+	for _, name := range []string{"ApiId", "HttpApiId", "WebSocketApiId", "TokenApiId", "CountersTable", "RulesTable"} {
 		if stacks["Slidegate"][name] == "" {
 			t.Fatalf("the stack has no output %s: %s", name, data)
 		}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+// addAPIs adds an API of each other kind. They share the limiter, and so its
+// rules and its Lambda.
+func addAPIs(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) {
+	output(stack, "HttpApiId", "the id of the HTTP API", newHTTPAPI(stack, limiter, backend).ApiId())
+	output(stack, "WebSocketApiId", "the id of the WebSocket API", newWebSocketAPI(stack, limiter, backend).ApiId())
+	output(stack, "TokenApiId", "the id of the REST API with a TOKEN authorizer", newTokenAPI(stack, limiter, backend).RestApiId())
+}
+
+func newHTTPAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigatewayv2.HttpApi {
+	integration := awsapigatewayv2integrations.NewHttpLambdaIntegration(jsii.String("Backend"), backend, nil)
+	api := awsapigatewayv2.NewHttpApi(stack, jsii.String("HttpApi"), &awsapigatewayv2.HttpApiProps{
+		DefaultAuthorizer:  limiter.HTTPAuthorizer(),
+		DefaultIntegration: integration,
+	})
+	api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{Path: jsii.String("/v1/items/{id}"), Integration: integration})
+	return api
+}
+
+// newWebSocketAPI limits connections. The backend answers every message.
+func newWebSocketAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigatewayv2.WebSocketApi {
+	api := awsapigatewayv2.NewWebSocketApi(stack, jsii.String("WebSocketApi"), &awsapigatewayv2.WebSocketApiProps{
+		ConnectRouteOptions: &awsapigatewayv2.WebSocketRouteOptions{
+			Authorizer:  limiter.WebSocketAuthorizer(),
+			Integration: awsapigatewayv2integrations.NewWebSocketLambdaIntegration(jsii.String("Backend"), backend, nil),
+		},
+	})
+	awsapigatewayv2.NewWebSocketStage(stack, jsii.String("WebSocketStage"), &awsapigatewayv2.WebSocketStageProps{
+		WebSocketApi: api, StageName: jsii.String("prod"), AutoDeploy: jsii.Bool(true),
+	})
+	return api
+}
+
+// newTokenAPI has a TOKEN authorizer by the limiter's function. Rules that read
+// more than the method, the path and the token are refused there.
+func newTokenAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigateway.RestApi {
+	api := awsapigateway.NewRestApi(stack, jsii.String("TokenApi"), &awsapigateway.RestApiProps{
+		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		CloudWatchRole: jsii.Bool(false),
+		DefaultMethodOptions: &awsapigateway.MethodOptions{
+			AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
+			Authorizer: awsapigateway.NewTokenAuthorizer(stack, jsii.String("TokenAuthorizer"), &awsapigateway.TokenAuthorizerProps{
+				Handler:         limiter.Function,
+				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(0)),
+			}),
+		},
+	})
+	api.Root().ResourceForPath(jsii.String("/v1/items/{id}")).AddMethod(jsii.String("ANY"), awsapigateway.NewLambdaIntegration(backend, nil), nil)
+	limiter.Protect(api)
+	return api
+}

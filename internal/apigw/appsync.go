@@ -1,0 +1,49 @@
+package apigw
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// appSyncEvent is the event of a GraphQL API's authorizer. It follows
+// "Configuring authorization and authentication to secure your GraphQL APIs" in
+// the AWS documentation, section "AWS_LAMBDA authorization".
+type appSyncEvent struct {
+	Token   string            `json:"authorizationToken"`
+	Headers map[string]string `json:"requestHeaders"`
+}
+
+type appSyncAnswer = events.AppSyncLambdaAuthorizerResponse
+
+// readAppSync reads an event. AppSync stands behind CloudFront, and no field
+// holds an address: the last one in X-Forwarded-For is CloudFront's, and the one
+// before it the client's.
+func readAppSync(ev *appSyncEvent) (call, error) {
+	req := &request.Request{Method: "POST", Path: "/graphql", Headers: several(nil, ev.Headers)}
+	if req.Headers == nil {
+		req.Headers = map[string][]string{}
+	}
+	if len(req.Header("authorization")) == 0 {
+		req.Headers["authorization"] = []string{ev.Token}
+	}
+	req.Missing = &request.Missing{
+		Event:   "the event of an AppSync authorizer",
+		Instead: "set client_ip: {trusted_hops: 1} for the client's address, or use rules without it",
+		Peer:    true, Query: true, PathParams: true,
+	}
+	forwarded := strings.Join(req.Header("x-forwarded-for"), ",")
+	ip, err := netip.ParseAddr(strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:]))
+	if err != nil {
+		req.Missing.Address = true
+	}
+	req.IP = ip
+	return call{req, func(d *engine.Decision) any {
+		never := 0 // AppSync caches answers otherwise
+		return appSyncAnswer{IsAuthorized: d.Allowed, ResolverContext: decisionContext(d), TTLOverride: &never}
+	}}, nil
+}

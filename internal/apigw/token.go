@@ -1,0 +1,42 @@
+package apigw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// tokenEvent is the event of a REST API's TOKEN authorizer. It follows "Input to
+// an API Gateway Lambda authorizer" in the AWS documentation, and holds no more
+// than a token and the method's ARN.
+type tokenEvent = events.APIGatewayCustomAuthorizerRequest
+
+var missingInToken = &request.Missing{
+	Event:   "the event of a TOKEN authorizer",
+	Instead: "use an authorizer of type REQUEST, or rules without it",
+	Address: true, Headers: true, Query: true, PathParams: true,
+}
+
+// readToken reads the method, the stage and the path from the ARN, which has no
+// base path. The token counts as the header Authorization, from which it is
+// unless the authorizer names another token source.
+func readToken(ev *tokenEvent) (call, error) {
+	parts := strings.SplitN(ev.MethodArn, "/", 4)
+	if len(parts) < 3 || !request.IsMethod(parts[2]) {
+		return call{}, fmt.Errorf("event's methodArn names no method: want %s", methodARNForm)
+	}
+	path := "/"
+	if len(parts) == 4 {
+		path += parts[3]
+	}
+	return byPolicy(&request.Request{
+		Method:  parts[2],
+		Path:    path,
+		Stage:   parts[1],
+		Headers: map[string][]string{"Authorization": {ev.AuthorizationToken}},
+		Missing: missingInToken,
+	}, ev.MethodArn)
+}

@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
+)
+
+// Unmet returns an error that names the first rule, ban or exemption that reads
+// what an event lacks; nil if there is none. All of the document counts, whether
+// or not a request matches it: otherwise a mistake would show only when a rare
+// request comes, or a ban by network would never apply.
+func (s *Set) Unmet(m *request.Missing) error {
+	if m == nil {
+		return nil
+	}
+	u := unmet{m, m.Address || m.Peer && s.address.Hops == 0 && s.address.Header == ""}
+	what := u.ofSet(s)
+	if what == "" {
+		return nil
+	}
+	return fmt.Errorf("%s, which %s lacks: %s", what, m.Event, m.Instead)
+}
+
+// unmet finds what reads something that an event lacks.
+type unmet struct {
+	*request.Missing
+	address bool
+}
+
+func (u *unmet) ofSet(s *Set) (what string) {
+	for _, list := range []struct {
+		name    string
+		entries []match.Selector
+	}{{"deny", s.deny}, {"skip", s.skip}} {
+		for i := range list.entries {
+			if what := u.ofSelector(&list.entries[i]); what != "" {
+				return fmt.Sprintf("%s[%d] reads %s", list.name, i, what)
+			}
+		}
+	}
+	for _, r := range s.Rules {
+		if what := u.ofRule(r); r.Mode != Off && what != "" {
+			return fmt.Sprintf("rule %s reads %s", r.Name, what)
+		}
+	}
+	return ""
+}
+
+func (u *unmet) ofRule(r *Rule) (what string) {
+	for _, p := range r.template.Parts {
+		if u.lacks(p) {
+			return "{" + p.String() + "}"
+		}
+	}
+	for i := range r.Costs {
+		if from := r.Costs[i].from; u.lacks(from) {
+			return from.String()
+		}
+	}
+	if what := u.ofSelector(&r.when); what != "" || r.unless == nil {
+		return what
+	}
+	return u.ofSelector(r.unless)
+}
+
+func (u *unmet) ofSelector(s *match.Selector) (what string) {
+	if u.address && len(s.CIDRs) > 0 {
+		return "cidrs" // match reads nothing that an event may lack
+	}
+	return ""
+}
+
+func (u *unmet) lacks(p key.Part) bool {
+	switch p.Kind {
+	case key.FromIP:
+		return u.address
+	case key.FromHeader:
+		return u.Headers && p.Text != "authorization"
+	case key.FromQuery:
+		return u.Query
+	case key.FromPath:
+		return u.PathParams
+	}
+	return false
+}
