@@ -57,11 +57,13 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	}, log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
+	// The keys of issuers come with them.
+	callers := authn.New(source, nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
+	} else {
+		callers.Warm(ctx, client.Clock.Now())
 	}
-	callers := authn.New(source, nil, log)
-	callers.Warm(ctx, client.Clock.Now())
 	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
