@@ -32,7 +32,7 @@ func (c *compiler) tokenIssuer(path string, t *ruledoc.TokenIssuer, taken map[st
 	switch other := taken[t.Issuer]; {
 	case t.Issuer == "": // Check reports it
 	case !ruledoc.IsSecureURL(t.Issuer):
-		c.fail(path+".issuer", form, t.Issuer)
+		c.fail(path+".issuer", form, redacted(t.Issuer))
 	case err != nil || u.RawQuery != "":
 		c.fail(path+".issuer", "%q has a query, and an issuer has none", t.Issuer)
 	case other != "":
@@ -41,9 +41,17 @@ func (c *compiler) tokenIssuer(path string, t *ruledoc.TokenIssuer, taken map[st
 		taken[t.Issuer] = path
 	}
 	if t.JWKS != "" && !ruledoc.IsSecureURL(t.JWKS) {
-		c.fail(path+".jwks", form, t.JWKS)
+		c.fail(path+".jwks", form, redacted(t.JWKS))
 	}
 	if leeway, ok := ruledoc.ParseDuration(t.Leeway); !ok || leeway > maxLeeway {
 		c.fail(path+".leeway", "%q is no leeway: write a length of time such as 30s, 5m at most", t.Leeway)
 	}
+}
+
+// redacted returns a URL for a message, without a password.
+func redacted(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		return u.Redacted()
+	}
+	return "..."
 }

@@ -30,7 +30,7 @@ func TestCompileAuthentication(t *testing.T) {
 		{"{jwt: [{issuer: 'https://a.example'}]}", ".jwt[0]: audience is missing: write for whom tokens must be, such as audience: https://api.example.com"},
 		{"{jwt: [{issuer: 'http://a.example', audience: x}]}", `.jwt[0].issuer: "http://a.example"` + insecure},
 		{"{jwt: [{issuer: 'http://127.0.0.1.example', audience: x}]}", `.jwt[0].issuer: "http://127.0.0.1.example"` + insecure},
-		{"{jwt: [{issuer: 'https://user:secret@a.example', audience: x}]}", `.jwt[0].issuer: "https://user:secret@a.example"` + insecure},
+		{"{jwt: [{issuer: 'https://user:secret@a.example', audience: x}]}", `.jwt[0].issuer: "https://user:xxxxx@a.example"` + insecure},
 		{"{jwt: [{issuer: a.example, audience: x}]}", `.jwt[0].issuer: "a.example"` + insecure},
 		{"{jwt: [{issuer: 'https://a.example?x=1', audience: x}]}", `.jwt[0].issuer: "https://a.example?x=1" has a query, and an issuer has none`},
 		{"{jwt: [{issuer: 'https://a.example', audience: x}, {issuer: 'https://a.example', audience: y}]}",
