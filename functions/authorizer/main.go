@@ -16,6 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
@@ -63,8 +64,12 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	}, log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
+	// The keys of issuers come with them.
+	callers := authn.New(source, nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
+	} else {
+		callers.Warm(ctx, client.Clock.Now())
 	}
 	authorizer := apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
@@ -72,7 +77,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
 		Recorder:  recorder.New(log, false),
 		Deadline:  deadline,
-	}), client.Clock.Now)
+	}), client.Clock.Now).WithAuthenticator(callers)
 	authorizer.Policies = !simple
 	return authorizer, nil
 }

@@ -3,6 +3,7 @@ package apigw
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -10,6 +11,16 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
+
+// ErrUnauthorized is the error by which an authorizer has API Gateway answer
+// 401. API Gateway compares its text.
+var ErrUnauthorized = errors.New("Unauthorized")
+
+// Authenticator adds to a request what its credentials prove. It fails if it
+// cannot tell, and the request must not go on.
+type Authenticator interface {
+	Authenticate(ctx context.Context, now time.Time, r *request.Request) error
+}
 
 // Response is an authorizer's answer: a policy, with the decision as context.
 type Response = events.APIGatewayCustomAuthorizerResponse
@@ -22,13 +33,22 @@ type Authorizer struct {
 	// gateway's setting enableSimpleResponses, which no event tells.
 	Policies bool
 
-	engine *engine.Engine
-	now    func() time.Time
+	engine  *engine.Engine
+	callers Authenticator // nil leaves all callers anonymous
+	now     func() time.Time
 }
 
-// NewAuthorizer returns an authorizer. now is the time of each decision.
+// NewAuthorizer returns an authorizer that leaves all callers anonymous. now is
+// the time of each decision.
 func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer {
 	return &Authorizer{engine: e, now: now}
+}
+
+// WithAuthenticator returns an authorizer like a that verifies callers.
+func (a *Authorizer) WithAuthenticator(callers Authenticator) *Authorizer {
+	verifying := *a
+	verifying.callers = callers
+	return &verifying
 }
 
 // Handle answers an event of any kind of Lambda authorizer: REQUEST and TOKEN of
@@ -36,6 +56,7 @@ func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer {
 // finds the kind from the event. It fails if the event has another form than AWS
 // documents, if a rule reads what the event lacks, or if there are no rules. The
 // Lambda runtime logs the error. The gateway then answers 500, AppSync 401.
+// ErrUnauthorized is the answer to invalid credentials that no rule denies.
 func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, error) {
 	c, err := a.read(event)
 	if err != nil {
@@ -55,7 +76,7 @@ func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Respon
 }
 
 // Decide is HandleRequest for a gateway that sees the backend's answer. The
-// gateway must pass the decision and the outcome to Finish.
+// gateway must pass the decision and the outcome to Finish, if there is no error.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
 	req, err := readRequest(&ev)
 	if err != nil {
@@ -72,9 +93,23 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	return policyAnswer(d, resource), d, nil
 }
 
-// decide decides a request of any kind of event.
+// decide verifies the caller of any kind of event, and decides its request.
+// Invalid credentials are charged, so that guessing is limited.
 func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
-	return a.engine.Decide(ctx, a.now(), req)
+	now := a.now()
+	if a.callers != nil {
+		if err := a.callers.Authenticate(ctx, now, req); err != nil {
+			return nil, err
+		}
+	}
+	d, err := a.engine.Decide(ctx, now, req)
+	if err != nil {
+		return nil, err
+	}
+	if d.Allowed && req.Rejected && d.Reason != engine.Preflight {
+		return nil, ErrUnauthorized
+	}
+	return d, nil
 }
 
 // policyAnswer returns a decision as an IAM policy for a resource.
@@ -84,7 +119,7 @@ func policyAnswer(d *engine.Decision, resource string) Response {
 		effect = "Allow"
 	}
 	return Response{
-		PrincipalID: "slidegate", // the limiter does not authenticate callers
+		PrincipalID: "slidegate", // whoever the caller is: the context names the rule
 		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
 			Version: "2012-10-17",
 			Statement: []events.IAMPolicyStatement{{

@@ -20,7 +20,7 @@ const (
 	contextReset           = "reset"           // seconds until the limit is unused
 	contextRetryAfter      = "retryAfter"      // seconds until the same request would be allowed
 	contextDelayMs         = "delayMs"         // milliseconds to delay an allowed request, above 0
-	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided, or if no rules are published
+	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided, if no rules are published, or if no key could verify a token
 	contextRateLimit       = "rateLimit"       // value of the RateLimit field
 	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
 	contextProblemType     = "problemType"     // of a denial: the URI of a problem type

@@ -75,15 +75,15 @@ func LoadSecrets(name string, set *rules.Set) error {
 	return nil
 }
 
-// NewPrepare returns LoadSecrets for a limiter that does not verify
-// credentials. It warns, once for each document, of rules that need them.
+// NewPrepare returns LoadSecrets for a limiter that verifies credentials as the
+// rules say. It warns, once for each document, of rules that need others.
 func NewPrepare(log *slog.Logger) Prepare {
 	return func(name string, set *rules.Set) error {
 		if err := LoadSecrets(name, set); err != nil {
 			return err
 		}
 		if idle, lumped := lint.WithoutCredentials(set); len(idle) > 0 || len(lumped) > 0 {
-			log.Warn("credentials are not verified yet: all callers are anonymous",
+			log.Warn("rules need credentials that are not verified",
 				"rules", name, "never_matched", idle, "count_all_callers_as_one", lumped)
 		}
 		return nil
