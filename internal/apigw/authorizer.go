@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // Response is an authorizer's answer: a policy, with the decision as context.
@@ -45,6 +46,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
+	described := headers.Describe(d)
 	effect := "Deny"
 	if d.Allowed {
 		effect = "Allow"
@@ -57,7 +59,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
 			}},
 		},
-		Context: decisionContext(d),
+		Context: decisionContext(&described),
 	}, d, nil
 }
 

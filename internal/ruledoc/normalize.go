@@ -23,6 +23,10 @@ func Normalize(d *Document) *Document {
 	if c := d.ClientIP; c != nil && c.TrustedHops != nil && *c.TrustedHops == 0 && c.Header == "" && c.Secret == nil {
 		d.ClientIP = nil
 	}
+	d.RetryJitter = canonicalDuration(d.RetryJitter)
+	if d.Denied != nil && *d.Denied == (Denied{Status: DefaultStatus}) {
+		d.Denied = nil
+	}
 	if d.Plan != nil {
 		d.Plan.Overrides = lowerSources(d.Plan.Overrides)
 	}

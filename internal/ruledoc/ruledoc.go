@@ -30,6 +30,9 @@ type Document struct {
 	ClientIP       *ClientIP                      `json:"client_ip,omitempty" doc:"Where to read the client's address if proxies stand before the gateway."`
 	Unmatched      string                         `json:"unmatched,omitempty" enum:"allow deny" doc:"What happens to requests that no rule matches: allow (the default) or deny."`
 	AmbiguousPaths string                         `json:"ambiguous_paths,omitempty" enum:"deny clean" doc:"What happens to requests whose path servers may read in several ways: deny (the default if anything selects by path or route) or clean (match the path both as sent and as cleaned)."`
+	Headers        string                         `json:"headers,omitempty" enum:"standard legacy both off" doc:"Fields of limits in answers: standard (RateLimit and RateLimit-Policy), legacy (X-RateLimit-*), both or off."`
+	RetryJitter    string                         `json:"retry_jitter,omitempty" example:"10s" doc:"The most that Retry-After exceeds the true wait, at random, so that denied clients do not all return at once: 1s to 1h."`
+	Denied         *Denied                        `json:"denied,omitempty" doc:"The answer to denied requests, in place of status 429 and problem details."`
 	Deny           []Selector                     `json:"deny,omitempty" example:"[{cidrs: [198.51.100.0/24]}]" doc:"Requests to refuse before anything else; one matching entry is enough."`
 	Skip           []Selector                     `json:"skip,omitempty" example:"[{methods: [GET], route: /health}]" doc:"Requests that no rule limits; one matching entry is enough."`
 	HashSecret     *HashSecret                    `json:"hash_secret,omitempty" doc:"The secret for rules and plans with hash: true."`
@@ -43,6 +46,14 @@ type Document struct {
 type Defaults struct {
 	OnError   string `json:"on_error,omitempty" enum:"local allow deny" doc:"What rules do while their counters cannot be reached: local (the default), allow or deny."`
 	Instances int64  `json:"instances,omitempty" range:"1 2147483647" doc:"How many processes share the load, 20 by default: on_error: local divides capacities by it."`
+}
+
+// Denied is the answer to denied requests. Fields that it does not state are
+// those of problem details with status 429.
+type Denied struct {
+	Status      int64  `json:"status,omitempty" range:"400 599" doc:"The status, 429 by default."`
+	ContentType string `json:"content_type,omitempty" example:"application/json" doc:"The type of the body; required with body."`
+	Body        string `json:"body,omitempty" example:"Come back in {retryAfter} seconds." doc:"The body: plain ASCII, with values of the denial such as {retryAfter} or {rule}."`
 }
 
 // ClientIP says where to read the client's address behind proxies: in

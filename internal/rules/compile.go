@@ -89,6 +89,7 @@ func (c *compiler) compile() {
 	s.Unmatched = Policy(indexOf(policies, d.Unmatched))
 	s.Instances = int(d.Defaults.Instances)
 	s.denyAmbiguous = d.AmbiguousPaths == ruledoc.DenyAmbiguous
+	s.Answers = c.answers(d)
 	s.address = c.clientAddress(d.ClientIP)
 	s.hash = c.keyHash(d.HashSecret)
 	s.deny, s.skip = c.selectors("deny", d.Deny), c.selectors("skip", d.Skip)
