@@ -114,6 +114,8 @@ var goWords = strings.NewReplacer(
 	"a token_bucket, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow",
 	"a leaky_bucket, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a LeakyBucket, which cannot refund: remove RefundOn, or use a SlidingWindow",
 	"a sliding_window_log, which cannot refund: remove refund_on, or write algorithm: sliding_window there", "a SlidingLog, which cannot refund: remove RefundOn, or use a SlidingWindow",
+	"client_ip does not trust CloudFront: write client_ip: {header: cloudfront-viewer-address, secret: {header: x-origin-secret, env: ORIGIN_SECRET}}",
+	"Rules cannot trust CloudFront: use a rules file with client_ip",
 	"or leave methods out to match them all", "or leave Methods out to match them all",
 	"the local gateway holds a request for 10s at most: write queue: ", "a middleware delays a request for 10s at most, unless MaxDelay says otherwise: use a queue of ",
 )

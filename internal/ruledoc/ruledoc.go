@@ -93,7 +93,7 @@ type Selector struct {
 	Path    Texts            `json:"path,omitempty" example:"/v1/**" doc:"Patterns of paths: * matches any text within a segment, ** any number of segments."`
 	CIDRs   Texts            `json:"cidrs,omitempty" example:"198.51.100.0/24" doc:"Networks of client addresses, such as 198.51.100.0/24."`
 	Caller  Texts            `json:"caller,omitempty" enum:"anonymous known rejected" doc:"The caller's credentials: anonymous (none), known (verified) or rejected (invalid)."`
-	Match   map[string]Words `json:"match,omitempty" items:"1 0" example:"{jwt.plan: pro}" doc:"Claims such as jwt.plan, apikey or stage, and the values to match."`
+	Match   map[string]Words `json:"match,omitempty" items:"1 0" example:"{jwt.plan: pro}" doc:"Claims such as jwt.plan, apikey, stage, country or asn, and the values to match."`
 }
 
 // Rule counts requests by a key and limits each key. It states either Limit or
