@@ -46,14 +46,14 @@ type Answer struct {
 	// Denied is the document's own answer to a denial; nil for problem details
 	// with status 429.
 	Denied *rules.Denied
-	fields rules.Fields
+	of     rules.Answers
 }
 
 // Describe returns a decision as clients learn it. Rules with headers: off stay
 // unnamed.
 func Describe(d *engine.Decision) Answer {
 	of := d.Answers()
-	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, fields: of.Fields}
+	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of}
 	problem := QuotaExceeded
 	switch d.Reason {
 	case engine.Banned: // by the document or by an override: clients need not know which
@@ -63,7 +63,7 @@ func Describe(d *engine.Decision) Answer {
 	case engine.Ambiguous:
 		a.Rule, problem = RuleAmbiguous, AmbiguousPath
 	case engine.Limited:
-		a.describeLimits(d, jitter(of.RetryJitter))
+		a.describeLimits(d)
 		if !d.Allowed && d.Verdicts[0].Degraded {
 			problem = ReducedCapacity
 		}
@@ -77,26 +77,31 @@ func Describe(d *engine.Decision) Answer {
 // TooLong returns the denial of a request that was allowed with a delay that is
 // too long to wait for. The client may retry after the delay.
 func (a Answer) TooLong() Answer {
-	a.retryAfter(a.Delay)
+	a.retryAfter(a.Delay + a.jitter())
 	a.Allowed, a.Delay, a.Problem = false, 0, QuotaExceeded
 	return a
 }
 
-// jitter returns a random number of whole seconds up to the most.
-func jitter(most time.Duration) time.Duration {
-	return time.Duration(rand.Int64N(int64(most/time.Second)+1)) * time.Second
+// jitter returns a random number of whole seconds up to the document's
+// retry_jitter.
+func (a *Answer) jitter() time.Duration {
+	return time.Duration(rand.Int64N(int64(a.of.RetryJitter/time.Second)+1)) * time.Second
 }
 
 // retryAfter states the wait of a denial.
 func (a *Answer) retryAfter(wait time.Duration) {
-	if a.RetryAfter = RetryAfter(wait); a.fields.Legacy() {
+	if a.RetryAfter = RetryAfter(wait); a.of.Fields.Legacy() {
 		a.LegacyRetryAfter = a.RetryAfter
 	}
 }
 
 // describeLimits adds every limit that was charged, and the tightest by itself.
 // Every time of a denial is later by the jitter: clients may wait by any of them.
-func (a *Answer) describeLimits(d *engine.Decision, jitter time.Duration) {
+func (a *Answer) describeLimits(d *engine.Decision) {
+	var jitter time.Duration
+	if !d.Allowed {
+		jitter = a.jitter()
+	}
 	var rateLimits, policies []string
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -109,7 +114,7 @@ func (a *Answer) describeLimits(d *engine.Decision, jitter time.Duration) {
 			policies = append(policies, RateLimitPolicy(name, &v.Terms.Limits[j]))
 		}
 	}
-	if a.fields.Standard() {
+	if a.of.Fields.Standard() {
 		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
 	if v, i := d.Tightest(); v != nil {
@@ -117,10 +122,10 @@ func (a *Answer) describeLimits(d *engine.Decision, jitter time.Duration) {
 		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
 		a.Remaining = strconv.FormatInt(v.Limits[i].Remaining, 10)
 		a.Reset = strconv.FormatInt(Seconds(v.Limits[i].Reset), 10)
-		if a.fields.Legacy() {
+		if a.of.Fields.Legacy() {
 			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
 		}
-		if a.fields.Reset() {
+		if a.of.Fields.Reset() {
 			result := asAnswered(d, v, i, jitter)
 			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
 		}

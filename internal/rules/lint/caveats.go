@@ -13,11 +13,14 @@ import (
 const unverified = "credentials are not verified yet: "
 
 // Caveats returns what limiters make of a document today because they do not
-// verify credentials, and because the Lambda does not see the backend's
-// answers. It has one line of each kind for a rule at most. Replays, and
+// verify credentials, because the Lambda does not see the backend's answers, and
+// because a REST API's own answers were deployed before. It has one line of each kind for a rule at most. Replays, and
 // requests that a person describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
+	if c.doc.Denied != nil {
+		c.warn("denied", "a REST API answers denied requests as it was deployed, with status 429 and problem details: only slidegate serve and the Go library use this")
+	}
 	for i := range d.Deny {
 		if needsCredentials(&d.Deny[i]) {
 			c.warn(ruledoc.Index("deny", i), unverified+"this denies no live request")
