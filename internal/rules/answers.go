@@ -31,6 +31,7 @@ type Denied struct {
 // Fields are the fields of limits that answers have.
 type Fields uint8
 
+// The values of headers in documents. Usual stands for none.
 const (
 	// Usual are those without headers: RateLimit, RateLimit-Policy,
 	// X-RateLimit-Limit and X-RateLimit-Remaining.
