@@ -342,8 +342,10 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`:                                  {of(func(r *slidegate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
 		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:                                                {of(func(r *slidegate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
 		`Rules[0].When.Methods: is empty: write a value or remove it`:                                                        {of(func(r *slidegate.Rule) { r.When.Methods = []string{} }), nil},
-		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route and stage`: {
+		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
 			of(func(r *slidegate.Rule) { r.When.Claims = map[string][]string{"plan": {"pro"}} }), nil},
+		`Rules[0].Key: country is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip`: {
+			of(func(r *slidegate.Rule) { r.Key = "{country}" }), nil},
 		`Rules[0].RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: {of(func(r *slidegate.Rule) { r.RefundOn = []string{"4x"} }), nil},
 		`Rules[0].RefundOn: Rules[0].Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow`: {
 			of(func(r *slidegate.Rule) {

@@ -62,6 +62,9 @@ func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Han
 // Where a rule settles, handlers report the true cost of a request in the field
 // Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
 // answer. Clients do not see it.
+//
+// Rules of a file or a table may choose other fields for answers, and another
+// status and body for denials: headers, retry_jitter and denied in docs/rules.md.
 func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler {
 	c := newHTTPConfig(options, &g.config)
 	if c.key != nil || c.cost != nil || c.refundOn != nil {

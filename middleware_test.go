@@ -70,7 +70,7 @@ func textOf(r *http.Response) string {
 }
 
 const deniedFields = `Access-Control-Allow-Origin: *
-Access-Control-Expose-Headers: RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After
+Access-Control-Expose-Headers: RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After
 Content-Type: application/problem+json
 `
 
@@ -147,7 +147,7 @@ func TestCORS(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
 	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "all", Key: "all", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}}}})
 	const origin, method = "Origin: https://app.example", "Access-Control-Request-Method: PUT"
-	const exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After"
+	const exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After"
 	for name, middleware := range map[string]func(http.Handler) http.Handler{"limiter": slidegate.Middleware(lim), "gate": gate.Middleware()} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if o := r.Header.Get("Origin"); o != "" {

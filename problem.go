@@ -115,6 +115,8 @@ var goWords = strings.NewReplacer(
 	"remove refund_on, or write algorithm: sliding_window there", "remove RefundOn, or use a SlidingWindow",
 	"write atomic: true in both", "set Atomic in both", " under methods", " under Methods", "or match on route", "or match Routes",
 	"lower the cost, raise the capacity, or write over: clamp in the limit", "lower Cost, or raise n of the limit",
+	"client_ip does not trust CloudFront: write client_ip: {header: cloudfront-viewer-address, secret: {header: x-origin-secret, env: ORIGIN_SECRET}}",
+	"Rules cannot trust CloudFront: use a rules file with client_ip",
 	"or leave methods out to match them all", "or leave Methods out to match them all",
 	"the local gateway holds a request for 10s at most: write queue: ", "a middleware delays a request for 10s at most, unless MaxDelay says otherwise: use a queue of ",
 )

@@ -20,8 +20,9 @@ func main() { lambda.Start(handle) }
 var fields = map[string]string{
 	"RateLimit":             "rateLimit",
 	"RateLimit-Policy":      "rateLimitPolicy",
-	"X-RateLimit-Limit":     "limit",
-	"X-RateLimit-Remaining": "remaining",
+	"X-RateLimit-Limit":     "xRateLimitLimit",
+	"X-RateLimit-Remaining": "xRateLimitRemaining",
+	"X-RateLimit-Reset":     "xRateLimitReset",
 }
 
 type echo struct {
@@ -45,7 +46,7 @@ func headers(decision map[string]any) map[string]string {
 	h := map[string]string{
 		"Content-Type":                  "application/json",
 		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining",
+		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset",
 	}
 	for field, name := range fields {
 		if value, ok := decision[name].(string); ok && value != "" {

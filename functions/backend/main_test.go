@@ -12,7 +12,7 @@ func TestHandle(t *testing.T) {
 	cors := map[string]string{
 		"Content-Type":                  "application/json",
 		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining",
+		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset",
 	}
 	with := func(fields map[string]string) map[string]string {
 		for name, value := range cors {
@@ -30,15 +30,16 @@ func TestHandle(t *testing.T) {
 		{
 			"a limited request",
 			`{"httpMethod":"GET","path":"/v1/items/7","requestContext":{"authorizer":{"principalId":"slidegate","allowed":"true",
-			  "rule":"per-user","limit":"100","remaining":"50","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}}`,
+			  "rule":"per-user","xRateLimitLimit":"100","xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}}`,
 			with(map[string]string{
 				"RateLimit":             `"per-user";r=50;t=30`,
 				"RateLimit-Policy":      `"per-user";q=100;w=60`,
 				"X-RateLimit-Limit":     "100",
 				"X-RateLimit-Remaining": "50",
+				"X-RateLimit-Reset":     "30",
 			}),
-			`{"method":"GET","path":"/v1/items/7","authorizer":{"principalId":"slidegate","allowed":"true","rule":"per-user","limit":"100",
-			  "remaining":"50","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}`,
+			`{"method":"GET","path":"/v1/items/7","authorizer":{"principalId":"slidegate","allowed":"true","rule":"per-user","xRateLimitLimit":"100",
+			  "xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}`,
 		},
 		{
 			"a request that no rule covers",

@@ -31,16 +31,17 @@ func TestGatewayResponses(t *testing.T) {
 	cors := map[string]any{
 		"gatewayresponse.header.Access-Control-Allow-Origin": "'*'",
 		"gatewayresponse.header.Access-Control-Expose-Headers": "'RateLimit,RateLimit-Policy,Retry-After," +
-			"X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After'",
+			"X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After'",
 	}
 	denied := map[string]any{
 		"gatewayresponse.header.Content-Type":            "'application/problem+json'",
 		"gatewayresponse.header.RateLimit":               "context.authorizer.rateLimit",
 		"gatewayresponse.header.RateLimit-Policy":        "context.authorizer.rateLimitPolicy",
 		"gatewayresponse.header.Retry-After":             "context.authorizer.retryAfter",
-		"gatewayresponse.header.X-RateLimit-Limit":       "context.authorizer.limit",
-		"gatewayresponse.header.X-RateLimit-Remaining":   "context.authorizer.remaining",
-		"gatewayresponse.header.X-RateLimit-Retry-After": "context.authorizer.retryAfter",
+		"gatewayresponse.header.X-RateLimit-Limit":       "context.authorizer.xRateLimitLimit",
+		"gatewayresponse.header.X-RateLimit-Remaining":   "context.authorizer.xRateLimitRemaining",
+		"gatewayresponse.header.X-RateLimit-Reset":       "context.authorizer.xRateLimitReset",
+		"gatewayresponse.header.X-RateLimit-Retry-After": "context.authorizer.xRateLimitRetryAfter",
 	}
 	for name, expression := range cors {
 		denied[name] = expression

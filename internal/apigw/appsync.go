@@ -44,6 +44,6 @@ func readAppSync(ev *appSyncEvent) (call, error) {
 	req.IP = ip
 	return call{req, func(d *engine.Decision) any {
 		never := 0 // AppSync caches answers otherwise
-		return appSyncAnswer{IsAuthorized: d.Allowed, ResolverContext: decisionContext(d), TTLOverride: &never}
+		return appSyncAnswer{IsAuthorized: d.Allowed, ResolverContext: contextOf(d), TTLOverride: &never}
 	}}, nil
 }

@@ -126,7 +126,7 @@ func policyAnswer(d *engine.Decision, resource string) Response {
 				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
 			}},
 		},
-		Context: decisionContext(d),
+		Context: contextOf(d),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const business = `
@@ -41,9 +42,9 @@ func TestBusiness(t *testing.T) {
 		want     string
 	}{
 		{"/hidden", "203.0.113.9", 1, "allowed=true degraded=false"},
-		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed"},
-		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real`},
-		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real`},
+		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed xRateLimitRetryAfter=61"},
+		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real xRateLimitLimit=2 xRateLimitRemaining=0`},
+		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real xRateLimitLimit=5 xRateLimitRemaining=2`},
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},
 	} {
@@ -67,5 +68,36 @@ func TestBusiness(t *testing.T) {
 		if got := strings.Join(values, " "); got != test.want {
 			t.Errorf("%s, %d times:\n%s\nwant\n%s", test.path, test.times, got, test.want)
 		}
+	}
+}
+
+// The values that a document's own body may have are those of the context.
+func TestDeniedContext(t *testing.T) {
+	var body strings.Builder
+	for _, name := range rules.BodyVariables {
+		fmt.Fprintf(&body, "%s=<{%s}> ", name, name)
+	}
+	set := parse(t, "denied: {status: 503, content_type: text/plain, body: '"+body.String()+"'}\nrules: [{name: r, key: all, limit: 1/10s}]\n")
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler), false)})
+	authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
+	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/", HTTPMethod: "GET", Path: "/"}
+	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
+	var got map[string]any
+	for range 2 {
+		if got["deniedStatus"] != nil {
+			t.Errorf("an allowed request has an answer to a denial: %v", got)
+		}
+		answer, err := authorizer.HandleRequest(context.Background(), ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = answer.Context
+	}
+	var want strings.Builder
+	for _, name := range rules.BodyVariables {
+		fmt.Fprintf(&want, "%s=<%s> ", name, got[name])
+	}
+	if got["deniedStatus"] != "503" || got["deniedContentType"] != "text/plain" || got["deniedBody"] != want.String() {
+		t.Errorf("%v\nwant the body %s", got, &want)
 	}
 }

@@ -1,7 +1,6 @@
 package apigw
 
 import (
-	"maps"
 	"strconv"
 	"time"
 
@@ -25,11 +24,31 @@ const (
 	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
 	contextProblemType     = "problemType"     // of a denial: the URI of a problem type
 	contextProblemTitle    = "problemTitle"
+
+	// Values of the fields of limits that have no other name. Those that the
+	// document's headers leave out are missing, and so may rateLimit and
+	// rateLimitPolicy be.
+	contextLegacyLimit      = "xRateLimitLimit"
+	contextLegacyRemaining  = "xRateLimitRemaining"
+	contextLegacyReset      = "xRateLimitReset"
+	contextLegacyRetryAfter = "xRateLimitRetryAfter"
+
+	// The document's own answer to a denial, all three or none. A body may hold
+	// quotes. REST APIs answer as they were deployed, whatever these say.
+	contextDeniedStatus      = "deniedStatus"
+	contextDeniedContentType = "deniedContentType"
+	contextDeniedBody        = "deniedBody"
 )
 
-// decisionContext returns a decision as an authorizer's context.
-func decisionContext(d *engine.Decision) map[string]any {
+// contextOf returns a decision as an authorizer's context.
+func contextOf(d *engine.Decision) map[string]any {
 	a := headers.Describe(d)
+	return decisionContext(&a)
+}
+
+// decisionContext returns what clients learn of a decision as an authorizer's
+// context.
+func decisionContext(a *headers.Answer) map[string]any {
 	c := map[string]any{
 		contextAllowed:  strconv.FormatBool(a.Allowed),
 		contextDegraded: strconv.FormatBool(a.Degraded),
@@ -38,6 +57,8 @@ func decisionContext(d *engine.Decision) map[string]any {
 		{contextRule, a.Rule}, {contextLimit, a.Limit}, {contextRemaining, a.Remaining}, {contextReset, a.Reset},
 		{contextRetryAfter, a.RetryAfter}, {contextRateLimit, a.RateLimit}, {contextRateLimitPolicy, a.RateLimitPolicy},
 		{contextProblemType, a.Problem.Type}, {contextProblemTitle, a.Problem.Title},
+		{contextLegacyLimit, a.LegacyLimit}, {contextLegacyRemaining, a.LegacyRemaining},
+		{contextLegacyReset, a.LegacyReset}, {contextLegacyRetryAfter, a.LegacyRetryAfter},
 	} {
 		if text.value != "" {
 			c[text.name] = text.value
@@ -46,17 +67,28 @@ func decisionContext(d *engine.Decision) map[string]any {
 	if a.Delay > 0 { // rounded up, so that no request goes on before its turn
 		c[contextDelayMs] = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
+	if !a.Allowed && a.Denied != nil {
+		own := a.Denial()
+		c[contextDeniedStatus], c[contextDeniedContentType], c[contextDeniedBody] = strconv.Itoa(own.Status), own.ContentType, own.Body
+	}
 	return c
 }
 
 // TooLong returns the context of a denial for a request that the authorizer
 // allowed with a delay that is too long for the gateway. The client may retry
 // after the delay.
-func TooLong(authorizer map[string]any, delay time.Duration) map[string]any {
-	c := maps.Clone(authorizer)
-	delete(c, contextDelayMs)
-	c[contextAllowed] = "false"
-	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
-	c[contextRetryAfter] = headers.RetryAfter(delay)
-	return c
+func TooLong(d *engine.Decision) map[string]any {
+	a := headers.Describe(d).TooLong()
+	return decisionContext(&a)
+}
+
+// OwnDenial returns the document's own answer to a denial from the authorizer's
+// context; ok is false if it has none.
+func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
+	text := func(name string) string {
+		value, _ := authorizer[name].(string)
+		return value
+	}
+	status, err := strconv.Atoi(text(contextDeniedStatus))
+	return headers.Denial{Status: status, ContentType: text(contextDeniedContentType), Body: text(contextDeniedBody)}, err == nil
 }

@@ -55,9 +55,8 @@ func deniedHeaders() map[string]string {
 	for name, source := range limitFields {
 		mapped[name] = "context.authorizer." + source
 	}
-	for _, name := range []string{"Retry-After", "X-RateLimit-Retry-After"} {
-		mapped[name] = "context.authorizer." + contextRetryAfter
-	}
+	mapped["Retry-After"] = "context.authorizer." + contextRetryAfter
+	mapped["X-RateLimit-Retry-After"] = "context.authorizer." + contextLegacyRetryAfter
 	return mapped
 }
 
@@ -84,8 +83,9 @@ func corsHeaders() map[string]string {
 var limitFields = map[string]string{
 	"RateLimit":             contextRateLimit,
 	"RateLimit-Policy":      contextRateLimitPolicy,
-	"X-RateLimit-Limit":     contextLimit,
-	"X-RateLimit-Remaining": contextRemaining,
+	"X-RateLimit-Limit":     contextLegacyLimit,
+	"X-RateLimit-Remaining": contextLegacyRemaining,
+	"X-RateLimit-Reset":     contextLegacyReset,
 }
 
 // AllowedFields returns the fields of limits that a backend adds to its answer,

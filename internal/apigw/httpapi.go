@@ -71,7 +71,7 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 		return byPolicy(req, ev.RouteArn)
 	}
 	return call{req, func(d *engine.Decision) any {
-		return simpleAnswer{IsAuthorized: d.Allowed, Context: decisionContext(d)}
+		return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
 	}}, nil
 }
 

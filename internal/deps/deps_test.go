@@ -36,7 +36,7 @@ var allowed = map[string]string{
 	"internal/rules":       "internal/limit internal/request internal/ruledoc internal/rules/key internal/rules/match github.com/cespare/xxhash",
 	"internal/urlpath":     "",
 	"internal/rules/lint":  "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key",
-	"internal/headers":     "internal/engine internal/limit",
+	"internal/headers":     "internal/engine internal/limit internal/rules",
 	"internal/outcome":     "internal/engine internal/logthrottle",
 	"internal/httplimit":   "internal/engine internal/headers internal/outcome",
 	"internal/engine":      "internal/limit internal/request internal/rules",

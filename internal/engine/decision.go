@@ -114,6 +114,14 @@ func (d *Decision) conclude(denier *Verdict) {
 	}
 }
 
+// Answers says what clients learn of the decision.
+func (d *Decision) Answers() rules.Answers {
+	if d.set == nil { // of a limiter without a document
+		return rules.Answers{}
+	}
+	return d.set.Answers
+}
+
 // PolicyName returns the name by which clients know limit i of the rule:
 // "rule", or "rule.limit" if the rule has several limits.
 func (v *Verdict) PolicyName(i int) string { return PolicyName(v.Rule.Name, v.Terms.Limits[i].Name) }

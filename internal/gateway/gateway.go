@@ -107,7 +107,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if d.Delay > g.maxDelay {
-		g.respond(w, r, "ACCESS_DENIED", apigw.TooLong(answer.Context, d.Delay))
+		g.respond(w, r, "ACCESS_DENIED", apigw.TooLong(d))
 		return
 	}
 	if d.Delay > 0 {

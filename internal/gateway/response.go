@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
 )
 
 // contextPrefix precedes names of the authorizer's context in expressions.
@@ -27,12 +29,17 @@ func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string,
 			w.Header()[name] = []string{value}
 		}
 	}
-	w.WriteHeader(status)
 	body := r.Body
 	if body == "" { // API Gateway's own
 		body = fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
 	}
-	_, _ = io.WriteString(w, fill(body, authorizer)) // the client may have hung up
+	body = fill(body, authorizer)
+	if own, ok := apigw.OwnDenial(authorizer); ok { // unlike a REST API
+		w.Header().Set("Content-Type", own.ContentType)
+		status, body = own.Status, own.Body
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // the client may have hung up
 }
 
 // discardRest discards the rest of a request without waiting for it, so that a

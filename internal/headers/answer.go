@@ -1,11 +1,14 @@
 package headers
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Names in place of a rule's if no rule decided. No rule may have them.
@@ -28,17 +31,29 @@ type Answer struct {
 	// units left now, and the seconds until it is unused. They are empty if no
 	// limit was counted.
 	Limit, Remaining, Reset string
-	RateLimit               string // value of the RateLimit field
-	RateLimitPolicy         string // value of the RateLimit-Policy field
-	RetryAfter              string // seconds until the same request would be allowed
-	Problem                 Problem
-	Delay                   time.Duration // of an allowed request
+	// RetryAfter is the seconds until the same request would be allowed, and up
+	// to the document's retry_jitter more.
+	RetryAfter string
+	Problem    Problem
+	Delay      time.Duration // of an allowed request
+
+	// Values of the fields of limits, empty for those that the document's
+	// headers leave out.
+	RateLimit, RateLimitPolicy                string
+	LegacyLimit, LegacyRemaining, LegacyReset string
+	LegacyRetryAfter                          string
+
+	// Denied is the document's own answer to a denial; nil for problem details
+	// with status 429.
+	Denied *rules.Denied
+	of     rules.Answers
 }
 
 // Describe returns a decision as clients learn it. Rules with headers: off stay
 // unnamed.
 func Describe(d *engine.Decision) Answer {
-	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay}
+	of := d.Answers()
+	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of}
 	problem := QuotaExceeded
 	switch d.Reason {
 	case engine.Banned: // by the document or by an override: clients need not know which
@@ -62,13 +77,31 @@ func Describe(d *engine.Decision) Answer {
 // TooLong returns the denial of a request that was allowed with a delay that is
 // too long to wait for. The client may retry after the delay.
 func (a Answer) TooLong() Answer {
-	a.RetryAfter = RetryAfter(a.Delay)
+	a.retryAfter(a.Delay + a.jitter())
 	a.Allowed, a.Delay, a.Problem = false, 0, QuotaExceeded
 	return a
 }
 
+// jitter returns a random number of whole seconds up to the document's
+// retry_jitter.
+func (a *Answer) jitter() time.Duration {
+	return time.Duration(rand.Int64N(int64(a.of.RetryJitter/time.Second)+1)) * time.Second
+}
+
+// retryAfter states the wait of a denial.
+func (a *Answer) retryAfter(wait time.Duration) {
+	if a.RetryAfter = RetryAfter(wait); a.of.Fields.Legacy() {
+		a.LegacyRetryAfter = a.RetryAfter
+	}
+}
+
 // describeLimits adds every limit that was charged, and the tightest by itself.
+// Every time of a denial is later by the jitter: clients may wait by any of them.
 func (a *Answer) describeLimits(d *engine.Decision) {
+	var jitter time.Duration
+	if !d.Allowed {
+		jitter = a.jitter()
+	}
 	var rateLimits, policies []string
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -76,24 +109,47 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 			continue
 		}
 		for j := range v.Terms.Limits {
-			name, result := v.PolicyName(j), v.Limits[j]
-			result.Allowed, result.RetryAfter = d.Allowed, v.RetryAfter
+			name, result := v.PolicyName(j), asAnswered(d, v, j, jitter)
 			rateLimits = append(rateLimits, RateLimit(name, &result))
 			policies = append(policies, RateLimitPolicy(name, &v.Terms.Limits[j]))
 		}
 	}
-	a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
+	if a.of.Fields.Standard() {
+		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
+	}
 	if v, i := d.Tightest(); v != nil {
 		a.Rule = v.PolicyName(i)
 		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
 		a.Remaining = strconv.FormatInt(v.Limits[i].Remaining, 10)
 		a.Reset = strconv.FormatInt(Seconds(v.Limits[i].Reset), 10)
+		if a.of.Fields.Legacy() {
+			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
+		}
+		if a.of.Fields.Reset() {
+			result := asAnswered(d, v, i, jitter)
+			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
+		}
 	} else {
 		a.Rule = uncountedRule(d)
 	}
 	if !d.Allowed {
-		a.RetryAfter = RetryAfter(d.Verdicts[0].RetryAfter)
+		wait := d.Verdicts[0].RetryAfter
+		if wait != limit.Never {
+			wait += jitter
+		}
+		a.retryAfter(wait)
 	}
+}
+
+// asAnswered returns the result of limit i as clients learn it.
+func asAnswered(d *engine.Decision, v *engine.Verdict, i int, jitter time.Duration) limit.Result {
+	result := v.Limits[i]
+	if result.Allowed, result.RetryAfter = d.Allowed, v.RetryAfter; d.Allowed || v.RetryAfter == limit.Never {
+		return result
+	}
+	result.Reset += jitter
+	result.RetryAfter += jitter
+	return result
 }
 
 // uncountedRule returns the name of the rule if no limit that clients may see

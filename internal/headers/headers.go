@@ -15,18 +15,23 @@ import (
 )
 
 // Exposed lists the fields that scripts of another origin may read.
-const Exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Retry-After"
+const Exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After"
 
 // RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits
 // longer than it has to.
 func RateLimit(name string, r *limit.Result) string {
+	return fmt.Sprintf(`"%s";r=%d;t=%d`, name, r.Remaining, untilReset(r))
+}
+
+// untilReset returns the t of a RateLimit item.
+func untilReset(r *limit.Result) int64 {
 	wait := r.Reset
 	if !r.Allowed && r.RetryAfter != limit.Never {
 		wait = min(wait, r.RetryAfter)
 	}
-	return fmt.Sprintf(`"%s";r=%d;t=%d`, name, r.Remaining, Seconds(wait))
+	return Seconds(wait)
 }
 
 // RateLimitPolicy returns one item of the RateLimit-Policy field, such as

@@ -1,7 +1,7 @@
 package httplimit
 
 import (
-	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 
@@ -14,8 +14,8 @@ import (
 func setFields(h http.Header, a *headers.Answer) {
 	for _, field := range [...]struct{ name, value string }{
 		{"Ratelimit", a.RateLimit}, {"Ratelimit-Policy", a.RateLimitPolicy},
-		{"X-Ratelimit-Limit", a.Limit}, {"X-Ratelimit-Remaining", a.Remaining},
-		{"Retry-After", a.RetryAfter}, {"X-Ratelimit-Retry-After", a.RetryAfter},
+		{"X-Ratelimit-Limit", a.LegacyLimit}, {"X-Ratelimit-Remaining", a.LegacyRemaining}, {"X-Ratelimit-Reset", a.LegacyReset},
+		{"Retry-After", a.RetryAfter}, {"X-Ratelimit-Retry-After", a.LegacyRetryAfter},
 	} {
 		if field.value != "" {
 			h[field.name] = []string{field.value}
@@ -47,23 +47,10 @@ func exposeFields(h http.Header) {
 	}
 }
 
-// problem is the body of a denial: problem details of RFC 9457, with the member
-// that draft-ietf-httpapi-ratelimit-headers adds.
-type problem struct {
-	Type     string   `json:"type"`
-	Title    string   `json:"title"`
-	Status   int      `json:"status"`
-	Violated []string `json:"violated-policies,omitempty"`
-}
-
-// writeProblem answers with a problem. The client may have hung up, so errors
+// write answers with a status and a body. The client may have hung up, so errors
 // are of no use.
-func writeProblem(w http.ResponseWriter, status int, p headers.Problem, rule string) {
-	body := problem{Type: p.Type, Title: p.Title, Status: status}
-	if rule != "" {
-		body.Violated = []string{rule}
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+func write(w http.ResponseWriter, d headers.Denial) {
+	w.Header().Set("Content-Type", d.ContentType)
+	w.WriteHeader(d.Status)
+	_, _ = io.WriteString(w, d.Body)
 }

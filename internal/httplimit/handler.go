@@ -23,7 +23,8 @@ type Handler struct {
 	// Skip reports whether a request is not limited; nil for none.
 	Skip func(*http.Request) bool
 	// Denied writes the answer to a denied request, whose fields are set; nil
-	// writes problem details with status 429.
+	// writes what the rules document says, by default problem details with
+	// status 429.
 	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
 	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
 	// longer delay denies it.
@@ -56,7 +57,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Denied(w, r, d)
 	case !d.Allowed:
 		allowOrigins(w.Header())
-		writeProblem(w, http.StatusTooManyRequests, answer.Problem, answer.Rule)
+		write(w, answer.Denial())
 	default:
 		h.pass(w, r, d)
 	}
@@ -92,7 +93,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	allowOrigins(w.Header())
 	w.Header().Set("Retry-After", "1")
-	writeProblem(w, http.StatusServiceUnavailable, headers.ReducedCapacity, "")
+	const status = http.StatusServiceUnavailable
+	write(w, headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, headers.ReducedCapacity, "")})
 }
 
 // wait reports whether the time passed before the context ended.

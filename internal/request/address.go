@@ -16,6 +16,10 @@ type ClientAddress struct {
 	SecretHeader, SecretEnv, Secret string
 }
 
+// CloudFrontAddress is the header in which CloudFront sends the client's address
+// and port. CloudFront is trusted if it is ClientAddress.Header.
+const CloudFrontAddress = "cloudfront-viewer-address"
+
 // Locate replaces the gateway's peer by the client's address if there are
 // proxies between them. It keeps the peer if the request names no client.
 func (a *ClientAddress) Locate(r *Request) {
@@ -23,14 +27,31 @@ func (a *ClientAddress) Locate(r *Request) {
 	switch {
 	case a.Header == "":
 		text = a.forwarded(r)
-	case a.hasProxySecret(r):
-		if values := r.Header(a.Header); len(values) == 1 {
-			text = values[0]
-		}
+	case !a.hasProxySecret(r):
+	case a.Header == CloudFrontAddress:
+		text = withoutPort(r.only(a.Header))
+		r.Country, r.ASN = r.only("cloudfront-viewer-country"), r.only("cloudfront-viewer-asn")
+	default:
+		text = r.only(a.Header)
 	}
 	if addr, ok := parseAddr(text); ok {
 		r.IP = addr
 	}
+}
+
+// only returns the value of a header, "" if it is missing or repeated.
+func (r *Request) only(name string) string {
+	if values := r.Header(name); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// withoutPort cuts the port from an address. CloudFront writes IPv6 addresses
+// without brackets: "2001:db8::1:46532".
+func withoutPort(text string) string {
+	address := text[:max(0, strings.LastIndexByte(text, ':'))]
+	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
 }
 
 // hasProxySecret reports whether the request carries the secret that the proxy

@@ -19,6 +19,11 @@ type Request struct {
 	Stage  string
 	IP     netip.Addr // the zero Addr where it is not known
 
+	// Country and ASN are what CloudFront says of the client. ClientAddress.Locate
+	// sets them; they are empty for a request that did not come through it.
+	Country string // ISO 3166-1 alpha-2, such as "DE"
+	ASN     string // the number of the network's autonomous system
+
 	Headers    map[string][]string // names in any case
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded

@@ -13,6 +13,7 @@ const (
 	DefaultMode      = "enforce"
 	DefaultInstances = 20
 	DefaultAlgorithm = "sliding_window"
+	DefaultStatus    = 429
 )
 
 // DenyAmbiguous is the value of ambiguous_paths that denies requests whose path
@@ -46,6 +47,9 @@ func WithDefaults(d *Document) *Document {
 		if c.Secret != nil {
 			c.Secret.Header = strings.ToLower(c.Secret.Header)
 		}
+	}
+	if d.Denied != nil && *d.Denied != (Denied{}) { // an empty one is a mistake
+		d.Denied.Status = cmp.Or(d.Denied.Status, DefaultStatus)
 	}
 	ambiguous := "clean"
 	for s, inForce := range d.selectors() {

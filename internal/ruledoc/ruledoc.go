@@ -31,6 +31,9 @@ type Document struct {
 	Authentication *Authentication                `json:"authentication,omitempty" doc:"How limiters verify the credentials of callers; without it all live callers are anonymous."`
 	Unmatched      string                         `json:"unmatched,omitempty" enum:"allow deny" doc:"What happens to requests that no rule matches: allow (the default) or deny."`
 	AmbiguousPaths string                         `json:"ambiguous_paths,omitempty" enum:"deny clean" doc:"What happens to requests whose path servers may read in several ways: deny (the default if anything selects by path or route) or clean (match the path both as sent and as cleaned)."`
+	Headers        string                         `json:"headers,omitempty" enum:"standard legacy both off" doc:"Fields of limits in answers: standard (RateLimit and RateLimit-Policy), legacy (X-RateLimit-*), both or off."`
+	RetryJitter    string                         `json:"retry_jitter,omitempty" example:"10s" doc:"The most that Retry-After exceeds the true wait, at random, so that denied clients do not all return at once: 1s to 1h."`
+	Denied         *Denied                        `json:"denied,omitempty" doc:"The answer to denied requests, in place of status 429 and problem details."`
 	Deny           []Selector                     `json:"deny,omitempty" example:"[{cidrs: [198.51.100.0/24]}]" doc:"Requests to refuse before anything else; one matching entry is enough."`
 	Skip           []Selector                     `json:"skip,omitempty" example:"[{methods: [GET], route: /health}]" doc:"Requests that no rule limits; one matching entry is enough."`
 	HashSecret     *HashSecret                    `json:"hash_secret,omitempty" doc:"The secret for rules and plans with hash: true."`
@@ -44,6 +47,14 @@ type Document struct {
 type Defaults struct {
 	OnError   string `json:"on_error,omitempty" enum:"local allow deny" doc:"What rules do while their counters cannot be reached: local (the default), allow or deny."`
 	Instances int64  `json:"instances,omitempty" range:"1 2147483647" doc:"How many processes share the load, 20 by default: on_error: local divides capacities by it."`
+}
+
+// Denied is the answer to denied requests. Fields that it does not state are
+// those of problem details with status 429.
+type Denied struct {
+	Status      int64  `json:"status,omitempty" range:"400 599" doc:"The status, 429 by default."`
+	ContentType string `json:"content_type,omitempty" example:"application/json" doc:"The type of the body; required with body."`
+	Body        string `json:"body,omitempty" example:"Come back in {retryAfter} seconds." doc:"The body: plain ASCII, with values of the denial such as {retryAfter} or {rule}."`
 }
 
 // ClientIP says where to read the client's address behind proxies: in
@@ -83,7 +94,7 @@ type Selector struct {
 	Path    Texts            `json:"path,omitempty" example:"/v1/**" doc:"Patterns of paths: * matches any text within a segment, ** any number of segments."`
 	CIDRs   Texts            `json:"cidrs,omitempty" example:"198.51.100.0/24" doc:"Networks of client addresses, such as 198.51.100.0/24."`
 	Caller  Texts            `json:"caller,omitempty" enum:"anonymous known rejected" doc:"The caller's credentials: anonymous (none), known (verified) or rejected (invalid)."`
-	Match   map[string]Words `json:"match,omitempty" items:"1 0" example:"{jwt.plan: pro}" doc:"Claims such as jwt.plan, apikey or stage, and the values to match."`
+	Match   map[string]Words `json:"match,omitempty" items:"1 0" example:"{jwt.plan: pro}" doc:"Claims such as jwt.plan, apikey, stage, country or asn, and the values to match."`
 }
 
 // Rule counts requests by a key and limits each key. It states either Limit or

@@ -36,6 +36,7 @@ func TestSchema(t *testing.T) {
 var placesOfFields = []struct{ pointer, document string }{
 	{"", "{FIELD, rules: []}"},
 	{"/$defs/defaults", "{defaults: {FIELD}, rules: []}"},
+	{"/$defs/denied", "{denied: {FIELD, status: 503}, rules: []}"},
 	{"/$defs/clientIP", "{client_ip: {FIELD, trusted_hops: 1}, rules: []}"},
 	{"/$defs/proxySecret", "{client_ip: {header: x, secret: {FIELD, header: y, env: E}}, rules: []}"},
 	{"/$defs/authentication", "{authentication: {FIELD, jwt: [{issuer: 'https://a.example', audience: x}]}, rules: []}"},
@@ -154,6 +155,7 @@ func TestSchemaValues(t *testing.T) {
 		"{}", "[]", "{rules: {}}", "{rules: [7]}", "{unmatched: maybe, rules: []}", "{defaults: {on_error: never}, rules: []}",
 		"{defaults: {instances: 0}, rules: []}", "{defaults: {instances: 2147483648}, rules: []}", "{client_ip: {trusted_hops: 33}, rules: []}",
 		"{client_ip: {header: x, secret: {header: y}}, rules: []}", "{client_ip: {header: x, secret: {header: y, env: '1'}}, rules: []}",
+		"{headers: none, rules: []}", "{denied: {status: 399}, rules: []}", "{denied: {status: 600}, rules: []}", "{denied: 503, rules: []}",
 		"{deny: [{methods: []}], rules: []}", "{deny: [{cidrs: 7}], rules: []}", "{deny: [{caller: somebody}], rules: []}",
 		"{deny: [{match: {jwt.x: {}}}], rules: []}", "{deny: {methods: GET}, rules: []}",
 		"{rules: [{}]}", "{rules: [{name: r, key: k}]}", "{rules: [{name: r, limits: [{capacity: 1, window: 1s}]}]}",

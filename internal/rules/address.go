@@ -1,8 +1,12 @@
 package rules
 
 import (
+	"fmt"
+	"regexp"
+
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Locate replaces the gateway's peer by the client's address if the document
@@ -48,4 +52,31 @@ func (c *compiler) form(path, text, what, example string, valid bool) string {
 		c.fail(path, "%q is no %s: write a name such as %s", text, what, example)
 	}
 	return text
+}
+
+// viewerProblem says why the document cannot use a source that CloudFront
+// states; it is empty for other sources.
+func (c *compiler) viewerProblem(p key.Part) string {
+	if d := c.doc.ClientIP; !p.OfViewer() || d != nil && d.Header == request.CloudFrontAddress {
+		return ""
+	}
+	return p.String() + " is what CloudFront says of the client, and client_ip does not trust CloudFront: write client_ip: {header: " +
+		request.CloudFrontAddress + ", secret: {header: x-origin-secret, env: ORIGIN_SECRET}}"
+}
+
+var (
+	countryCode = regexp.MustCompile(`^[A-Z][A-Z0-9]$`)
+	asNumber    = regexp.MustCompile(`^[1-9][0-9]{0,9}$`)
+)
+
+// viewerWord returns what is wrong with a value that match compares with a
+// source that CloudFront states.
+func viewerWord(p key.Part, word string) (problem string) {
+	switch {
+	case p.Kind == key.FromCountry && !countryCode.MatchString(word):
+		return fmt.Sprintf("%q is no country: write two capital letters (ISO 3166-1), such as DE", word)
+	case p.Kind == key.FromASN && !asNumber.MatchString(word):
+		return fmt.Sprintf("%q is no autonomous system: write its number alone, such as 64496", word)
+	}
+	return ""
 }

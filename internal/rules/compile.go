@@ -89,6 +89,7 @@ func (c *compiler) compile() {
 	s.Unmatched = Policy(indexOf(policies, d.Unmatched))
 	s.Instances = int(d.Defaults.Instances)
 	s.denyAmbiguous = d.AmbiguousPaths == ruledoc.DenyAmbiguous
+	s.Answers = c.answers(d)
 	s.address = c.clientAddress(d.ClientIP)
 	c.authentication(d.Authentication)
 	s.hash = c.keyHash(d.HashSecret)

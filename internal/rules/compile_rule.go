@@ -96,6 +96,11 @@ func (c *compiler) template(path, text string) key.Template {
 		return key.Template{}
 	}
 	t, problems := key.Parse(text)
+	for _, p := range t.Parts {
+		if problem := c.viewerProblem(p); problem != "" {
+			problems = append(problems, problem)
+		}
+	}
 	for _, p := range problems {
 		c.fail(path, "%s", p)
 	}

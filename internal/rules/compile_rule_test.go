@@ -218,7 +218,7 @@ func TestStatedCosts(t *testing.T) {
 			"cost.from: apikey states no number: write a header, a parameter or a claim, such as header.x-tokens"},
 		{"cost: {from: 7, max: 9}, limits: [{capacity: 9, window: 1s}]", `cost.from: must be text, and is a number: write "7"`},
 		{"cost: {from: tokens, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost.from: unknown source tokens: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route and stage"},
+			"cost.from: unknown source tokens: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn"},
 		{"cost: {from: '{header.x}', min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]", "cost.from: a source has braces in keys alone: write header.x"},
 	} {
 		_, err := read(t, "f", "rules: [{name: r, key: k, "+tt.fields+"}]")

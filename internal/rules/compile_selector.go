@@ -101,9 +101,15 @@ func (c *compiler) conditions(path string, wanted map[string]ruledoc.Words) (con
 			c.failKey(at, "%s cannot be compared: write %s beside match", name, field)
 			continue
 		}
-		p, problem := key.ParseTrusted(name)
+		p, problem := key.ParseCompared(name)
+		if problem == "" {
+			problem = c.viewerProblem(p)
+		}
 		if problem != "" {
 			c.failKey(at, "%s", problem)
+		}
+		for i, word := range wanted[name] {
+			c.check(ruledoc.Index(at, i), viewerWord(p, word))
 		}
 		conditions = append(conditions, match.Condition{Part: p, Words: wanted[name]})
 	}

@@ -61,7 +61,7 @@ func (c *compiler) cost(path string, d *ruledoc.Cost) *Cost {
 		var problem string
 		cost.from, problem = key.ParseSource(d.From)
 		switch cost.from.Kind {
-		case key.FromIP, key.FromAPIKey, key.FromMethod, key.FromRoute, key.FromStage:
+		case key.FromIP, key.FromAPIKey, key.FromMethod, key.FromRoute, key.FromStage, key.FromCountry, key.FromASN:
 			problem = cmp.Or(problem, d.From+" states no number: write a header, a parameter or a claim, such as header.x-tokens")
 		}
 		c.check(path+".from", problem)

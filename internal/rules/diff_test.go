@@ -100,6 +100,10 @@ var edits = []struct {
 	}},
 	{"client_ip", []string{"{trusted_hops: 1}", "{header: CF-Connecting-IP, secret: {header: x-origin, env: ORIGIN}}"},
 		[]string{"client_ip: from {trusted_hops: 1} to {header: cf-connecting-ip, secret: {header: x-origin, env: ORIGIN}}"}},
+	{"answers", []string{"unmatched: allow", "unmatched: allow\nheaders: standard\nretry_jitter: 60s\ndenied: {status: 503}"}, []string{
+		"headers: from none to standard", "retry_jitter: from none to 1m", "denied: from none to {status: 503}",
+	}},
+	{"answers as by default", []string{"unmatched: allow", "unmatched: allow\ndenied: {status: 429}"}, nil},
 	{"no client_ip", []string{"client_ip: {trusted_hops: 1}\n", ""}, []string{"client_ip: from {trusted_hops: 1} to none"}},
 	{"hashed keys", []string{"plan: {from", "hash_secret: {env: KEYS, check: 1a2b3c4d}\nplan: {hash: true, from",
 		"    key: tenant:{jwt.tenant}|user:{jwt.sub}\n", "    key: tenant:{jwt.tenant}|user:{jwt.sub}\n    hash: true\n"}, []string{

@@ -27,6 +27,8 @@ const (
 	FromStage
 	FromClaim
 	FromAPIKey
+	FromCountry
+	FromASN
 )
 
 // sources are what a template can name. Sources of the gateway and signed
@@ -46,6 +48,9 @@ var sources = [...]struct {
 	FromMethod: {"method", false, true},
 	FromRoute:  {"route", false, false},
 	FromStage:  {"stage", false, false},
+
+	FromCountry: {"country", false, false},
+	FromASN:     {"asn", false, false},
 }
 
 // aliases are what other programs call the sources.
@@ -56,7 +61,7 @@ var aliases = map[string]string{
 	"headers": "header", "params": "path", "args": "query",
 }
 
-const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
+const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country} and {asn}"
 
 // Part is a piece of a key: text of its own, or the value of a source.
 type Part struct {
@@ -134,6 +139,18 @@ func ParseTrusted(text string) (p Part, problem string) {
 	return Part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
 }
 
+// ParseCompared reads a source that match compares: one that is trusted, or a
+// fact of the viewer.
+func ParseCompared(text string) (p Part, problem string) {
+	if p, problem = ParseSource(text); problem == "" && p.OfViewer() {
+		return p, ""
+	}
+	return ParseTrusted(text)
+}
+
+// OfViewer reports whether CloudFront states the source.
+func (p Part) OfViewer() bool { return p.Kind == FromCountry || p.Kind == FromASN }
+
 // OfCredentials reports whether the source is part of verified credentials.
 func (p Part) OfCredentials() bool { return p.Kind == FromClaim || p.Kind == FromAPIKey }
 
@@ -175,6 +192,10 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		return r.Method, true
 	case FromStage:
 		return r.Stage, r.Stage != ""
+	case FromCountry:
+		return r.Country, r.Country != ""
+	case FromASN:
+		return r.ASN, r.ASN != ""
 	case Literal:
 		return p.Text, true
 	}

@@ -23,7 +23,7 @@ func parsed(t testing.TB, text string) *Template {
 }
 
 func TestParseTemplate(t *testing.T) {
-	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route} and {stage}"
+	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country} and {asn}"
 	for _, tt := range []struct {
 		text     string
 		problems []string
@@ -33,6 +33,7 @@ func TestParseTemplate(t *testing.T) {
 		{"{ip}", nil},
 		{"{ip/32}|{ip/64}|{ip/128}", nil},
 		{"{ip}|{method}:{route}:{stage}", nil},
+		{"{country}:{asn}", nil},
 		{"tenant:{header.X-Tenant}|user:{query.user id}|{path.id}", nil},
 		{"v{header.x}:y", nil},
 		{"{query.a.b}", nil},

@@ -10,11 +10,15 @@ import (
 )
 
 // Caveats returns what limiters make of a document because it does not say
-// how to verify credentials, and because the Lambda does not see the backend's
-// answers. It has one line of each kind for a rule at most. Replays, and
-// requests that a person describes, have the credentials that they state.
+// how to verify credentials, because the Lambda does not see the backend's
+// answers, and because a REST API's own answers were deployed before. It has one
+// line of each kind for a rule at most. Replays, and requests that a person
+// describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
+	if c.doc.Denied != nil {
+		c.warn("denied", "a REST API answers denied requests as it was deployed, with status 429 and problem details: only slidegate serve and the Go library use this")
+	}
 	v := verifiedBy(d)
 	unverified := v.what() + ": "
 	for i := range d.Deny {

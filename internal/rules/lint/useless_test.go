@@ -128,6 +128,11 @@ func TestCaveats(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", plan, got, want)
 		}
 	}
+	own := load(t, "f", "{rules: [], denied: {status: 503}}")
+	if got := strings.Join(own.Caveats, "\n"); !strings.HasSuffix(got, "denied: a REST API answers denied requests as it was deployed, "+
+		"with status 429 and problem details: only slidegate serve and the Go library use this") {
+		t.Errorf("caveats of denied: %s", got)
+	}
 	s := load(t, "f", "{rules: [], deny: [{caller: rejected}], skip: [{match: {jwt.admin: true}}], plan: {overrides: '{apikey}'}}")
 	if got := strings.Join(s.Caveats, "\n"); strings.Count(got, unverified) != 3 || !strings.Contains(got, "deny[0]: ") ||
 		!strings.Contains(got, "skip[0]: ") || !strings.Contains(got, "no live caller has a plan") {

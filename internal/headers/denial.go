@@ -1,0 +1,75 @@
+package headers
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// ProblemType is the media type of problem details.
+const ProblemType = "application/problem+json"
+
+// Denial is what answers a denied request, beside its fields.
+type Denial struct {
+	Status      int
+	ContentType string
+	Body        string
+}
+
+// Denial returns the document's own answer to a denial, or problem details with
+// status 429.
+func (a *Answer) Denial() Denial {
+	own := a.Denied
+	if own == nil {
+		own = &rules.Denied{}
+	}
+	d := Denial{Status: cmp.Or(own.Status, http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
+	if d.Body = rules.FillBody(own.Body, a.variable); own.Body == "" {
+		d.Body = ProblemBody(d.Status, a.Problem, a.Rule)
+	}
+	return d
+}
+
+// variable returns the value of one of rules.BodyVariables.
+func (a *Answer) variable(name string) string {
+	switch name {
+	case "rule":
+		return a.Rule
+	case "limit":
+		return a.Limit
+	case "remaining":
+		return a.Remaining
+	case "reset":
+		return a.Reset
+	case "retryAfter":
+		return a.RetryAfter
+	case "degraded":
+		if a.Degraded {
+			return "true"
+		}
+		return "false"
+	case "problemType":
+		return a.Problem.Type
+	case "problemTitle":
+		return a.Problem.Title
+	}
+	return ""
+}
+
+// ProblemBody returns problem details of RFC 9457, with the member that
+// draft-ietf-httpapi-ratelimit-headers adds, "" for no rule.
+func ProblemBody(status int, p Problem, rule string) string {
+	body := struct {
+		Type     string   `json:"type"`
+		Title    string   `json:"title"`
+		Status   int      `json:"status"`
+		Violated []string `json:"violated-policies,omitempty"`
+	}{Type: p.Type, Title: p.Title, Status: status}
+	if rule != "" {
+		body.Violated = []string{rule}
+	}
+	text, _ := json.Marshal(body) // texts and a number
+	return string(text) + "\n"
+}
