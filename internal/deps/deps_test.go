@@ -51,6 +51,7 @@ var allowed = map[string]string{
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
+	"internal/apikeys":     "internal/request internal/ruletable github.com/maypok86/otter golang.org/x/sync",
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
 
@@ -82,7 +83,7 @@ var allowed = map[string]string{
 	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
-	"internal/operator": "internal/apigw internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/operator": "internal/apigw internal/apikeys internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",
