@@ -226,7 +226,9 @@ type budget struct {
 func (b *budget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if passed := now.Sub(b.filled); passed > 0 {
+	if passed := now.Sub(b.filled); passed < -Fresh {
+		b.filled = now // the clock was set back
+	} else if passed > 0 {
 		b.tokens, b.filled = min(unknownBurst, b.tokens+passed.Seconds()*unknownPerSecond), now
 	}
 	if b.tokens < 1 {

@@ -110,8 +110,6 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-func second2[T any](_ T, err error) error { return err }
-
 func third[T, U any](_ T, _ U, err error) error { return err }
 
 // TestAPIKeyChangesAtOnce: a key that is revoked while another operator rotates
