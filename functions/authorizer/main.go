@@ -16,6 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
@@ -59,13 +60,15 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	}
+	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, rulesTable), log), nil, log)
+	callers.Warm(ctx, client.Clock.Now())
 	return apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
 		Recorder:  recorder.New(log, false),
 		Deadline:  deadline,
-	}), client.Clock.Now), nil
+	}), client.Clock.Now).WithAuthenticator(callers), nil
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip

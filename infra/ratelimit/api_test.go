@@ -45,6 +45,10 @@ func TestGatewayResponses(t *testing.T) {
 	for name, expression := range cors {
 		denied[name] = expression
 	}
+	unauthorized := map[string]any{"gatewayresponse.header.WWW-Authenticate": `'Bearer error="invalid_token"'`}
+	for name, expression := range cors {
+		unauthorized[name] = expression
+	}
 	body := `{"type":"$context.authorizer.problemType","title":"$context.authorizer.problemTitle","status":429,` +
 		`"violated-policies":["$context.authorizer.rule"]}`
 	api := ref(tpl.ID(t, "AWS::ApiGateway::RestApi", "Api"))
@@ -54,7 +58,7 @@ func TestGatewayResponses(t *testing.T) {
 			"ResponseParameters": denied, "ResponseTemplates": map[string]any{"application/json": body},
 		},
 		"UNAUTHORIZED": map[string]any{
-			"RestApiId": api, "ResponseType": "UNAUTHORIZED", "StatusCode": "401", "ResponseParameters": cors,
+			"RestApiId": api, "ResponseType": "UNAUTHORIZED", "StatusCode": "401", "ResponseParameters": unauthorized,
 		},
 		// A status here would become the status of every error of its family.
 		"DEFAULT_4XX": map[string]any{"RestApiId": api, "ResponseType": "DEFAULT_4XX", "ResponseParameters": cors},

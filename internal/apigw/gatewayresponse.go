@@ -35,10 +35,18 @@ const deniedBody = `{"type":"$context.authorizer.problemType",` +
 func GatewayResponses() []GatewayResponse {
 	return []GatewayResponse{
 		{Type: "ACCESS_DENIED", Status: 429, Headers: deniedHeaders(), Body: deniedBody},
-		{Type: "UNAUTHORIZED", Status: 401, Headers: corsHeaders()},
+		{Type: "UNAUTHORIZED", Status: 401, Headers: unauthorizedHeaders()},
 		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
 		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
 	}
+}
+
+// unauthorizedHeaders name the scheme of the credentials that are wanted (RFC
+// 6750, section 3).
+func unauthorizedHeaders() map[string]string {
+	mapped := corsHeaders()
+	mapped["WWW-Authenticate"] = `'Bearer error="invalid_token"'`
+	return mapped
 }
 
 func deniedHeaders() map[string]string {

@@ -10,6 +10,7 @@ import (
 	"time"
 	_ "time/tzdata" // a Lambda has no zone database, and calendar windows need one
 
+	"github.com/slidegate/slidegate/internal/apikeys"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/logthrottle"
@@ -62,6 +63,13 @@ func NewTable(
 		func(err error) { throttled.Error("overrides", "error", err) })
 }
 
+// NewAPIKeys returns what verifies the API keys of a table. It logs failed reads,
+// throttled.
+func NewAPIKeys(table *ruletable.Table, log *slog.Logger) *apikeys.Verifier {
+	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
+	return apikeys.NewVerifier(table.APIKey, func(err error) { throttled.Error("API keys", "error", err) })
+}
+
 // LoadSecrets is the Prepare that reads the secrets of rules from the
 // environment.
 func LoadSecrets(name string, set *rules.Set) error {
@@ -71,15 +79,15 @@ func LoadSecrets(name string, set *rules.Set) error {
 	return nil
 }
 
-// NewPrepare returns LoadSecrets for a limiter that does not verify
-// credentials. It warns, once for each document, of rules that need them.
+// NewPrepare returns LoadSecrets for a limiter that verifies credentials as the
+// rules say. It warns, once for each document, of rules that need others.
 func NewPrepare(log *slog.Logger) Prepare {
 	return func(name string, set *rules.Set) error {
 		if err := LoadSecrets(name, set); err != nil {
 			return err
 		}
 		if idle, lumped := lint.WithoutCredentials(set); len(idle) > 0 || len(lumped) > 0 {
-			log.Warn("credentials are not verified yet: all callers are anonymous",
+			log.Warn("rules need credentials that are not verified",
 				"rules", name, "never_matched", idle, "count_all_callers_as_one", lumped)
 		}
 		return nil

@@ -44,8 +44,9 @@ var allowed = map[string]string{
 	"internal/dynamo":      "internal/clock internal/limit internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":       "internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
+	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
-	"internal/app":         "internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
+	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/logthrottle",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
@@ -80,10 +81,10 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
-	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":  "internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
-	"internal/operator": "internal/apigw internal/apikeys internal/app internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",

@@ -35,9 +35,11 @@ func (r Reason) String() string { return reasonNames[r] }
 // time until the first login leaves the window. What per-ip took is refunded.
 // The fifth login was allowed: its Verdicts held both rules, in file order.
 type Decision struct {
-	Allowed  bool
-	Reason   Reason
-	Degraded bool // a store did not answer, and a rule's on_error decided; or no rules were ever published
+	Allowed bool
+	Reason  Reason
+	// Degraded says that a store did not answer, and a rule's on_error decided.
+	// Or no rules were ever published, or nothing could verify the credentials.
+	Degraded bool
 	// Delay is how long the caller must hold an allowed request before passing
 	// it on: the longest wait of its leaky buckets.
 	Delay time.Duration

@@ -114,7 +114,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	case set.Skipped(req):
 		return &Decision{Reason: Skipped, Allowed: true, set: set}, nil
 	}
-	d := &Decision{Reason: Limited, Degraded: set.Unpublished, set: set}
+	d := &Decision{Reason: Limited, Degraded: set.Unpublished || req.Unverified, set: set}
 	resolver := Resolver{Set: set, Overrides: e.opts.Overrides, Now: now}
 	if !e.opts.Today.IsZero() {
 		resolver.Now = e.opts.Today

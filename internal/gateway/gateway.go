@@ -93,6 +93,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil && r.Context().Err() != nil {
 		abort()
 	}
+	if errors.Is(err, apigw.ErrUnauthorized) {
+		g.respond(w, r, "UNAUTHORIZED", nil)
+		return
+	}
 	if err != nil {
 		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
 		g.respond(w, r, "DEFAULT_5XX", nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
@@ -61,7 +62,13 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	if s.Remote() { // else a decision never waits
 		config.Deadline = app.DefaultDeadline
 	}
-	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now)
+	var keys authn.APIKeys
+	if table := s.Table(); table != nil {
+		keys = app.NewAPIKeys(table, log)
+	}
+	callers := authn.New(s.Source, keys, nil, log)
+	callers.Warm(ctx, s.Now())
+	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
 	return gateway.Serve(ctx, listener, handler, o.Timeouts)
 }

@@ -30,6 +30,9 @@ type Request struct {
 	// Rejected says that the client sent invalid credentials. Rules then ignore
 	// Claims and APIKey.
 	Rejected bool
+	// Unverified says that the client sent credentials that nothing could verify
+	// at the moment. The caller is Anonymous then.
+	Unverified bool
 
 	derived Derived
 }

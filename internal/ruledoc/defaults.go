@@ -40,6 +40,7 @@ func WithDefaults(d *Document) *Document {
 	d.Defaults.Instances = cmp.Or(d.Defaults.Instances, DefaultInstances)
 	d.Defaults.OnError = cmp.Or(d.Defaults.OnError, DefaultOnError)
 	d.Unmatched = cmp.Or(d.Unmatched, DefaultUnmatched)
+	d.Authentication.setDefaults(d.Defaults.OnError)
 	if c := d.ClientIP; c != nil {
 		c.Header = strings.ToLower(c.Header)
 		if c.Secret != nil {

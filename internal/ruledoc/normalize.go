@@ -23,6 +23,7 @@ func Normalize(d *Document) *Document {
 	if c := d.ClientIP; c != nil && c.TrustedHops != nil && *c.TrustedHops == 0 && c.Header == "" && c.Secret == nil {
 		d.ClientIP = nil
 	}
+	d.Authentication.normalize()
 	if d.Plan != nil {
 		d.Plan.Overrides = lowerSources(d.Plan.Overrides)
 	}

@@ -28,6 +28,7 @@ var ReservedNames = map[string]string{
 type Document struct {
 	Defaults       *Defaults                      `json:"defaults,omitempty" doc:"Defaults for all rules."`
 	ClientIP       *ClientIP                      `json:"client_ip,omitempty" doc:"Where to read the client's address if proxies stand before the gateway."`
+	Authentication *Authentication                `json:"authentication,omitempty" doc:"How limiters verify the credentials of callers; without it all live callers are anonymous."`
 	Unmatched      string                         `json:"unmatched,omitempty" enum:"allow deny" doc:"What happens to requests that no rule matches: allow (the default) or deny."`
 	AmbiguousPaths string                         `json:"ambiguous_paths,omitempty" enum:"deny clean" doc:"What happens to requests whose path servers may read in several ways: deny (the default if anything selects by path or route) or clean (match the path both as sent and as cleaned)."`
 	Deny           []Selector                     `json:"deny,omitempty" example:"[{cidrs: [198.51.100.0/24]}]" doc:"Requests to refuse before anything else; one matching entry is enough."`

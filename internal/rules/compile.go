@@ -90,6 +90,7 @@ func (c *compiler) compile() {
 	s.Instances = int(d.Defaults.Instances)
 	s.denyAmbiguous = d.AmbiguousPaths == ruledoc.DenyAmbiguous
 	s.address = c.clientAddress(d.ClientIP)
+	c.authentication(d.Authentication)
 	s.hash = c.keyHash(d.HashSecret)
 	s.deny, s.skip = c.selectors("deny", d.Deny), c.selectors("skip", d.Skip)
 	c.plan(d.Plan)

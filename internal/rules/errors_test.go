@@ -50,7 +50,7 @@ func TestPositions(t *testing.T) {
 	const head = "rules:\n  - name: r\n"
 	const limits = "    limits: [{capacity: 10, window: 60s}]\n"
 	for _, tt := range []struct{ name, document, want string }{
-		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: there are defaults, client_ip, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides"},
+		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: there are defaults, client_ip, authentication, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides"},
 		{"after CRLF and comments", "# one\r\n# two\r\nrules: # three\r\n  - name: r\r\n    key: all\r\n    limits: [{capacity: x, window: 60s}]\r\n",
 			"f:6:25: rules[0].limits[0].capacity: must be a whole number in plain digits without quotes, such as 10"},
 		{"map in a list", "rules:\n  -\n    name: r\n    key: all\n", "f:3:5: rules[0]: a limit is missing: write limit: 100/minute, or limits: [20/second, 1000/hour]"},
@@ -64,7 +64,7 @@ func TestPositions(t *testing.T) {
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
 		{"cost of the rule", head + "    key: all\n    cost: 11\n" + limits, "f:4:11: rules[0].cost: 11 is above the capacity 10 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
 		{"what is quoted stays on its line", "rules: []\nunmatched: \"a\\nb\\e[31m\"\n", `f:2:12: unmatched: unknown value "a\nb\x1b[31m": write allow or deny`},
-		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, client_ip, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides`},
+		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, client_ip, authentication, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read(t, "f", tt.document)

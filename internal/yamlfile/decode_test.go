@@ -26,7 +26,7 @@ const limits = "    limits: [{capacity: 10, window: 60s}]\n"
 
 // Single mistakes whose place or wording is easy to get wrong.
 func TestPlaces(t *testing.T) {
-	const fields = "there are defaults, client_ip, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides"
+	const fields = "there are defaults, client_ip, authentication, unmatched, ambiguous_paths, deny, skip, hash_secret, plan, rules, plans and overrides"
 	override := func(fields string) string { return "rules: []\noverrides: {r: {k: {" + fields + "}}}\n" }
 	for _, tt := range []struct{ name, document, want string }{
 		{"character columns", "rules: []\n\"é\": 1\n", "f:2:1: é: unknown field: " + fields},

@@ -7,35 +7,34 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-const unverified = "credentials are not verified yet: "
-
-// Caveats returns what limiters make of a document today because they do not
-// verify credentials, and because the Lambda does not see the backend's
+// Caveats returns what limiters make of a document because it does not say
+// how to verify credentials, and because the Lambda does not see the backend's
 // answers. It has one line of each kind for a rule at most. Replays, and
 // requests that a person describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
+	v := verifiedBy(d)
+	unverified := v.what() + ": "
 	for i := range d.Deny {
-		if needsCredentials(&d.Deny[i]) {
-			c.warn(ruledoc.Index("deny", i), unverified+"this denies no live request")
+		if v.lacksAnyOf(&d.Deny[i]) {
+			c.warn(ruledoc.Index("deny", i), "%s", unverified+"this denies no live request")
 		}
 	}
 	for i := range d.Skip {
-		if needsCredentials(&d.Skip[i]) {
-			c.warn(ruledoc.Index("skip", i), unverified+"this skips no live request")
+		if v.lacksAnyOf(&d.Skip[i]) {
+			c.warn(ruledoc.Index("skip", i), "%s", unverified+"this skips no live request")
 		}
 	}
 	if d.Plan != nil {
-		c.checkPlan(d.Plan)
+		c.checkPlan(d.Plan, v)
 	}
 	for i := range d.Rules {
 		if s.Rules[i].Mode == rules.Off {
 			continue
 		}
-		if path, effect := c.withoutCredentials(i); effect != "" {
+		if path, effect := c.withoutCredentials(i, v); effect != "" {
 			c.warn(path, "%s", unverified+effect)
 		}
 		c.checkAnswers(i)
@@ -45,73 +44,49 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 
 // checkPlan warns if live callers have no plan, or cannot have that of an
 // override. The gateway's stage may name a plan: that needs no credentials.
-func (c *checker) checkPlan(p *ruledoc.PlanSource) {
-	fromCredentials := sourceOfCredentials(p.From)
-	switch overrides := p.Overrides != "" && !ofCredentials(p.Overrides); {
+func (c *checker) checkPlan(p *ruledoc.PlanSource, v verified) {
+	unverified := v.what() + ": "
+	fromCredentials := v.lacksSource(p.From)
+	switch overrides := p.Overrides != "" && !v.lacksInTemplate(p.Overrides); {
 	case (fromCredentials || p.From == "") && !overrides:
-		c.warn("plan", unverified+"no live caller has a plan")
+		c.warn("plan", "%s", unverified+"no live caller has a plan")
 	case fromCredentials:
-		c.warn("plan.from", unverified+"a live caller has a plan by an override alone")
+		c.warn("plan.from", "%s", unverified+"a live caller has a plan by an override alone")
 	case p.Overrides != "" && !overrides:
-		c.warn("plan.overrides", unverified+"no override of a plan applies to a live request")
+		c.warn("plan.overrides", "%s", unverified+"no override of a plan applies to a live request")
 	}
 }
 
-// withoutCredentials says what becomes of a rule while every caller is
-// anonymous, and the path of the reason; nothing if it stays as it is.
-func (c *checker) withoutCredentials(i int) (path, effect string) {
+// withoutCredentials says what becomes of a rule without the credentials that
+// are not verified, and the path of the reason; nothing if it stays as it is.
+func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
 	r, at := &c.doc.Rules[i], ruledoc.Index("rules", i)+"."
-	missing, others := credentialSources(r.Key)
+	missing, others := v.lacking(r.Key)
 	switch {
-	case r.When != nil && needsCredentials(r.When):
+	case r.When != nil && v.lacksAnyOf(r.When):
 		return at + "when", "the rule covers no live request"
-	case r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
+	case !v.tokens && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
 		return at + "when", "the rule covers live requests with a token or a key too"
 	case len(missing) > 0 && others == 0:
 		return at + "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
 	case len(missing) > 0:
 		return at + "key", "live requests are counted without " + ruledoc.Enumerate(missing, "and")
-	case r.Unless != nil && needsCredentials(r.Unless):
+	case r.Unless != nil && v.lacksAnyOf(r.Unless):
 		return at + "unless", "the rule leaves out no live request"
-	case r.Overrides != nil && ofCredentials(r.Overrides.Template):
+	case r.Overrides != nil && v.lacksInTemplate(r.Overrides.Template):
 		return at + "overrides", "no override applies to a live request"
 	}
 	for j := range r.Limits {
 		l := &r.Limits[j]
 		limitAt, costAt := c.paths(i, j)
-		if sourceOfCredentials(l.Cost.From) {
+		if v.lacksSource(l.Cost.From) {
 			return costAt, fmt.Sprintf("every live request costs max, %d", l.Cost.Max)
 		}
-		if l.Anchor != nil && sourceOfCredentials(l.Anchor.From) {
+		if l.Anchor != nil && v.lacksSource(l.Anchor.From) {
 			return limitAt + ".anchor", fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
 		}
 	}
 	return "", ""
-}
-
-// credentialSources returns the sources of a template that credentials hold, and
-// how many others it has.
-func credentialSources(text string) (names []string, others int) {
-	t, _ := key.Parse(text)
-	for _, p := range t.Parts {
-		switch {
-		case p.OfCredentials():
-			names = append(names, "{"+p.String()+"}")
-		case p.Kind != key.Literal:
-			others++
-		}
-	}
-	return names, others
-}
-
-func sourceOfCredentials(source string) bool {
-	p, _ := key.ParseSource(source)
-	return source != "" && p.OfCredentials()
-}
-
-func ofCredentials(template string) bool {
-	names, _ := credentialSources(template)
-	return len(names) > 0
 }
 
 // checkAnswers warns about corrections that need the backend's answer.

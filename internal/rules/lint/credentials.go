@@ -12,26 +12,77 @@ import (
 // WithoutCredentials names rules that mean little if no request has verified
 // credentials: idle rules cover no request then, and lumped rules count all
 // callers together, because the values that distinguish them are missing.
+// Credentials of a kind that limiters verify by the document are not missing.
 func WithoutCredentials(s *rules.Set) (idle, lumped []string) {
+	v := verifiedBy(s.Document())
 	for _, r := range s.Document().Rules {
 		template, _ := key.Parse(r.Key)
 		sources := slices.DeleteFunc(template.Parts, func(p key.Part) bool { return p.Kind == key.Literal })
 		switch {
 		case r.Mode == rules.Off.String():
-		case r.When != nil && needsCredentials(r.When):
+		case r.When != nil && v.lacksAnyOf(r.When):
 			idle = append(idle, r.Name)
-		case len(sources) > 0 && !slices.ContainsFunc(sources, func(p key.Part) bool { return !p.OfCredentials() }):
+		case len(sources) > 0 && !slices.ContainsFunc(sources, func(p key.Part) bool { return !v.lacks(p) }):
 			lumped = append(lumped, r.Name)
 		}
 	}
 	return idle, lumped
 }
 
-func needsCredentials(s *ruledoc.Selector) bool {
+// verified says which credentials of live requests limiters verify. API keys
+// have claims too.
+type verified struct{ tokens, keys bool }
+
+func verifiedBy(d *ruledoc.Document) verified {
+	a := d.Authentication
+	return verified{tokens: a != nil && len(a.JWT) > 0, keys: a != nil && a.APIKey != nil}
+}
+
+// what names the credentials that are not verified.
+func (v verified) what() string {
+	if v.tokens {
+		return "API keys are not verified"
+	}
+	return "credentials are not verified"
+}
+
+// lacks reports whether a source is missing in every live request.
+func (v verified) lacks(p key.Part) bool {
+	return p.OfCredentials() && !v.keys && !(v.tokens && p.Kind == key.FromClaim)
+}
+
+// lacksSource is lacks for a source as documents write it.
+func (v verified) lacksSource(source string) bool {
+	p, _ := key.ParseSource(source)
+	return source != "" && v.lacks(p)
+}
+
+// lacksAnyOf reports whether a selector covers no live request.
+func (v verified) lacksAnyOf(s *ruledoc.Selector) bool {
 	for source := range s.Match {
-		if p, _ := key.ParseSource(source); p.OfCredentials() {
+		if v.lacksSource(source) {
 			return true
 		}
 	}
-	return len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
+	return !v.tokens && !v.keys && len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
+}
+
+// lacking returns the sources of a template that live requests lack, and how
+// many others it has.
+func (v verified) lacking(text string) (names []string, others int) {
+	t, _ := key.Parse(text)
+	for _, p := range t.Parts {
+		switch {
+		case v.lacks(p):
+			names = append(names, "{"+p.String()+"}")
+		case p.Kind != key.Literal:
+			others++
+		}
+	}
+	return names, others
+}
+
+func (v verified) lacksInTemplate(template string) bool {
+	names, _ := v.lacking(template)
+	return len(names) > 0
 }

@@ -3,6 +3,8 @@ package lint_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/slidegate/slidegate/internal/rules/lint"
 )
 
 // Keys, methods and patterns that match nothing, or everything at once, draw
@@ -83,7 +85,7 @@ func TestWarningsOfSkippedRules(t *testing.T) {
 // Caveats say what becomes of rules for live callers, with one line for each
 // rule, and one for corrections that need the backend's answer.
 func TestCaveats(t *testing.T) {
-	const unverified = "credentials are not verified yet: "
+	const unverified = "credentials are not verified: "
 	for fields, want := range map[string]string{ // with the path; empty for none
 		"key: 'ip:{ip}'": "",
 		"key: 'ip:{ip}', when: {caller: [anonymous, known]}": "",
@@ -130,5 +132,31 @@ func TestCaveats(t *testing.T) {
 	if got := strings.Join(s.Caveats, "\n"); strings.Count(got, unverified) != 3 || !strings.Contains(got, "deny[0]: ") ||
 		!strings.Contains(got, "skip[0]: ") || !strings.Contains(got, "no live caller has a plan") {
 		t.Errorf("caveats of deny, skip and plan:\n%s", got)
+	}
+}
+
+// TestCaveatsOfVerified: what a document verifies draws no caveat. API keys are
+// not verified.
+func TestCaveatsOfVerified(t *testing.T) {
+	const keys = "API keys are not verified: "
+	for rest, want := range map[string]string{
+		"rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]":                                                          "",
+		"rules: [{name: r, key: 'ip:{ip}', when: {caller: known}, limit: 1/s}]":                                          "",
+		"rules: [{name: r, key: 'ip:{ip}', when: {caller: rejected}, limit: 1/s}]":                                       "",
+		"rules: [{name: r, key: 'ip:{ip}', when: {caller: anonymous}, limit: 1/s}]":                                      "",
+		"deny: [{match: {jwt.sub: x}}], rules: []":                                                                       "",
+		"plan: {from: jwt.plan}, plans: {pro: {r: 5}}, rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]":            "",
+		"rules: [{name: r, key: 'user:{jwt.sub}', overrides: 'org:{jwt.org}', cost: {from: jwt.n, max: 1}, limit: 1/s}]": "",
+		"rules: [{name: r, key: '{jwt.sub}|{apikey}', limit: 1/s}]":                                                      keys + "live requests are counted without {apikey}",
+		"rules: [{name: r, key: 'ip:{ip}', when: {match: {apikey: k}}, limit: 1/s}]":                                     keys + "the rule covers no live request",
+	} {
+		s := load(t, "f", "{authentication: {jwt: [{issuer: 'https://id.example.com', audience: api}]}, "+rest+"}")
+		if got := strings.Join(s.Caveats, "\n"); want == "" && got != "" || !strings.HasSuffix(got, want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", rest, got, want)
+		}
+		idle, lumped := lint.WithoutCredentials(s)
+		if want == "" && len(idle)+len(lumped) > 0 {
+			t.Errorf("%s: idle %q, lumped %q", rest, idle, lumped)
+		}
 	}
 }

@@ -1,0 +1,205 @@
+// Package authn verifies the credentials that requests bring: JSON Web Tokens
+// of the issuers that the rules document names, and API keys of a rules table.
+//
+// A token is a request's only Authorization field, with the scheme Bearer, or
+// without one as Amazon Cognito's own authorizers take it. A request without a
+// token stays anonymous. Other schemes are not a token's.
+package authn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// RuleSource returns the rules in force at a moment.
+type RuleSource interface {
+	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
+}
+
+// APIKeys verifies the API key in a header: it sets APIKey and Claims, or
+// Rejected, or fails if it cannot tell. A request without the header stays as it
+// is.
+type APIKeys interface {
+	Authenticate(ctx context.Context, now time.Time, header string, r *request.Request) error
+}
+
+var errNoTable = errors.New("the rules are in a file, and API keys in a rules table")
+
+// Authenticator verifies credentials as the rules in force say. It is safe for
+// concurrent use.
+type Authenticator struct {
+	source RuleSource
+	keys   APIKeys // nil without a table
+	fetch  fetcher
+	log    *slog.Logger // throttled
+	mu     sync.Mutex   // held while verifiers are made
+	latest atomic.Pointer[verifiers]
+}
+
+// New returns an authenticator. API keys are those of a table, nil for none. It
+// fetches keys of issuers by a transport, nil for one of its own. Its log never has
+// a part of a credential.
+func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog.Logger) *Authenticator {
+	a := &Authenticator{source: source, keys: keys, fetch: newFetcher(transport), log: slog.New(logthrottle.New(log.Handler(), "issuer", "reason"))}
+	a.latest.Store(&verifiers{})
+	return a
+}
+
+// Warm fetches the keys of all issuers, and returns when it has them, when the
+// fetches have failed, or when the context ends.
+func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
+	v, err := a.verifiers(ctx, now)
+	if err != nil {
+		return // whoever reads the rules reports it
+	}
+	var fetches sync.WaitGroup
+	for _, issuer := range v.byIssuer {
+		fetches.Go(func() { issuer.keys.warm(ctx, now) })
+	}
+	fetches.Wait()
+}
+
+// Authenticate adds what the request's credentials prove: Claims and APIKey, or
+// Rejected, or Unverified while it cannot tell. With on_error: deny it fails then.
+// It also fails without rules, and if the context ends while it waits. Of a
+// request with a token and an API key both must be valid; the claims are the
+// token's.
+func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *request.Request) error {
+	v, err := a.verifiers(ctx, now)
+	if err != nil || r.IsPreflight() {
+		return err
+	}
+	if len(v.byIssuer) > 0 {
+		err = a.verifyToken(ctx, now, v, r)
+	}
+	if err == nil && !r.Rejected && v.header != "" && len(r.Header(v.header)) > 0 {
+		err = a.verifyAPIKey(ctx, now, v, r)
+	}
+	return err
+}
+
+func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *verifiers, r *request.Request) error {
+	ofToken, err := r.Claims, errNoTable
+	if a.keys != nil {
+		err = a.keys.Authenticate(ctx, now, v.header, r)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err.Error(), "on_error", v.onError)
+		if v.onError == "deny" {
+			return err
+		}
+		r.Unverified = true
+	case r.Rejected:
+		a.log.InfoContext(ctx, "API key rejected")
+	case ofToken != nil:
+		r.Claims = ofToken
+	}
+	return nil
+}
+
+func (a *Authenticator) verifyToken(ctx context.Context, now time.Time, v *verifiers, r *request.Request) error {
+	token, ok := tokenOf(r)
+	if !ok {
+		return nil
+	}
+	claims, err := v.verify(ctx, now, token)
+	var unverifiable noKeysError
+	switch {
+	case err == nil:
+		r.Claims = claims
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &unverifiable):
+		a.log.ErrorContext(ctx, "a token could not be verified", "issuer", string(unverifiable), "reason", "no keys yet", "on_error", v.onError)
+		if v.onError == "deny" {
+			return err
+		}
+		r.Unverified = true
+	default:
+		a.log.InfoContext(ctx, "token rejected", "reason", reason(err))
+		r.Rejected = true
+	}
+	return nil
+}
+
+// tokenOf returns the token of a request; ok is false if it brings none. What
+// cannot be a token counts as an invalid one if it claims to be one.
+func tokenOf(r *request.Request) (token string, ok bool) {
+	values := r.Header("authorization")
+	for _, value := range values {
+		scheme, rest, found := strings.Cut(strings.TrimSpace(value), " ")
+		switch {
+		case found && strings.EqualFold(scheme, "Bearer"):
+			token, ok = strings.TrimSpace(rest), true
+		case !found && (strings.EqualFold(scheme, "Bearer") || strings.Count(scheme, ".") == 2):
+			token, ok = scheme, true
+		}
+	}
+	if len(values) > 1 {
+		token = "" // servers differ in which of several fields they read
+	}
+	return token, ok
+}
+
+// verifiers verify the credentials of a set of rules.
+type verifiers struct {
+	of       *rules.Set
+	onError  string
+	header   string // of API keys; empty if they do not count
+	byIssuer map[string]*issuer
+}
+
+// issuer verifies the tokens of one issuer.
+type issuer struct {
+	ruledoc.TokenIssuer
+	leeway time.Duration
+	keys   *keyring
+}
+
+// verifiers returns those of the rules in force. Keys that are known stay when
+// the rules change.
+func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifiers, error) {
+	set, err := a.source.Rules(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	if v := a.latest.Load(); v.of == set {
+		return v, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := a.latest.Load()
+	if last.of == set {
+		return last, nil
+	}
+	v := &verifiers{of: set, byIssuer: map[string]*issuer{}}
+	if d := set.Document().Authentication; d != nil {
+		if v.onError = d.OnError; d.APIKey != nil {
+			v.header = d.APIKey.Header
+		}
+		for _, t := range d.JWT {
+			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it
+			keys := newKeyring(t.Issuer, t.JWKS, a.fetch, a.log)
+			if before := last.byIssuer[t.Issuer]; before != nil && before.JWKS == t.JWKS {
+				keys = before.keys
+			}
+			v.byIssuer[t.Issuer] = &issuer{t, leeway, keys}
+		}
+	}
+	a.latest.Store(v)
+	return v, nil
+}

@@ -1,0 +1,175 @@
+package authn
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// maxToken bounds a token in bytes. API Gateway takes 10 KB of fields.
+const maxToken = 16 << 10
+
+// The reasons to reject a token beside those of package jwt.
+var (
+	errLength    = errors.New("token is empty or too long")
+	errNames     = errors.New("token repeats a name, or is no JSON object")
+	errIssuer    = errors.New("token is of an unknown issuer")
+	errAlgorithm = errors.New("token has an algorithm that is not allowed")
+	errCritical  = errors.New("token has critical extensions")
+	errKeyID     = errors.New("token has no key of its issuer")
+	errAudience  = errors.New("token is for another audience")
+)
+
+// reasons are what the log may say. Texts of other errors may quote a token.
+var reasons = []error{
+	errLength, errNames, errIssuer, errAlgorithm, errCritical, errKeyID, errAudience,
+	jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidClaims,
+	jwt.ErrTokenSignatureInvalid, jwt.ErrTokenMalformed,
+}
+
+func reason(err error) string {
+	for _, r := range reasons {
+		if errors.Is(err, r) {
+			return r.Error()
+		}
+	}
+	return "token is invalid"
+}
+
+// verify returns the claims of a valid token. Only the issuer, the algorithm
+// and the key's id are read of a token before its signature. Keys, and places
+// of keys, that the token itself names are ignored.
+func (v *verifiers) verify(ctx context.Context, now time.Time, token string) (map[string]any, error) {
+	if token == "" || len(token) > maxToken {
+		return nil, errLength
+	}
+	if err := checkNames(token); err != nil {
+		return nil, err
+	}
+	var from *issuer
+	claims := jwt.MapClaims{}
+	parser := jwt.NewParser(jwt.WithValidMethods(ruledoc.TokenAlgorithms), jwt.WithJSONNumber(), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		name, _ := claims["iss"].(string)
+		if from = v.byIssuer[name]; from == nil {
+			return nil, errIssuer
+		}
+		return from.keysOf(ctx, now, t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return claims, from.validate(now, claims)
+}
+
+// keysOf returns the keys that may have signed a token.
+func (i *issuer) keysOf(ctx context.Context, now time.Time, t *jwt.Token) (any, error) {
+	if !slices.Contains(i.Algorithms, t.Method.Alg()) {
+		return nil, errAlgorithm
+	}
+	if _, ok := t.Header["crit"]; ok {
+		return nil, errCritical // a verifier must reject extensions that it does not know
+	}
+	id, ok := t.Header["kid"].(string)
+	if _, stated := t.Header["kid"]; stated && !ok {
+		return nil, errKeyID
+	}
+	keys, err := i.keys.find(ctx, now, id)
+	if err != nil {
+		return nil, err
+	}
+	var fitting jwt.VerificationKeySet
+	for _, k := range keys {
+		if slices.Contains(k.algorithms, t.Method.Alg()) {
+			fitting.Keys = append(fitting.Keys, k.public)
+		}
+	}
+	if len(fitting.Keys) == 0 {
+		return nil, errAlgorithm
+	}
+	return fitting, nil
+}
+
+// validate checks the claims of a token with a valid signature.
+func (i *issuer) validate(now time.Time, claims jwt.MapClaims) error {
+	err := jwt.NewValidator(
+		jwt.WithIssuer(i.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(i.leeway), jwt.WithTimeFunc(func() time.Time { return now }),
+	).Validate(claims)
+	if err != nil {
+		return err
+	}
+	audiences, err := claims.GetAudience()
+	if err != nil {
+		return errAudience
+	}
+	if _, stated := claims["aud"]; !stated { // access tokens of Amazon Cognito have a client alone
+		client, _ := claims["client_id"].(string)
+		audiences = jwt.ClaimStrings{client}
+	}
+	if !slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(i.Audience, a) }) {
+		return errAudience
+	}
+	return nil
+}
+
+// checkNames checks that the header and the claims of a token are JSON objects
+// in which no name is repeated: parsers differ in which of two values they take.
+func checkNames(token string) error {
+	parts := strings.Split(token, ".")
+	for _, part := range parts[:min(2, len(parts))] {
+		data, err := base64.RawURLEncoding.Strict().DecodeString(part)
+		if err != nil {
+			return jwt.ErrTokenMalformed
+		}
+		if !uniqueNames(data) {
+			return errNames
+		}
+	}
+	return nil
+}
+
+// uniqueNames reports whether data is one JSON object, in which and within which
+// no object repeats a name.
+func uniqueNames(data []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	open := []map[string]bool{{}} // the names of each object around; nil for a list
+	for len(open) > 0 {
+		names := open[len(open)-1]
+		t, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if name, ok := t.(string); ok && names != nil {
+			if names[name] {
+				return false
+			}
+			names[name] = true
+			if t, err = d.Token(); err != nil { // the value
+				return false
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, map[string]bool{})
+		case json.Delim('['):
+			open = append(open, nil)
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
+	_, err := d.Token()
+	return errors.Is(err, io.EOF)
+}
