@@ -65,7 +65,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
 	// The keys of issuers come with them.
-	callers := authn.New(source, nil, log)
+	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, rulesTable), log), nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	} else {

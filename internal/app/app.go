@@ -10,6 +10,7 @@ import (
 	"time"
 	_ "time/tzdata" // a Lambda has no zone database, and calendar windows need one
 
+	"github.com/slidegate/slidegate/internal/apikeys"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/logthrottle"
@@ -64,6 +65,13 @@ func NewTable(
 	o.Report = func(err error) { log.Error("rules", "error", err) }
 	return ruletable.NewSource(from, o), ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides,
 		func(err error) { throttled.Error("overrides", "error", err) })
+}
+
+// NewAPIKeys returns what verifies the API keys of a table. It logs failed reads,
+// throttled.
+func NewAPIKeys(table *ruletable.Table, log *slog.Logger) *apikeys.Verifier {
+	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
+	return apikeys.NewVerifier(table.APIKey, func(err error) { throttled.Error("API keys", "error", err) })
 }
 
 // LoadSecrets is the Prepare that reads the secrets of rules from the

@@ -1,5 +1,5 @@
 // Package authn verifies the credentials that requests bring: JSON Web Tokens
-// of the issuers that the rules document names.
+// of the issuers that the rules document names, and API keys of a rules table.
 //
 // A token is a request's only Authorization field, with the scheme Bearer, or
 // without one as Amazon Cognito's own authorizers take it. A request without a
@@ -27,20 +27,31 @@ type RuleSource interface {
 	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
 }
 
-// Authenticator verifies tokens as the rules in force say. It is safe for
+// APIKeys verifies the API key in a header: it sets APIKey and Claims, or
+// Rejected, or fails if it cannot tell. A request without the header stays as it
+// is.
+type APIKeys interface {
+	Authenticate(ctx context.Context, now time.Time, header string, r *request.Request) error
+}
+
+var errNoTable = errors.New("the rules are in a file, and API keys in a rules table")
+
+// Authenticator verifies credentials as the rules in force say. It is safe for
 // concurrent use.
 type Authenticator struct {
 	source RuleSource
+	keys   APIKeys // nil without a table
 	fetch  fetcher
 	log    *slog.Logger // throttled
 	mu     sync.Mutex   // held while verifiers are made
 	latest atomic.Pointer[verifiers]
 }
 
-// New returns an authenticator. It fetches keys by a transport, nil for one of
-// its own. Its log never has a part of a token.
-func New(source RuleSource, transport http.RoundTripper, log *slog.Logger) *Authenticator {
-	a := &Authenticator{source: source, fetch: newFetcher(transport), log: slog.New(logthrottle.New(log.Handler(), "issuer", "reason"))}
+// New returns an authenticator. API keys are those of a table, nil for none. It
+// fetches keys of issuers by a transport, nil for one of its own. Its log never has
+// a part of a credential.
+func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog.Logger) *Authenticator {
+	a := &Authenticator{source: source, keys: keys, fetch: newFetcher(transport), log: slog.New(logthrottle.New(log.Handler(), "issuer", "reason"))}
 	a.latest.Store(&verifiers{})
 	return a
 }
@@ -59,14 +70,48 @@ func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	fetches.Wait()
 }
 
-// Authenticate adds what the request's credentials prove: Claims, or Rejected,
-// or Unverified while there are no keys. With on_error: deny it fails then. It
-// also fails without rules, and if the context ends while it waits for keys.
+// Authenticate adds what the request's credentials prove: Claims and APIKey, or
+// Rejected, or Unverified while it cannot tell. With on_error: deny it fails then.
+// It also fails without rules, and if the context ends while it waits. Of a
+// request with a token and an API key both must be valid; the claims are the
+// token's.
 func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *request.Request) error {
 	v, err := a.verifiers(ctx, now)
-	if err != nil || len(v.byIssuer) == 0 || r.IsPreflight() {
+	if err != nil || r.IsPreflight() {
 		return err
 	}
+	if len(v.byIssuer) > 0 {
+		err = a.verifyToken(ctx, now, v, r)
+	}
+	if err == nil && !r.Rejected && v.header != "" && len(r.Header(v.header)) > 0 {
+		err = a.verifyAPIKey(ctx, now, v, r)
+	}
+	return err
+}
+
+func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *verifiers, r *request.Request) error {
+	ofToken, err := r.Claims, errNoTable
+	if a.keys != nil {
+		err = a.keys.Authenticate(ctx, now, v.header, r)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err.Error(), "on_error", v.onError)
+		if v.onError == "deny" {
+			return err
+		}
+		r.Unverified = true
+	case r.Rejected:
+		a.log.InfoContext(ctx, "API key rejected")
+	case ofToken != nil:
+		r.Claims = ofToken
+	}
+	return nil
+}
+
+func (a *Authenticator) verifyToken(ctx context.Context, now time.Time, v *verifiers, r *request.Request) error {
 	token, ok := tokenOf(r)
 	if !ok {
 		return nil
@@ -110,10 +155,11 @@ func tokenOf(r *request.Request) (token string, ok bool) {
 	return token, ok
 }
 
-// verifiers verify the tokens of a set of rules.
+// verifiers verify the credentials of a set of rules.
 type verifiers struct {
 	of       *rules.Set
 	onError  string
+	header   string // of API keys; empty if they do not count
 	byIssuer map[string]*issuer
 }
 
@@ -142,7 +188,9 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 	}
 	v := &verifiers{of: set, byIssuer: map[string]*issuer{}}
 	if d := set.Document().Authentication; d != nil {
-		v.onError = d.OnError
+		if v.onError = d.OnError; d.APIKey != nil {
+			v.header = d.APIKey.Header
+		}
 		for _, t := range d.JWT {
 			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it
 			keys := newKeyring(t.Issuer, t.JWKS, a.fetch, a.log)

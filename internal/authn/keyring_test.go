@@ -25,7 +25,7 @@ func fixed(set *rules.Set) engine.Fixed { return engine.Fixed{Set: set} }
 // callers with good tokens nothing.
 func TestUnknownKeyFlood(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	good := sign(t, rs256, rsaKey, claims(p.URL))
 	a.Warm(t.Context(), now)
 	if n := p.fetches.Load(); n != 1 {
@@ -65,7 +65,7 @@ func TestUnknownKeyFlood(t *testing.T) {
 func TestRotation(t *testing.T) {
 	keys := []*rsa.PrivateKey{rsaKey, otherKey, newRSA(2048), newRSA(2048)}
 	p := newProvider(t, published("k0", keys[0]))
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	a.Warm(t.Context(), now)
 	for i := 1; i < len(keys); i++ {
 		at := now.Add(time.Duration(i) * 2 * time.Minute)
@@ -99,7 +99,7 @@ func TestRotation(t *testing.T) {
 // the keys are ten minutes old, without any unknown key id.
 func TestRemovedKey(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	leaked := sign(t, rs256, rsaKey, claims(p.URL))
 	ask(t, a, now, leaked)
 	p.set(0, published("new", otherKey))
@@ -116,7 +116,7 @@ func TestRemovedKey(t *testing.T) {
 func TestOutage(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
 	var log strings.Builder
-	a := authn.New(of(t, p, ""), nil, slog.New(slog.NewTextHandler(&log, nil)))
+	a := authn.New(of(t, p, ""), nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	long := sign(t, rs256, rsaKey, claims(p.URL, with("exp", now.Add(100*time.Hour).Unix())))
 	ask(t, a, now, long)
 	for _, status := range []int{http.StatusInternalServerError, http.StatusFound, http.StatusNotModified} {
@@ -143,7 +143,7 @@ func TestNoKeys(t *testing.T) {
 	} {
 		p := newProvider(t)
 		p.set(http.StatusServiceUnavailable)
-		a := authn.New(fixed(load(t, fmt.Sprintf("{rules: [], "+document+"}", p.URL))), nil, quiet)
+		a := authn.New(fixed(load(t, fmt.Sprintf("{rules: [], "+document+"}", p.URL))), nil, nil, quiet)
 		token := sign(t, rs256, rsaKey, claims(p.URL))
 		for range 3 {
 			r := &request.Request{Method: "GET", Path: "/", Headers: map[string][]string{"authorization": {"Bearer " + token}}}
@@ -167,7 +167,7 @@ func TestNoKeys(t *testing.T) {
 func TestSlowIssuer(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
 	p.delay = 3 * time.Second
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	token := sign(t, rs256, rsaKey, claims(p.URL))
 	began := time.Now()
 	if r := ask(t, a, now, token); !r.Unverified {
@@ -201,13 +201,13 @@ func TestDiscovery(t *testing.T) {
 	} {
 		p := newProvider(t, published("k", rsaKey))
 		change(p)
-		if r := ask(t, authn.New(of(t, p, ""), nil, quiet), now, token(p)); !r.Unverified {
+		if r := ask(t, authn.New(of(t, p, ""), nil, nil, quiet), now, token(p)); !r.Unverified {
 			t.Errorf("%s: caller is %s", name, r.Caller())
 		}
 	}
 	p := newProvider(t, published("k", rsaKey))
 	p.issuer = "https://id.example.com" // discovery is not asked
-	if r := ask(t, authn.New(of(t, p, ", jwks: "+p.URL+"/keys"), nil, quiet), now, token(p)); r.Caller() != request.Known {
+	if r := ask(t, authn.New(of(t, p, ", jwks: "+p.URL+"/keys"), nil, nil, quiet), now, token(p)); r.Caller() != request.Known {
 		t.Errorf("with jwks: caller is %s", r.Caller())
 	}
 }
@@ -222,7 +222,7 @@ func TestChangedRules(t *testing.T) {
 	p, second := newProvider(t, published("k", rsaKey)), newProvider(t, published("k", otherKey))
 	var source changing
 	source.Store(of(t, p, "").Set)
-	a := authn.New(&source, nil, quiet)
+	a := authn.New(&source, nil, nil, quiet)
 	ask(t, a, now, sign(t, rs256, rsaKey, claims(p.URL)))
 	source.Store(load(t, fmt.Sprintf("authentication: {jwt: [{issuer: %q, audience: other}, {issuer: %q, audience: api}]}\nrules: []", p.URL, second.URL)))
 	if r := ask(t, a, now, sign(t, rs256, rsaKey, claims(p.URL))); !r.Rejected {

@@ -132,7 +132,7 @@ func TestTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log strings.Builder
-			a := authn.New(of(t, p, ""), nil, slog.New(slog.NewTextHandler(&log, nil)))
+			a := authn.New(of(t, p, ""), nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 			r := ask(t, a, now, test.token)
 			want := request.Rejected
 			if test.known {
@@ -156,7 +156,7 @@ func TestTokens(t *testing.T) {
 // TestAlgorithms: only the algorithms of the document count.
 func TestAlgorithms(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
-	a := authn.New(of(t, p, ", algorithms: PS512"), nil, quiet)
+	a := authn.New(of(t, p, ", algorithms: PS512"), nil, nil, quiet)
 	if r := ask(t, a, now, sign(t, rs256, rsaKey, claims(p.URL))); r.Caller() != request.Rejected {
 		t.Errorf("RS256: caller is %s", r.Caller())
 	}
@@ -169,7 +169,7 @@ func TestAlgorithms(t *testing.T) {
 func TestWhereTokens(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
 	good := sign(t, rs256, rsaKey, claims(p.URL))
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	for _, test := range []struct {
 		want   string
 		values []string
@@ -204,7 +204,7 @@ func TestClaims(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
 	token := signRaw(t, `{"alg":"RS256","kid":"k"}`, fmt.Sprintf(
 		`{"iss":%q,"aud":"api","exp":%d,"id":12345678901234567890,"org":{"id":1.50}}`, p.URL, now.Unix()+60))
-	r := ask(t, authn.New(of(t, p, ""), nil, quiet), now, token)
+	r := ask(t, authn.New(of(t, p, ""), nil, nil, quiet), now, token)
 	for name, want := range map[string]any{"id": json.Number("12345678901234567890"), "/org/id": json.Number("1.50"), "aud": "api"} {
 		if got := r.Claim(name); got != want {
 			t.Errorf("claim %s is %#v, want %#v", name, got, want)
@@ -215,13 +215,13 @@ func TestClaims(t *testing.T) {
 // TestNoAuthentication: without it in the document, tokens mean nothing.
 func TestNoAuthentication(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
-	a := authn.New(of(t, p, ""), nil, quiet)
+	a := authn.New(of(t, p, ""), nil, nil, quiet)
 	r := ask(t, a, now.Add(-time.Hour), sign(t, rs256, rsaKey, claims(p.URL)))
 	if r.Caller() != request.Known {
 		t.Fatalf("caller is %s", r.Caller())
 	}
 	before := p.requests.Load()
-	off := authn.New(fixed(load(t, "rules: []")), nil, quiet)
+	off := authn.New(fixed(load(t, "rules: []")), nil, nil, quiet)
 	off.Warm(t.Context(), now)
 	if r := ask(t, off, now, "x"); r.Caller() != request.Anonymous || p.requests.Load() != before {
 		t.Errorf("caller is %s after %d requests", r.Caller(), p.requests.Load()-before)

@@ -21,7 +21,9 @@ func TestCompleteFromATable(t *testing.T) {
 		mustRun(t, "overrides set "+key+" --deny --why x"+table.at)
 	}
 	table.set(t, "chat", "tenant:zeta", `{"deny": true}`)
-	table.transcript(t, "complete-table")
+	keys := table.newKeys(t, "--id acme", "--id zeta")
+	mustRun(t, "apikeys revoke --why x "+keys[1]+table.at)
+	table.transcript(t, "complete-table", "KEY", keys[0], "REVOKED", keys[1])
 }
 
 // The scripts for shells ask the program for words. Each shell that is installed

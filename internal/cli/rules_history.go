@@ -23,7 +23,7 @@ func (c *cli) historyCommand() *cobra.Command {
 		Use:   "history --rules dynamodb://TABLE",
 		Short: "Show who changed what, and why",
 		Long: `History shows every change of a rules table, the newest first: versions published and rolled back, overrides set,
-deleted and imported, grants, and counters reset.`,
+deleted and imported, grants, counters reset, and API keys made, revoked and rotated.`,
 		Example: `  slidegate rules history --rules dynamodb://slidegate-rules
   slidegate rules history --rules dynamodb://slidegate-rules --limit 100 --json`,
 	})
@@ -49,8 +49,27 @@ func eventText(e *ruletable.Event) string {
 		return fmt.Sprintf("%s %s: counter reset", e.Rule, e.Key)
 	case ruletable.OverridesImported:
 		return importText(e)
+	case ruletable.APIKeyCreated, ruletable.APIKeyRevoked, ruletable.APIKeyRotated:
+		return apiKeyText(e)
 	}
 	return string(e.Kind)
+}
+
+func apiKeyText(e *ruletable.Event) string {
+	key := "API key " + e.APIKey
+	if e.ID != e.APIKey && e.ID != "" {
+		key += " of " + e.ID
+	}
+	switch e.Kind {
+	case ruletable.APIKeyRotated:
+		return fmt.Sprintf("%s: replaced by %s, ends at %s", key, e.NewAPIKey, text.Stamp(e.Until))
+	case ruletable.APIKeyRevoked:
+		return key + ": revoked"
+	}
+	if e.Until.IsZero() {
+		return key + ": created"
+	}
+	return key + ": created, ends at " + text.Stamp(e.Until)
 }
 
 func importText(e *ruletable.Event) string {

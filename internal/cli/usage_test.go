@@ -11,8 +11,8 @@ func TestUsage(t *testing.T) {
 	const rules = " --rules testdata/rules.yaml"
 	for command, want := range map[string]string{
 		"validate testdata/rules.yaml": "unknown command \"validate\" for \"slidegate\": did you mean slidegate rules validate?\nsee: slidegate --help\n",
-		"create":                       "did you mean slidegate tables create?",
-		"list":                         "did you mean slidegate overrides list or slidegate rules list?",
+		"create":                       "did you mean slidegate apikeys create or slidegate tables create?",
+		"list":                         "did you mean slidegate apikeys list or slidegate overrides list or slidegate rules list?",
 		"versoin":                      "did you mean slidegate version?",
 		"rules vaildate":               "did you mean slidegate rules validate?",
 		"rules valid":                  "did you mean slidegate rules validate?",

@@ -46,13 +46,14 @@ var allowed = map[string]string{
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
-	"internal/app":         "internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
+	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/limit internal/logthrottle",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
 	"internal/breaker":     "internal/limit github.com/sony/gobreaker",
+	"internal/apikeys":     "internal/request internal/ruletable github.com/maypok86/otter golang.org/x/sync",
 	"internal/logthrottle": "",
 	"internal/swr":         "github.com/maypok86/otter",
 
@@ -85,7 +86,7 @@ var allowed = map[string]string{
 	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
-	"internal/operator": "internal/apigw internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",

@@ -62,7 +62,11 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	if s.Remote() { // else a decision never waits
 		config.Deadline = app.DefaultDeadline
 	}
-	callers := authn.New(s.Source, nil, log)
+	var keys authn.APIKeys
+	if table := s.Table(); table != nil {
+		keys = app.NewAPIKeys(table, log)
+	}
+	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})

@@ -11,7 +11,13 @@ import (
 // Authentication says which credentials limiters verify, and how.
 type Authentication struct {
 	JWT     []TokenIssuer `json:"jwt,omitempty" items:"1 16" example:"[{issuer: \"https://example.eu.auth0.com/\", audience: \"https://api.example.com\"}]" doc:"The issuers whose tokens (JWT) count, and what their tokens must state."`
-	OnError string        `json:"on_error,omitempty" enum:"allow deny" doc:"While no keys of an issuer could be fetched yet: its callers count as anonymous (allow), or get an error (deny, the default with on_error: deny in defaults)."`
+	APIKey  *KeyHeader    `json:"api_key,omitempty" example:"{header: x-api-key}" doc:"Keys that slidegate apikeys makes count; {} reads them from x-api-key."`
+	OnError string        `json:"on_error,omitempty" enum:"allow deny" doc:"While a token or an API key cannot be verified, because no keys of its issuer could be fetched yet or the table does not answer: its caller counts as anonymous (allow), or gets an error (deny, the default with on_error: deny in defaults)."`
+}
+
+// KeyHeader says where requests have API keys.
+type KeyHeader struct {
+	Header string `json:"header,omitempty" example:"x-api-key" doc:"The header with the key, x-api-key by default."`
 }
 
 // TokenIssuer is an issuer of tokens.
@@ -37,6 +43,9 @@ func (a *Authentication) setDefaults(onError string) {
 		onError = "allow"
 	}
 	a.OnError = cmp.Or(a.OnError, onError)
+	if a.APIKey != nil {
+		a.APIKey.Header = cmp.Or(a.APIKey.Header, "x-api-key")
+	}
 	for i := range a.JWT {
 		t := &a.JWT[i]
 		t.Leeway = cmp.Or(t.Leeway, defaultLeeway)
@@ -49,6 +58,9 @@ func (a *Authentication) setDefaults(onError string) {
 func (a *Authentication) normalize() {
 	if a == nil {
 		return
+	}
+	if a.APIKey != nil {
+		a.APIKey.Header = strings.ToLower(a.APIKey.Header)
 	}
 	for i := range a.JWT {
 		t := &a.JWT[i]

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
@@ -16,8 +18,16 @@ func (c *compiler) authentication(a *ruledoc.Authentication) {
 	if a == nil {
 		return
 	}
-	if len(a.JWT) == 0 {
-		c.fail("authentication", "verifies nothing: write jwt: [{issuer: URL, audience: NAME}], or remove it")
+	if len(a.JWT) == 0 && a.APIKey == nil {
+		c.fail("authentication", "verifies nothing: write jwt: [{issuer: URL, audience: NAME}] or api_key: {}, or remove it")
+	}
+	if a.APIKey != nil {
+		switch header := a.APIKey.Header; {
+		case !request.IsToken(header):
+			c.fail("authentication.api_key.header", "%q is no name of a header: write one such as x-api-key", header)
+		case strings.EqualFold(header, "authorization") || strings.EqualFold(header, "cookie"):
+			c.fail("authentication.api_key.header", "%s holds other credentials: write a header of its own, such as x-api-key", header)
+		}
 	}
 	taken := map[string]string{}
 	for i := range a.JWT {

@@ -23,8 +23,8 @@ func TestCompileAuthentication(t *testing.T) {
 	}
 	const insecure = " is no URL that can be trusted: write one with https, without user and fragment; http works on this machine alone"
 	for _, tt := range []struct{ fields, want string }{
-		{"{}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}], or remove it"},
-		{"{on_error: allow}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}], or remove it"},
+		{"{}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}] or api_key: {}, or remove it"},
+		{"{on_error: allow}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}] or api_key: {}, or remove it"},
 		{"{on_error: local, jwt: [{issuer: 'https://a.example', audience: x}]}", `.on_error: unknown value "local": write allow or deny`},
 		{"{jwt: [{audience: x}]}", ".jwt[0]: issuer is missing: write what tokens have as iss, such as issuer: https://example.eu.auth0.com/"},
 		{"{jwt: [{issuer: 'https://a.example'}]}", ".jwt[0]: audience is missing: write for whom tokens must be, such as audience: https://api.example.com"},

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,6 +24,9 @@ const (
 	OverridesImported Kind = "overrides imported"
 	Granted           Kind = "granted"
 	CounterReset      Kind = "counter reset"
+	APIKeyCreated     Kind = "api key created"
+	APIKeyRevoked     Kind = "api key revoked"
+	APIKeyRotated     Kind = "api key rotated"
 )
 
 // Event is one change of the table, or of a counter of its rules.
@@ -58,10 +62,18 @@ type Event struct {
 
 	// CounterReset: the counter's key in its own table.
 	Counter string `json:"counter,omitempty" dynamodbav:"counter,omitempty"`
+
+	// Of an API key: its name and its id, and for APIKeyRotated the name of its
+	// successor. The key ends at Until, zero for never; a revoked one has ended.
+	APIKey    string    `json:"api_key,omitempty" dynamodbav:"apikey,omitempty"`
+	NewAPIKey string    `json:"new_api_key,omitempty" dynamodbav:"newkey,omitempty"`
+	ID        string    `json:"id,omitempty" dynamodbav:"id,omitempty"`
+	Until     time.Time `json:"until,omitzero" dynamodbav:"until"`
 }
 
 const (
 	partitionHistory = "history"
+	attrUntil        = "until"
 
 	// sortTime is RFC 3339 with a fixed width, so that texts sort by time.
 	sortTime = "2006-01-02T15:04:05.000000000Z"
@@ -101,6 +113,9 @@ func (e *Event) item(key item) (item, error) {
 	i, err := marshal(e)
 	if err != nil {
 		return nil, err
+	}
+	if e.Until.IsZero() {
+		delete(i, attrUntil)
 	}
 	maps.Copy(i, key)
 	return i, nil

@@ -70,6 +70,9 @@ func TestItems(t *testing.T) {
 	must(t, table.SetOverride(ctx, ruletable.Override{Rule: "api", Key: "k", Document: "{}", Note: by}))
 	must(t, table.Grant(ctx, "api", "k", ruletable.Grant{Add: 5, Until: berlin.Add(time.Hour), Note: by}))
 	must(t, table.RecordReset(ctx, "api", "k", "api|k", note(0, "ticket 7")))
+	must(t, table.CreateAPIKey(ctx, ruletable.APIKey{
+		Name: "sg_1", Hash: "aa", ID: "acme", Plan: "pro", Claims: "{}", Expires: berlin, Note: note(0, ""),
+	}))
 	want := []string{
 		`document=binary json=binary p="set" s="0000000001" when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
 		`p="set" s="current" version=1`,
@@ -83,6 +86,10 @@ func TestItems(t *testing.T) {
 			`when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
 		`counter="api|k" key="k" kind="counter reset" p="history" rule="api" s="2023-11-14T22:14:00.000000000Z#" ` +
 			`when="2023-11-14T22:14:00Z" who="ada" why="ticket 7"`,
+		`claims="{}" expires="2023-11-14T22:14:00.5Z" hash="aa" id="acme" p="apikey" plan="pro" s="sg_1" ` +
+			`when="2023-11-14T22:14:00Z" who="ada" why=""`,
+		`apikey="sg_1" id="acme" kind="api key created" p="history" s="2023-11-14T22:14:00.000000000Z#" ` +
+			`until="2023-11-14T22:14:00.5Z" when="2023-11-14T22:14:00Z" who="ada" why=""`,
 	}
 	if diff := cmp.Diff(want, api.items); diff != "" {
 		t.Error(diff)

@@ -7,6 +7,7 @@
 //	set            ten digits            a version, with its author, time and reason
 //	set            current               the pointer: the number of the version in force
 //	override#RULE  KEY                   the override of one key of a rule
+//	apikey         sg_ and 16 digits     an API key: the hash of its secret, and whose it is
 //	history        time # random digits  one change
 //
 // A version holds the document twice, gzipped: as its author wrote it, for

@@ -153,6 +153,19 @@ func (f *Locations) Versions() Completer {
 	})
 }
 
+// APIKeyNames offers the names of API keys that are not revoked, and their ids.
+func (f *Locations) APIKeyNames() Completer {
+	return f.fromTable(func(p prompt, table *ruletable.Table, yield func(string) bool) {
+		for k, err := range table.APIKeys(p, p.typed) {
+			switch {
+			case errors.Is(err, ruletable.ErrUnreadableKey) || err == nil && !k.Revoked.IsZero():
+			case err != nil || !yield(cobra.CompletionWithDesc(k.Name, k.ID)):
+				return
+			}
+		}
+	})
+}
+
 // OverrideKeys offers keys that begin with the typed text and have an override of
 // the rule that the first argument names.
 func (f *Locations) OverrideKeys() Completer {

@@ -66,6 +66,23 @@ func Until(cmd *cobra.Command, end *time.Time, untilUsage string) {
 	})
 }
 
+// Span adds a flag that is how long something lasts, 0 included. *span is its
+// default.
+func Span(cmd *cobra.Command, span *time.Duration, name, usage string) {
+	cmd.Flags().Func(name, usage, func(text string) error {
+		if text == "0" {
+			*span = 0
+			return nil
+		}
+		d, err := parseSpan(text)
+		if err != nil {
+			return Usagef("--%s %s: want a time such as 90m, 12h or 7d, or 0", name, text)
+		}
+		*span = d
+		return nil
+	})
+}
+
 // endAt returns the first whole second that is not before t, in UTC: a span of
 // less than a second must not end before it begins. It refuses a past time, and one
 // after the year 9999, which RFC 3339 cannot write.

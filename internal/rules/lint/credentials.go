@@ -29,25 +29,26 @@ func WithoutCredentials(s *rules.Set) (idle, lumped []string) {
 	return idle, lumped
 }
 
-// verified says which credentials of live requests limiters verify. No limiter
-// verifies API keys yet.
-type verified struct{ tokens bool }
+// verified says which credentials of live requests limiters verify. API keys
+// have claims too.
+type verified struct{ tokens, keys bool }
 
 func verifiedBy(d *ruledoc.Document) verified {
-	return verified{tokens: d.Authentication != nil && len(d.Authentication.JWT) > 0}
+	a := d.Authentication
+	return verified{tokens: a != nil && len(a.JWT) > 0, keys: a != nil && a.APIKey != nil}
 }
 
 // what names the credentials that are not verified.
 func (v verified) what() string {
 	if v.tokens {
-		return "API keys are not verified yet"
+		return "API keys are not verified"
 	}
 	return "credentials are not verified"
 }
 
 // lacks reports whether a source is missing in every live request.
 func (v verified) lacks(p key.Part) bool {
-	return p.OfCredentials() && !(v.tokens && p.Kind == key.FromClaim)
+	return p.OfCredentials() && !v.keys && !(v.tokens && p.Kind == key.FromClaim)
 }
 
 // lacksSource is lacks for a source as documents write it.
@@ -63,7 +64,7 @@ func (v verified) lacksAnyOf(s *ruledoc.Selector) bool {
 			return true
 		}
 	}
-	return !v.tokens && len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
+	return !v.tokens && !v.keys && len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
 }
 
 // lacking returns the sources of a template that live requests lack, and how

@@ -143,7 +143,7 @@ func TestCaveats(t *testing.T) {
 // TestCaveatsOfVerified: what a document verifies draws no caveat. API keys are
 // not verified.
 func TestCaveatsOfVerified(t *testing.T) {
-	const keys = "API keys are not verified yet: "
+	const keys = "API keys are not verified: "
 	for rest, want := range map[string]string{
 		"rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]":                                                          "",
 		"rules: [{name: r, key: 'ip:{ip}', when: {caller: known}, limit: 1/s}]":                                          "",

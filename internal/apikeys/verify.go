@@ -1,0 +1,245 @@
+package apikeys
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+const (
+	// Fresh is how long a verifier uses what it has read of a key.
+	Fresh = 10 * time.Second
+	// Stale is how long it goes on with a key if the table cannot be read.
+	Stale = 10 * time.Minute
+	// maxEntries bounds the keys in memory: about 1 KB each, more with large
+	// claims.
+	maxEntries = 20_000
+	// readTimeout bounds one read of a key, in real time.
+	readTimeout = time.Second
+
+	// A made-up key can have the right form, because the form holds no secret.
+	// unknownBurst and unknownPerSecond bound the reads for such keys. Reads of
+	// keys that exist are not bounded.
+	unknownBurst     = 200
+	unknownPerSecond = 20
+)
+
+// ErrUnavailable is the error of a key that cannot be verified now: the table
+// does not answer, or too many unknown keys are being tried.
+var ErrUnavailable = errors.New("API keys cannot be verified now")
+
+// Reader returns the key with this name, nil if there is none.
+// ruletable.Table.APIKey is one.
+type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
+
+// Verifier verifies the keys that requests send. A key costs one consistent
+// read in ten seconds, regardless of the number of requests, and so a key that
+// is revoked is refused after ten seconds at most. Its expiry is exact. Text
+// that is no key costs no read.
+//
+// If a read fails, the last one stays in force for ten minutes. So while the
+// table cannot be read, a key that was revoked meanwhile works as long.
+//
+// A flood of made-up keys costs at most 200 reads at once and 20 a second. Keys
+// that this process knows are verified all the same. Others fail with
+// ErrUnavailable if the flood has used up the reads.
+//
+// The cache is bounded. Frequency and age of use decide which keys are evicted,
+// so that a flood evicts no key in steady use. A Verifier is safe for concurrent
+// use.
+type Verifier struct {
+	read    Reader
+	report  func(error)
+	entries *otter.Cache[string, *entry]
+	reads   singleflight.Group
+	unknown budget
+}
+
+// entry is what is known of a name. It never changes.
+type entry struct {
+	key    *ruletable.APIKey // nil if there is none
+	claims map[string]any    // with the plan
+	read   time.Time
+	retry  time.Time // when to read again
+}
+
+// usable reports whether requests may use the entry without another read.
+func (e *entry) usable(now time.Time) bool {
+	return e != nil && now.Before(e.retry) && now.Sub(e.read) > -Fresh // a clock that was set back keeps no entry
+}
+
+// lasts reports whether the entry may stand in for a read that fails.
+func (e *entry) lasts(now time.Time) bool { return e != nil && now.Sub(e.read).Abs() < Stale }
+
+// NewVerifier returns a verifier. report receives the reads that failed while
+// requests went on with an earlier one, and the items that cannot be read.
+func NewVerifier(read Reader, report func(error)) *Verifier {
+	return &Verifier{
+		read: read, report: report, unknown: budget{tokens: unknownBurst},
+		entries: otter.Must(&otter.Options[string, *entry]{MaximumSize: maxEntries}),
+	}
+}
+
+// Caller is who a valid key stands for.
+type Caller struct {
+	ID     string         // never the key itself
+	Claims map[string]any // shared and read-only; never nil
+}
+
+// Verify returns the caller of a key as a client sent it; nil if the key does
+// not exist, has ended or is revoked. It fails with ErrUnavailable if it cannot
+// know.
+func (v *Verifier) Verify(ctx context.Context, now time.Time, text string) (*Caller, error) {
+	k, ok := Parse(text)
+	if !ok {
+		return nil, nil
+	}
+	e, err := v.entry(ctx, now, k.Name())
+	if err != nil {
+		return nil, err
+	}
+	stored := e.key
+	if stored == nil || subtle.ConstantTimeCompare([]byte(stored.Hash), []byte(k.Hash())) != 1 ||
+		!stored.Revoked.IsZero() || !stored.Expires.IsZero() && !now.Before(stored.Expires) {
+		return nil, nil
+	}
+	return &Caller{stored.ID, e.claims}, nil
+}
+
+// entry returns what the table has for a name. All requests for a name share one
+// read, and wait for it as long as their contexts let them.
+func (v *Verifier) entry(ctx context.Context, now time.Time, name string) (*entry, error) {
+	known, _ := v.entries.GetIfPresent(name)
+	if known.usable(now) {
+		return known, nil
+	}
+	read := v.reads.DoChan(name, func() (any, error) {
+		last, _ := v.entries.GetIfPresent(name)
+		if last.usable(now) {
+			return last, nil
+		}
+		e, err := v.load(context.WithoutCancel(ctx), now, name, last)
+		if err == nil {
+			v.entries.Set(name, e)
+		}
+		return e, err
+	})
+	select {
+	case r := <-read:
+		e, _ := r.Val.(*entry)
+		return e, r.Err
+	case <-ctx.Done():
+		if known.lasts(now) { // a read that takes longer continues beside the request
+			return known, nil
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+	}
+}
+
+// load reads a name. If that fails, it returns last, unless that is too old.
+func (v *Verifier) load(ctx context.Context, now time.Time, name string, last *entry) (*entry, error) {
+	known := last != nil && last.key != nil
+	if !known && !v.unknown.take(now) {
+		return nil, fmt.Errorf("%w: too many unknown keys are being tried", ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	stored, err := v.read(ctx, name)
+	next := &entry{key: stored, read: now, retry: now.Add(Fresh)}
+	switch {
+	case errors.Is(err, ruletable.ErrUnreadableKey):
+		v.report(err)
+		next.key = nil
+	case err != nil && last.lasts(now):
+		v.report(fmt.Errorf("verifying an API key, keeping the last answer: %w", err))
+		next.key, next.claims, next.read = last.key, last.claims, last.read
+		return next, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case stored != nil:
+		next.claims = claimsOf(stored)
+	}
+	if next.key != nil && !known {
+		v.unknown.giveBack()
+	}
+	return next, nil
+}
+
+// claimsOf returns the claims of a stored key, with its plan. Numbers keep all
+// their digits.
+func claimsOf(k *ruletable.APIKey) map[string]any {
+	claims := map[string]any{}
+	d := json.NewDecoder(strings.NewReader(string(k.Claims)))
+	d.UseNumber()
+	_ = d.Decode(&claims) // the table has checked them
+	if claims == nil {
+		claims = map[string]any{}
+	}
+	if k.Plan != "" {
+		claims["plan"] = k.Plan
+	}
+	return claims
+}
+
+// Authenticate reads the key in a header, its name in lower case, and sets the
+// request's APIKey and Claims, or Rejected for a key that is not valid. A request
+// without the header stays as it is. Several keys are not valid. If the key
+// cannot be verified, it fails with ErrUnavailable and changes nothing.
+func (v *Verifier) Authenticate(ctx context.Context, now time.Time, header string, r *request.Request) error {
+	sent := r.Header(header)
+	if len(sent) == 0 {
+		return nil
+	}
+	var caller *Caller
+	if len(sent) == 1 {
+		var err error
+		if caller, err = v.Verify(ctx, now, sent[0]); err != nil {
+			return err
+		}
+	}
+	if caller == nil {
+		r.Rejected = true
+		return nil
+	}
+	r.APIKey, r.Claims = caller.ID, caller.Claims
+	return nil
+}
+
+// budget is a token bucket for the reads of unknown keys.
+type budget struct {
+	mu     sync.Mutex
+	tokens float64
+	filled time.Time
+}
+
+func (b *budget) take(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if passed := now.Sub(b.filled); passed < -Fresh {
+		b.filled = now // the clock was set back
+	} else if passed > 0 {
+		b.tokens, b.filled = min(unknownBurst, b.tokens+passed.Seconds()*unknownPerSecond), now
+	}
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+func (b *budget) giveBack() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens = min(unknownBurst, b.tokens+1)
+}
