@@ -100,7 +100,7 @@ func WithCallerClock() Option { return func(o *options) { o.callerClock = true }
 // connects which hang do not pile up:
 //
 //	config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-//		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 64
+//		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 128
 //	}))
 func New(client *dynamodb.Client, table string, opts ...Option) *Store {
 	o := options{log: slog.Default()}

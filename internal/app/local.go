@@ -18,7 +18,7 @@ import (
 // decision, which never runs backwards within a process. If the wall clock is
 // set forward during the outage, the windows of the outage begin again.
 type Local struct {
-	counters *memory.Store
+	counters *memory.Fallback
 	now      func() time.Time
 }
 

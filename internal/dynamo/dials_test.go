@@ -40,7 +40,7 @@ func TestDialsAreBounded(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	const most = 2 * 64 // the proxy counts both sides
+	const most = 2 * 128 // the proxy counts both sides
 	if open := proxy.Most(); open > most || open == 0 {
 		t.Errorf("%d connections were open at once, want at most %d", open, most)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// marks is how many keys a Store of NewFallback remembers as known: 256 KB.
+// marks is how many keys a Fallback remembers as known: 256 KB.
 const marks = 1 << 16 // a power of two
 
 // known remembers which keys another store has admitted lately. A key that
@@ -27,23 +27,28 @@ func (k *known) has(key string) bool {
 	return at.Load() == mark
 }
 
-// NewFallback returns a store for times when another store does not answer. Note
-// tells it of the keys that the other store admits. New keys that it was not
-// told of find room only in the first half, so that a flood of made-up keys in
-// an outage leaves the other half to callers from before.
-func NewFallback(maxKeys int) *Store {
-	s := New(maxKeys)
-	s.known = &known{seed: s.seed}
-	for i := range s.shards {
-		s.shards[i].known = s.known
+// Fallback is a Store for times when another store does not answer. Note tells
+// it of the keys that the other store admits. New keys that it was not told of
+// find room only in the first half, so that a flood of made-up keys in an outage
+// leaves the other half to callers from before.
+type Fallback struct {
+	*Store
+	known *known
+}
+
+// NewFallback returns a Fallback for at most maxKeys keys, as New does.
+func NewFallback(maxKeys int) *Fallback {
+	f := &Fallback{New(maxKeys), &known{seed: maphash.MakeSeed()}}
+	for i := range f.shards {
+		f.shards[i].known = f.known
 	}
-	return s
+	return f
 }
 
 // Note remembers a key that the other store has admitted. It costs no
-// allocation. The store must be one of NewFallback.
-func (s *Store) Note(key string) {
-	at, mark := s.known.place(key)
+// allocation.
+func (f *Fallback) Note(key string) {
+	at, mark := f.known.place(key)
 	if at.Load() != mark { // callers who come often share the line of a cache
 		at.Store(mark)
 	}

@@ -35,7 +35,6 @@ const shardCount = 64 // a power of two
 type Store struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
-	known  *known // nil unless the store is one of NewFallback
 }
 
 // New returns a store for at most maxKeys keys, or 64 if that is fewer; 0
