@@ -79,6 +79,8 @@ func (u *unmet) lacks(p key.Part) bool {
 		return u.address
 	case key.FromHeader:
 		return u.Headers && p.Text != "authorization"
+	case key.FromCountry, key.FromASN: // CloudFront states them in headers
+		return u.Headers
 	case key.FromQuery:
 		return u.Query
 	case key.FromPath:
