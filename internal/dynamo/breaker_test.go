@@ -18,21 +18,26 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// answers is a server whose status and body a test sets. Status 0 drops the
-// connection.
+// answers is a server whose answer a test sets.
 type answers struct {
+	answer atomic.Pointer[answer]
+	calls  atomic.Int64
+}
+
+// answer is what a server answers. Status 0 drops the connection.
+type answer struct {
 	status int
 	body   string
-	calls  atomic.Int64
 }
 
 func (a *answers) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	a.calls.Add(1)
-	if a.status == 0 {
+	now := a.answer.Load()
+	if now.status == 0 {
 		panic(http.ErrAbortHandler)
 	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write([]byte(a.body))
+	w.WriteHeader(now.status)
+	_, _ = w.Write([]byte(now.body))
 }
 
 // TestGuarded: faults of the server and lost connections open the breaker, and
@@ -59,7 +64,8 @@ func TestGuarded(t *testing.T) {
 		"a refusal":       {400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException"}`, false, dynamo.ErrNotPermitted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &answers{status: test.status, body: test.body}
+			a := &answers{}
+			a.answer.Store(&answer{test.status, test.body})
 			server := httptest.NewServer(a)
 			defer server.Close()
 			clock := time.Now()
@@ -91,7 +97,7 @@ func TestGuarded(t *testing.T) {
 				t.Errorf("%d calls, want 5", made)
 			}
 			clock = clock.Add(breaker.ProbeEvery)
-			a.status, a.body = 400, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`
+			a.answer.Store(&answer{400, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`})
 			for range 2 { // any answer closes it
 				if err := charge(); !errors.Is(err, dynamo.ErrThrottled) {
 					t.Errorf("a probe: %v", err)
