@@ -40,7 +40,8 @@ start() {
 	env -i PATH="$PATH" HOME="$state" TMPDIR="$state/tmp" \
 		BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" IOT_MTLS_ENABLED=0 AWS_ENDPOINT_URL="http://127.0.0.1:$port" \
 		nohup "$venv/bin/ministack" >"$state/log" 2>&1 </dev/null &
-	echo $! >"$state/pid"
+	pid=$!
+	echo "$pid" >"$state/pid"
 }
 
 # Another process may take the free port first, so try three times.
@@ -48,15 +49,17 @@ for _ in 1 2 3; do
 	rm -rf "$state"
 	mkdir -p "$state/tmp"
 	start
-	for ((i = 0; i < 300; i++)); do
-		if ! running; then
-			break
-		elif answers "$(<"$state/endpoint")"; then
+	# On a busy machine the new process is not yet named ministack, so running
+	# does not tell whether it lives.
+	for ((i = 0; i < 600; i++)); do
+		kill -0 "$pid" 2>/dev/null || break
+		if answers "$(<"$state/endpoint")"; then
 			cat "$state/endpoint"
 			exit
 		fi
 		sleep 0.1
 	done
+	kill -KILL "$pid" 2>/dev/null || true
 	"$root/localstack/down.sh"
 done
 echo "up: MiniStack does not answer; the end of its log ($state/log):" >&2
