@@ -52,7 +52,10 @@ for _ in 1 2 3; do
 	# On a busy machine the new process is not yet named ministack, so running
 	# does not tell whether it lives.
 	for ((i = 0; i < 600; i++)); do
-		kill -0 "$pid" 2>/dev/null || break
+		if ! kill -0 "$pid" 2>/dev/null; then
+			wait "$pid" || echo "up: MiniStack ended with status $?" >&2
+			break
+		fi
 		if answers "$(<"$state/endpoint")"; then
 			cat "$state/endpoint"
 			exit
