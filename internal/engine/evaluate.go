@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -68,11 +69,6 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 			denier = v
 		}
 	}
-	if denier == nil {
-		for _, v := range group {
-			e.admit(v)
-		}
-	}
 	return denier, nil
 }
 
@@ -99,7 +95,16 @@ func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) er
 		v.decided = true
 		charges[i], verdicts[i] = &v.Charge, &v.Verdict
 	}
-	return e.opts.Store.ChargeAll(ctx, now, charges, verdicts)
+	if err := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(group, func(v *Verdict) bool { return !v.Allowed }) {
+		return nil
+	}
+	for _, v := range group {
+		e.admit(v)
+	}
+	return nil
 }
 
 func longer(a, b time.Duration) bool { return b != limit.Never && (a == limit.Never || a > b) }

@@ -73,6 +73,12 @@ func (v *Verdict) settlement(i int, o *Outcome) int64 {
 	if !reported || actual < 0 {
 		return 0
 	}
+	return v.correction(i, actual)
+}
+
+// correction returns the units by which the charge of limit i differs from the
+// actual ones.
+func (v *Verdict) correction(i int, actual int64) int64 {
 	return min(actual-v.Charge.Costs[i], maxSettlement)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -55,17 +54,13 @@ func DecisionOf(set *rules.Set, v Verdict) *Decision {
 // for each limit. A bucket or a log cannot be corrected; its charge stays. A
 // rule that charged nothing has nothing to correct.
 func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actual []int64) error {
-	if v.charged == nil {
-		return nil
-	}
-	deltas, changed := make([]int64, len(actual)), false
-	for i := range actual {
-		if v.Charge.Limits[i].Correctable() {
-			deltas[i] = min(actual[i]-v.Charge.Costs[i], limit.MaxCapacity)
+	deltas := v.deltas(func(v *Verdict, i int) int64 {
+		if !v.Charge.Limits[i].Correctable() {
+			return 0
 		}
-		changed = changed || deltas[i] != 0
-	}
-	if !changed {
+		return v.correction(i, actual[i])
+	})
+	if deltas == nil {
 		return nil
 	}
 	return v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)

@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 )
 
+// FallbackKeys is the bound of a Fallback for on_error: local in one process.
+const FallbackKeys = 50_000
+
 // marks is how many keys a Fallback remembers as known: 256 KB.
 const marks = 1 << 16 // a power of two
 
