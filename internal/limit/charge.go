@@ -131,6 +131,8 @@ type Receipt struct {
 	// "q83vASNFZ4mrze8B". A counter that was deleted and created again has
 	// another one, and is not corrected. It is empty for a charge of zero cost.
 	Generation string
+	// Serial is the mark of a counter in this process.
+	Serial uint32
 	// Slots holds the slot charged, by limit: 1700000040 for a slot of one
 	// second at that Unix time. It is 0 for a bucket.
 	Slots [MaxLimits]int64
@@ -140,31 +142,53 @@ type Receipt struct {
 // would get now. It changes no state. The receipt then names the slots that
 // Take would charge.
 func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
+	n := now.UnixNano()
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
-		q := s.Current(l, now)
+		q := s.current(l, n)
 		v.Receipt.Slots[i] = q
-		v.add(i, s.decide(l, now, q, c.Costs[i]))
+		v.add(i, s.decide(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.Generation = ""
+}
+
+// Apply decides a charge on these states, and makes it if they allow it: Decide
+// and then Take. It reports whether it has changed the states.
+func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
+	if len(c.Limits) == 1 { // as of most rules
+		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
+		q := s.current(l, n)
+		v.Receipt.Generation, v.Receipt.Slots[0] = "", q
+		v.Limits[0] = s.apply(l, n, q, c.Costs[0])
+		v.Result = v.Limits[0]
+		return v.Allowed && c.Costs[0] > 0
+	}
+	Decide(states, c, now, v)
+	if !v.Allowed || c.ZeroCost() {
+		return false
+	}
+	Take(states, c, now, v)
+	return true
 }
 
 // Take charges the states after Decide has allowed the charge in v. The store
 // adds the receipt's generation.
 func Take(states []State, c *Charge, now time.Time, v *Verdict) {
+	n := now.UnixNano()
 	for i := range c.Limits {
-		v.add(i, states[i].take(&c.Limits[i], now, v.Receipt.Slots[i], c.Costs[i]))
+		v.add(i, states[i].take(&c.Limits[i], n, v.Receipt.Slots[i], c.Costs[i]))
 	}
 }
 
 // AfterCharge fills in the verdict of a charge that another process or program
 // made now, and that has left these states in a counter of this generation.
 func AfterCharge(states []State, generation string, c *Charge, now time.Time, v *Verdict) {
+	n := now.UnixNano()
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
-		q := s.Current(l, now)
+		q := s.current(l, n)
 		v.Receipt.Slots[i] = q
-		v.add(i, s.afterCharge(l, now, q, c.Costs[i]))
+		v.add(i, s.afterCharge(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.Generation = generation
 }

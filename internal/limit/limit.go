@@ -183,11 +183,14 @@ func (l *Limit) Slots() int64 {
 // epoch. Times before the epoch are in negative slots. t must lie between the
 // years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no
 // slots.
-func (l *Limit) SlotAt(t time.Time) int64 {
+func (l *Limit) SlotAt(t time.Time) int64 { return l.slotAt(t.UnixNano()) }
+
+// slotAt is SlotAt for Unix nanoseconds.
+func (l *Limit) slotAt(t int64) int64 {
 	if l.Calendar != nil {
-		return l.Calendar.windowAt(t)
+		return l.Calendar.windowAt(time.Unix(0, t))
 	}
-	return floor(t.UnixNano(), int64(l.Granularity))
+	return floor(t, int64(l.Granularity))
 }
 
 // floor returns ⌊a/b⌋, for b > 0.
@@ -200,11 +203,14 @@ func floor(a, b int64) int64 {
 }
 
 // Until returns the time from now to the start of a slot.
-func (l *Limit) Until(slot int64, now time.Time) time.Duration {
+func (l *Limit) Until(slot int64, now time.Time) time.Duration { return l.until(slot, now.UnixNano()) }
+
+// until is Until for Unix nanoseconds.
+func (l *Limit) until(slot, now int64) time.Duration {
 	if l.Calendar != nil {
-		return l.Calendar.start(slot).Sub(now)
+		return l.Calendar.start(slot).Sub(time.Unix(0, now))
 	}
-	return time.Duration(slot*int64(l.Granularity) - now.UnixNano())
+	return time.Duration(slot*int64(l.Granularity) - now)
 }
 
 // Result is one limit's answer to one charge.

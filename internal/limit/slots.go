@@ -1,7 +1,8 @@
 package limit
 
 import (
-	"slices"
+	"iter"
+	"math"
 	"time"
 )
 
@@ -19,134 +20,190 @@ type Slot struct {
 // Time never runs backwards for a key: a charge by a clock behind the newest
 // slot goes to the newest slot. Otherwise a late caller could charge a window
 // for which another caller was denied.
+//
+// Most keys use one slot, which takes 24 bytes. The others take 16 bytes each.
 type Slots struct {
-	slots []Slot // ascending; the last is the newest ever charged, refunded or not
-	sum   int64  // units in slots
+	newest int64 // ^ math.MinInt64, so that the zero value is before every slot
+	units  int64 // in the newest slot ever charged, refunded or not
+	older  *ring // nil for none
 }
 
 // NewSlots returns the state with these counts, which must ascend by number;
-// the last is the newest slot ever charged. The state keeps the slice.
+// the last is the newest slot ever charged.
 func NewSlots(counts []Slot) Slots {
-	s := Slots{slots: counts}
+	var s Slots
+	if len(counts) > 1 {
+		s.older = newRing(len(counts) - 1)
+	}
 	for _, c := range counts {
-		s.sum += c.Units
+		s.open(c.Number, c.Units)
 	}
 	return s
 }
 
-// All returns the counts in ascending order. They belong to the state.
-func (s *Slots) All() []Slot { return s.slots }
+// All returns the counts in ascending order.
+func (s *Slots) All() iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		if !s.charged() {
+			return
+		}
+		for i := range s.older.len() {
+			if !yield(*s.older.at(i)) {
+				return
+			}
+		}
+		yield(Slot{s.number(), s.units})
+	}
+}
+
+func (s *Slots) charged() bool { return s.newest != 0 }
+
+// number returns the newest slot.
+func (s *Slots) number() int64 { return s.newest ^ math.MinInt64 }
 
 // Newest returns the newest slot ever charged; ok is false for a state never
 // charged.
 func (s *Slots) Newest() (number int64, ok bool) {
-	if len(s.slots) == 0 {
+	if !s.charged() {
 		return 0, false
 	}
-	return s.slots[len(s.slots)-1].Number, true
+	return s.number(), true
 }
 
 // Current returns the slot that a charge made now belongs to: the clock's, or
 // the newest if the clock is behind it.
-func (s *Slots) Current(l *Limit, now time.Time) int64 {
-	q := l.SlotAt(now)
-	if h, ok := s.Newest(); ok {
-		return max(q, h)
-	}
-	return q
-}
+func (s *Slots) Current(l *Limit, now time.Time) int64 { return s.current(l, now.UnixNano()) }
 
-// expired returns how many slots lie before number, and their units.
-func (s *Slots) expired(number int64) (n int, units int64) {
-	for n < len(s.slots) && s.slots[n].Number < number {
-		units += s.slots[n].Units
-		n++
+func (s *Slots) current(l *Limit, now int64) int64 {
+	if !s.charged() {
+		return l.slotAt(now)
 	}
-	return n, units
+	newest := s.number()
+	if width := int64(l.Granularity); l.Calendar == nil && uint64(now-newest*width) < uint64(width) {
+		return newest // mostly, and a multiplication is faster than a division
+	}
+	return max(l.slotAt(now), newest)
 }
 
 // Used returns the units that count against the capacity now: those in the
 // window, with the older part weighted if the algorithm is
 // SlidingWindowCounter.
-func (s *Slots) Used(l *Limit, now time.Time) int64 { return s.used(l, now, s.Current(l, now)) }
-
-func (s *Slots) used(l *Limit, now time.Time, q int64) int64 {
-	if l.Algorithm == SlidingWindowCounter {
-		return s.weighted(l, now, q)
-	}
-	_, gone := s.expired(q - l.Slots())
-	return s.sum - gone
+func (s *Slots) Used(l *Limit, now time.Time) int64 {
+	n := now.UnixNano()
+	return s.used(l, n, s.current(l, n))
 }
 
-func (s *Slots) decide(l *Limit, now time.Time, q, cost int64) Result {
-	used := s.used(l, now, q)
-	r := Result{Allowed: cost == 0 || cost <= l.Capacity-used, Remaining: max(0, l.Capacity-used), Reset: s.reset(l, now)}
+func (s *Slots) used(l *Limit, now, q int64) int64 {
+	first := q - l.Slots()
+	switch {
+	case l.Algorithm == SlidingWindowCounter:
+		return s.weighted(l, now, q)
+	case s.number() < first:
+		return 0
+	case s.older == nil:
+		return s.units
+	}
+	_, gone := s.older.before(first)
+	return s.units + s.older.sum - gone
+}
+
+func (s *Slots) decide(l *Limit, now, q, cost int64) Result {
+	room := l.Capacity - s.used(l, now, q)
+	r := Result{Allowed: cost == 0 || cost <= room, Remaining: max(0, room), Reset: s.reset(l, now)}
 	if !r.Allowed {
 		r.RetryAfter = s.retryAfter(l, now, q, cost)
 	}
 	return r
 }
 
+// apply is decide, and then take if that is allowed.
+func (s *Slots) apply(l *Limit, now, q, cost int64) Result {
+	room := l.Capacity - s.used(l, now, q)
+	if cost == 0 || cost > room {
+		return s.decide(l, now, q, cost)
+	}
+	s.add(l, q, cost)
+	return Result{Allowed: true, Remaining: room - cost, Reset: max(0, l.until(q+l.Slots()+1, now))}
+}
+
 // take charges cost units to slot q, whatever the capacity.
-func (s *Slots) take(l *Limit, now time.Time, q, cost int64) Result {
+func (s *Slots) take(l *Limit, now, q, cost int64) Result {
 	if cost != 0 {
 		s.add(l, q, cost)
 	}
 	return s.afterCharge(l, now, q)
 }
 
-func (s *Slots) afterCharge(l *Limit, now time.Time, q int64) Result {
+func (s *Slots) afterCharge(l *Limit, now, q int64) Result {
 	return Result{Allowed: true, Remaining: max(0, l.Capacity-s.used(l, now, q)), Reset: s.reset(l, now)}
 }
 
 func (s *Slots) add(l *Limit, q, cost int64) {
-	s.sum += cost
-	if last := len(s.slots) - 1; last >= 0 && s.slots[last].Number == q {
-		s.slots[last].Units += cost
+	if s.charged() && s.number() == q {
+		s.units += cost
 		return
 	}
-	n, units := s.expired(q - l.Slots())
-	s.sum -= units
-	s.slots = append(slices.Delete(s.slots, 0, n), Slot{q, cost})
+	first := q - l.Slots()
+	if s.older != nil {
+		s.older.drop(s.older.before(first))
+	}
+	if s.number() < first { // or never charged
+		s.newest, s.units = q^math.MinInt64, cost
+		return
+	}
+	s.open(q, cost)
+}
+
+// open starts a slot, and keeps the newest as an older one.
+func (s *Slots) open(q, cost int64) {
+	if s.charged() {
+		if s.older == nil {
+			s.older = newRing(1)
+		}
+		s.older.push(Slot{s.number(), s.units})
+	}
+	s.newest, s.units = q^math.MinInt64, cost
 }
 
 // Refund removes up to units from slot number and returns how many: none once
 // the slot has left the state.
 func (s *Slots) Refund(number, units int64) int64 {
-	for i := range s.slots {
-		if c := &s.slots[i]; c.Number == number {
-			units = min(units, c.Units)
-			c.Units -= units
-			s.sum -= units
-			return units
-		}
+	if s.charged() && s.number() == number {
+		units = min(units, s.units)
+		s.units -= units
+		return units
 	}
-	return 0
+	return s.older.refund(number, units)
 }
 
 // reset returns the time until the last slot with a unit has left the window.
-func (s *Slots) reset(l *Limit, now time.Time) time.Duration {
-	for i := len(s.slots) - 1; i >= 0; i-- {
-		if s.slots[i].Units > 0 {
-			return max(0, l.Until(s.slots[i].Number+l.Slots()+1, now))
+func (s *Slots) reset(l *Limit, now int64) time.Duration {
+	last := s.number()
+	if s.units <= 0 {
+		var ok bool
+		if last, ok = s.older.last(); !ok {
+			return 0
 		}
 	}
-	return 0
+	return max(0, l.until(last+l.Slots()+1, now))
 }
 
 // retryAfter returns the time until enough units have left the window.
-func (s *Slots) retryAfter(l *Limit, now time.Time, q, cost int64) time.Duration {
+func (s *Slots) retryAfter(l *Limit, now, q, cost int64) time.Duration {
 	if cost > l.Capacity {
 		return Never
 	}
 	if l.Algorithm == SlidingWindowCounter {
 		return s.retryWeighted(l, now, q, cost)
 	}
-	n, gone := s.expired(q - l.Slots())
-	used, last := s.sum-gone, q
-	for i := n; i < len(s.slots) && cost > l.Capacity-used; i++ {
-		used -= s.slots[i].Units
-		last = s.slots[i].Number
+	used, last := s.used(l, now, q), q
+	for slot := range s.All() {
+		if cost <= l.Capacity-used {
+			break
+		}
+		if slot.Number >= q-l.Slots() {
+			used, last = used-slot.Units, slot.Number
+		}
 	}
-	return l.Until(last+l.Slots()+1, now)
+	return l.until(last+l.Slots()+1, now)
 }

@@ -1,9 +1,6 @@
 package limit
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // State is what a store keeps of one limit of one key: Slots or, for a token or
 // leaky bucket, a Bucket. The zero value has never been charged.
@@ -14,44 +11,62 @@ type State struct {
 
 // Clone returns a state that shares nothing with this one.
 func (s *State) Clone() State {
-	return State{Slots: Slots{slots: slices.Clone(s.slots), sum: s.sum}, Bucket: s.Bucket}
+	clone := *s
+	clone.older = s.older.clone()
+	return clone
 }
 
 // Current returns the slot that a charge made now belongs to: the clock's, or
 // the newest if the clock is behind it. It is 0 for a bucket, which has no
 // slots.
-func (s *State) Current(l *Limit, now time.Time) int64 {
+func (s *State) Current(l *Limit, now time.Time) int64 { return s.current(l, now.UnixNano()) }
+
+func (s *State) current(l *Limit, now int64) int64 {
 	if l.Bucket() {
 		return 0
 	}
-	return s.Slots.Current(l, now)
+	return s.Slots.current(l, now)
 }
 
 // Decide returns what a charge of cost units would get now. It changes nothing.
 func (s *State) Decide(l *Limit, now time.Time, cost int64) Result {
-	return s.decide(l, now, s.Current(l, now), cost)
+	n := now.UnixNano()
+	return s.decide(l, n, s.current(l, n), cost)
 }
 
 // Take charges cost units now, whatever the capacity; call Decide first.
 func (s *State) Take(l *Limit, now time.Time, cost int64) Result {
-	return s.take(l, now, s.Current(l, now), cost)
+	n := now.UnixNano()
+	return s.take(l, n, s.current(l, n), cost)
 }
 
-func (s *State) decide(l *Limit, now time.Time, q, cost int64) Result {
+func (s *State) decide(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
 		return s.Bucket.decide(l, now, cost)
 	}
 	return s.Slots.decide(l, now, q, cost)
 }
 
-func (s *State) take(l *Limit, now time.Time, q, cost int64) Result {
+// apply is decide, and then take if that is allowed.
+func (s *State) apply(l *Limit, now, q, cost int64) Result {
+	if !l.Bucket() {
+		return s.Slots.apply(l, now, q, cost)
+	}
+	r := s.Bucket.decide(l, now, cost)
+	if !r.Allowed {
+		return r
+	}
+	return s.Bucket.take(l, now, cost)
+}
+
+func (s *State) take(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
 		return s.Bucket.take(l, now, cost)
 	}
 	return s.Slots.take(l, now, q, cost)
 }
 
-func (s *State) afterCharge(l *Limit, now time.Time, q, cost int64) Result {
+func (s *State) afterCharge(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
 		return s.Bucket.afterCharge(l, now, cost)
 	}
@@ -64,25 +79,25 @@ func (s *State) afterCharge(l *Limit, now time.Time, q, cost int64) Result {
 // is missing there or that exceeds the limit.
 func (s *State) Consistent(l *Limit, now time.Time, cost int64) bool {
 	if l.Bucket() {
-		backlog := s.backlog(now)
+		backlog := s.backlog(now.UnixNano())
 		return cost <= l.Burst && backlog >= time.Duration(cost)*l.Interval() && backlog <= l.Drain()
 	}
-	if len(s.slots) == 0 {
+	newest, charged := s.Newest()
+	if !charged {
 		return false
 	}
-	newest := s.slots[len(s.slots)-1]
-	used := newest.Units // a counter's older window is rounded, and differs by clock
+	used := s.units // a counter's older window is rounded, and differs by clock
 	if l.Algorithm != SlidingWindowCounter {
 		used = s.Used(l, now)
 	}
-	return newest.Number >= l.SlotAt(now) && newest.Units >= cost && used <= l.Capacity
+	return newest >= l.SlotAt(now) && s.units >= cost && used <= l.Capacity
 }
 
 // Expiry returns the time from now until the state is equivalent to one never
 // charged; at least 0.
 func (s *State) Expiry(l *Limit, now time.Time) time.Duration {
 	if l.Bucket() {
-		return s.Bucket.backlog(now)
+		return s.backlog(now.UnixNano())
 	}
 	h, ok := s.Newest()
 	if !ok {

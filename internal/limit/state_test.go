@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func TestSettle(t *testing.T) {
 		states, r := []limit.State{slots(3)}, limit.Receipt{Generation: test.generation}
 		r.Slots[0] = epoch.Unix()
 		limit.Settle(states, c, epoch.Add(2*sec), &r, []int64{test.delta})
-		got := states[0].All()
+		got := slices.Collect(states[0].All())
 		for i := range test.want {
 			if want := test.want[i]; i >= len(got) || got[i].Number-epoch.Unix() != want.Number || got[i].Units != want.Units {
 				t.Errorf("%s: %v", test.name, got)

@@ -12,19 +12,17 @@ import (
 //
 // 15 s into a minute, with 40 units before and 10 since, the estimate is
 // ⌈40·45/60⌉ + 10 = 40.
-func (s *Slots) weighted(l *Limit, now time.Time, q int64) int64 {
-	elapsed := max(0, -l.Until(q, now)) // a caller behind slot q counts as at its start
-	return s.units(q) + share(s.units(q-1), l.Window-elapsed, l.Window)
+func (s *Slots) weighted(l *Limit, now, q int64) int64 {
+	elapsed := max(0, -l.until(q, now)) // a caller behind slot q counts as at its start
+	return s.unitsOf(q) + share(s.unitsOf(q-1), l.Window-elapsed, l.Window)
 }
 
-// units returns the units of one slot.
-func (s *Slots) units(number int64) int64 {
-	for i := len(s.slots) - 1; i >= 0; i-- {
-		if s.slots[i].Number == number {
-			return s.slots[i].Units
-		}
+// unitsOf returns the units of one slot.
+func (s *Slots) unitsOf(number int64) int64 {
+	if s.charged() && s.number() == number {
+		return s.units
 	}
-	return 0
+	return s.older.units(number)
 }
 
 // share returns ⌈units·part/whole⌉, for part from 0 to whole.
@@ -40,11 +38,11 @@ func share(units int64, part, whole time.Duration) int64 {
 // retryWeighted returns the time until the older slot weighs little enough for
 // the cost. If slot q alone leaves no room, that is in the next window, where q
 // is the older slot.
-func (s *Slots) retryWeighted(l *Limit, now time.Time, q, cost int64) time.Duration {
-	if room := l.Capacity - cost - s.units(q); room >= 0 {
-		return l.Until(q, now) + fade(s.units(q-1), room, l.Window)
+func (s *Slots) retryWeighted(l *Limit, now, q, cost int64) time.Duration {
+	if room := l.Capacity - cost - s.unitsOf(q); room >= 0 {
+		return l.until(q, now) + fade(s.unitsOf(q-1), room, l.Window)
 	}
-	return l.Until(q+1, now) + fade(s.units(q), l.Capacity-cost, l.Window)
+	return l.until(q+1, now) + fade(s.unitsOf(q), l.Capacity-cost, l.Window)
 }
 
 // fade returns how long after a window's start the share of the units before it

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"time"
 
@@ -47,14 +48,16 @@ func New(maxKeys int) *Store {
 	}
 	s := &Store{seed: maphash.MakeSeed()}
 	for i := range s.shards {
-		s.shards[i] = shard{counters: map[string]*counter{}, bound: max(1, maxKeys/shardCount)}
+		s.shards[i].index, s.shards[i].newest, s.shards[i].bound = i, math.MinInt64, max(1, maxKeys/shardCount)
 	}
 	return s
 }
 
-func (s *Store) index(key string) uint64 { return maphash.String(s.seed, key) % shardCount }
-
-func (s *Store) shard(key string) *shard { return &s.shards[s.index(key)] }
+// shard returns the shard of a key, and the key's hash within it.
+func (s *Store) shard(key string) (sh *shard, hash uint32) {
+	h := maphash.String(s.seed, key)
+	return &s.shards[h%shardCount], uint32(h >> 32)
+}
 
 // Charge takes the costs from all limits of the key or from none. It fails with
 // ErrFull if a new key finds no room.
@@ -62,10 +65,10 @@ func (s *Store) Charge(_ context.Context, now time.Time, c *limit.Charge, v *lim
 	if err := c.Check(); err != nil {
 		return err
 	}
-	sh := s.shard(c.Key)
+	sh, hash := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.charge(c, now, v)
+	return sh.charge(c, hash, now, v)
 }
 
 // ChargeAll takes the costs of several counters or of none. The keys must
@@ -78,14 +81,14 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	unlock := s.lock(cs)
 	defer unlock()
 	for _, c := range cs {
-		if sh := s.shard(c.Key); sh.counters[c.Key] == nil {
+		if sh, hash := s.shard(c.Key); sh.table.find(hash, c.Key) == nil {
 			sh.reclaim(now, len(cs), sh.boundFor(c.Key)) // before any decision, because it may drop their counters
 		}
 	}
 	allowed := true
 	for i, c := range cs {
-		sh := s.shard(c.Key)
-		if err := decide(sh.counters[c.Key], c, now, vs[i]); err != nil {
+		sh, hash := s.shard(c.Key)
+		if err := decide(sh.table.find(hash, c.Key), c, now, vs[i]); err != nil {
 			return err
 		}
 		allowed = allowed && vs[i].Allowed
@@ -99,7 +102,8 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	}
 	for i, c := range cs {
 		if counters[i] != nil {
-			s.shard(c.Key).take(counters[i], c, now, vs[i])
+			sh, _ := s.shard(c.Key)
+			sh.take(counters[i], c, now, vs[i])
 		}
 	}
 	return nil
@@ -112,12 +116,14 @@ func (s *Store) getOrCreateAll(cs []*limit.Charge) (counters [limit.MaxLimits]*c
 		if c.ZeroCost() {
 			continue
 		}
-		if counters[i], err = s.shard(c.Key).getOrCreate(c); err == nil {
+		sh, hash := s.shard(c.Key)
+		if counters[i], err = sh.getOrCreate(c, hash); err == nil {
 			continue
 		}
 		for _, opened := range counters[:i] {
 			if opened != nil && !opened.queued {
-				delete(s.shard(opened.key).counters, opened.key)
+				sh, hash := s.shard(opened.key)
+				sh.drop(hash, opened.key)
 			}
 		}
 		return counters, err
@@ -130,7 +136,8 @@ func (s *Store) getOrCreateAll(cs []*limit.Charge) (counters [limit.MaxLimits]*c
 func (s *Store) lock(cs []*limit.Charge) (unlock func()) {
 	var mine [shardCount]bool
 	for _, c := range cs {
-		mine[s.index(c.Key)] = true
+		sh, _ := s.shard(c.Key)
+		mine[sh.index] = true
 	}
 	for i := range s.shards {
 		if mine[i] {
@@ -157,10 +164,10 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	if err := c.Check(); err != nil {
 		return err
 	}
-	sh := s.shard(c.Key)
+	sh, hash := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return decide(sh.counters[c.Key], c, now, v)
+	return decide(sh.table.find(hash, c.Key), c, now, v)
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
@@ -171,32 +178,32 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
-	sh := s.shard(c.Key)
+	sh, hash := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ct := sh.counters[c.Key]
+	ct := sh.table.find(hash, c.Key)
 	if ct == nil && r.Generation == "" && slices.Max(deltas) > 0 {
 		var err error
-		if ct, err = sh.open(c, now); err != nil {
+		if ct, err = sh.open(c, hash, now); err != nil {
 			return err
 		}
 	}
-	if ct == nil || r.Generation != "" && r.Generation != ct.generation {
+	if ct == nil || r.Generation != "" && r.Serial != ct.generation {
 		return nil
 	}
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	limit.Settle(ct.states, c, now, r, deltas)
-	sh.keep(ct, c, now)
+	limit.Settle(ct.states(), c, now, r, deltas)
+	sh.keep(ct, now, ct.expiry(c, now))
 	return nil
 }
 
 // Reset drops the key's counter; its next request starts a new one.
 func (s *Store) Reset(_ context.Context, key string) error {
-	sh := s.shard(key)
+	sh, hash := s.shard(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.drop(key)
+	sh.drop(hash, key)
 	return nil
 }

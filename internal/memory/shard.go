@@ -1,10 +1,6 @@
 package memory
 
 import (
-	"container/heap"
-	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,25 +17,17 @@ const (
 	shortLinger = time.Second
 )
 
-// counter is the state of one key.
-type counter struct {
-	key        string
-	generation string
-	states     []limit.State // one for each limit
-	end        time.Time     // when its last window has ended
-	due        time.Time     // its place in the queue: never after end
-	queued     bool
-}
-
 // shard is a part of the keys behind one mutex.
 type shard struct {
 	mu          sync.Mutex
-	counters    map[string]*counter
+	index       int // in the store
+	table       table
 	queue       queue
-	newest      time.Time // the latest time of any caller; one behind it must not revive expired counters
-	generations uint64
+	newest      int64 // the latest time of any caller; one behind it must not revive expired counters
+	generations uint32
 	bound       int
-	known       *known // keys that may fill it; nil for all
+	known       *known   // keys that may fill it; nil for all
+	_           [64]byte // keeps two shards out of one line of a cache
 }
 
 // boundFor returns how many keys the shard may hold with a new one.
@@ -50,143 +38,106 @@ func (sh *shard) boundFor(key string) int {
 	return max(1, sh.bound/2)
 }
 
-// decide fills in v with the verdict that the charge would get from a counter. A
-// nil counter was never charged.
-func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+// charge makes the charge if it is allowed, on a new counter if there is none
+// yet.
+func (sh *shard) charge(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
+	ct := sh.table.find(hash, c.Key)
 	if ct == nil {
-		var never [limit.MaxLimits]limit.State
-		limit.Decide(never[:], c, now, v)
-		return nil
+		return sh.chargeNew(c, hash, now, v)
 	}
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	limit.Decide(ct.states, c, now, v)
-	return nil
-}
-
-// fits returns an error if the counter was made for another number of limits.
-// The keys of different rules must differ.
-func (ct *counter) fits(c *limit.Charge) error {
-	if len(ct.states) != len(c.Limits) {
-		return fmt.Errorf("key %q counts %d limits, and is charged for %d", ct.key, len(ct.states), len(c.Limits))
+	if limit.Apply(ct.states(), c, now, v) {
+		sh.charged(ct, c, now, v)
 	}
 	return nil
 }
 
-// charge makes the charge if it is allowed, on a new counter if there is none
-// yet.
-func (sh *shard) charge(c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	ct := sh.counters[c.Key]
-	if err := decide(ct, c, now, v); err != nil || !v.Allowed || c.ZeroCost() {
+// chargeNew is charge for a key without a counter.
+func (sh *shard) chargeNew(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
+	if err := decide(nil, c, now, v); err != nil || !v.Allowed || c.ZeroCost() {
 		return err
 	}
-	if ct == nil {
-		var err error
-		if ct, err = sh.open(c, now); err != nil {
-			return err
-		}
+	ct, err := sh.open(c, hash, now)
+	if err == nil {
+		sh.take(ct, c, now, v)
 	}
-	sh.take(ct, c, now, v)
-	return nil
+	return err
 }
 
 // open makes room for a new counter and creates it.
-func (sh *shard) open(c *limit.Charge, now time.Time) (*counter, error) {
+func (sh *shard) open(c *limit.Charge, hash uint32, now time.Time) (*counter, error) {
 	sh.reclaim(now, 1, sh.boundFor(c.Key))
-	return sh.getOrCreate(c)
+	return sh.getOrCreate(c, hash)
 }
 
 // getOrCreate returns the key's counter, and creates it if there is none. A new
 // counter joins the queue once it is charged.
-func (sh *shard) getOrCreate(c *limit.Charge) (*counter, error) {
-	if ct := sh.counters[c.Key]; ct != nil {
+func (sh *shard) getOrCreate(c *limit.Charge, hash uint32) (*counter, error) {
+	if ct := sh.table.find(hash, c.Key); ct != nil {
 		return ct, nil
 	}
-	if len(sh.counters) >= sh.boundFor(c.Key) {
+	if sh.table.n >= sh.boundFor(c.Key) {
 		return nil, ErrFull
 	}
 	sh.generations++
-	ct := &counter{key: c.Key, generation: strconv.FormatUint(sh.generations, 36), states: make([]limit.State, len(c.Limits))}
-	sh.counters[c.Key] = ct
+	ct := newCounter(c, hash, sh.generations)
+	sh.table.add(ct)
 	return ct, nil
 }
 
 // take makes a charge that decide has allowed.
 func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.Take(ct.states, c, now, v)
-	v.Receipt.Generation = ct.generation
-	sh.keep(ct, c, now)
+	limit.Take(ct.states(), c, now, v)
+	sh.charged(ct, c, now, v)
+}
+
+// charged notes a charge that was made. What it charged counts until it is reset.
+func (sh *shard) charged(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
+	v.Receipt.Generation, v.Receipt.Serial = "memory", ct.generation
+	longest := v.Reset
+	if ct.several != nil { // some may have cost nothing
+		longest = ct.expiry(c, now)
+	}
+	sh.keep(ct, now, longest)
 }
 
 // keep computes how long a counter charged now is kept: until the last of its
 // states has left its window. That time counts from the newest time of the
 // shard, as the ttl in DynamoDB does. Otherwise a counter charged by a late clock
 // would be dropped at once.
-func (sh *shard) keep(ct *counter, c *limit.Charge, now time.Time) {
+func (sh *shard) keep(ct *counter, now time.Time, longest time.Duration) {
 	sh.advance(now)
-	var longest time.Duration
-	for i := range c.Limits {
-		longest = max(longest, ct.states[i].Expiry(&c.Limits[i], now))
-	}
-	ct.end = sh.newest.Add(longest)
+	ct.end = sh.newest + int64(longest)
 	if !ct.queued {
-		ct.due, ct.queued = ct.end, true
-		heap.Push(&sh.queue, ct)
+		ct.queued = true
+		sh.queue.push(ct)
 	}
 }
 
-func (sh *shard) advance(now time.Time) {
-	if now.After(sh.newest) {
-		sh.newest = now
-	}
-}
+func (sh *shard) advance(now time.Time) { sh.newest = max(sh.newest, now.UnixNano()) }
 
 // reclaim drops counters whose window ended an hour ago. If the shard has no room
-// for the given number of new counters within a bound, it also drops counters whose window ended
-// a second ago. A counter's time in the queue may be out of date, so reclaim
-// checks the counter again when that time has come.
+// for the given number of new counters within a bound, it drops those whose
+// window ended a second ago.
 func (sh *shard) reclaim(now time.Time, more, bound int) {
 	sh.advance(now)
-	for len(sh.queue) > 0 {
-		first, before := sh.queue[0], sh.newest.Add(-linger)
-		if len(sh.counters)+more > bound {
-			before = sh.newest.Add(-shortLinger)
-		}
-		if first.due.After(before) {
-			return
-		}
-		if first.end.After(before) {
-			first.due = first.end
-			heap.Fix(&sh.queue, 0)
-			continue
-		}
-		heap.Pop(&sh.queue)
-		delete(sh.counters, first.key)
+	before := sh.newest - int64(linger)
+	if sh.table.n+more > bound {
+		before = sh.newest - int64(shortLinger)
 	}
+	sh.queue.advance(before, sh.table.remove)
 }
 
 // drop removes a key.
-func (sh *shard) drop(key string) {
-	if i := slices.Index(sh.queue, sh.counters[key]); i >= 0 { // an unknown key is not in the queue
-		heap.Remove(&sh.queue, i)
+func (sh *shard) drop(hash uint32, key string) {
+	ct := sh.table.find(hash, key)
+	if ct == nil {
+		return
 	}
-	delete(sh.counters, key)
-}
-
-// queue orders counters by the time at which to look at them again.
-type queue []*counter
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(*counter)) }
-
-// Pop removes the last counter, as container/heap requires.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	ct := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return ct
+	sh.table.remove(ct)
+	if ct.queued {
+		sh.queue.remove(ct)
+	}
 }

@@ -25,8 +25,8 @@ func TestReadState(t *testing.T) {
 		"1:9007199254740991": {{Number: 1, Units: mostUnits}},
 	} {
 		s, err := readState(&slots, text)
-		if err != nil || !slices.Equal(s.All(), want) {
-			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
+		if err != nil || !slices.Equal(slices.Collect(s.All()), want) {
+			t.Errorf("%q is %v, %v; want %v", text, slices.Collect(s.All()), err, want)
 		}
 	}
 	for text, want := range map[string][]limit.Slot{
@@ -34,8 +34,8 @@ func TestReadState(t *testing.T) {
 		"-1.250000000:1 0.000000000:2": {{Number: -750_000_000, Units: 1}, {Number: 0, Units: 2}},
 	} {
 		s, err := readState(&log, text)
-		if err != nil || !slices.Equal(s.All(), want) {
-			t.Errorf("%q is %v, %v; want %v", text, s.All(), err, want)
+		if err != nil || !slices.Equal(slices.Collect(s.All()), want) {
+			t.Errorf("%q is %v, %v; want %v", text, slices.Collect(s.All()), err, want)
 		}
 	}
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
@@ -237,7 +237,8 @@ func FuzzReadState(f *testing.F) {
 			t.Errorf("%q: %+v", text, got)
 		}
 		if newest, ok := s.Newest(); ok && !l.Bucket() && newest >= l.SlotAt(now)-l.Slots() {
-			last := s.All()[len(s.All())-1]
+			all := slices.Collect(s.All())
+			last := all[len(all)-1]
 			if got.Remaining > max(0, l.Capacity-last.Units) {
 				t.Errorf("%q: %d left", text, got.Remaining)
 			}

@@ -26,7 +26,7 @@ func describeSnapshot(v *Snapshot) string {
 			fmt.Fprintf(&text, " %s: full at %v", prefixOf(i), describeTime(full))
 		}
 		if _, ok := s.Newest(); ok {
-			fmt.Fprintf(&text, " %s: C=%d%s", prefixOf(i), v.totals[i], describeSlots(s.All()))
+			fmt.Fprintf(&text, " %s: C=%d%s", prefixOf(i), v.totals[i], describeSlots(slices.Collect(s.All())))
 		}
 	}
 	return text.String()

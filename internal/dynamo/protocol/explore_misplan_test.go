@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func eachSlot(p *Plan, f func(*slotPlan)) {
 
 // usedFrom returns the units in a snapshot's slots from first on.
 func usedFrom(s *Snapshot, i int, first int64) (units int64) {
-	for _, slot := range s.states[i].All() {
+	for slot := range s.states[i].All() {
 		if slot.Number >= first {
 			units += slot.Units
 		}
@@ -152,7 +153,7 @@ func belowZero(u *types.Update) {
 // forgetOlder drops the units of other callers from a snapshot's slots, and not
 // from its total.
 func forgetOlder(s *Snapshot) {
-	slots := s.states[0].All()
+	slots := slices.Collect(s.states[0].All())
 	s.states[0].Slots = limit.NewSlots(slots[len(slots)-1:])
 }
 

@@ -104,7 +104,7 @@ func (o *oracle) fadeSnapshot(i uint32, before int8) uint32 {
 	key := faded{i, before}
 	if _, ok := o.fadedSnapshots[key]; !ok {
 		v := *o.snapshots.all[i]
-		slots := slices.Clone(v.states[0].All())
+		slots := slices.Collect(v.states[0].All())
 		for n := range slots {
 			if ticksOf(&o.limits[0][0], slots[n].Number) < before {
 				slots[n].Units = 0

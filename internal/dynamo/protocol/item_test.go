@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v", snapshot)
 	}
 	want := []limit.Slot{{Number: 69, Units: 0}, {Number: 70, Units: 4}}
-	got := snapshot.states[0].All()
+	got := slices.Collect(snapshot.states[0].All())
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("slots %v, want %v", got, want)
 	}
@@ -156,7 +156,7 @@ func TestForeignLimits(t *testing.T) {
 // TestForeignLogs reads logs alone, so that each is refused for its own mistake
 // and not because it contradicts the rest of the item.
 func TestForeignLogs(t *testing.T) {
-	first := slices.Clip(encodeLog([]limit.Slot{{Number: 5, Units: 1}}))
+	first := slices.Clip(encodeLog(slices.Values([]limit.Slot{{Number: 5, Units: 1}})))
 	for name, value := range map[string]types.AttributeValue{
 		"no attribute":              nil,
 		"text":                      s("x"),
@@ -180,7 +180,7 @@ func TestForeignLogs(t *testing.T) {
 // TestStoredLog reads an encoded log.
 func TestStoredLog(t *testing.T) {
 	want := []limit.Slot{{Number: -5, Units: 1}, {Number: 0, Units: 1000}, {Number: 1_700_000_040_000_000_001, Units: 2}, {Number: 1_700_000_040_000_000_002, Units: 1}}
-	got, err := readLog("aL", &types.AttributeValueMemberB{Value: encodeLog(want)})
+	got, err := readLog("aL", &types.AttributeValueMemberB{Value: encodeLog(slices.Values(want))})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, error %v", got, err)
 	}
@@ -205,7 +205,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for i := range snapshot.states {
 			var sum int64
-			for _, slot := range snapshot.states[i].All() {
+			for slot := range snapshot.states[i].All() {
 				if sum += slot.Units; slot.Units < 0 || all[slotName(prefixOf(i), slot.Number)] == nil {
 					t.Fatalf("slot %+v of %v", slot, all)
 				}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -49,10 +50,10 @@ func (p *logPlan) addTo(u *Update, _ bool) {
 // encodeLog encodes time stamps, in ascending order, as pairs of varints: the
 // nanoseconds since the stamp before (the first: since the Unix epoch) and the
 // units. A stamp takes about six bytes.
-func encodeLog(stamps []limit.Slot) []byte {
+func encodeLog(stamps iter.Seq[limit.Slot]) []byte {
 	var log []byte
 	var before int64
-	for _, s := range stamps {
+	for s := range stamps {
 		log = binary.AppendVarint(log, s.Number-before)
 		log = binary.AppendUvarint(log, uint64(s.Units))
 		before = s.Number

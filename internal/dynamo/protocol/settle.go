@@ -63,7 +63,7 @@ func refundable(s *Snapshot, i int, l *limit.Limit, slot, units int64, now time.
 	if s.states[i].Current(l, now) > slot+l.Slots() {
 		return false
 	}
-	for _, held := range s.states[i].All() {
+	for held := range s.states[i].All() {
 		if held.Number == slot {
 			return held.Units >= units
 		}

@@ -44,7 +44,7 @@ func planSlots(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, ke
 }
 
 func slotsBefore(s *limit.Slots, first int64) (numbers []int64) {
-	for _, slot := range s.All() {
+	for slot := range s.All() {
 		if slot.Number >= first {
 			break
 		}

@@ -1,0 +1,107 @@
+package limit
+
+import "math/bits"
+
+// ring holds the older slots of a state, in ascending order. It reuses its room:
+// a window that moves on allocates nothing. A nil ring is empty.
+type ring struct {
+	slots []Slot // their number is a power of two
+	head  int    // index of the first
+	n     int    // how many are in use
+	sum   int64  // their units
+}
+
+// newRing returns an empty ring with room for n slots, at least 1.
+func newRing(n int) *ring { return &ring{slots: make([]Slot, 1<<bits.Len(uint(n-1)))} }
+
+// len returns the number of slots.
+func (r *ring) len() int {
+	if r == nil {
+		return 0
+	}
+	return r.n
+}
+
+// at returns slot i, from 0.
+func (r *ring) at(i int) *Slot { return &r.slots[(r.head+i)&(len(r.slots)-1)] }
+
+// before returns how many slots lie before a number, and their units.
+func (r *ring) before(number int64) (n int, units int64) {
+	for n < r.n {
+		s := r.at(n)
+		if s.Number >= number {
+			break
+		}
+		units += s.Units
+		n++
+	}
+	return n, units
+}
+
+// drop removes the first n slots, which hold these units.
+func (r *ring) drop(n int, units int64) {
+	r.head, r.n, r.sum = r.head+n, r.n-n, r.sum-units
+}
+
+// push adds a slot at the end.
+func (r *ring) push(s Slot) {
+	if r.n == len(r.slots) {
+		r.grow()
+	}
+	r.n++
+	*r.at(r.n - 1) = s
+	r.sum += s.Units
+}
+
+func (r *ring) grow() {
+	slots := make([]Slot, 2*len(r.slots))
+	for i := range r.n {
+		slots[i] = *r.at(i)
+	}
+	r.slots, r.head = slots, 0
+}
+
+// refund removes up to units from a slot, and returns how many.
+func (r *ring) refund(number, units int64) int64 {
+	for i := range r.len() {
+		if s := r.at(i); s.Number == number {
+			units = min(units, s.Units)
+			s.Units -= units
+			r.sum -= units
+			return units
+		}
+	}
+	return 0
+}
+
+// units returns the units of a slot.
+func (r *ring) units(number int64) int64 {
+	for i := range r.len() {
+		if s := r.at(r.n - 1 - i); s.Number == number {
+			return s.Units
+		}
+	}
+	return 0
+}
+
+// last returns the last slot that has units; ok is false if none has.
+func (r *ring) last() (number int64, ok bool) {
+	for i := range r.len() {
+		if s := r.at(r.n - 1 - i); s.Units > 0 {
+			return s.Number, true
+		}
+	}
+	return 0, false
+}
+
+// clone returns a copy that shares nothing with this ring.
+func (r *ring) clone() *ring {
+	if r == nil {
+		return nil
+	}
+	c := &ring{sum: r.sum, n: r.n, slots: make([]Slot, len(r.slots))}
+	for i := range r.n {
+		c.slots[i] = *r.at(i)
+	}
+	return c
+}

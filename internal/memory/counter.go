@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// counter is the state of one key. With one limit it takes 96 bytes, beside the
+// key and the slots in use.
+type counter struct {
+	key        string
+	hash       uint32
+	generation uint32
+	end        int64 // when its last window has ended, in Unix nanoseconds
+	prev, next *counter
+	list       uint8 // of the queue that it is in
+	queued     bool  // which it joins with its first charge
+	one        [1]limit.State
+	several    *[]limit.State // instead of one, if it counts for other than one limit
+}
+
+// newCounter returns a counter for a charge.
+func newCounter(c *limit.Charge, hash, generation uint32) *counter {
+	ct := &counter{key: c.Key, hash: hash, generation: generation}
+	if n := len(c.Limits); n != 1 {
+		several := make([]limit.State, n)
+		ct.several = &several
+	}
+	return ct
+}
+
+// states returns the state of each limit.
+func (ct *counter) states() []limit.State {
+	if ct.several != nil {
+		return *ct.several
+	}
+	return ct.one[:]
+}
+
+// fits returns an error if the counter was made for another number of limits.
+// The keys of different rules must differ.
+func (ct *counter) fits(c *limit.Charge) error {
+	if n := len(ct.states()); n != len(c.Limits) {
+		return fmt.Errorf("key %q counts %d limits, and is charged for %d", ct.key, n, len(c.Limits))
+	}
+	return nil
+}
+
+// decide fills in v with the verdict that the charge would get from a counter. A
+// nil counter was never charged.
+func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	if ct == nil {
+		var never [limit.MaxLimits]limit.State
+		limit.Decide(never[:], c, now, v)
+		return nil
+	}
+	if err := ct.fits(c); err != nil {
+		return err
+	}
+	limit.Decide(ct.states(), c, now, v)
+	return nil
+}
+
+// expiry returns the time from now until the last state has left its window.
+func (ct *counter) expiry(c *limit.Charge, now time.Time) (longest time.Duration) {
+	for i, states := 0, ct.states(); i < len(states); i++ {
+		longest = max(longest, states[i].Expiry(&c.Limits[i], now))
+	}
+	return longest
+}
