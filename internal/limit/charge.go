@@ -159,8 +159,8 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Receipt.Generation, v.Receipt.Slots[0] = "", q
-		v.Limits[0] = s.apply(l, n, q, c.Costs[0])
-		v.Result = v.Limits[0]
+		s.apply(l, n, q, c.Costs[0], &v.Result)
+		v.Limits[0] = v.Result
 		return v.Allowed && c.Costs[0] > 0
 	}
 	Decide(states, c, now, v)

@@ -108,22 +108,28 @@ func (s *Slots) used(l *Limit, now, q int64) int64 {
 }
 
 func (s *Slots) decide(l *Limit, now, q, cost int64) Result {
-	room := l.Capacity - s.used(l, now, q)
+	return s.answer(l, now, q, cost, s.used(l, now, q))
+}
+
+// answer is decide for known units in use.
+func (s *Slots) answer(l *Limit, now, q, cost, used int64) Result {
+	room := l.Capacity - used
 	r := Result{Allowed: cost == 0 || cost <= room, Remaining: max(0, room), Reset: s.reset(l, now)}
 	if !r.Allowed {
-		r.RetryAfter = s.retryAfter(l, now, q, cost)
+		r.RetryAfter = s.retryAfter(l, now, q, cost, used)
 	}
 	return r
 }
 
 // apply is decide, and then take if that is allowed.
-func (s *Slots) apply(l *Limit, now, q, cost int64) Result {
-	room := l.Capacity - s.used(l, now, q)
-	if cost == 0 || cost > room {
-		return s.decide(l, now, q, cost)
+func (s *Slots) apply(l *Limit, now, q, cost int64, r *Result) {
+	used := s.used(l, now, q)
+	if cost == 0 || cost > l.Capacity-used {
+		*r = s.answer(l, now, q, cost, used)
+		return
 	}
 	s.add(l, q, cost)
-	return Result{Allowed: true, Remaining: room - cost, Reset: max(0, l.until(q+l.Slots()+1, now))}
+	*r = Result{Allowed: true, Remaining: l.Capacity - used - cost, Reset: max(0, l.until(q+l.Slots()+1, now))}
 }
 
 // take charges cost units to slot q, whatever the capacity.
@@ -189,21 +195,21 @@ func (s *Slots) reset(l *Limit, now int64) time.Duration {
 }
 
 // retryAfter returns the time until enough units have left the window.
-func (s *Slots) retryAfter(l *Limit, now, q, cost int64) time.Duration {
+func (s *Slots) retryAfter(l *Limit, now, q, cost, used int64) time.Duration {
 	if cost > l.Capacity {
 		return Never
 	}
 	if l.Algorithm == SlidingWindowCounter {
 		return s.retryWeighted(l, now, q, cost)
 	}
-	used, last := s.used(l, now, q), q
-	for slot := range s.All() {
-		if cost <= l.Capacity-used {
-			break
-		}
-		if slot.Number >= q-l.Slots() {
+	last, first := s.number(), q-l.Slots()
+	for i := 0; i < s.older.len() && cost > l.Capacity-used; i++ {
+		if slot := s.older.at(i); slot.Number >= first {
 			used, last = used-slot.Units, slot.Number
 		}
+	}
+	if cost > l.Capacity-used {
+		last = s.number()
 	}
 	return l.until(last+l.Slots()+1, now)
 }

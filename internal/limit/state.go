@@ -48,15 +48,14 @@ func (s *State) decide(l *Limit, now, q, cost int64) Result {
 }
 
 // apply is decide, and then take if that is allowed.
-func (s *State) apply(l *Limit, now, q, cost int64) Result {
+func (s *State) apply(l *Limit, now, q, cost int64, r *Result) {
 	if !l.Bucket() {
-		return s.Slots.apply(l, now, q, cost)
+		s.Slots.apply(l, now, q, cost, r)
+		return
 	}
-	r := s.Bucket.decide(l, now, cost)
-	if !r.Allowed {
-		return r
+	if *r = s.Bucket.decide(l, now, cost); r.Allowed {
+		*r = s.Bucket.take(l, now, cost)
 	}
-	return s.Bucket.take(l, now, cost)
 }
 
 func (s *State) take(l *Limit, now, q, cost int64) Result {
