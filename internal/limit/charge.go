@@ -131,8 +131,9 @@ type Receipt struct {
 	// "q83vASNFZ4mrze8B". A counter that was deleted and created again has
 	// another one, and is not corrected. It is empty for a charge of zero cost.
 	Generation string
-	// Serial is the mark of a counter in this process.
-	Serial uint32
+	// Serial distinguishes generations of the same mark. Only counters in memory
+	// have one, because a text of their own would take as much room as a counter.
+	Serial uint64
 	// Slots holds the slot charged, by limit: 1700000040 for a slot of one
 	// second at that Unix time. It is 0 for a bucket.
 	Slots [MaxLimits]int64
@@ -149,7 +150,7 @@ func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
 		v.Receipt.Slots[i] = q
 		v.add(i, s.decide(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.Generation = ""
+	v.Receipt.Generation, v.Receipt.Serial = "", 0
 }
 
 // Apply decides a charge on these states, and makes it if they allow it: Decide
@@ -158,7 +159,7 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	if len(c.Limits) == 1 { // as of most rules
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
-		v.Receipt.Generation, v.Receipt.Slots[0] = "", q
+		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, q
 		s.apply(l, n, q, c.Costs[0], &v.Result)
 		v.Limits[0] = v.Result
 		return v.Allowed && c.Costs[0] > 0
@@ -190,7 +191,7 @@ func AfterCharge(states []State, generation string, c *Charge, now time.Time, v 
 		v.Receipt.Slots[i] = q
 		v.add(i, s.afterCharge(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.Generation = generation
+	v.Receipt.Generation, v.Receipt.Serial = generation, 0
 }
 
 // Settle corrects the charge of receipt r, in a counter of the same generation.

@@ -7,28 +7,36 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// generation is the mark of every counter in a receipt.
+const generation = "memory"
+
 // counter is the state of one key. With one limit it takes 96 bytes, beside the
 // key and the slots in use.
 type counter struct {
 	key        string
 	hash       uint32
-	generation uint32
-	end        int64 // when its last window has ended, in Unix nanoseconds
-	prev, next *counter
-	list       uint8 // of the queue that it is in
-	queued     bool  // which it joins with its first charge
+	serial     uint32 // another one for each counter of a key: four billion take minutes to create
 	one        [1]limit.State
 	several    *[]limit.State // instead of one, if it counts for other than one limit
+	end        int64          // when its last window has ended, in Unix nanoseconds
+	prev, next *counter       // in a list of the queue
+	list       uint8
+	queued     bool // since its first charge
 }
 
 // newCounter returns a counter for a charge.
-func newCounter(c *limit.Charge, hash, generation uint32) *counter {
-	ct := &counter{key: c.Key, hash: hash, generation: generation}
+func newCounter(c *limit.Charge, hash, serial uint32) *counter {
+	ct := &counter{key: c.Key, hash: hash, serial: serial}
 	if n := len(c.Limits); n != 1 {
 		several := make([]limit.State, n)
 		ct.several = &several
 	}
 	return ct
+}
+
+// receipt returns the receipt of a charge of these slots.
+func (ct *counter) receipt(slots [limit.MaxLimits]int64) limit.Receipt {
+	return limit.Receipt{Generation: generation, Serial: uint64(ct.serial), Slots: slots}
 }
 
 // states returns the state of each limit.

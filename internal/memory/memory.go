@@ -188,7 +188,7 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 			return err
 		}
 	}
-	if ct == nil || r.Generation != "" && r.Serial != ct.generation {
+	if ct == nil || r.Generation != "" && *r != ct.receipt(r.Slots) {
 		return nil
 	}
 	if err := ct.fits(c); err != nil {

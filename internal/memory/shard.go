@@ -24,7 +24,7 @@ type shard struct {
 	table       table
 	queue       queue
 	newest      int64 // the latest time of any caller; one behind it must not revive expired counters
-	generations uint32
+	serial      uint32 // of the latest counter
 	bound       int
 	known       *known   // keys that may fill it; nil for all
 	_           [64]byte // keeps two shards out of one line of a cache
@@ -81,8 +81,8 @@ func (sh *shard) getOrCreate(c *limit.Charge, hash uint32) (*counter, error) {
 	if sh.table.n >= sh.boundFor(c.Key) {
 		return nil, ErrFull
 	}
-	sh.generations++
-	ct := newCounter(c, hash, sh.generations)
+	sh.serial++
+	ct := newCounter(c, hash, sh.serial)
 	sh.table.add(ct)
 	return ct, nil
 }
@@ -95,7 +95,7 @@ func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verd
 
 // charged notes a charge that was made. What it charged counts until it is reset.
 func (sh *shard) charged(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	v.Receipt.Generation, v.Receipt.Serial = "memory", ct.generation
+	v.Receipt.Generation, v.Receipt.Serial = generation, uint64(ct.serial)
 	longest := v.Reset
 	if ct.several != nil { // some may have cost nothing
 		longest = ct.expiry(c, now)

@@ -109,7 +109,7 @@ func (c *call) agree(s *Reference, got, want verdicts, lagging bool) bool {
 		if lagging && c.kind == toChargeAll { // computed from a snapshot before others charged
 			same = g.Allowed
 		}
-		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], g.Receipt.Generation) {
+		if !same || !denied && c.kind != toPeek && !s.named(c.charges[i], generationOf(&g.Receipt)) {
 			return false
 		}
 	}
@@ -121,16 +121,16 @@ func isDenial(v *limit.Verdict) bool { return !v.Allowed }
 // named takes the store's name for the generation of a counter that the
 // reference has just charged, and reports whether it is the same as before. A
 // charge of zero cost names none.
-func (s *Reference) named(c *limit.Charge, generation string) bool {
+func (s *Reference) named(c *limit.Charge, g generation) bool {
 	if c.ZeroCost() {
-		return generation == ""
+		return g.mark == ""
 	}
 	ct := s.counters[c.Key]
 	if !ct.named {
-		s.counters[c.Key] = counter{generation, true, ct.states}
-		return generation != ""
+		s.counters[c.Key] = counter{g, true, ct.states}
+		return g.mark != ""
 	}
-	return ct.generation == generation
+	return ct.generation == g
 }
 
 func (s *Reference) clone() *Reference {

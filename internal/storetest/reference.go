@@ -20,9 +20,17 @@ type Reference struct {
 	generations int
 }
 
+// generation is how a receipt names a counter's generation.
+type generation struct {
+	mark   string
+	serial uint64
+}
+
+func generationOf(r *limit.Receipt) generation { return generation{r.Generation, r.Serial} }
+
 // counter is one generation of a key, with a state for each limit.
 type counter struct {
-	generation string
+	generation generation
 	named      bool // the store under test has named the generation
 	states     []limit.State
 }
@@ -57,7 +65,7 @@ func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Char
 		if allowed && !c.ZeroCost() {
 			ct := s.counter(c)
 			limit.Take(ct.states, c, now, vs[i])
-			vs[i].Receipt.Generation = ct.generation
+			vs[i].Receipt.Generation = ct.generation.mark
 		}
 	}
 	return nil
@@ -76,7 +84,7 @@ func (s *Reference) counter(c *limit.Charge) counter {
 	ct, ok := s.counters[c.Key]
 	if !ok {
 		s.generations++
-		ct = counter{strconv.Itoa(s.generations), false, make([]limit.State, len(c.Limits))}
+		ct = counter{generation{mark: strconv.Itoa(s.generations)}, false, make([]limit.State, len(c.Limits))}
 		s.counters[c.Key] = ct
 	}
 	return ct
@@ -108,7 +116,7 @@ func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Generation != "" && s.counters[c.Key].generation != r.Generation {
+	if r.Generation != "" && s.counters[c.Key].generation != generationOf(r) {
 		return nil
 	}
 	if r.Generation != "" || slices.Max(deltas) > 0 {
