@@ -19,18 +19,25 @@ type Denial struct {
 }
 
 // Denial returns the document's own answer to a denial, or problem details with
-// status 429.
+// status 429. Waiting does not end a ban, so its status is 403 instead of 429.
 func (a *Answer) Denial() Denial {
 	own := a.Denied
 	if own == nil {
 		own = &rules.Denied{}
 	}
 	d := Denial{Status: cmp.Or(own.Status, http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
+	if a.Problem == Blocked && d.Status == http.StatusTooManyRequests {
+		d.Status = http.StatusForbidden
+	}
 	if d.Body = rules.FillBody(own.Body, a.variable); own.Body == "" {
 		d.Body = ProblemBody(d.Status, a.Problem, a.Rule)
 	}
 	return d
 }
+
+// IsCommon reports whether the denial is answered like most: by problem details
+// with status 429.
+func (a *Answer) IsCommon() bool { return a.Denied == nil && a.Problem != Blocked }
 
 // variable returns the value of one of rules.BodyVariables.
 func (a *Answer) variable(name string) string {
