@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -91,4 +92,13 @@ func (v verified) lacking(text string) (names []string, others int) {
 func (v verified) lacksInTemplate(template string) bool {
 	names, _ := v.lacking(template)
 	return len(names) > 0
+}
+
+// WarnOfLibrary warns that a document names credentials to verify, which limiters
+// in Go programs do not do.
+func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
+	if s.Document().Authentication != nil {
+		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by DescribeBy or in Request.Claims",
+			"rules", name)
+	}
 }
