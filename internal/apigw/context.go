@@ -33,8 +33,8 @@ const (
 	contextLegacyReset      = "xRateLimitReset"
 	contextLegacyRetryAfter = "xRateLimitRetryAfter"
 
-	// The answer to a ban, and the document's own answer to a denial: all three or
-	// none. A body may hold quotes. REST APIs answer as they were deployed,
+	// The answer to a ban or to invalid credentials, and the document's own answer
+	// to a denial: all three or none. A body may hold quotes. REST APIs answer as they were deployed,
 	// whatever these say.
 	contextDeniedStatus      = "deniedStatus"
 	contextDeniedContentType = "deniedContentType"
@@ -75,6 +75,12 @@ func decisionContext(a *headers.Answer) map[string]any {
 	return c
 }
 
+// unauthorizedContext returns the context of a denial for invalid credentials, for
+// gateways that an error does not make answer 401.
+func unauthorizedContext() map[string]any {
+	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
+}
+
 // TooLong returns the context of a denial for a request that the authorizer
 // allowed with a delay that is too long for the gateway. The client may retry
 // after the delay.
@@ -83,8 +89,8 @@ func TooLong(d *engine.Decision) map[string]any {
 	return decisionContext(&a)
 }
 
-// OwnDenial returns the answer to a ban, or the document's own answer to a denial,
-// from the authorizer's context; ok is false if it has none.
+// OwnDenial returns the answer to a denial that has another than most, from the
+// authorizer's context; ok is false if it has none.
 func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
 	text := func(name string) string {
 		value, _ := authorizer[name].(string)

@@ -15,6 +15,8 @@ import (
 type call struct {
 	request *request.Request
 	answer  func(*engine.Decision) any // in the form that the kind of event asks for
+	// unauthorized is the answer to invalid credentials; nil for ErrUnauthorized.
+	unauthorized any
 }
 
 // marks are the fields by which kinds of events differ.
@@ -140,5 +142,5 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{req, func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
+	return call{request: req, answer: func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
 }
