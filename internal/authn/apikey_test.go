@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,4 +76,13 @@ func TestGatewayKeys(t *testing.T) {
 			t.Errorf("%s: caller is %s with the key %q, error %v; want %s with %q", name, r.Caller(), r.APIKey, err, test.want, test.key)
 		}
 	}
+}
+
+// failing fails each call with a text of its own.
+type failing struct{ calls *atomic.Int64 }
+
+var errTable = errors.New("the table does not answer")
+
+func (f failing) Authenticate(context.Context, time.Time, string, *request.Request) error {
+	return fmt.Errorf("request %d: %w", f.calls.Add(1), errTable)
 }

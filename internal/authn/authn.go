@@ -61,7 +61,7 @@ func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog
 func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	v, err := a.verifiers(ctx, now)
 	if err != nil {
-		return // whoever reads the rules reports it
+		return // the source of the rules reports it
 	}
 	var fetches sync.WaitGroup
 	for _, issuer := range v.byIssuer {
@@ -101,7 +101,7 @@ func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *veri
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err.Error(), "on_error", v.onError)
+		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err, "on_error", v.onError)
 		if v.onError == "deny" {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-var rs256, hs256 = jwt.SigningMethodRS256, jwt.SigningMethodHS256
+var rs256, hs256, jwtES256 = jwt.SigningMethodRS256, jwt.SigningMethodHS256, jwt.SigningMethodES256
 
 // TestTokens: which tokens an issuer's callers are known by, and that the
 // server that an attacker names in a token is never asked.
