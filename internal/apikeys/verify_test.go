@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,6 +237,12 @@ func TestOutage(t *testing.T) {
 	x.wantReads(t, 60)
 	if len(x.reported) != 59 {
 		t.Errorf("%d failures are reported, want 59", len(x.reported))
+	}
+	_, err := v.Verify(t.Context(), after(599), apikeys.New().Secret())
+	for _, err := range append(x.reported, err) {
+		if secret := regexp.MustCompile("[A-Z2-7]{8}"); secret.MatchString(err.Error()) {
+			t.Errorf("an error has a part of a secret: %v", err)
+		}
 	}
 	wantVerdict(t, v, after(600), k.Secret(), "unknown")
 	wantVerdict(t, v, after(600), apikeys.New().Secret(), "unknown")
