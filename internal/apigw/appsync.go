@@ -42,7 +42,7 @@ func readAppSync(ev *appSyncEvent) (call, error) {
 		req.Missing.Address = true
 	}
 	req.IP = ip
-	return call{req, func(d *engine.Decision) any {
+	return call{request: req, answer: func(d *engine.Decision) any {
 		never := 0 // AppSync caches answers otherwise
 		return appSyncAnswer{IsAuthorized: d.Allowed, ResolverContext: contextOf(d), TTLOverride: &never}
 	}}, nil

@@ -56,14 +56,18 @@ func (a *Authorizer) WithAuthenticator(callers Authenticator) *Authorizer {
 // finds the kind from the event. It fails if the event has another form than AWS
 // documents, if a rule reads what the event lacks, or if there are no rules. The
 // Lambda runtime logs the error. The gateway then answers 500, AppSync 401.
-// ErrUnauthorized is the answer to invalid credentials that no rule denies.
+// ErrUnauthorized is the answer to invalid credentials that no rule denies, except
+// for HTTP APIs, which get a denial: AWS documents no such error for them.
 func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, error) {
 	c, err := a.read(event)
 	if err != nil {
 		return nil, err
 	}
 	d, err := a.decide(ctx, c.request)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnauthorized) && c.unauthorized != nil:
+		return c.unauthorized, nil
+	case err != nil:
 		return nil, err
 	}
 	return c.answer(d), nil
@@ -114,10 +118,13 @@ func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.
 
 // policyAnswer returns a decision as an IAM policy for a resource.
 func policyAnswer(d *engine.Decision, resource string) Response {
-	effect := "Deny"
 	if d.Allowed {
-		effect = "Allow"
+		return policy("Allow", resource, contextOf(d))
 	}
+	return policy("Deny", resource, contextOf(d))
+}
+
+func policy(effect, resource string, context map[string]any) Response {
 	return Response{
 		PrincipalID: "slidegate", // whoever the caller is: the context names the rule
 		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
@@ -126,7 +133,7 @@ func policyAnswer(d *engine.Decision, resource string) Response {
 				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
 			}},
 		},
-		Context: contextOf(d),
+		Context: context,
 	}
 }
 

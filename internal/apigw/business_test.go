@@ -46,7 +46,7 @@ func TestBusiness(t *testing.T) {
 		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real xRateLimitLimit=2 xRateLimitRemaining=0`},
 		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real xRateLimitLimit=5 xRateLimitRemaining=2`},
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
-		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false rule=deny"},
+		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false deniedStatus=403 rule=deny"},
 	} {
 		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler), false)})
 		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
@@ -61,7 +61,7 @@ func TestBusiness(t *testing.T) {
 		}
 		var values []string
 		for _, name := range slices.Sorted(maps.Keys(answer.Context)) {
-			if !strings.HasPrefix(name, "problem") {
+			if !strings.HasPrefix(name, "problem") && name != "deniedBody" && name != "deniedContentType" {
 				values = append(values, fmt.Sprint(name, "=", answer.Context[name]))
 			}
 		}

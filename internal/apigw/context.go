@@ -33,8 +33,9 @@ const (
 	contextLegacyReset      = "xRateLimitReset"
 	contextLegacyRetryAfter = "xRateLimitRetryAfter"
 
-	// The document's own answer to a denial, all three or none. A body may hold
-	// quotes. REST APIs answer as they were deployed, whatever these say.
+	// The answer to a ban or to invalid credentials, and the document's own answer
+	// to a denial: all three or none. A body may hold quotes. REST APIs answer as they were deployed,
+	// whatever these say.
 	contextDeniedStatus      = "deniedStatus"
 	contextDeniedContentType = "deniedContentType"
 	contextDeniedBody        = "deniedBody"
@@ -67,11 +68,17 @@ func decisionContext(a *headers.Answer) map[string]any {
 	if a.Delay > 0 { // rounded up, so that no request goes on before its turn
 		c[contextDelayMs] = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
-	if !a.Allowed && a.Denied != nil {
+	if !a.Allowed && !a.IsCommon() {
 		own := a.Denial()
 		c[contextDeniedStatus], c[contextDeniedContentType], c[contextDeniedBody] = strconv.Itoa(own.Status), own.ContentType, own.Body
 	}
 	return c
+}
+
+// unauthorizedContext returns the context of a denial for invalid credentials, for
+// gateways that an error does not make answer 401.
+func unauthorizedContext() map[string]any {
+	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
 }
 
 // TooLong returns the context of a denial for a request that the authorizer
@@ -82,8 +89,8 @@ func TooLong(d *engine.Decision) map[string]any {
 	return decisionContext(&a)
 }
 
-// OwnDenial returns the document's own answer to a denial from the authorizer's
-// context; ok is false if it has none.
+// OwnDenial returns the answer to a denial that has another than most, from the
+// authorizer's context; ok is false if it has none.
 func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
 	text := func(name string) string {
 		value, _ := authorizer[name].(string)

@@ -29,7 +29,7 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(&request.Request{
+	return byHTTPPolicy(&request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters),
 		Route:      ev.Resource,
@@ -68,11 +68,25 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 		PathParams: ev.PathParameters,
 	}
 	if a.Policies {
-		return byPolicy(req, ev.RouteArn)
+		return byHTTPPolicy(req, ev.RouteArn)
 	}
-	return call{req, func(d *engine.Decision) any {
-		return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
-	}}, nil
+	return call{
+		request: req,
+		answer: func(d *engine.Decision) any {
+			return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
+		},
+		unauthorized: simpleAnswer{Context: unauthorizedContext()},
+	}, nil
+}
+
+// byHTTPPolicy is byPolicy for an HTTP API.
+func byHTTPPolicy(req *request.Request, arn string) (call, error) {
+	c, err := byPolicy(req, arn)
+	if err == nil {
+		resource, _ := stageARN(arn) // no error: byPolicy has read it
+		c.unauthorized = policy("Deny", resource, unauthorizedContext())
+	}
+	return c, err
 }
 
 // withCookies adds the cookies as the header that the client sent.

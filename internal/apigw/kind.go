@@ -15,6 +15,8 @@ import (
 type call struct {
 	request *request.Request
 	answer  func(*engine.Decision) any // in the form that the kind of event asks for
+	// unauthorized is the answer to invalid credentials; nil for ErrUnauthorized.
+	unauthorized any
 }
 
 // marks are the fields by which kinds of events differ.
@@ -26,7 +28,22 @@ type marks struct {
 	RequestContext struct {
 		RouteKey    string  `json:"routeKey"`
 		QueryString *string `json:"queryString"`
+		Identity    struct {
+			APIKey   string `json:"apiKey"`
+			APIKeyID string `json:"apiKeyId"`
+		} `json:"identity"`
 	} `json:"requestContext"`
+}
+
+// withKey adds the id of the API key that API Gateway has found for a request. A
+// client cannot state it, because requestContext is the gateway's own. Old keys
+// may have their value for an id: that is a secret, which must not become part of
+// counters and logs.
+func (m *marks) withKey(c call, err error) (call, error) {
+	if about := &m.RequestContext.Identity; err == nil && about.APIKeyID != about.APIKey {
+		c.request.GatewayKey = about.APIKeyID
+	}
+	return c, err
 }
 
 // isHTTPAPI1 tells a version 1.0 event of an HTTP API from one of a REST API,
@@ -59,9 +76,9 @@ func (a *Authorizer) read(event []byte) (call, error) {
 	case m.isHTTPAPI1():
 		return readAs(event, readHTTPAPI1)
 	case m.isWebSocket():
-		return readAs(event, readWebSocket)
+		return m.withKey(readAs(event, readWebSocket))
 	case m.isREST():
-		return readAs(event, readREST)
+		return m.withKey(readAs(event, readREST))
 	case m.isToken():
 		return readAs(event, readToken)
 	case m.isAppSync():
@@ -101,7 +118,22 @@ func readREST(ev *RequestEvent) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(req, ev.MethodArn)
+	return withUsageKey(byPolicy(req, ev.MethodArn))
+}
+
+// withUsageKey adds the key by which the usage plans of a REST API count an
+// allowed request, if the rules name one. API Gateway reads it if the API's
+// source of keys is AUTHORIZER.
+func withUsageKey(c call, err error) (call, error) {
+	policy := c.answer
+	c.answer = func(d *engine.Decision) any {
+		answer := policy(d).(Response)
+		if d.Allowed {
+			answer.UsageIdentifierKey = d.UsageIdentifierKey(c.request)
+		}
+		return answer
+	}
+	return c, err
 }
 
 // byPolicy answers by an IAM policy for the stage of an ARN.
@@ -110,5 +142,5 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{req, func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
+	return call{request: req, answer: func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -98,7 +100,7 @@ func TestVerify(t *testing.T) {
 	x.wantReads(t, 2)
 }
 
-// TestInvalid: what is stored of a key decides.
+// TestInvalid: the stored item of a key decides.
 func TestInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*ruletable.APIKey)
@@ -131,7 +133,7 @@ func TestExpiryIsExact(t *testing.T) {
 }
 
 // TestRevoked: no request is accepted ten seconds after a key was revoked,
-// however long nobody has used it.
+// however long it was not used.
 func TestRevoked(t *testing.T) {
 	for _, idle := range []float64{0, 9.9, 3600} {
 		x, v, k := newTable(nil)
@@ -236,6 +238,12 @@ func TestOutage(t *testing.T) {
 	if len(x.reported) != 59 {
 		t.Errorf("%d failures are reported, want 59", len(x.reported))
 	}
+	_, err := v.Verify(t.Context(), after(599), apikeys.New().Secret())
+	for _, err := range append(x.reported, err) {
+		if secret := regexp.MustCompile("[A-Z2-7]{8}"); secret.MatchString(err.Error()) {
+			t.Errorf("an error has a part of a secret: %v", err)
+		}
+	}
 	wantVerdict(t, v, after(600), k.Secret(), "unknown")
 	wantVerdict(t, v, after(600), apikeys.New().Secret(), "unknown")
 	x.err = nil
@@ -287,12 +295,15 @@ func TestOneRead(t *testing.T) {
 		}
 		all(epoch, context.Canceled)
 		all(after(10), nil)
+		time.Sleep(time.Second) // of the bubble's clock: the read ends beside the requests
 		if reads.Load() != 2 {
 			t.Errorf("%d reads, want 2", reads.Load())
 		}
 	})
 }
 
+// TestAuthenticate: only the header counts. Each request has a valid key in its
+// query, which logs and other servers would see.
 func TestAuthenticate(t *testing.T) {
 	_, v, k := newTable(nil)
 	valid := &request.Request{APIKey: "acme", Claims: map[string]any{"plan": "pro", "tenant": json.Number("12345678901234567890")}}
@@ -300,7 +311,7 @@ func TestAuthenticate(t *testing.T) {
 		headers map[string][]string
 		want    *request.Request
 	}{
-		"no key":          {nil, &request.Request{}},
+		"in the query":    {nil, &request.Request{}},
 		"a key":           {map[string][]string{"X-Api-Key": {k.Secret()}}, valid},
 		"another header":  {map[string][]string{"authorization": {k.Secret()}}, &request.Request{}},
 		"an empty header": {map[string][]string{"x-api-key": {""}}, &request.Request{Rejected: true}},
@@ -309,7 +320,7 @@ func TestAuthenticate(t *testing.T) {
 		"two keys":        {map[string][]string{"x-api-key": {k.Secret(), k.Secret()}}, &request.Request{Rejected: true}},
 		"in two cases":    {map[string][]string{"x-api-key": {k.Secret()}, "X-API-KEY": {"x"}}, &request.Request{Rejected: true}},
 	} {
-		r := &request.Request{Headers: test.headers}
+		r := &request.Request{Headers: test.headers, Query: map[string][]string{"x-api-key": {k.Secret()}}}
 		if err := v.Authenticate(t.Context(), epoch, "x-api-key", r); err != nil {
 			t.Fatal(err)
 		}
@@ -317,4 +328,99 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, r, test.want)
 		}
 	}
+}
+
+// TestHangingTable: a request whose key is known waits a tenth of a second for a
+// table that hangs, and the next ones not at all. One with a new key waits a
+// second.
+func TestHangingTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, hangs := apikeys.New(), false
+		v := apikeys.NewVerifier(func(ctx context.Context, name string) (*ruletable.APIKey, error) {
+			if hangs {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &ruletable.APIKey{Name: name, Hash: k.Hash(), ID: "acme"}, nil
+		}, func(error) {})
+		wantVerdict(t, v, epoch, k.Secret(), "valid")
+		hangs = true
+		for i, test := range []struct {
+			at      float64
+			text    string
+			want    string
+			waiting time.Duration
+		}{
+			{10, k.Secret(), "valid", 100 * time.Millisecond},
+			{10.2, k.Secret(), "valid", 100 * time.Millisecond}, // the read is still under way
+			{12, k.Secret(), "valid", 0},                        // it has failed
+			{12, apikeys.New().Secret(), "unknown", time.Second},
+		} {
+			began := time.Now()
+			wantVerdict(t, v, after(test.at), test.text, test.want)
+			if waited := time.Since(began); waited != test.waiting {
+				t.Errorf("request %d waited for %v, want %v", i, waited, test.waiting)
+			}
+			if i == 1 {
+				time.Sleep(2 * time.Second) // of the bubble's clock: the read fails
+			}
+		}
+	})
+}
+
+// TestLookedUp: the table is asked for nothing but the name of a whole secret. A
+// key that differs in one letter is another name, or none, so how long an answer
+// takes says nothing about how much of a secret is right.
+func TestLookedUp(t *testing.T) {
+	k := apikeys.New()
+	var names []string
+	v := apikeys.NewVerifier(func(_ context.Context, name string) (*ruletable.APIKey, error) {
+		names = append(names, name)
+		return nil, nil
+	}, func(error) {})
+	whole := k.Secret()
+	const secretAt = len("sg_59b94cffe8b34dbf_")
+	for i := range whole {
+		changed := []byte(whole)
+		if changed[i]++; i >= secretAt && changed[i] == 'Z'+1 || changed[i] == '8' {
+			changed[i] = 'A'
+		}
+		wantVerdict(t, v, epoch, string(changed), "invalid")
+	}
+	for _, text := range []string{
+		whole[:len(whole)-1], whole + "A", whole[secretAt:], whole[:secretAt-1], strings.ToLower(whole), strings.ToUpper(whole), " " + whole, whole + "\n",
+		strings.TrimPrefix(whole, "sg_"), "sk_" + whole[3:], "sg_" + whole, whole + "," + whole, whole[:secretAt] + strings.Repeat("A", 26), "Bearer " + whole,
+	} {
+		wantVerdict(t, v, epoch, text, "invalid")
+	}
+	if len(names) != 0 {
+		t.Errorf("the table was asked for %q", names)
+	}
+	wantVerdict(t, v, epoch, whole, "invalid")
+	if len(names) != 1 || names[0] != k.Name() {
+		t.Errorf("the table was asked for %q, want %s", names, k.Name())
+	}
+}
+
+// TestRotated: the old key of a rotation ends at its time, also in a verifier that
+// read it before; without an overlap, ten seconds after at most.
+func TestRotated(t *testing.T) {
+	x, v, k := newTable(nil)
+	wantVerdict(t, v, epoch, k.Secret(), "valid")
+	old, next := *x.keys[k.Name()], apikeys.New()
+	old.Expires, old.Successor = after(60), next.Name()
+	created := *x.keys[k.Name()]
+	created.Name, created.Hash = next.Name(), next.Hash()
+	x.keys[k.Name()], x.keys[next.Name()] = &old, &created
+	wantVerdict(t, v, after(1), next.Secret(), "valid")
+	wantVerdict(t, v, after(59.9), k.Secret(), "valid")
+	wantVerdict(t, v, after(60), k.Secret(), "invalid")
+	wantVerdict(t, v, after(60), next.Secret(), "valid")
+
+	x, v, k = newTable(nil)
+	wantVerdict(t, v, epoch, k.Secret(), "valid")
+	ended := *x.keys[k.Name()]
+	ended.Expires = after(1)
+	x.keys[k.Name()] = &ended
+	wantVerdict(t, v, after(10), k.Secret(), "invalid")
 }

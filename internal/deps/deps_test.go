@@ -83,6 +83,7 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
+	"localstack/issuer":     "github.com/golang-jwt/jwt",
 	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -121,6 +122,10 @@ func (d *Decision) Answers() rules.Answers {
 	}
 	return d.set.Answers
 }
+
+// UsageIdentifierKey returns what the document names for the request as API
+// Gateway's usageIdentifierKey, "" for none.
+func (d *Decision) UsageIdentifierKey(r *request.Request) string { return d.set.UsageIdentifierKey(r) }
 
 // PolicyName returns the name by which clients know limit i of the rule:
 // "rule", or "rule.limit" if the rule has several limits.

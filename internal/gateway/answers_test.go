@@ -125,9 +125,9 @@ rules:
 		{`{status: 503}`, "/two", 503, "application/problem+json",
 			`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded",` +
 				`"status":503,"violated-policies":["two.per-10s"]}` + "\n"},
-		{`{content_type: application/json}`, "/banned", 429, "application/json",
+		{`{content_type: application/json}`, "/banned", 403, "application/json",
 			`{"type":"https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked","title":"Requests from this client are blocked",` +
-				`"status":429,"violated-policies":["deny"]}` + "\n"},
+				`"status":403,"violated-policies":["deny"]}` + "\n"},
 		{`{content_type: application/json, body: '{"rule": "{rule}", "of": [{limit}, {remaining}, {reset}], "in": "{retryAfter}", "{}": {degraded}}'}`, "/two",
 			429, "application/json", `{"rule": "two.per-10s", "of": [1, 0, 11], "in": "11", "{}": false}`},
 		{`{status: 403, content_type: text/plain; charset=us-ascii, body: "{rule}: {problemTitle}, {problemType}; {retryAfter}{limit}\n"}`, "/banned",

@@ -168,7 +168,7 @@ func TestFieldNames(t *testing.T) {
 
 func TestBan(t *testing.T) {
 	response, body := get(t, "GET", start(t, nil)+"/banned")
-	if response.StatusCode != 429 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
+	if response.StatusCode != 403 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
 		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
 	}
 }

@@ -43,8 +43,7 @@ type Answer struct {
 	LegacyLimit, LegacyRemaining, LegacyReset string
 	LegacyRetryAfter                          string
 
-	// Denied is the document's own answer to a denial; nil for problem details
-	// with status 429.
+	// Denied is the document's own answer to a denial; nil for problem details.
 	Denied *rules.Denied
 	of     rules.Answers
 }

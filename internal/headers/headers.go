@@ -8,6 +8,7 @@ package headers
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -63,7 +64,10 @@ func Seconds(d time.Duration) int64 {
 }
 
 // Problem is a type of problem details (RFC 9457) with its title.
-type Problem struct{ Type, Title string }
+type Problem struct {
+	Type, Title string
+	status      int // 0 for 429
+}
 
 // The problems of denials. draft-ietf-httpapi-ratelimit-headers defines the
 // first two.
@@ -78,7 +82,13 @@ var (
 	}
 	Blocked = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked",
-		Title: "Requests from this client are blocked",
+		Title: "Requests from this client are blocked", status: http.StatusForbidden, // waiting does not end a ban
+	}
+	// Unauthorized is for gateways that have no answer of their own to invalid
+	// credentials.
+	Unauthorized = Problem{
+		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unauthorized",
+		Title: "The credentials of this request are not valid", status: http.StatusUnauthorized,
 	}
 	Unmatched = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",

@@ -25,7 +25,7 @@ type Handler struct {
 	Skip func(*http.Request) bool
 	// Denied writes the answer to a denied request, whose fields are set; nil
 	// writes what the rules document says, by default problem details with
-	// status 429.
+	// status 429, or 403 for a ban.
 	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
 	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
 	// longer delay denies it.

@@ -22,7 +22,7 @@ import (
 // OpenGateway opens a session for Serve. Rules in a file follow the file until
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
-	prepare := app.NewPrepare(log)
+	prepare := warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log)
 	if where.RulesFile == "" {
 		return session.OpenToServe(ctx, where, prepare, log)
 	}
@@ -41,6 +41,26 @@ func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os
 	s.Source = file
 	go file.Watch(ctx, time.NewTicker(rulefile.LookEvery).C, signals)
 	return s, nil
+}
+
+// warnOfKeys warns, for each document, of API keys that the local gateway cannot
+// verify.
+func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		if err := prepare(name, set); err != nil {
+			return err
+		}
+		a := set.Document().Authentication
+		switch {
+		case a == nil || a.APIKey == nil:
+		case a.APIKey.From != "":
+			log.Warn("there are no API keys of API Gateway here: every caller counts as without one", "rules", name)
+		case !table:
+			log.Warn("API keys cannot be verified, because they are in a rules table: serve with --rules dynamodb://TABLE",
+				"rules", name, "on_error", a.OnError)
+		}
+		return nil
+	}
 }
 
 // DefaultTimeouts are those of the local gateway.

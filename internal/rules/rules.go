@@ -79,6 +79,7 @@ type Set struct {
 	denyAmbiguous   bool          // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
+	usageKey        key.Part                                        // of UsageIdentifierKey; the zero Part for none
 	plans           []string                                        // names, sorted
 	overrides       map[string]map[string]*Override                 // by rule (or PlanOverrides) and plain key
 	hash            *key.Hash                                       // of keys; nil for none

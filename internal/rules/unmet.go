@@ -68,7 +68,12 @@ func (u *unmet) ofRule(r *Rule) (what string) {
 
 func (u *unmet) ofSelector(s *match.Selector) (what string) {
 	if u.address && len(s.CIDRs) > 0 {
-		return "cidrs" // match reads nothing that an event may lack
+		return "cidrs"
+	}
+	for i := range s.Match {
+		if from := s.Match[i].Part; u.lacks(from) {
+			return from.String()
+		}
 	}
 	return ""
 }
@@ -79,7 +84,7 @@ func (u *unmet) lacks(p key.Part) bool {
 		return u.address
 	case key.FromHeader:
 		return u.Headers && p.Text != "authorization"
-	case key.FromCountry, key.FromASN: // CloudFront states them in headers
+	case key.FromCountry, key.FromASN, key.FromAPIKey: // headers bring them
 		return u.Headers
 	case key.FromQuery:
 		return u.Query

@@ -49,21 +49,21 @@ func (d *deployment) tokenAPI(t *testing.T, user string) {
 // webSocketAPI connects until a limit is used up.
 func (d *deployment) webSocketAPI(t *testing.T, user string) {
 	for i, want := range []int{101, 101, 403} {
-		if got := d.connect(t, user); got != want {
+		if got := d.connect(t, field{"Authorization", user}); got != want {
 			t.Fatalf("handshake %d is answered %d, want %d", i, got, want)
 		}
 	}
 }
 
 // connect returns the status of a WebSocket handshake, and hangs up.
-func (d *deployment) connect(t *testing.T, user string) (status int) {
+func (d *deployment) connect(t *testing.T, c field) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.socket, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"Authorization": user, "Connection": "Upgrade", "Upgrade": "websocket",
+		c.name: c.value, "Connection": "Upgrade", "Upgrade": "websocket",
 		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 	} {
 		request.Header.Set(name, value)

@@ -25,6 +25,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("an HTTP API is limited, and answers 403", func(t *testing.T) { d.httpAPI(t, "carol"+d.run) })
 	t.Run("a TOKEN authorizer is limited", func(t *testing.T) { d.tokenAPI(t, "dave"+d.run) })
 	t.Run("connections of a WebSocket API are limited", func(t *testing.T) { d.webSocketAPI(t, "erin"+d.run) })
+	t.Run("callers are verified on every kind of API", d.verified)
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
 }
 

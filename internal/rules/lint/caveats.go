@@ -69,7 +69,7 @@ func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
 	switch {
 	case r.When != nil && v.lacksAnyOf(r.When):
 		return at + "when", "the rule covers no live request"
-	case !v.tokens && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
+	case !v.claims && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
 		return at + "when", "the rule covers live requests with a token or a key too"
 	case len(missing) > 0 && others == 0:
 		return at + "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
