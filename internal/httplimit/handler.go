@@ -70,7 +70,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, r.Context().Err()) // its turn passes unused
 		return
 	}
-	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
+	recorder, whole := outcome.NewRecorder(w, r, headers.Expose), false
 	recorder.PassCosts = h.Costs == nil
 	defer func() {
 		o, malformed := recorder.Outcome()
