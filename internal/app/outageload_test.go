@@ -58,7 +58,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	log := slog.New(slog.NewJSONHandler(&lines, nil))
 	store, now := r.open(t, log)
 	record := recorder.New(log, true)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: record, Deadline: app.DefaultDeadline})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: record, Deadline: engine.DefaultDeadline})
 	result := outcome{tallies: map[string]*tally{}, lines: map[string]int{}}
 	load, stop := context.WithCancel(t.Context())
 	defer stop()

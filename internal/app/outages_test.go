@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/netfault"
 )
 
@@ -144,7 +144,7 @@ func suffer(t *testing.T, r *rig, o outage) (rows string) {
 }
 
 func checkOutage(t *testing.T, policy string, s *tally, o outage, result *outcome) {
-	lines, longest := result.lines, app.DefaultDeadline+margin+10*result.stall // an answer passes through several goroutines
+	lines, longest := result.lines, engine.DefaultDeadline+margin+10*result.stall // an answer passes through several goroutines
 	switch {
 	case s.failed > 0:
 		t.Errorf("%s: %d of %d requests got no decision", policy, s.failed, s.decided)
