@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/netfault"
@@ -23,9 +24,11 @@ const (
 	// machine's own delays. TestDeadlineBoundsTheDecision has the exact bound.
 	margin = 10 * time.Millisecond
 	// waits is how many requests may wait in an outage: one of each client before
-	// the breaker opens, and a probe a second. A stall of the machine holds all
-	// clients up once more.
-	waits = 3*clients + 3
+	// the breaker opens, and a probe a second; and once more those that a busy
+	// machine holds up. One that holds a goroutine up for the time of stalled says
+	// nothing about waits.
+	waits   = 2*clients + 2
+	stalled = 100 * time.Millisecond
 )
 
 // outageRules have one rule for each policy.
@@ -109,16 +112,18 @@ func TestOutagesOfRedis(t *testing.T) {
 	kept.name, lost.name, lost.forgets = "killed, counters kept", "killed, counters lost", true
 	outages := append(networkFaults[:len(networkFaults):len(networkFaults)], kept, lost)
 	rows := make([]string, len(outages))
-	t.Run("each", func(t *testing.T) {
-		for i, o := range outages {
-			t.Run(o.name, func(t *testing.T) {
-				if !*measure { // side by side they take five seconds
-					t.Parallel()
-				}
-				rows[i] = suffer(t, redisRig(t, o.name == kept.name), o)
-			})
-		}
-	})
+	var some errgroup.Group
+	some.SetLimit(4) // they mostly sleep
+	if *measure {
+		some.SetLimit(1)
+	}
+	for i, o := range outages {
+		some.Go(func() error {
+			t.Run(o.name, func(t *testing.T) { rows[i] = suffer(t, redisRig(t, o.name == kept.name), o) })
+			return nil
+		})
+	}
+	_ = some.Wait()
 	if *measure && !t.Failed() {
 		writeTable(t, "Redis", strings.Join(rows, ""))
 	}
@@ -137,7 +142,7 @@ func suffer(t *testing.T, r *rig, o outage) (rows string) {
 		slow += s.slow
 	}
 	t.Logf("a goroutine that slept for 1 ms woke up to %v late\n%s", result.stall, rows)
-	if slow > waits {
+	if slow > waits && result.stall < stalled {
 		t.Errorf("%d requests waited in the outage, want at most %d", slow, waits)
 	}
 	return rows
