@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench examples/frameworks examples/grpc infra slidegategrpc slidegateotel tools
+MODULES     := . bench examples/frameworks examples/grpc infra localstack/browser slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -34,17 +34,19 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j4 install-cdk install-aws install-redis compile
+	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-browser compile
 	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
 
 # What `make test` downloads goes on while Go compiles.
-.PHONY: install-cdk install-aws install-redis compile
+.PHONY: install-cdk install-aws install-redis install-browser compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
 	@$(LOCAL) true
 install-redis:
 	@localstack/redis.sh >/dev/null
+install-browser:
+	@localstack/browser.sh >/dev/null
 compile:
 	@for module in $(MODULES); do (cd $$module && go build ./...) || exit; done
 
@@ -56,7 +58,7 @@ test-race:
 test-rest:
 	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
 	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && go test ./...) || exit; done
-	cd tools && go test -count=1 ./... # reads the other modules, which the cache of tests does not see
+	@for module in localstack/browser tools; do (cd $$module && go test -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 

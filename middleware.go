@@ -219,7 +219,7 @@ func clientAddress(proxies int) func(*http.Request) string {
 		case ip.Is4():
 			return "ip:" + ip.String()
 		}
-		network, _ := ip.Prefix(64) // an IPv6 address has one
+		network, _ := ip.Prefix(request.NetworkBits) // an IPv6 address has one
 		return "ip:" + network.String()
 	}
 }

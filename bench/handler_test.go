@@ -49,7 +49,7 @@ func BenchmarkHandler(b *testing.B) {
 	b.Run("event/slidegate", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := authorizer.HandleRequest(context.Background(), ev); err != nil {
+			if _, _, err := authorizer.Decide(context.Background(), ev); err != nil {
 				b.Fatal(err)
 			}
 		}

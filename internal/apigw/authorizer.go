@@ -73,14 +73,9 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	return c.answer(d), nil
 }
 
-// HandleRequest is Handle for the event of a REST API's REQUEST authorizer.
-func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
-	answer, _, err := a.Decide(ctx, ev)
-	return answer, err
-}
-
-// Decide is HandleRequest for a gateway that sees the backend's answer. The
-// gateway must pass the decision and the outcome to Finish, if there is no error.
+// Decide is Handle for the event of a REST API's REQUEST authorizer. A gateway
+// that sees the backend's answer must pass the decision and the outcome to
+// Finish, if there is no error.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
 	req, err := readRequest(&ev)
 	if err != nil {

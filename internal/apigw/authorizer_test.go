@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 			var answer apigw.Response
 			for range test.times {
 				var err error
-				if answer, err = authorizer.HandleRequest(context.Background(), ev); err != nil {
+				if answer, _, err = authorizer.Decide(context.Background(), ev); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -154,7 +154,7 @@ func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
 		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
-		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
+		answer, _, err := apigw.NewAuthorizer(e, func() time.Time { return now }).Decide(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestBadEvents(t *testing.T) {
 	} {
 		ev := readEvent(t, "get")
 		test.spoil(&ev)
-		answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+		answer, _, err := newAuthorizer(t, memory.New(0)).Decide(context.Background(), ev)
 		if err == nil || !strings.Contains(err.Error(), test.want) || len(answer.PolicyDocument.Statement) > 0 {
 			t.Errorf("%s: error %v, want %q; answer %+v", name, err, test.want, answer)
 		}
@@ -196,7 +196,7 @@ func TestBadEvents(t *testing.T) {
 func TestResource(t *testing.T) {
 	ev := readEvent(t, "get")
 	ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/prod/GET/" + strings.Repeat("x*/", 4000)
-	answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+	answer, _, err := newAuthorizer(t, memory.New(0)).Decide(context.Background(), ev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func FuzzEvent(f *testing.F) {
 		if json.Unmarshal(data, &ev) != nil {
 			return
 		}
-		answer, err := newAuthorizer(t, memory.New(0)).HandleRequest(context.Background(), ev)
+		answer, _, err := newAuthorizer(t, memory.New(0)).Decide(context.Background(), ev)
 		if err != nil {
 			return
 		}

@@ -55,7 +55,7 @@ func TestBusiness(t *testing.T) {
 		var answer apigw.Response
 		for range test.times {
 			var err error
-			if answer, err = authorizer.HandleRequest(context.Background(), ev); err != nil {
+			if answer, _, err = authorizer.Decide(context.Background(), ev); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,7 +87,7 @@ func TestDeniedContext(t *testing.T) {
 		if got["deniedStatus"] != nil {
 			t.Errorf("an allowed request has an answer to a denial: %v", got)
 		}
-		answer, err := authorizer.HandleRequest(context.Background(), ev)
+		answer, _, err := authorizer.Decide(context.Background(), ev)
 		if err != nil {
 			t.Fatal(err)
 		}

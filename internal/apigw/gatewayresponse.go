@@ -65,8 +65,8 @@ func deniedHeaders() map[string]string {
 // origins may read those is the backend's decision.
 func CORSFields() map[string]string {
 	return map[string]string{
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": headers.Exposed,
+		headers.AllowOrigin:   "*",
+		headers.ExposeHeaders: headers.Exposed,
 	}
 }
 

@@ -26,9 +26,10 @@ type marks struct {
 	Token          *string `json:"authorizationToken"`
 	MethodARN      string  `json:"methodArn"`
 	RequestContext struct {
-		RouteKey    string  `json:"routeKey"`
-		QueryString *string `json:"queryString"`
-		Identity    struct {
+		RouteKey  string  `json:"routeKey"`
+		Query     *string `json:"queryString"`   // of GraphQL
+		Operation string  `json:"operationName"` // of GraphQL; a connection of subscriptions has no query
+		Identity  struct {
 			APIKey   string `json:"apiKey"`
 			APIKeyID string `json:"apiKeyId"`
 		} `json:"identity"`
@@ -61,7 +62,7 @@ func (m *marks) isREST() bool { return m.Type == "REQUEST" && m.Version == "" }
 func (m *marks) isToken() bool { return m.Type == "TOKEN" }
 
 func (m *marks) isAppSync() bool {
-	return m.Type == "" && m.MethodARN == "" && m.Token != nil && m.RequestContext.QueryString != nil
+	return m.Type == "" && m.MethodARN == "" && m.Token != nil && (m.RequestContext.Query != nil || m.RequestContext.Operation != "")
 }
 
 // read finds the kind of an event, and reads the event.

@@ -144,6 +144,22 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
+// TestAppSyncConnections: AppSync asks once for a connection of subscriptions,
+// which has no query, and names the operation itself.
+func TestAppSyncConnections(t *testing.T) {
+	for _, about := range []string{
+		`"queryString": "", "operationName": "DeepDish:Connect", "variables": {}`,
+		`"operationName": "DeepDish:Connect"`,
+	} {
+		a, store := kindAuthorizer(t, graphQL)
+		event := `{"authorizationToken": "t", "requestContext": {"apiId": "a", ` + about + `}, "requestHeaders": {"X-User": "alice", "x-forwarded-for": "203.0.113.9, 130.176.1.1"}}`
+		answer, err := a.Handle(t.Context(), []byte(event))
+		if err != nil || len(store.keys) != 1 || !strings.Contains(store.keys[0], "203.0.113.9|alice|t") {
+			t.Errorf("%s: answer %v, error %v, keys %v", about, answer, err, store.keys)
+		}
+	}
+}
+
 // TestUnmetWithoutForwarded: without X-Forwarded-For, client_ip finds no address
 // in an AppSync event.
 func TestUnmetWithoutForwarded(t *testing.T) {

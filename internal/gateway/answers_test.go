@@ -79,14 +79,15 @@ func TestHeaders(t *testing.T) {
 // TestRetryJitter: waits are spread over the whole jitter, never earlier than the
 // true wait, and all fields of one answer agree. Allowed answers have none.
 func TestRetryJitter(t *testing.T) {
-	const document = "headers: both\nretry_jitter: 5s\nrules: [{name: one, key: all, limit: 1/10s}]\n"
+	const document = "headers: both\nretry_jitter: 5s\ndenied: {content_type: text/plain, body: '{reset}'}\nrules: [{name: one, key: all, limit: 1/10s}]\n"
 	for name, h := range serve(t, document) {
 		if got := limitFields(ask(h, "/").Header()); !strings.Contains(got, "t=11\n") || !strings.HasSuffix(got, "Reset: 11") {
 			t.Errorf("%s: an allowed answer:\n%s", name, got)
 		}
 		seen := map[int]bool{}
 		for range 200 {
-			fields := limitFields(ask(h, "/").Header())
+			answer := ask(h, "/")
+			fields := limitFields(answer.Header())
 			wait, err := strconv.Atoi(between(fields, "\nRetry-After: ", "\n"))
 			if err != nil || wait < 11 || wait > 16 {
 				t.Fatalf("%s:\n%s", name, fields)
@@ -94,6 +95,9 @@ func TestRetryJitter(t *testing.T) {
 			seconds := strconv.Itoa(wait)
 			if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") || !strings.HasSuffix(fields, "Retry-After: "+seconds) {
 				t.Fatalf("%s: fields of one answer differ:\n%s", name, fields)
+			}
+			if reset := answer.Body.String(); reset != seconds {
+				t.Fatalf("%s: the body says %s, the fields\n%s", name, reset, fields)
 			}
 			seen[wait] = true
 		}

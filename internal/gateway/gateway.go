@@ -18,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -147,14 +146,6 @@ func addFields(h http.Header, decision map[string]any) {
 func addCORS(h http.Header) {
 	for name, value := range apigw.CORSFields() {
 		h.Set(name, value)
-	}
-}
-
-// exposeFields lets scripts read the fields of limits in a backend's answer, if
-// the backend lets their origin read the answer. Its own list stays.
-func exposeFields(h http.Header) {
-	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", headers.Exposed)
 	}
 }
 

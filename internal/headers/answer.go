@@ -117,15 +117,15 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
 	if v, i := d.Tightest(); v != nil {
+		result := asAnswered(d, v, i, jitter)
 		a.Rule = v.PolicyName(i)
 		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
-		a.Remaining = strconv.FormatInt(v.Limits[i].Remaining, 10)
-		a.Reset = strconv.FormatInt(Seconds(v.Limits[i].Reset), 10)
+		a.Remaining = strconv.FormatInt(result.Remaining, 10)
+		a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
 		if a.of.Fields.Legacy() {
 			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
 		}
 		if a.of.Fields.Reset() {
-			result := asAnswered(d, v, i, jitter)
 			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
 		}
 	} else {

@@ -15,9 +15,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Exposed lists the fields that scripts of another origin may read.
-const Exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After"
-
 // RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits

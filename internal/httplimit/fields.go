@@ -3,7 +3,6 @@ package httplimit
 import (
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/slidegate/slidegate/internal/headers"
 )
@@ -23,28 +22,14 @@ func setFields(h http.Header, a *headers.Answer) {
 	}
 }
 
-// Names of fields of CORS.
-const (
-	allowOrigin   = "Access-Control-Allow-Origin"
-	exposeHeaders = "Access-Control-Expose-Headers"
-)
-
 // allowOrigins lets scripts of every origin read an answer of the limiter's own.
 // A program around the limiter may have named an origin: a script that sends
 // credentials needs its own there.
 func allowOrigins(h http.Header) {
-	if h.Get(allowOrigin) == "" {
-		h.Set(allowOrigin, "*")
+	if h.Get(headers.AllowOrigin) == "" {
+		h.Set(headers.AllowOrigin, "*")
 	}
-	exposeFields(h)
-}
-
-// exposeFields lets scripts read the fields of limits in a handler's answer, if
-// the handler lets their origin read the answer. Its own list stays.
-func exposeFields(h http.Header) {
-	if h.Get(allowOrigin) != "" && !slices.Contains(h.Values(exposeHeaders), headers.Exposed) {
-		h.Add(exposeHeaders, headers.Exposed)
-	}
+	headers.Expose(h)
 }
 
 // write answers with a status and a body. The client may have hung up, so errors

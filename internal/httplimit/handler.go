@@ -71,7 +71,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, err) // its turn passes unused
 		return
 	}
-	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
+	recorder, whole := outcome.NewRecorder(w, r, headers.Expose), false
 	recorder.PassCosts = h.Costs == nil
 	defer func() {
 		o, malformed := recorder.Outcome()

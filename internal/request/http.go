@@ -31,6 +31,10 @@ func FromHTTP(r *http.Request) *Request {
 	return &Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
 }
 
+// NetworkBits is how many bits of an IPv6 address a client counts by, unless its
+// rule says otherwise: providers give a host or a home a /64 at least.
+const NetworkBits = 64
+
 // Peer returns the address of the connection; the zero Addr if there is none.
 // Middleware such as chi's RealIP puts an address without a port there.
 func Peer(r *http.Request) netip.Addr {
