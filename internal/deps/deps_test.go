@@ -52,6 +52,7 @@ var allowed = map[string]string{
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
+	"internal/receipt":     "internal/engine internal/limit internal/rules",
 	"internal/breaker":     "internal/limit github.com/sony/gobreaker",
 	"internal/apikeys":     "internal/request internal/ruletable github.com/maypok86/otter golang.org/x/sync",
 	"internal/logthrottle": "",

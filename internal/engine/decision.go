@@ -67,6 +67,7 @@ type Verdict struct {
 
 	decided bool  // by a store or by on_error
 	charged Store // the store that made the charge; nil for none
+	local   bool  // charged is this process's own
 }
 
 // Settles reports whether the rule corrects its charge once the backend has
@@ -120,6 +121,14 @@ func (d *Decision) Answers() rules.Answers {
 		return rules.Answers{}
 	}
 	return d.set.Answers
+}
+
+// RulesVersion returns the number of the rules in their table; 0 for others.
+func (d *Decision) RulesVersion() int64 {
+	if d.set == nil {
+		return 0
+	}
+	return d.set.Version
 }
 
 // PolicyName returns the name by which clients know limit i of the rule:
