@@ -70,17 +70,6 @@ type Verdict struct {
 	local   bool  // charged is this process's own
 }
 
-// Settles reports whether the rule corrects its charge once the backend has
-// answered. The caller must see that answer and call Finish.
-func (v *Verdict) Settles() bool {
-	for i := range v.Terms.Limits {
-		if v.Terms.Settles(i) {
-			return true
-		}
-	}
-	return v.Rule.Settles()
-}
-
 // deny marks the request as denied by v, the only verdict reported.
 func (d *Decision) deny(v *Verdict) {
 	d.Degraded = d.Degraded || v.Degraded

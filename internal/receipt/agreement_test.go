@@ -100,7 +100,7 @@ func TestAgreesWithTheEngine(t *testing.T) {
 				}
 				ds[i] = d
 			}
-			text, left := receipt.Encode(now, ds[1])
+			text, _, left := receipt.Encode(now, ds[1])
 			if left != nil {
 				t.Fatalf("left out %v of\n%s", left, document)
 			}

@@ -44,28 +44,28 @@ type Receipt struct {
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Encode returns the receipt of a decision; "" if no outcome can correct what
-// the decision charged. Charges that do not fit into MaxLen are left out: they
-// stay as they are. left names their rules.
-func Encode(now time.Time, d *engine.Decision) (text string, left []string) {
+// Encode returns the receipt of a decision, and the rules in it; "" if no
+// outcome can correct what the decision charged. Charges that do not fit into
+// MaxLen are left out: they stay as they are. left names their rules.
+func Encode(now time.Time, d *engine.Decision) (text string, issued, left []string) {
 	pending := d.Pending()
 	if len(pending) == 0 {
-		return "", nil
+		return "", nil, nil
 	}
 	data := appendHead(nil, now, d.RulesVersion())
-	head := len(data)
 	for i := range pending {
+		rule := pending[i].Rule
 		more := appendPending(data, &pending[i], now)
 		if encoding.EncodedLen(len(more)) > MaxLen {
-			left = append(left, pending[i].Rule)
+			left = append(left, rule)
 			continue
 		}
-		data = more
+		data, issued = more, append(issued, rule)
 	}
-	if len(data) == head {
-		return "", left
+	if len(issued) == 0 {
+		return "", nil, left
 	}
-	return encoding.EncodeToString(data), left
+	return encoding.EncodeToString(data), issued, left
 }
 
 // Parse reads a receipt of an authorizer's context, signed or not. It does not

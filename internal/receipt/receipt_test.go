@@ -52,7 +52,7 @@ func (b *bench) decide(now time.Time) (*engine.Decision, string) {
 	if err != nil || !d.Allowed {
 		b.Fatalf("decision %+v, error %v", d, err)
 	}
-	text, _ := receipt.Encode(now, d)
+	text, _, _ := receipt.Encode(now, d)
 	return d, text
 }
 
@@ -166,7 +166,7 @@ func TestConcurrent(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			} else if d.Allowed {
-				text, _ := receipt.Encode(now, d)
+				text, _, _ := receipt.Encode(now, d)
 				settle(text, int64(i))
 			}
 		})
@@ -240,7 +240,7 @@ func TestTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(log.String(), "\n"); lines != 40-len(r.Pending) || lines == 0 || !strings.Contains(log.String(), "rule=rule-39") {
+	if lines := strings.Count(log.String(), "\n"); lines != 40 || len(r.Pending) == 40 || strings.Count(log.String(), "level=WARN") != 40-len(r.Pending) || !strings.Contains(log.String(), "rule=rule-39") {
 		t.Errorf("%d charges fit, and logged\n%s", len(r.Pending), log.String())
 	}
 }

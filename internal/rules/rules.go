@@ -220,13 +220,6 @@ func Among(all []Statuses, status int) bool {
 	return slices.ContainsFunc(all, func(s Statuses) bool { return s.First <= status && status <= s.Last })
 }
 
-// Settles reports whether a charge of the rule is corrected after the backend
-// has answered: by a refund, or by a cost that is known only then. Only a
-// caller that sees the answer can do so.
-func (r *Rule) Settles() bool {
-	return len(r.refunds) > 0 || slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.Settle })
-}
-
 // AppendKey appends the key that the rule counts this request by. The rule must
 // match the request. The key is printable ASCII and at most MaxKey bytes long.
 // With hash: true it reveals nothing of the request.
