@@ -36,6 +36,10 @@ import (
 // has at least 16 characters. To replace it, give both with a comma between them:
 // the first signs, all are valid.
 //
+// An HTTP API passes requests on that the authorizer has denied, if PassDenials of
+// the construct is set. The middleware answers them by the same field, with
+// status 429 or as the rules say, and the handler does not see them.
+//
 // Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
 // others, and for a secret that is too short: programs call it when they start.
 func SettleMiddleware(store Store, secret string, options ...Option) func(http.Handler) http.Handler {
@@ -52,6 +56,7 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 	}
 	settler := receipt.NewSettler(c.store, keys, &observer{recorder.New(c.log), &c})
 	h := httplimit.Settle{
+		Keys: keys,
 		Take: func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) },
 		Finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
 			settler.Finish(ctx, c.now(), r, o)
