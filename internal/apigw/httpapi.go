@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -29,7 +28,7 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byHTTPPolicy(&request.Request{
+	return ofHTTPAPI(byPolicy(&request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters),
 		Route:      ev.Resource,
@@ -38,7 +37,12 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 		Headers:    several(nil, ev.Headers),
 		Query:      several(nil, ev.QueryStringParameters),
 		PathParams: ev.PathParameters,
-	}, ev.MethodArn)
+	}, ev.MethodArn))
+}
+
+func ofHTTPAPI(c call, err error) (call, error) {
+	c.http = true
+	return c, err
 }
 
 // readHTTPAPI2 reads an event of payload version 2.0. The gateway joins repeated
@@ -68,25 +72,11 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 		PathParams: ev.PathParameters,
 	}
 	if a.Policies {
-		return byHTTPPolicy(req, ev.RouteArn)
+		return ofHTTPAPI(byPolicy(req, ev.RouteArn))
 	}
-	return call{
-		request: req,
-		answer: func(d *engine.Decision) any {
-			return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
-		},
-		unauthorized: simpleAnswer{Context: unauthorizedContext()},
-	}, nil
-}
-
-// byHTTPPolicy is byPolicy for an HTTP API.
-func byHTTPPolicy(req *request.Request, arn string) (call, error) {
-	c, err := byPolicy(req, arn)
-	if err == nil {
-		resource, _ := stageARN(arn) // no error: byPolicy has read it
-		c.unauthorized = policy("Deny", resource, unauthorizedContext())
-	}
-	return c, err
+	return ofHTTPAPI(call{request: req, answer: func(r reply) any {
+		return simpleAnswer{IsAuthorized: r.passes, Context: r.context}
+	}}, nil)
 }
 
 // withCookies adds the cookies as the header that the client sent.

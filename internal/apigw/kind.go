@@ -7,16 +7,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // call is an event of any kind.
 type call struct {
 	request *request.Request
-	answer  func(*engine.Decision) any // in the form that the kind of event asks for
-	// unauthorized is the answer to invalid credentials; nil for ErrUnauthorized.
-	unauthorized any
+	answer  func(reply) any // in the form that the kind of event asks for
+	http    bool            // the event is an HTTP API's
+}
+
+// reply is what an answer of any form says.
+type reply struct {
+	passes   bool // the request goes on to the backend
+	context  map[string]any
+	usageKey string // by which the usage plans of a REST API count the request; "" for none
 }
 
 // marks are the fields by which kinds of events differ.
@@ -122,16 +127,13 @@ func readREST(ev *RequestEvent) (call, error) {
 	return withUsageKey(byPolicy(req, ev.MethodArn))
 }
 
-// withUsageKey adds the key by which the usage plans of a REST API count an
-// allowed request, if the rules name one. API Gateway reads it if the API's
-// source of keys is AUTHORIZER.
+// withUsageKey adds the key by which usage plans count the request. API Gateway
+// reads it if the API's source of keys is AUTHORIZER.
 func withUsageKey(c call, err error) (call, error) {
-	policy := c.answer
-	c.answer = func(d *engine.Decision) any {
-		answer := policy(d).(Response)
-		if d.Allowed {
-			answer.UsageIdentifierKey = d.UsageIdentifierKey(c.request)
-		}
+	byPolicy := c.answer
+	c.answer = func(r reply) any {
+		answer := byPolicy(r).(Response)
+		answer.UsageIdentifierKey = r.usageKey
 		return answer
 	}
 	return c, err
@@ -143,5 +145,5 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{request: req, answer: func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
+	return call{request: req, answer: func(r reply) any { return policy(r.passes, resource, r.context) }}, nil
 }

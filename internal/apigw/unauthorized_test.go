@@ -54,3 +54,17 @@ func TestUnauthorizedByKind(t *testing.T) {
 		}
 	}
 }
+
+// TestPassUnauthorized: a backend that answers denials gets those for invalid
+// credentials too, and answers 401 with a challenge (RFC 9110, section 15.5.2).
+func TestPassUnauthorized(t *testing.T) {
+	for _, event := range []string{"http-1.0", "http-2.0"} {
+		a, _ := kindAuthorizer(t, "rules: []")
+		a.PassDenials = true
+		got := handle(t, a.WithAuthenticator(rejecting{}), event)
+		denial, fields, denied := apigw.DenialOf(got.Context)
+		if !got.passes() || !denied || denial.Status != 401 || fields["WWW-Authenticate"] != `Bearer error="invalid_token"` {
+			t.Errorf("%s: passes %v, denial %+v with %v", event, got.passes(), denial, fields)
+		}
+	}
+}

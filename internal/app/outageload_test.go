@@ -57,7 +57,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	var lines lockedBuffer
 	log := slog.New(slog.NewJSONHandler(&lines, nil))
 	store, now := r.open(t, log)
-	record := recorder.New(log, true)
+	record := recorder.New(log)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: record, Deadline: engine.DefaultDeadline})
 	result := outcome{tallies: map[string]*tally{}, lines: map[string]int{}}
 	load, stop := context.WithCancel(t.Context())

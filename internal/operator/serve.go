@@ -76,7 +76,7 @@ type ServeOptions struct {
 // ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := recorder.New(log, true)
+	recorder := recorder.New(log)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)
 	config := engine.Options{
