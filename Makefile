@@ -61,7 +61,7 @@ test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal lambdalimit localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go mod tidy -diff && \
