@@ -68,8 +68,9 @@ var allowed = map[string]string{
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
 	"docs":              "", // tests of the pages
-	"examples":          "", // and its programs import the root package alone
+	"examples":          "", // and its programs import what users import
 	"examples/http":     ".",
+	"examples/lambda":   ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"examples/llm":      ".",
 	"examples/outbound": ".",
 	"examples/worker":   ".",
