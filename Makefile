@@ -115,7 +115,7 @@ pictures: ## draw which requests each algorithm admits at a window's edge, for d
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
-	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/protocol redis); list those that no test catches

@@ -47,7 +47,7 @@ type Handler[E Event, R Response] func(context.Context, E) (R, error)
 //
 // A client never sees the status of a denied WebSocket message. It gets the body
 // if the route has a route response (two-way communication), and nothing
-// otherwise. A denied $connect fails the handshake.
+// otherwise. A denied $connect fails the handshake with the status.
 //
 // An event that lacks what rules need, such as the client's address, is an error.
 func Wrap[E Event, R Response](gate *slidegate.Gate, handler Handler[E, R], options ...slidegate.HTTPOption) Handler[E, R] {
