@@ -117,10 +117,27 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestSimpleResponses(t *testing.T) {
-	for text, want := range map[string]struct{ simple, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
-		if simple, err := simpleResponses(text); simple != want.simple || (err == nil) != want.ok {
-			t.Errorf("%q: %v, error %v", text, simple, err)
+func TestYes(t *testing.T) {
+	for text, want := range map[string]struct{ yes, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
+		t.Setenv("SLIDEGATE_TEST", text)
+		if yes, err := yes("SLIDEGATE_TEST", true); yes != want.yes || (err == nil) != want.ok {
+			t.Errorf("%q: %v, error %v", text, yes, err)
 		}
+	}
+}
+
+// TestBuildRefuses names the variable that is wrong, and keeps its value out of
+// the log if that is a secret.
+func TestBuildRefuses(t *testing.T) {
+	t.Setenv("SLIDEGATE_COUNTERS", "counters")
+	t.Setenv("SLIDEGATE_RULES", "rules")
+	for name, wrong := range map[string]string{
+		"SLIDEGATE_DEADLINE": "soon", "SLIDEGATE_SIMPLE_RESPONSES": "no", "SLIDEGATE_PASS_DENIALS": "yes", "SLIDEGATE_RECEIPT_SECRET": "tooshort",
+	} {
+		t.Setenv(name, wrong)
+		if _, err := build(t.Context(), quiet); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "tooshort") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		t.Setenv(name, "")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -32,6 +33,13 @@ type Authorizer struct {
 	// it they get a simple response. Set it before the first event to match the
 	// gateway's setting enableSimpleResponses, which no event tells.
 	Policies bool
+	// PassDenials has HTTP APIs let denied requests through to the backend, which
+	// must answer them as DenialOf says. An HTTP API itself answers 403, whatever
+	// the authorizer's context holds. Gateways of other kinds deny all the same.
+	PassDenials bool
+	// Receipts adds to the context what a backend settles an allowed request by;
+	// nil adds nothing.
+	Receipts *receipt.Issuer
 
 	engine  *engine.Engine
 	callers Authenticator // nil leaves all callers anonymous
@@ -62,14 +70,22 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.decide(ctx, c.request)
+	now := a.now()
+	d, err := a.decide(ctx, now, c.request)
 	if err != nil {
 		return nil, err
 	}
-	return c.answer(d), nil
+	about := contextOf(d)
+	if a.Receipts != nil {
+		if text := a.Receipts.Issue(now, d); text != "" {
+			about[receipt.ContextName] = text
+		}
+	}
+	return c.answer(d.Allowed || c.http && a.PassDenials, about), nil
 }
 
-// HandleRequest is Handle for the event of a REST API's REQUEST authorizer.
+// HandleRequest is Handle for the event of a REST API's REQUEST authorizer,
+// without a receipt.
 func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
 	answer, _, err := a.Decide(ctx, ev)
 	return answer, err
@@ -86,17 +102,16 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.decide(ctx, req)
+	d, err := a.decide(ctx, a.now(), req)
 	if err != nil {
 		return Response{}, nil, err
 	}
-	return policyAnswer(d, resource), d, nil
+	return policyAnswer(d.Allowed, resource, contextOf(d)), d, nil
 }
 
 // decide verifies the caller of any kind of event, and decides its request.
 // Invalid credentials are charged, so that guessing is limited.
-func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
-	now := a.now()
+func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	if a.callers != nil {
 		if err := a.callers.Authenticate(ctx, now, req); err != nil {
 			return nil, err
@@ -112,10 +127,11 @@ func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.
 	return d, nil
 }
 
-// policyAnswer returns a decision as an IAM policy for a resource.
-func policyAnswer(d *engine.Decision, resource string) Response {
+// policyAnswer returns an IAM policy that lets a request pass to a resource, or
+// not.
+func policyAnswer(passes bool, resource string, about map[string]any) Response {
 	effect := "Deny"
-	if d.Allowed {
+	if passes {
 		effect = "Allow"
 	}
 	return Response{
@@ -126,7 +142,7 @@ func policyAnswer(d *engine.Decision, resource string) Response {
 				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
 			}},
 		},
-		Context: contextOf(d),
+		Context: about,
 	}
 }
 

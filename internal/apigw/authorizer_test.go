@@ -66,7 +66,7 @@ func parse(t testing.TB, document string) *rules.Set {
 func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
 	t.Helper()
 	set := parse(t, document)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)))})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
@@ -152,7 +152,7 @@ func checkContext(t *testing.T, c map[string]any) {
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)), false)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Recorder: recorder.New(slog.New(slog.NewTextHandler(io.Discard, nil)))})
 		answer, err := apigw.NewAuthorizer(e, func() time.Time { return now }).HandleRequest(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,8 @@
 package apigw
 
 import (
+	"maps"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -10,7 +12,8 @@ import (
 
 // Names in the context of an authorizer's answer, which templates and backends
 // read. All values are strings of plain ASCII. The context leaves out values
-// that do not apply, and retryAfter if the request will never be allowed.
+// that do not apply, and retryAfter if the request will never be allowed. Beside
+// these there is receipt.ContextName.
 const (
 	contextAllowed         = "allowed"         // "true" or "false"
 	contextRule            = "rule"            // the deciding rule, or "rule.limit" if it has several limits
@@ -85,10 +88,41 @@ func TooLong(d *engine.Decision) map[string]any {
 // OwnDenial returns the document's own answer to a denial from the authorizer's
 // context; ok is false if it has none.
 func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
-	text := func(name string) string {
-		value, _ := authorizer[name].(string)
-		return value
+	status, err := strconv.Atoi(text(authorizer, contextDeniedStatus))
+	return headers.Denial{
+		Status: status, ContentType: text(authorizer, contextDeniedContentType), Body: text(authorizer, contextDeniedBody),
+	}, err == nil
+}
+
+func text(authorizer map[string]any, name string) string {
+	value, _ := authorizer[name].(string)
+	return value
+}
+
+// DenialOf returns the answer of a backend to a request that an authorizer has
+// denied and passed on, by the authorizer's context: the status and body that
+// the rules document says, by default 429 and problem details, with all fields.
+// Scripts of every origin may read it. ok is false for a request that was not
+// denied.
+func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
+	if text(authorizer, contextAllowed) != "false" {
+		return answer, nil, false
 	}
-	status, err := strconv.Atoi(text(contextDeniedStatus))
-	return headers.Denial{Status: status, ContentType: text(contextDeniedContentType), Body: text(contextDeniedBody)}, err == nil
+	answer, own := OwnDenial(authorizer)
+	if !own {
+		problem := headers.Problem{Type: text(authorizer, contextProblemType), Title: text(authorizer, contextProblemTitle)}
+		const status = http.StatusTooManyRequests
+		answer = headers.Denial{
+			Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, text(authorizer, contextRule)),
+		}
+	}
+	fields = CORSFields()
+	maps.Copy(fields, AllowedFields(authorizer))
+	for field, name := range map[string]string{"Retry-After": contextRetryAfter, "X-RateLimit-Retry-After": contextLegacyRetryAfter} {
+		if value := text(authorizer, name); value != "" {
+			fields[field] = value
+		}
+	}
+	fields["Content-Type"] = answer.ContentType
+	return answer, fields, true
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -29,7 +28,7 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(&request.Request{
+	return ofHTTPAPI(byPolicy(&request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters),
 		Route:      ev.Resource,
@@ -38,7 +37,12 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 		Headers:    several(nil, ev.Headers),
 		Query:      several(nil, ev.QueryStringParameters),
 		PathParams: ev.PathParameters,
-	}, ev.MethodArn)
+	}, ev.MethodArn))
+}
+
+func ofHTTPAPI(c call, err error) (call, error) {
+	c.http = true
+	return c, err
 }
 
 // readHTTPAPI2 reads the event of an authorizer with payload version 2.0.
@@ -48,11 +52,11 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 	case err != nil:
 		return call{}, err
 	case a.Policies:
-		return byPolicy(req, ev.RouteArn)
+		return ofHTTPAPI(byPolicy(req, ev.RouteArn))
 	}
-	return call{req, func(d *engine.Decision) any {
-		return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
-	}}, nil
+	return ofHTTPAPI(call{request: req, answer: func(passes bool, context map[string]any) any {
+		return simpleAnswer{IsAuthorized: passes, Context: context}
+	}}, nil)
 }
 
 // readHTTPAPI2 reads an event of payload version 2.0. The gateway joins repeated

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // call is an event of any kind.
 type call struct {
 	request *request.Request
-	answer  func(*engine.Decision) any // in the form that the kind of event asks for
+	answer  func(passes bool, context map[string]any) any // in the form that the kind of event asks for
+	http    bool                                          // the event is an HTTP API's
 }
 
 // marks are the fields by which kinds of events differ.
@@ -110,5 +110,7 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{req, func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
+	return call{request: req, answer: func(passes bool, context map[string]any) any {
+		return policyAnswer(passes, resource, context)
+	}}, nil
 }

@@ -69,7 +69,7 @@ func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *keyStore
 func authorizerBy(set *rules.Set) (*apigw.Authorizer, *keyStore) {
 	store := &keyStore{Store: memory.New(0)}
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler), false),
+		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler)),
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }

@@ -216,7 +216,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	var lines lockedBuffer
 	log := slog.New(slog.NewJSONHandler(&lines, nil))
 	client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
-	record := recorder.New(log, true)
+	record := recorder.New(log)
 	e := app.NewEngine(engine.Options{
 		Rules: engine.Fixed{Set: set}, Store: app.NewDynamoStore(client, table, client.Clock.Now), Recorder: record, Deadline: app.DefaultDeadline,
 	})

@@ -47,13 +47,14 @@ var allowed = map[string]string{
 	"internal/redis":       "internal/breaker internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
-	"internal/apigw":       "internal/engine internal/headers internal/limit internal/request internal/rules github.com/aws/aws-lambda-go",
+	"internal/apigw":       "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/limit internal/logthrottle",
 	"internal/gateway":     "internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/engine internal/request internal/rules internal/limit",
 
+	"internal/receipt":     "internal/engine internal/limit internal/rules",
 	"internal/breaker":     "internal/limit github.com/sony/gobreaker",
 	"internal/apikeys":     "internal/request internal/ruletable github.com/maypok86/otter golang.org/x/sync",
 	"internal/logthrottle": "",
@@ -86,7 +87,7 @@ var allowed = map[string]string{
 	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
-	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     "internal/apigw github.com/aws/aws-lambda-go",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +

@@ -46,7 +46,7 @@ func newAuthorizer(t testing.TB, document string, clock func() time.Time, log *s
 }
 
 func authorizerOf(source engine.RuleSource, clock func() time.Time, log *slog.Logger) *apigw.Authorizer {
-	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: recorder.New(log, true)}), clock)
+	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: recorder.New(log)}), clock)
 }
 
 // parse compiles a rules file.

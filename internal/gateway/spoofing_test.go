@@ -155,7 +155,7 @@ func TestMadeUpKeys(t *testing.T) {
 	set := parse(t, `rules: [{name: user, key: "user:{header.x-user}", limits: [{capacity: 1, window: 60s}]}]`)
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(quiet, false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(quiet)})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()

@@ -56,7 +56,7 @@ type ServeOptions struct {
 // ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := recorder.New(log, true)
+	recorder := recorder.New(log)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: app.NewLocal(s.LocalNow), Recorder: recorder}
 	if s.Remote() { // else a decision never waits
