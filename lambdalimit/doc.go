@@ -36,7 +36,8 @@
 //
 //   - A load balancer states the address as the last one in X-Forwarded-For. That
 //     needs its default, the attribute routing.http.xff_header_processing.mode =
-//     append. With "preserve" a client could write it.
+//     append. With "preserve" a client could write it. Its own health checks have
+//     none, and are not counted.
 //   - A WebSocket handshake is GET with the route $connect. A message is POST, with
 //     a route such as /sendMessage for the API's sendMessage; $default is none. All
 //     have the path "/" and the path parameter connectionId. Messages have no

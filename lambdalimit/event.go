@@ -31,7 +31,9 @@ func read(event any) (k kind, err error) {
 		k.request, err = apigw.FromFunctionURL(ev)
 	case *events.ALBTargetGroupRequest:
 		k.multiValue = ev.MultiValueHeaders != nil
-		k.request, err = apigw.FromALB(ev)
+		if !apigw.IsHealthCheck(ev) {
+			k.request, err = apigw.FromALB(ev)
+		}
 	case *events.APIGatewayWebsocketProxyRequest:
 		if ev.RequestContext.RouteKey != "$disconnect" {
 			k.request, err = apigw.FromWebSocket(ev)

@@ -130,6 +130,14 @@ func FromALB(ev *events.ALBTargetGroupRequest) (*request.Request, error) {
 	return req, err
 }
 
+// IsHealthCheck reports whether an event is a load balancer's own health check.
+// It has no X-Forwarded-For, which the balancer adds to every client's request.
+func IsHealthCheck(ev *events.ALBTargetGroupRequest) bool {
+	r := request.Request{Headers: several(ev.MultiValueHeaders, ev.Headers)}
+	agent := r.Header("user-agent")
+	return len(r.Header("x-forwarded-for")) == 0 && len(agent) == 1 && agent[0] == "ELB-HealthChecker/2.0"
+}
+
 // decoded decodes the names and values of a query. A part that cannot be decoded
 // stays as it is.
 func decoded(query map[string][]string) map[string][]string {
