@@ -179,6 +179,24 @@ func Example_reserve() {
 	// Output: an answer 9488 <nil>
 }
 
+func Example_settle() {
+	complete := func(string) (string, int64) { return "an answer", 512 }
+	os.Setenv("SLIDEGATE_RECEIPT_SECRET", "0123456789abcdef0123456789abcdef")
+	defer os.Unsetenv("SLIDEGATE_RECEIPT_SECRET")
+	store := slidegate.NewMemory(0)
+
+	settle := slidegate.SettleMiddleware(store, os.Getenv("SLIDEGATE_RECEIPT_SECRET"))
+	chat := settle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, used := complete("a question")
+		w.Header().Set("Slidegate-Cost", fmt.Sprintf("chat.tokens=%d", used)) // clients do not see it
+		fmt.Fprint(w, answer)
+	}))
+
+	w := get(chat)
+	fmt.Println(w.Body, w.Header().Get("Slidegate-Cost") == "")
+	// Output: an answer true
+}
+
 func Example_errorPolicy() {
 	store := slidegate.NewMemory(0)
 	lim, err := slidegate.New(

@@ -77,17 +77,27 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, r.Context().Err()) // its turn passes unused
 		return
 	}
-	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
-	recorder.PassCosts = h.Costs == nil
-	defer func() {
-		o, malformed := recorder.Outcome()
-		o.Aborted = !whole || r.Context().Err() != nil
+	observe(w, r, h.Next, exposeFields, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
 		if h.Costs != nil {
 			h.Costs.Report(r.Context(), d, o, malformed)
 		}
 		h.Finish(r.Context(), d, o)
+	})
+}
+
+// observe lets the next handler answer, and finishes with the outcome, also after
+// a panic. Once the answer has a status, head may change its header.
+func observe(
+	w http.ResponseWriter, r *http.Request, next http.Handler, head func(http.Header), passCosts bool, finish func(*engine.Outcome, []string),
+) {
+	recorder, whole := outcome.NewRecorder(w, r, head), false
+	recorder.PassCosts = passCosts
+	defer func() {
+		o, malformed := recorder.Outcome()
+		o.Aborted = !whole || r.Context().Err() != nil
+		finish(o, malformed)
 	}()
-	h.Next.ServeHTTP(recorder, r)
+	next.ServeHTTP(recorder, r)
 	recorder.End()
 	whole = true
 }

@@ -1,0 +1,67 @@
+package slidegate
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/httplimit"
+	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/recorder"
+)
+
+// SettleMiddleware is for a backend behind the Lambda authorizer. The authorizer
+// decides and charges a request before its cost and status are known. This
+// middleware corrects the charge by the handler's answer: a rule with refund_on
+// takes nothing for some statuses, and a limit with settle: true takes what the
+// answer's field Slidegate-Cost says, such as "chat.tokens=512". Clients do not
+// see that field.
+//
+//	store := dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("SLIDEGATE_COUNTERS"))
+//	settle := slidegate.SettleMiddleware(store, os.Getenv("SLIDEGATE_RECEIPT_SECRET"))
+//	http.ListenAndServe(":8080", settle(handler))
+//
+// The store is that of the authorizer's counters. The backend needs no rules, and
+// dynamodb:UpdateItem on that table alone: a correction is one write for each
+// rule, sent once. One that fails is logged, and the charge stays.
+//
+// API Gateway hands the receipt on in the field Slidegate-Receipt, by a mapping of
+// the integration. The authorizer signs it with the same secret. A receipt
+// without a valid signature is refused, and so is one that is older than 15
+// minutes when the request arrives, or that this process has used before. The
+// request then goes on, stays charged as it was, and the log says so. The secret
+// has at least 16 characters. To replace it, give both with a comma between them:
+// the first signs, all are valid.
+//
+// Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
+// others, and for a secret that is too short: programs call it when they start.
+func SettleMiddleware(store Store, secret string, options ...Option) func(http.Handler) http.Handler {
+	c, err := newConfig(append(options[:len(options):len(options)], WithStore(store)))
+	if err != nil {
+		panic("slidegate: SettleMiddleware: " + err.Error())
+	}
+	if c.name != "" || len(c.limits) > 0 || c.policyGiven {
+		panic("slidegate: SettleMiddleware takes WithLogger, WithObserver and WithClock: the authorizer has the limits")
+	}
+	keys, err := receipt.ParseKeys(secret)
+	if err != nil {
+		panic("slidegate: SettleMiddleware: " + err.Error())
+	}
+	settler := receipt.NewSettler(c.store, keys, &observer{recorder.New(c.log), &c})
+	h := httplimit.Settle{
+		Take: func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) },
+		Finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
+			settler.Finish(ctx, c.now(), r, o)
+		},
+		Log:   slog.New(logthrottle.New(c.log.Handler())),
+		Costs: outcome.NewWarnings(c.log),
+	}
+	return func(next http.Handler) http.Handler {
+		h := h
+		h.Next = next
+		return &h
+	}
+}
