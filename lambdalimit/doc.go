@@ -25,7 +25,10 @@
 //	other languages      any backend                Go
 //
 // Take an authorizer if floods must not start your function, and Wrap for one
-// function, or where no authorizer can stand.
+// function, or where no authorizer can stand. Take the authorizer and [Behind] if
+// clients of an HTTP API need 429, or rules settle or refund: the authorizer
+// decides, and Behind finishes. Do not put Wrap behind an authorizer with the same
+// rules: it would count each request twice.
 //
 // # What rules see
 //

@@ -35,6 +35,16 @@ func Example() {
 	lambda.Start(lambdalimit.Wrap(gate, hello))
 }
 
+// Slidegate's authorizer decides in front of the function.
+func ExampleBehind() {
+	cfg, err := config.LoadDefaultConfig(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := dynamodb.NewFromConfig(cfg)
+	lambda.Start(lambdalimit.Behind(dynamostore.New(client, "counters"), hello))
+}
+
 func ExampleWrap() {
 	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
 		{Name: "per-user", Key: "user:{jwt.sub}", Limits: []slidegate.Limit{slidegate.SlidingLog(1, time.Minute)}},

@@ -130,7 +130,7 @@ func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *event
 			}
 		}
 		if len(b.allowed) > 0 {
-			if err := b.wait(ctx); err != nil {
+			if err := wait(ctx, b.delay); err != nil {
 				return answer, err
 			}
 			ev.Records = b.allowed
@@ -168,8 +168,7 @@ func (b *batch) add(ctx context.Context, m *events.SQSMessage, decide func(conte
 	if err != nil {
 		return err
 	}
-	end, ends := ctx.Deadline()
-	if c.Allowed && (c.Delay == 0 || !ends || time.Until(end) > c.Delay) {
+	if c.Allowed && inTime(ctx, c.Delay) {
 		b.allowed, b.charged[m.MessageId], b.delay = append(b.allowed, *m), c, max(b.delay, c.Delay)
 		return nil
 	}
@@ -186,21 +185,6 @@ const maxHidden = 12 * 60 * 60
 
 func (b *batch) deny(m *events.SQSMessage) {
 	b.denied = append(b.denied, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
-}
-
-// wait waits for the turns of all allowed messages.
-func (b *batch) wait(ctx context.Context) error {
-	if b.delay == 0 {
-		return nil
-	}
-	timer := time.NewTimer(b.delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // finish finishes the allowed messages by what the handler has answered. A batch

@@ -51,7 +51,7 @@ type Handler[E Event, R Response] func(context.Context, E) (R, error)
 //
 // An event that lacks what rules need, such as the client's address, is an error.
 func Wrap[E Event, R Response](gate *slidegate.Gate, handler Handler[E, R], options ...slidegate.HTTPOption) Handler[E, R] {
-	return wrap(gate.Middleware(options...), handler)
+	return wrap(read, gate.Middleware(options...), handler)
 }
 
 // WrapLimiter limits the events of a handler by a limiter, as Wrap does by a gate.
@@ -68,7 +68,7 @@ func WrapLimiter[E Event, R Response](
 		byEvent := slidegate.KeyBy(func(r *http.Request) string { return key(*eventOf(r).(*E)) })
 		options = append([]slidegate.HTTPOption{byEvent}, options...)
 	}
-	return wrap(slidegate.Middleware(lim, options...), handler)
+	return wrap(read, slidegate.Middleware(lim, options...), handler)
 }
 
 // TrustAuthorizer uses the context of the API's Lambda authorizer as the caller's
@@ -84,7 +84,9 @@ func TrustAuthorizer() slidegate.HTTPOption {
 }
 
 // wrap limits the events of a handler by a middleware.
-func wrap[E Event, R Response](limit func(http.Handler) http.Handler, handler Handler[E, R]) Handler[E, R] {
+func wrap[E Event, R Response](
+	read func(event any) (kind, error), limit func(http.Handler) http.Handler, handler Handler[E, R],
+) Handler[E, R] {
 	return func(ctx context.Context, ev E) (answer R, err error) {
 		kind, err := read(&ev)
 		switch {

@@ -36,12 +36,12 @@ func allowOrigins(h http.Header) {
 	if h.Get(allowOrigin) == "" {
 		h.Set(allowOrigin, "*")
 	}
-	exposeFields(h)
+	ExposeFields(h)
 }
 
-// exposeFields lets scripts read the fields of limits in a handler's answer, if
+// ExposeFields lets scripts read the fields of limits in a handler's answer, if
 // the handler lets their origin read the answer. Its own list stays.
-func exposeFields(h http.Header) {
+func ExposeFields(h http.Header) {
 	if h.Get(allowOrigin) != "" && !slices.Contains(h.Values(exposeHeaders), headers.Exposed) {
 		h.Add(exposeHeaders, headers.Exposed)
 	}

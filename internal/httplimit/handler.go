@@ -77,7 +77,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, r.Context().Err()) // its turn passes unused
 		return
 	}
-	observe(w, r, h.Next, exposeFields, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
+	observe(w, r, h.Next, ExposeFields, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
 		if h.Costs != nil {
 			h.Costs.Report(r.Context(), d, o, malformed)
 		}

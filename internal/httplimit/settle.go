@@ -17,6 +17,8 @@ const maxReceipts = 4
 // Settle corrects by the answers of another handler what an authorizer in front
 // has charged.
 type Settle struct {
+	// Texts returns what may be the receipt of a request.
+	Texts func(*http.Request) []string
 	// Take verifies a receipt, for one use.
 	Take func(text string) (*receipt.Receipt, error)
 	// Finish corrects the charge by the outcome.
@@ -48,8 +50,8 @@ func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // take returns the receipt of a request; nil for none that is valid.
 func (s *Settle) take(r *http.Request) (taken *receipt.Receipt) {
 	var refused error
-	sent := r.Header.Values(receipt.Header)
-	for _, text := range sent[:min(len(sent), maxReceipts)] {
+	texts := s.Texts(r)
+	for _, text := range texts[:min(len(texts), maxReceipts)] {
 		if text == "" {
 			continue // a mapping of a value that is not there
 		}
