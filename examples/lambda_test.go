@@ -104,6 +104,6 @@ func (i *instance) send(t *testing.T, user string) string {
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	left, _, _ := strings.Cut(answer.Headers["Ratelimit"], ";t=")
+	left, _, _ := strings.Cut(answer.Headers["RateLimit"], ";t=")
 	return fmt.Sprint(answer.StatusCode, " ", left, " ", answer.Body)
 }

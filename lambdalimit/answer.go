@@ -2,6 +2,7 @@ package lambdalimit
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // writer collects the limiter's own answer, or the head of the handler's.
@@ -101,8 +104,19 @@ func (f *fields) remove(name string) {
 	}
 }
 
+// spelled are the fields of limits as documents write them, by their canonical
+// names. API Gateway passes names on as they are.
+var spelled = func() map[string]string {
+	names := map[string]string{}
+	for name := range strings.SplitSeq(headers.Exposed, ",") {
+		names[http.CanonicalHeaderKey(name)] = name
+	}
+	return names
+}()
+
 // set adds a field that the answer does not have.
 func (f *fields) set(name string, values []string) {
+	name = cmp.Or(spelled[name], name)
 	if f.multiOnly {
 		if *f.multi == nil {
 			*f.multi = map[string][]string{}

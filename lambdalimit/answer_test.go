@@ -74,7 +74,7 @@ func TestOutcomes(t *testing.T) {
 			t.Errorf("%s: the client sees %v", name, got.MultiValueHeaders)
 		}
 		left, err := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
-		if err != nil || left.Headers["X-Ratelimit-Remaining"] != test.left {
+		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
 			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
 		}
 	}
@@ -102,7 +102,7 @@ func TestBrokenOff(t *testing.T) {
 			t.Errorf("%s: the runtime gets %v", name, got)
 		}
 		left, err := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
-		if err != nil || left.Headers["X-Ratelimit-Remaining"] != test.left {
+		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
 			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
 		}
 	}

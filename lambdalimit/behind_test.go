@@ -92,7 +92,7 @@ func TestBehind(t *testing.T) {
 		handler := lambdalimit.Behind(a.store, answering(test.answer, test.err), slidegate.WithClock(frozen))
 		reserving := map[string]string{"x-tokens": "10"}
 		got, err := handler(t.Context(), a.request(t, reserving))
-		if !errors.Is(err, test.err) || err == nil && (got.StatusCode != test.answer.StatusCode || got.Headers["X-Ratelimit-Remaining"] != "90") {
+		if !errors.Is(err, test.err) || err == nil && (got.StatusCode != test.answer.StatusCode || got.Headers["X-RateLimit-Remaining"] != "90") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if got.Headers["Slidegate-Cost"] != "" || (got.Headers["Access-Control-Expose-Headers"] == "") != (got.Headers["Access-Control-Allow-Origin"] == "") {
@@ -123,7 +123,7 @@ func TestPassedDenials(t *testing.T) {
 			if err != nil || got.StatusCode == 200 {
 				continue
 			}
-			if text := fmt.Sprint(got.StatusCode, " ", got.Headers["Retry-After"], " ", got.Headers["Content-Type"], " ", got.Headers["Ratelimit"], " ", got.Body); text != test.want ||
+			if text := fmt.Sprint(got.StatusCode, " ", got.Headers["Retry-After"], " ", got.Headers["Content-Type"], " ", got.Headers["RateLimit"], " ", got.Body); text != test.want ||
 				got.Headers["Access-Control-Allow-Origin"] != "*" {
 				t.Errorf("%s: %s %v; want %s", name, text, got.Headers, test.want)
 			}
@@ -197,7 +197,7 @@ func TestBehindWebSocket(t *testing.T) {
 	for _, route := range []string{"$connect", "$default", "sendMessage", "$disconnect"} {
 		ev.RequestContext.RouteKey = route
 		got, err := handler(t.Context(), ev)
-		if err != nil || got.StatusCode != 200 || (got.Headers["X-Ratelimit-Remaining"] == "90") != (route == "$connect") {
+		if err != nil || got.StatusCode != 200 || (got.Headers["X-RateLimit-Remaining"] == "90") != (route == "$connect") {
 			t.Errorf("%s: %+v, %v", route, got, err)
 		}
 	}

@@ -59,7 +59,7 @@ func TestSharedHeaders(t *testing.T) {
 	handler := lambdalimit.Wrap(newGate(t, `rules: [{name: all, key: all, limit: 9/minute}]`), answering(httpAnswer{StatusCode: 200, Headers: shared, MultiValueHeaders: multi}, nil))
 	for _, want := range []string{"8", "7"} {
 		got, err := handler(t.Context(), request("GET", "/", nil))
-		if err != nil || got.Headers["X-Ratelimit-Remaining"] != want || got.Headers["x-own"] != "1" || got.Headers["X-OWN"] != "2" || len(got.MultiValueHeaders) != 1 {
+		if err != nil || got.Headers["X-RateLimit-Remaining"] != want || got.Headers["x-own"] != "1" || got.Headers["X-OWN"] != "2" || len(got.MultiValueHeaders) != 1 {
 			t.Errorf("got %v %v, %v", got.Headers, got.MultiValueHeaders, err)
 		}
 	}

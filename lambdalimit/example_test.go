@@ -56,7 +56,7 @@ func ExampleWrap() {
 
 	for range 2 {
 		answer, err := handler(context.Background(), itemsOf("7"))
-		fmt.Println(answer.StatusCode, answer.Headers["Ratelimit"], err)
+		fmt.Println(answer.StatusCode, answer.Headers["RateLimit"], err)
 	}
 	// Output:
 	// 200 "per-user";r=0;t=60 <nil>
