@@ -88,7 +88,7 @@ var allowed = map[string]string{
 	"internal/deps":         "",
 	"localstack":            "", // tests of the scripts
 	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/backend":     "internal/apigw internal/dynamo internal/engine internal/receipt internal/recorder github.com/aws/aws-lambda-go",
+	"functions/backend":     ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
