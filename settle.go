@@ -36,6 +36,10 @@ import (
 // has at least 16 characters. To replace it, give both with a comma between them:
 // the first signs, all are valid.
 //
+// An HTTP API passes requests on that the authorizer has denied, if PassDenials of
+// the construct is set. The middleware answers them by the same field, with
+// status 429 or as the rules say, and the handler does not see them.
+//
 // Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
 // others, and for a secret that is too short: programs call it when they start.
 func SettleMiddleware(store Store, secret string, options ...Option) func(http.Handler) http.Handler {
@@ -53,7 +57,9 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 // with each request, such as a Lambda. The function returns the context's value
 // receipt, "" for none. API Gateway states that, so it has no signature and needs
 // no secret. The function must not read it from a field of the request, which any
-// client can send. Package lambdalimit does all this for typed handlers.
+// client can send. Requests that were passed on although they are denied have
+// allowed = "false" in the context: answer them before. Package lambdalimit does
+// all this for typed handlers.
 func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
 	given("SettleBy", stated != nil)
 	_, settler, h := newSettle("SettleBy", store, nil, options)
@@ -73,6 +79,7 @@ func newSettle(name string, store Store, keys receipt.Keys, options []Option) (*
 	}
 	settler := receipt.NewSettler(c.store, keys, &observer{recorder.New(c.log), &c})
 	return &c, settler, httplimit.Settle{
+		Keys: keys,
 		Finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
 			settler.Finish(ctx, c.now(), r, o)
 		},

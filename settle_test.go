@@ -142,6 +142,20 @@ func TestSettleMiddleware(t *testing.T) {
 	}
 }
 
+// TestSettleMiddlewareDenies: whatever says that the request is denied, the
+// handler does not see it.
+func TestSettleMiddlewareDenies(t *testing.T) {
+	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
+	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}} {
+		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
+		r.Header["Slidegate-Receipt"] = sent
+		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
+		if w.Code != 429 || !strings.Contains(w.Body.String(), "quota-exceeded") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%q: %d %v %s", sent, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
 // TestSettleMiddlewareOnce: a request that comes twice is settled once, and an
 // answer that breaks off costs the most.
 func TestSettleMiddlewareOnce(t *testing.T) {

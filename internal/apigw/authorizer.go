@@ -75,13 +75,24 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	if err != nil {
 		return nil, err
 	}
-	about := contextOf(d)
-	if a.Receipts != nil {
-		if text := a.Receipts.Issue(now, d); text != "" {
-			about[receipt.ContextName] = text
-		}
+	about, passes := contextOf(d), d.Allowed || c.http && a.PassDenials
+	if text := a.receipt(now, d, about, passes); text != "" {
+		about[receipt.ContextName] = text
 	}
-	return c.answer(d.Allowed || c.http && a.PassDenials, about), nil
+	return c.answer(passes, about), nil
+}
+
+// receipt returns what a backend settles by, or how it answers a denied request
+// that passes; "" for nothing.
+func (a *Authorizer) receipt(now time.Time, d *engine.Decision, about map[string]any, passes bool) string {
+	switch {
+	case a.Receipts == nil || !passes:
+		return ""
+	case d.Allowed:
+		return a.Receipts.Issue(now, d)
+	}
+	denial, fields, _ := DenialOf(about)
+	return a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body})
 }
 
 // HandleRequest is Handle for the event of a REST API's REQUEST authorizer,

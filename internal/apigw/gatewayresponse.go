@@ -1,6 +1,16 @@
 package apigw
 
-import "github.com/slidegate/slidegate/internal/headers"
+import (
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/receipt"
+)
+
+// ReceiptField is the field in which an HTTP backend gets the receipt, and
+// ReceiptSource the expression that the gateway maps to it.
+const (
+	ReceiptField  = receipt.Header
+	ReceiptSource = "context.authorizer." + receipt.ContextName
+)
 
 // GatewayResponse is an answer that a REST API gives in place of a backend,
 // with the names of API Gateway. The construct in infra deploys these answers,

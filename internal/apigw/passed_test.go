@@ -64,8 +64,8 @@ func TestPassDenials(t *testing.T) {
 	}
 }
 
-// TestDenialOf: a backend that answers by the context of a denial answers as the
-// library's middleware does.
+// TestDenialOf: backends answer by the context of a denial, or by the field that
+// is mapped from it, as the library's middleware does.
 func TestDenialOf(t *testing.T) {
 	const limits = `rules: [{name: all, key: all, limit: 1/minute}]`
 	for name, document := range map[string]string{
@@ -79,6 +79,7 @@ func TestDenialOf(t *testing.T) {
 	} {
 		set := parse(t, document)
 		a, _ := authorizerBy(set)
+		a.PassDenials, a.Receipts = true, receipt.NewIssuer(receipt.Keys{[]byte(secret)}, slog.New(slog.DiscardHandler))
 		handle(t, a, "http-2.0")
 		about := handle(t, a, "http-2.0").Context
 		denial, fields, denied := apigw.DenialOf(about)
@@ -92,6 +93,10 @@ func TestDenialOf(t *testing.T) {
 		}
 		if d := cmp.Diff(want.Header(), got); d != "" || want.Code != denial.Status || want.Body.String() != denial.Body {
 			t.Errorf("%s: %d %q, want %d %q (-want +got):\n%s", name, denial.Status, denial.Body, want.Code, want.Body, d)
+		}
+		mapped := bySettleMiddleware(about[receipt.ContextName])
+		if d := cmp.Diff(want.Header(), mapped.Header()); d != "" || want.Code != mapped.Code || want.Body.String() != mapped.Body.String() {
+			t.Errorf("%s, by the field: %d %q, want %d %q (-want +got):\n%s", name, mapped.Code, mapped.Body, want.Code, want.Body, d)
 		}
 	}
 	for _, about := range []map[string]any{nil, {"allowed": "true"}, {"allowed": false}, {"principalId": "user"}} {
@@ -118,6 +123,16 @@ func TestReceipts(t *testing.T) {
 	if got := handle(t, a, "http-2.0").Context; got[receipt.ContextName] != nil {
 		t.Errorf("nothing to correct, and a receipt: %v", got)
 	}
+}
+
+const secret = "0123456789abcdef"
+
+// bySettleMiddleware returns the answer of a server to a request with a receipt.
+func bySettleMiddleware(text any) *httptest.ResponseRecorder {
+	r, w := httptest.NewRequest("GET", "/v1/items/42", nil), httptest.NewRecorder()
+	r.Header.Set(receipt.Header, text.(string))
+	slidegate.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
+	return w
 }
 
 // denialByMiddleware returns the answer of the library to the second of two

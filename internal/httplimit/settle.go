@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/receipt"
 )
@@ -15,8 +16,9 @@ import (
 const maxReceipts = 4
 
 // Settle corrects by the answers of another handler what an authorizer in front
-// has charged.
+// has charged. It answers requests that this has denied and passed on.
 type Settle struct {
+	Keys receipt.Keys
 	// Texts returns what may be the receipt of a request.
 	Texts func(*http.Request) []string
 	// Take verifies a receipt, for one use.
@@ -32,13 +34,12 @@ type Settle struct {
 // client does not see the costs. A request without a valid receipt keeps what it
 // was charged.
 func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	taken := s.take(r)
-	if _, sent := r.Header[receipt.Header]; sent {
-		without := *r
-		without.Header = r.Header.Clone()
-		without.Header.Del(receipt.Header)
-		r = &without
+	sent := s.Texts(r)
+	delete(r.Header, receipt.Header)
+	if s.denied(w, sent) {
+		return
 	}
+	taken := s.take(r.Context(), sent[:min(len(sent), maxReceipts)])
 	observe(w, r, s.Next, nil, false, func(o *engine.Outcome, malformed []string) {
 		if taken != nil {
 			s.Costs.Report(r.Context(), taken, o, malformed)
@@ -47,11 +48,34 @@ func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// denied answers a request that the authorizer has denied; it returns false for
+// others. Without a valid signature the answer has no details: a client may have
+// sent them.
+func (s *Settle) denied(w http.ResponseWriter, sent []string) bool {
+	for _, text := range sent {
+		denial, denied := s.Keys.Denied(text)
+		if !denied {
+			continue
+		}
+		allowOrigins(w.Header())
+		if denial == nil {
+			const status = http.StatusTooManyRequests
+			write(w, headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, headers.QuotaExceeded, "")})
+			return true
+		}
+		for name, value := range denial.Fields {
+			w.Header().Set(name, value)
+		}
+		write(w, headers.Denial{Status: denial.Status, ContentType: denial.Fields["Content-Type"], Body: denial.Body})
+		return true
+	}
+	return false
+}
+
 // take returns the receipt of a request; nil for none that is valid.
-func (s *Settle) take(r *http.Request) (taken *receipt.Receipt) {
+func (s *Settle) take(ctx context.Context, sent []string) (taken *receipt.Receipt) {
 	var refused error
-	texts := s.Texts(r)
-	for _, text := range texts[:min(len(texts), maxReceipts)] {
+	for _, text := range sent {
 		if text == "" {
 			continue // a mapping of a value that is not there
 		}
@@ -60,7 +84,7 @@ func (s *Settle) take(r *http.Request) (taken *receipt.Receipt) {
 		}
 	}
 	if refused != nil {
-		s.Log.WarnContext(r.Context(), "a receipt is refused: the request stays charged as it was", "error", refused)
+		s.Log.WarnContext(ctx, "a receipt is refused: the request stays charged as it was", "error", refused)
 	}
 	return nil
 }

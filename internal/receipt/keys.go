@@ -62,7 +62,7 @@ func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
 }
 
 func (k Keys) signed(payload string, given []byte) bool {
-	if len(payload) > MaxLen {
+	if len(payload) > maxDenial {
 		return false
 	}
 	for _, secret := range k {

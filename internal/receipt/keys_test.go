@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,9 @@ func TestVerify(t *testing.T) {
 		"no secret":                     {fresh.Sign(text), nil, 0, receipt.ErrUnsigned},
 		"nothing":                       {"", fresh, 0, receipt.ErrUnsigned},
 		"signed nonsense":               {fresh.Sign("AQ"), fresh, 0, receipt.ErrMalformed},
-		"very long":                     {fresh.Sign(strings.Repeat("A", receipt.MaxLen+1)), fresh, 0, receipt.ErrUnsigned},
+		"very long":                     {fresh.Sign(strings.Repeat("A", receipt.MaxLen+1)), fresh, 0, receipt.ErrMalformed},
+		"far too long":                  {fresh.Sign(strings.Repeat("A", 5000)), fresh, 0, receipt.ErrUnsigned},
+		"a denial":                      {fresh.Sign("denied:e30"), fresh, 0, receipt.ErrMalformed},
 		"as old as may be":              {fresh.Sign(text), fresh, receipt.MaxAge, nil},
 		"too old":                       {fresh.Sign(text), fresh, receipt.MaxAge + 1, receipt.ErrExpired},
 		"by a clock ahead":              {fresh.Sign(text), fresh, -time.Minute, nil},
@@ -78,6 +81,41 @@ func TestVerify(t *testing.T) {
 		if _, err := receipt.ParseKeys(short); err == nil || short != "" && strings.Contains(err.Error(), short) {
 			t.Errorf("%q: error %v", short, err)
 		}
+	}
+}
+
+// TestDenied: only the authorizer states how a request is denied. A client may
+// deny its own.
+func TestDenied(t *testing.T) {
+	keys := secrets(t, "0123456789abcdef")
+	issuer := receipt.NewIssuer(keys, slog.New(slog.DiscardHandler))
+	full := &receipt.Denial{Status: 429, Fields: map[string]string{"Retry-After": "9"}, Body: "full"}
+	text := issuer.Denied(full)
+	payload, mac, _ := strings.Cut(text, ".")
+	_, charge := newBench(t, chat).decide(epoch)
+	for name, test := range map[string]struct {
+		text   string
+		want   *receipt.Denial
+		denied bool
+	}{
+		"signed":            {text, full, true},
+		"unsigned":          {payload, nil, true},
+		"forged":            {"denied:e30." + mac, nil, true},
+		"a charge's":        {keys.Sign(charge), nil, false},
+		"a status of 200":   {issuer.Denied(&receipt.Denial{Status: 200}), nil, true},
+		"signed, but empty": {keys.Sign("denied:"), nil, true},
+		"signed nonsense":   {keys.Sign("denied:AAAA"), nil, true},
+		"signed null":       {keys.Sign("denied:bnVsbA"), nil, true},
+		"too long":          {issuer.Denied(&receipt.Denial{Status: 429, Body: strings.Repeat("x", 4000)}), nil, true},
+		"nothing":           {"", nil, false},
+	} {
+		got, denied := keys.Denied(test.text)
+		if denied != test.denied || (got == nil) != (test.want == nil) || got != nil && (got.Status != 429 || got.Body != "full" || got.Fields["Retry-After"] != "9") {
+			t.Errorf("%s: %+v, denied %v", name, got, denied)
+		}
+	}
+	if text := receipt.NewIssuer(nil, nil).Denied(full); text != "" {
+		t.Errorf("without a key: %s", text)
 	}
 }
 
