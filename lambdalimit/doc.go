@@ -15,8 +15,9 @@
 //	denied requests      never reach the function   cost an invocation of it
 //	a decision adds      an invocation, with its    a few milliseconds to the
 //	                     own cold starts            function
-//	a denial on          429 REST, 403 HTTP APIs,   429 everywhere, with all
-//	                     403 WebSocket handshakes   fields and a body
+//	a denial             429 on REST APIs, 403 on   429 with all fields and a
+//	                     HTTP APIs and WebSocket    body; of a WebSocket
+//	                     handshakes                 message, the body
 //	WebSocket messages   never seen                 each one is decided
 //	function URLs, ALB,  have no authorizers        decided
 //	SQS
@@ -47,17 +48,25 @@
 //     headers and no query, so rules that read them are refused. $disconnect cannot
 //     be denied and is not counted.
 //
-// Claims and API keys that AWS has verified come with the event, and need no
-// option: claims of a Cognito authorizer (REST) and of a JWT authorizer (HTTP APIs),
-// the IAM identity of a signed request, and the id of an API key of a usage plan.
-// AWS writes them into requestContext, which holds nothing of the client's own
-// making, so they deserve the same trust as the client's address: it ends where
-// others may invoke the function directly. All claims are strings there, and a
-// list is one string, such as "[admin ops]". An IAM identity has the claims
-// accountId, callerId, userArn and userId: {jwt.userArn}. What another Lambda authorizer says
-// is only as good as its code, so it needs [TrustAuthorizer]. A load balancer's
-// field x-amzn-oidc-data is a header that a client could send past it; it is not
-// read.
+// # Claims
+//
+// Claims and API keys that AWS has verified come with the event and need no
+// option:
+//
+//   - claims of a Cognito authorizer (REST) and of a JWT authorizer (HTTP APIs).
+//     All of them are strings, and a list is one string, such as "[admin ops]";
+//   - the IAM identity of a signed request, as the claims accountId, callerId,
+//     userArn and userId: {jwt.userArn};
+//   - the id of an API key of a usage plan: {apikey}.
+//
+// AWS writes them into parts of requestContext that no client can set. They
+// deserve the same trust as the client's address: both end where others may invoke
+// the function directly. What another Lambda authorizer says is only as good as
+// its code, so it needs [TrustAuthorizer].
+//
+// A load balancer's field x-amzn-oidc-data is a header that a client could send
+// past it, so it is not read. The wrapper verifies no tokens itself:
+// authentication in published rules is for the authorizer.
 //
 // # What the wrapper costs
 //
