@@ -60,7 +60,8 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 	return p, ok
 }
 
-// Settle corrects the charge by the outcome, with one write at most.
+// Settle corrects the charge by the outcome: one write, or none if there is
+// nothing to correct.
 func (p *Pending) Settle(ctx context.Context, now time.Time, store Store, o *Outcome) error {
 	deltas := p.deltas(o)
 	if deltas == nil {

@@ -20,15 +20,12 @@ type Denial struct {
 	Body   string            `json:"b"`
 }
 
-// Denied returns a denial for the header of a backend; "" without keys, because
-// only a header needs it. One that is too long has no contents.
+// Denied returns a denial for the header of a backend. It has no contents if they
+// are too long, or if there is no key to sign them with.
 func (i *Issuer) Denied(d *Denial) string {
-	if len(i.keys) == 0 {
-		return ""
-	}
 	data, _ := json.Marshal(d) // texts and a number
 	text := deniedPrefix + encoding.EncodeToString(data)
-	if len(text) > maxDenial {
+	if len(text) > maxDenial || len(i.keys) == 0 {
 		text = deniedPrefix
 	}
 	return i.keys.Sign(text)
