@@ -57,9 +57,9 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 // with each request, such as a Lambda. The function returns the context's value
 // receipt, "" for none. API Gateway states that, so it has no signature and needs
 // no secret. The function must not read it from a field of the request, which any
-// client can send. Requests that were passed on although they are denied have
-// allowed = "false" in the context: answer them before. Package lambdalimit does
-// all this for typed handlers.
+// client can send. A request that was passed on although it is denied gets a plain
+// 429; to give the fields of limits, answer by the context before. Package
+// lambdalimit does all this for typed handlers.
 func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
 	given("SettleBy", stated != nil)
 	_, settler, h := newSettle("SettleBy", store, nil, options)
