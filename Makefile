@@ -63,7 +63,7 @@ test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal lambdalimit localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go mod tidy -diff && \
@@ -117,7 +117,7 @@ pictures: ## draw which requests each algorithm admits at a window's edge, for d
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
-	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/protocol redis); list those that no test catches

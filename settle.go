@@ -43,27 +43,52 @@ import (
 // Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
 // others, and for a secret that is too short: programs call it when they start.
 func SettleMiddleware(store Store, secret string, options ...Option) func(http.Handler) http.Handler {
-	c, err := newConfig(append(options[:len(options):len(options)], WithStore(store)))
-	if err != nil {
-		panic("slidegate: SettleMiddleware: " + err.Error())
-	}
-	if c.name != "" || len(c.limits) > 0 || c.policyGiven {
-		panic("slidegate: SettleMiddleware takes WithLogger, WithObserver and WithClock: the authorizer has the limits")
-	}
 	keys, err := receipt.ParseKeys(secret)
 	if err != nil {
 		panic("slidegate: SettleMiddleware: " + err.Error())
 	}
+	c, settler, h := newSettle("SettleMiddleware", store, keys, options)
+	h.Texts = func(r *http.Request) []string { return r.Header.Values(receipt.Header) }
+	h.Take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) }
+	return settleMiddleware(h)
+}
+
+// SettleBy is SettleMiddleware for a program that gets the authorizer's context
+// with each request, such as a Lambda. The function returns the context's value
+// receipt, "" for none. API Gateway states that, so it has no signature and needs
+// no secret. The function must not read it from a field of the request, which any
+// client can send. A request that was passed on although it is denied gets a plain
+// 429; to give the fields of limits, answer by the context before. Package
+// lambdalimit does all this for typed handlers.
+func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
+	given("SettleBy", stated != nil)
+	_, settler, h := newSettle("SettleBy", store, nil, options)
+	h.Texts = func(r *http.Request) []string { return []string{stated(r)} }
+	h.Take = settler.Take
+	return settleMiddleware(h)
+}
+
+// newSettle returns a handler without its source of receipts, and what takes them.
+func newSettle(name string, store Store, keys receipt.Keys, options []Option) (*config, *receipt.Settler, httplimit.Settle) {
+	c, err := newConfig(append(options[:len(options):len(options)], WithStore(store)))
+	if err != nil {
+		panic("slidegate: " + name + ": " + err.Error())
+	}
+	if c.name != "" || len(c.limits) > 0 || c.policyGiven {
+		panic("slidegate: " + name + " takes WithLogger, WithObserver and WithClock: the authorizer has the limits")
+	}
 	settler := receipt.NewSettler(c.store, keys, &observer{recorder.New(c.log), &c})
-	h := httplimit.Settle{
+	return &c, settler, httplimit.Settle{
 		Keys: keys,
-		Take: func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) },
 		Finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
 			settler.Finish(ctx, c.now(), r, o)
 		},
 		Log:   slog.New(logthrottle.New(c.log.Handler())),
 		Costs: outcome.NewWarnings(c.log),
 	}
+}
+
+func settleMiddleware(h httplimit.Settle) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		h := h
 		h.Next = next

@@ -1,7 +1,10 @@
 // Command backend is a sample API behind the authorizer. It echoes each request
-// with its decision, and shows what a backend does with that: it adds the
-// decision's fields to its answer, because API Gateway adds none, answers requests
-// that an HTTP API has passed on although they are denied, and settles.
+// with its decision. lambdalimit.Behind does the rest: it adds the fields of limits
+// to the answer, because API Gateway adds none, answers requests that an HTTP API
+// has passed on although they are denied, and settles.
+//
+// It stands behind APIs of several kinds. A function behind one kind needs no more
+// than lambda.Start(lambdalimit.Behind(store, handler)).
 package main
 
 import (
@@ -10,133 +13,101 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"strconv"
-	"time"
 	_ "time/tzdata" // receipts may name windows by the calendar of a time zone
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/dynamostore"
+	"github.com/slidegate/slidegate/lambdalimit"
 )
 
 func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	b, err := newBackend(context.Background(), os.Getenv("SLIDEGATE_COUNTERS"), log)
+	cfg, err := config.LoadDefaultConfig(context.Background())
 	if err != nil {
 		log.Error("backend cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(b.handle)
+	counters := dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("SLIDEGATE_COUNTERS"), dynamostore.WithLogger(log))
+	lambda.Start(newBackend(counters, slidegate.WithLogger(log)).handle)
 }
 
-type backend struct {
-	settler *receipt.Settler // nil without a table
-	now     func() time.Time
-	log     *slog.Logger
-}
-
-// newBackend returns a backend that settles in a table of counters; "" for none.
-func newBackend(ctx context.Context, counters string, log *slog.Logger) (*backend, error) {
-	b := &backend{log: log}
-	if counters == "" {
-		return b, nil
+type (
+	answer  = events.APIGatewayProxyResponse
+	backend struct {
+		rest   lambdalimit.Handler[events.APIGatewayProxyRequest, answer]
+		http   lambdalimit.Handler[events.APIGatewayV2HTTPRequest, answer]
+		socket lambdalimit.Handler[events.APIGatewayWebsocketProxyRequest, answer]
 	}
-	client, err := dynamo.Connect(ctx, time.Now)
-	if err != nil {
-		return nil, err
+)
+
+// newBackend returns a backend that settles in the authorizer's counters.
+func newBackend(counters slidegate.Store, options ...slidegate.Option) *backend {
+	return &backend{
+		rest: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
+			return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+		}, options...),
+		http: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
+			return answerTo(echo{ev.RequestContext.HTTP.Method, ev.RawPath, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+		}, options...),
+		socket: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
+			return answerTo(echo{ev.RequestContext.EventType, "/", ev.RequestContext.Authorizer}, nil)
+		}, options...),
 	}
-	b.now = client.Clock.Now
-	store := dynamo.New(client, counters, dynamo.Options{Wall: b.now})
-	b.settler = receipt.NewSettler(store, nil, recorder.New(log))
-	return b, nil
 }
 
-// request is what the backend reads of an event: of a REST API, or of an HTTP API
-// with payload version 1.0 or 2.0.
-type request struct {
-	HTTPMethod string            `json:"httpMethod"`
-	Path       string            `json:"path"`
-	RawPath    string            `json:"rawPath"`
-	Query      map[string]string `json:"queryStringParameters"`
-	Context    struct {
-		Authorizer map[string]any                `json:"authorizer"`
-		HTTP       struct{ Method, Path string } `json:"http"`
-	} `json:"requestContext"`
+// handle finds the kind of an event.
+func (b *backend) handle(ctx context.Context, event json.RawMessage) (answer, error) {
+	var marks struct {
+		Version        string
+		RequestContext struct{ ConnectionID string }
+	}
+	if err := json.Unmarshal(event, &marks); err != nil {
+		return answer{}, fmt.Errorf("read the event: %w", err)
+	}
+	switch {
+	case marks.Version == "2.0":
+		return call(ctx, event, b.http)
+	case marks.RequestContext.ConnectionID != "":
+		return call(ctx, event, b.socket)
+	}
+	return call(ctx, event, b.rest)
 }
 
-// decision returns the authorizer's context.
-func (r *request) decision() map[string]any {
-	if inner, ok := r.Context.Authorizer["lambda"].(map[string]any); ok {
-		return inner
+func call[E lambdalimit.Event](ctx context.Context, event json.RawMessage, handler lambdalimit.Handler[E, answer]) (answer, error) {
+	var ev E
+	if err := json.Unmarshal(event, &ev); err != nil {
+		return answer{}, fmt.Errorf("read the event: %w", err)
 	}
-	return r.Context.Authorizer
+	return handler(ctx, ev)
 }
 
 type echo struct {
-	Method     string         `json:"method"`
-	Path       string         `json:"path"`
-	Authorizer map[string]any `json:"authorizer"`
+	Method     string `json:"method"`
+	Path       string `json:"path"`
+	Authorizer any    `json:"authorizer"`
 }
 
-func (b *backend) handle(ctx context.Context, r request) (events.APIGatewayProxyResponse, error) {
-	decision := r.decision()
-	if denial, fields, denied := apigw.DenialOf(decision); denied {
-		return events.APIGatewayProxyResponse{StatusCode: denial.Status, Headers: fields, Body: denial.Body}, nil
-	}
-	body, err := json.Marshal(echo{
-		cmp.Or(r.HTTPMethod, r.Context.HTTP.Method), cmp.Or(r.Path, r.RawPath), r.Context.Authorizer,
-	})
+// answerTo answers as the query says: with a status, 200 by default, and at a cost
+// of the limit that it names. Scripts of every origin may read the answer.
+func answerTo(e echo, query map[string]string) (answer, error) {
+	body, err := json.Marshal(e)
 	if err != nil {
-		return events.APIGatewayProxyResponse{}, fmt.Errorf("encode the echo: %w", err)
+		return answer{}, fmt.Errorf("encode the echo: %w", err)
 	}
-	o := outcomeOf(r.Query)
-	b.settle(ctx, decision, o)
-	return events.APIGatewayProxyResponse{StatusCode: o.Status, Headers: headers(decision), Body: string(body)}, nil
-}
-
-// outcomeOf answers as the query says: with a status, 200 by default, and at a
-// cost of the limit that it names.
-func outcomeOf(query map[string]string) *engine.Outcome {
-	o := &engine.Outcome{Status: http.StatusOK}
-	if status, err := strconv.Atoi(query["status"]); err == nil {
-		o.Status = status
+	status, _ := strconv.Atoi(query["status"])
+	a := answer{StatusCode: cmp.Or(status, http.StatusOK), Body: string(body), Headers: map[string]string{
+		"Content-Type": "application/json", "Access-Control-Allow-Origin": "*",
+	}}
+	if units := query["cost"]; units != "" {
+		a.Headers["Slidegate-Cost"] = query["limit"] + "=" + units
 	}
-	if units, err := strconv.ParseInt(query["cost"], 10, 64); err == nil {
-		o.Costs = map[string]int64{query["limit"]: units}
-	}
-	return o
-}
-
-// settle corrects the charge by the authorizer's receipt, if there is one.
-func (b *backend) settle(ctx context.Context, decision map[string]any, o *engine.Outcome) {
-	text, _ := decision[receipt.ContextName].(string)
-	if text == "" || b.settler == nil {
-		return
-	}
-	taken, err := b.settler.Take(text)
-	if err != nil {
-		b.log.WarnContext(ctx, "a receipt is refused: the request stays charged as it was", "error", err)
-		return
-	}
-	b.settler.Finish(ctx, b.now(), taken, o)
-}
-
-// headers lets scripts of every origin read the answer, as the gateway's own
-// answers do.
-func headers(decision map[string]any) map[string]string {
-	h := apigw.AllowedFields(decision)
-	maps.Copy(h, map[string]string{
-		"Content-Type":                  "application/json",
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset",
-	})
-	return h
+	return a, nil
 }

@@ -136,3 +136,25 @@ func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[stri
 	fields["Content-Type"] = answer.ContentType
 	return answer, fields, true
 }
+
+// DelayOf returns how long a backend has to delay an allowed request, by the
+// authorizer's context.
+func DelayOf(authorizer map[string]any) time.Duration {
+	ms, err := strconv.ParseUint(text(authorizer, contextDelayMs), 10, 40) // up to 34 years
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// TooLongBy is TooLong for a backend, by the authorizer's context. The rules'
+// own answer to denials is not in the context of an allowed request.
+func TooLongBy(authorizer map[string]any) map[string]any {
+	c := maps.Clone(authorizer)
+	c[contextAllowed], c[contextRetryAfter] = "false", headers.RetryAfter(DelayOf(authorizer))
+	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
+	if text(c, contextLegacyLimit) != "" {
+		c[contextLegacyRetryAfter] = c[contextRetryAfter]
+	}
+	return c
+}

@@ -41,15 +41,22 @@ type marks struct {
 	} `json:"requestContext"`
 }
 
-// withKey adds the id of the API key that API Gateway has found for a request. A
-// client cannot state it, because requestContext is the gateway's own. Old keys
-// may have their value for an id: that is a secret, which must not become part of
-// counters and logs.
+// withKey adds the id of the API key that API Gateway has found for a request.
 func (m *marks) withKey(c call, err error) (call, error) {
-	if about := &m.RequestContext.Identity; err == nil && about.APIKeyID != about.APIKey {
-		c.request.GatewayKey = about.APIKeyID
+	if about := &m.RequestContext.Identity; err == nil {
+		c.request.GatewayKey = keyID(about.APIKeyID, about.APIKey)
 	}
 	return c, err
+}
+
+// keyID returns the id of an API Gateway key. A client cannot state it, because
+// requestContext is the gateway's own. Old keys may have their value for an id:
+// that is a secret, which must not become part of counters and logs.
+func keyID(id, value string) string {
+	if id == value {
+		return ""
+	}
+	return id
 }
 
 // isHTTPAPI1 tells a version 1.0 event of an HTTP API from one of a REST API,

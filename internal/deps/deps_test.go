@@ -25,6 +25,8 @@ var allowed = map[string]string{
 	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
 	"rulestable": ". internal/app internal/breaker internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
 
+	"lambdalimit": ". internal/apigw internal/headers internal/httplimit internal/receipt internal/request github.com/aws/aws-lambda-go/events",
+
 	"internal/limit":       "",
 	"internal/clock":       "internal/logthrottle",
 	"internal/ruledoc":     "",
@@ -67,8 +69,9 @@ var allowed = map[string]string{
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
 	"docs":              "", // tests of the pages
-	"examples":          "", // and its programs import the root package alone
+	"examples":          "", // and its programs import what users import
 	"examples/http":     ".",
+	"examples/lambda":   ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"examples/llm":      ".",
 	"examples/outbound": ".",
 	"examples/worker":   ".",
@@ -86,7 +89,7 @@ var allowed = map[string]string{
 	"localstack":            "", // tests of the scripts
 	"localstack/issuer":     "github.com/golang-jwt/jwt",
 	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/backend":     "internal/apigw internal/dynamo internal/engine internal/receipt internal/recorder github.com/aws/aws-lambda-go",
+	"functions/backend":     ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":         "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",

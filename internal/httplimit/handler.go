@@ -28,7 +28,8 @@ type Handler struct {
 	// status 429, or 403 for a ban.
 	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
 	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
-	// longer delay denies it.
+	// delay that is longer, or that the request's context would not outlive, denies
+	// it.
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
 	// Costs warns of costs that have no effect; nil if no limit settles.
@@ -48,7 +49,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := headers.Describe(d)
-	if d.Allowed && d.Delay > h.MaxDelay {
+	if d.Allowed && h.tooLong(r.Context(), d.Delay) {
 		d.Allowed, answer = false, answer.TooLong()
 	}
 	setFields(w.Header(), &answer)
@@ -62,6 +63,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.pass(w, r, d)
 	}
+}
+
+// tooLong reports whether no request may wait this long.
+func (h *Handler) tooLong(ctx context.Context, delay time.Duration) bool {
+	end, ends := ctx.Deadline()
+	return delay > h.MaxDelay || delay > 0 && ends && time.Until(end) <= delay
 }
 
 // pass lets the next handler answer when it is the request's turn, and corrects

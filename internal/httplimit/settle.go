@@ -19,6 +19,8 @@ const maxReceipts = 4
 // has charged. It answers requests that this has denied and passed on.
 type Settle struct {
 	Keys receipt.Keys
+	// Texts returns what may be the receipt of a request.
+	Texts func(*http.Request) []string
 	// Take verifies a receipt, for one use.
 	Take func(text string) (*receipt.Receipt, error)
 	// Finish corrects the charge by the outcome.
@@ -32,7 +34,7 @@ type Settle struct {
 // client does not see the costs. A request without a valid receipt keeps what it
 // was charged.
 func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	sent := r.Header[receipt.Header]
+	sent := s.Texts(r)
 	delete(r.Header, receipt.Header)
 	if s.denied(w, sent) {
 		return

@@ -1,17 +1,30 @@
 package request
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 )
 
-// FromHTTP returns what rules see of an HTTP request. The client's address is
-// that of the connection, whatever the headers say. As API Gateway does,
-// FromHTTP appends it to X-Forwarded-For. Headers contain the fields that
-// Connection names too: a client must not hide a field that decides.
+type contextKey struct{}
+
+// NewContext returns a context for an http.Request that stands for a gateway's
+// event. FromHTTP then returns what rules see of the event.
+func NewContext(ctx context.Context, of *Request) context.Context {
+	return context.WithValue(ctx, contextKey{}, of)
+}
+
+// FromHTTP returns what rules see of an HTTP request, for the caller to change.
+// The client's address is that of the connection, whatever the headers say. As
+// API Gateway does, FromHTTP appends it to X-Forwarded-For. Headers contain the
+// fields that Connection names too: a client must not hide a field that decides.
 func FromHTTP(r *http.Request) *Request {
+	if of, ok := r.Context().Value(contextKey{}).(*Request); ok {
+		own := *of
+		return &own
+	}
 	path := r.URL.EscapedPath()
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
