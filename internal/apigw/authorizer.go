@@ -62,7 +62,7 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.decide(ctx, c.request)
+	d, err := a.DecideRequest(ctx, c.request)
 	if err != nil {
 		return nil, err
 	}
@@ -86,16 +86,17 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.decide(ctx, req)
+	d, err := a.DecideRequest(ctx, req)
 	if err != nil {
 		return Response{}, nil, err
 	}
 	return policyAnswer(d, resource), d, nil
 }
 
-// decide verifies the caller of any kind of event, and decides its request.
-// Invalid credentials are charged, so that guessing is limited.
-func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
+// DecideRequest verifies the caller of a request, and decides it. Invalid
+// credentials are charged, so that guessing is limited. ErrUnauthorized says that
+// no rule denies them.
+func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	now := a.now()
 	if a.callers != nil {
 		if err := a.callers.Authenticate(ctx, now, req); err != nil {

@@ -41,11 +41,9 @@ func GatewayResponses() []GatewayResponse {
 	}
 }
 
-// unauthorizedHeaders name the scheme of the credentials that are wanted (RFC
-// 6750, section 3).
 func unauthorizedHeaders() map[string]string {
 	mapped := corsHeaders()
-	mapped["WWW-Authenticate"] = `'Bearer error="invalid_token"'`
+	mapped["WWW-Authenticate"] = "'" + headers.InvalidToken + "'"
 	return mapped
 }
 

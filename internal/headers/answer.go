@@ -2,6 +2,7 @@ package headers
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,4 +165,26 @@ func uncountedRule(d *engine.Decision) string {
 		return ""
 	}
 	return RuleQuiet
+}
+
+// Field is an HTTP field of an answer.
+type Field struct {
+	Name      string // as its specification writes it
+	Canonical string // as net/http writes it
+	Value     string
+}
+
+// Fields returns the fields that tell a client of the decision. They are the same
+// for an answer of the backend and for a denial.
+func (a *Answer) Fields() []Field {
+	fields := []Field{
+		{"RateLimit", "Ratelimit", a.RateLimit},
+		{"RateLimit-Policy", "Ratelimit-Policy", a.RateLimitPolicy},
+		{"X-RateLimit-Limit", "X-Ratelimit-Limit", a.LegacyLimit},
+		{"X-RateLimit-Remaining", "X-Ratelimit-Remaining", a.LegacyRemaining},
+		{"X-RateLimit-Reset", "X-Ratelimit-Reset", a.LegacyReset},
+		{"Retry-After", "Retry-After", a.RetryAfter},
+		{"X-RateLimit-Retry-After", "X-Ratelimit-Retry-After", a.LegacyRetryAfter},
+	}
+	return slices.DeleteFunc(fields, func(f Field) bool { return f.Value == "" })
 }
