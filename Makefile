@@ -34,17 +34,19 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j4 install-cdk install-aws install-redis compile
+	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-proxies compile
 	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
 
 # What `make test` downloads goes on while Go compiles.
-.PHONY: install-cdk install-aws install-redis compile
+.PHONY: install-cdk install-aws install-redis install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
 	@$(LOCAL) true
 install-redis:
 	@localstack/redis.sh >/dev/null
+install-proxies:
+	@localstack/proxies.sh >/dev/null
 compile:
 	@for module in $(MODULES); do (cd $$module && go build ./...) || exit; done
 
