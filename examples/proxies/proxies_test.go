@@ -37,6 +37,7 @@ func TestProxies(t *testing.T) {
 			t.Run("passes preflights", s.preflights)
 			t.Run("denies a path that servers read differently", s.ambiguous)
 			t.Run("refuses a forged token", s.unauthorized)
+			t.Run("takes large fields", s.large)
 			s.stop(t)
 			if answer := s.send(t, "127.0.0.9", "GET", "/", nil); answer.StatusCode != p.down {
 				t.Errorf("without slidegate: status %d, want %d", answer.StatusCode, p.down)
@@ -118,6 +119,13 @@ func (s *site) unauthorized(t *testing.T) {
 	answer := s.send(t, "127.0.0.9", "GET", "/", http.Header{"Authorization": {"Bearer " + none}})
 	if challenge := answer.Header.Get("WWW-Authenticate"); answer.StatusCode != 401 || challenge != `Bearer error="invalid_token"` {
 		t.Errorf("status %d, WWW-Authenticate %q", answer.StatusCode, challenge)
+	}
+}
+
+// large sends nearly as much as Caddy takes, more than the local gateway does.
+func (s *site) large(t *testing.T) {
+	if answer := s.send(t, "127.0.0.10", "GET", "/", http.Header{"X-Large": {strings.Repeat("a", 7500), strings.Repeat("b", 7500)}}); answer.StatusCode != 200 {
+		t.Errorf("status %d: %s", answer.StatusCode, answer.body)
 	}
 }
 

@@ -32,6 +32,10 @@ const (
 	health      = "/healthz"
 )
 
+// HeaderSize bounds the header of a request, in bytes. Proxies send their client's
+// fields and some of their own, and nginx takes 32 KB from a client.
+const HeaderSize = 64 << 10
+
 //go:embed openapi.json
 var document []byte
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"time"
@@ -75,11 +74,9 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
-	var handler http.Handler
 	if o.Decide {
-		handler = decideapi.New(authorizer, log)
-	} else {
-		handler = gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
+		return gateway.Serve(ctx, listener, decideapi.New(authorizer, log), o.Timeouts, decideapi.HeaderSize)
 	}
-	return gateway.Serve(ctx, listener, handler, o.Timeouts)
+	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
+	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }
