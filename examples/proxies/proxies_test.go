@@ -38,7 +38,7 @@ func TestProxies(t *testing.T) {
 			t.Run("denies a path that servers read differently", s.ambiguous)
 			t.Run("refuses a forged token", s.unauthorized)
 			t.Run("takes large fields", s.large)
-			s.stop(t)
+			s.stop()
 			if answer := s.send(t, "127.0.0.9", "GET", "/", nil); answer.StatusCode != p.down {
 				t.Errorf("without slidegate: status %d, want %d", answer.StatusCode, p.down)
 			}
@@ -53,7 +53,7 @@ func TestNginxOpen(t *testing.T) {
 	s := start(t, proxies["nginx"], func(file string) string {
 		return strings.NewReplacer("# error_page 502", "error_page 502", "# location @open", "location @open").Replace(file)
 	})
-	s.stop(t)
+	s.stop()
 	for range 5 {
 		if answer := s.send(t, "127.0.0.9", "GET", "/", nil); answer.StatusCode != 200 {
 			t.Errorf("status %d, want 200", answer.StatusCode)

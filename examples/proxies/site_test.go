@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 )
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 // site is a proxy with slidegate and a backend.
 type site struct {
 	proxy
-	address   string
-	slidegate *exec.Cmd
+	address string
+	stop    func() // slidegate
 }
 
 // start starts everything. change changes the configuration; nil for no change.
@@ -66,7 +66,7 @@ func start(t *testing.T, p proxy, change func(string) string) *site {
 	copyFile(t, "rules.yaml", rules, func(text string) string {
 		return text + "authentication: {jwt: [{issuer: 'http://127.0.0.1:1', audience: api}]}\n"
 	})
-	s.slidegate, decides = serve(t, rules)
+	s.stop, decides = serve(t, rules)
 	for _, name := range []string{"nginx.conf", "Caddyfile", "traefik.yaml", "traefik-routes.yaml", "envoy.yaml"} {
 		copyFile(t, name, filepath.Join(dir, name), func(text string) string {
 			if change != nil {
@@ -75,10 +75,10 @@ func start(t *testing.T, p proxy, change func(string) string) *site {
 			return moved(text, map[string]string{"8080": decides, "3000": backend.Listener.Addr().String(), "8000": s.address})
 		})
 	}
-	run(t, path, p.command[1:], func(command *exec.Cmd) {
+	run(t, func(command *exec.Cmd) {
 		command.Dir, command.Env = dir, append(os.Environ(), "HOME="+dir)
 		command.Stdout, command.Stderr = t.Output(), t.Output()
-	})
+	}, append([]string{path}, p.command[1:]...)...)
 	s.wait(t)
 	return s
 }
@@ -104,12 +104,11 @@ func copyFile(t *testing.T, from, to string, change func(string) string) {
 }
 
 // serve starts slidegate, and returns its address.
-func serve(t *testing.T, rules string) (*exec.Cmd, string) {
+func serve(t *testing.T, rules string) (stop func(), address string) {
 	t.Helper()
 	var output io.Reader
-	command := run(t, program, []string{"serve", "--decide", "--rules", rules, "--listen", "127.0.0.1:0", "--json"}, func(command *exec.Cmd) {
-		output, _ = command.StderrPipe() // no error: it is not set yet
-	})
+	stop = run(t, func(command *exec.Cmd) { output, _ = command.StderrPipe() }, // no error: it is not set yet
+		program, "serve", "--decide", "--rules", rules, "--listen", "127.0.0.1:0", "--json")
 	lines := bufio.NewReader(output)
 	for {
 		text, err := lines.ReadString('\n')
@@ -119,38 +118,34 @@ func serve(t *testing.T, rules string) (*exec.Cmd, string) {
 		}
 		if line.Msg == "listening" {
 			go io.Copy(io.Discard, lines)
-			return command, strings.TrimPrefix(line.URL, "http://")
+			return stop, strings.TrimPrefix(line.URL, "http://")
 		}
 	}
 }
 
-// run starts a command, and ends it after the test. nginx ends its worker by
-// itself if it gets the time.
-func run(t *testing.T, name string, args []string, set func(*exec.Cmd)) *exec.Cmd {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	command := exec.CommandContext(ctx, name, args...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 5 * time.Second
-	set(command)
-	if err := command.Start(); err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = command.Wait() // its error is the signal, or that it was awaited before
-	})
-	return command
-}
+// untilClosed runs a command until its standard input is closed, and then stops
+// it by its process id. The input is also closed if the test's process dies, so
+// no server is left behind.
+const untilClosed = `"$@" & cat >/dev/null; kill $!; wait`
 
-// stop ends slidegate.
-func (s *site) stop(t *testing.T) {
+// run starts a command. stop ends it, also after the test.
+func run(t *testing.T, set func(*exec.Cmd), command ...string) (stop func()) {
 	t.Helper()
-	if err := s.slidegate.Process.Kill(); err != nil {
+	shell := exec.Command("sh", append([]string{"-c", untilClosed, "sh"}, command...)...)
+	set(shell)
+	stdin, err := shell.StdinPipe()
+	if err == nil {
+		err = shell.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.slidegate.Wait() // its error is the signal
+	stop = sync.OnceFunc(func() {
+		stdin.Close()
+		_ = shell.Wait() // its error is the signal that ended the command
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 func freeAddress(t *testing.T) string {

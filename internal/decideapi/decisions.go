@@ -89,7 +89,7 @@ func describe(a *headers.Answer, reason string) *decision {
 	case a.RetryAfter == "":
 		d.RetryAfter = "-1" // waiting does not help
 	}
-	for _, field := range a.Fields() {
+	for field := range a.Fields() {
 		d.Headers[field.Name] = field.Value
 	}
 	if !a.Allowed {

@@ -40,7 +40,7 @@ func (s *server) forward(w http.ResponseWriter, r *http.Request, of *asked, deny
 	if a.Allowed && clock.Sleep(r.Context(), a.Delay) != nil {
 		panic(http.ErrAbortHandler) // the proxy has hung up, and the turn passes unused
 	}
-	for _, field := range a.Fields() {
+	for field := range a.Fields() {
 		w.Header()[field.Name] = []string{field.Value}
 	}
 	if a.Allowed {

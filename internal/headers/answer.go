@@ -1,8 +1,8 @@
 package headers
 
 import (
+	"iter"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -174,10 +174,10 @@ type Field struct {
 	Value     string
 }
 
-// Fields returns the fields that tell a client of the decision. They are the same
-// for an answer of the backend and for a denial.
-func (a *Answer) Fields() []Field {
-	fields := []Field{
+// Fields are the fields that tell a client of the decision, in an answer of the
+// backend and in a denial alike.
+func (a *Answer) Fields() iter.Seq[Field] {
+	fields := [...]Field{
 		{"RateLimit", "Ratelimit", a.RateLimit},
 		{"RateLimit-Policy", "Ratelimit-Policy", a.RateLimitPolicy},
 		{"X-RateLimit-Limit", "X-Ratelimit-Limit", a.LegacyLimit},
@@ -186,5 +186,11 @@ func (a *Answer) Fields() []Field {
 		{"Retry-After", "Retry-After", a.RetryAfter},
 		{"X-RateLimit-Retry-After", "X-Ratelimit-Retry-After", a.LegacyRetryAfter},
 	}
-	return slices.DeleteFunc(fields, func(f Field) bool { return f.Value == "" })
+	return func(yield func(Field) bool) {
+		for _, f := range fields {
+			if f.Value != "" && !yield(f) {
+				return
+			}
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 // same name. A handler can read and replace them. The names are in canonical
 // case, by which Header finds them.
 func setFields(h http.Header, a *headers.Answer) {
-	for _, field := range a.Fields() {
+	for field := range a.Fields() {
 		h[field.Canonical] = []string{field.Value}
 	}
 }
