@@ -90,7 +90,7 @@ bench: ## compare with baselines in one run, and print the table of docs/perform
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
+	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Decide|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
 
 bench-library: ## compare with other Go limiters, and write the table of docs/library.md

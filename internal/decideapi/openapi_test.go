@@ -143,3 +143,41 @@ func TestServesTheDocument(t *testing.T) {
 		t.Errorf("status %d, %v", got.StatusCode, got.Header)
 	}
 }
+
+// The server knows the names that the document has.
+func TestNames(t *testing.T) {
+	refused := decide(t, newAPI(t, exampleRules(t)), `{"method": "GET", "path": "/", "other": 1}`)
+	_, list, _ := strings.Cut(read[struct{ Detail string }](t, refused.body).Detail, "the names are ")
+	names := slices.Sorted(slices.Values(strings.Split(list, ", ")))
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(schema(t, "Request").Properties)), names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzDecisions: the server answers any body, and refuses what the schema refuses.
+// It refuses more: names that are there twice, and values without a meaning.
+func FuzzDecisions(f *testing.F) {
+	for _, seed := range []string{
+		`{"method": "GET", "path": "/v1/items?page=2", "ip": "203.0.113.9", "headers": {"Host": "a", "Accept": ["b", "c"]}}`,
+		`{"method": "PUT", "path": "http://a/%2F", "ip": "::ffff:1.2.3.4", "jwt": {"a": [1e400, null, {"b/~": "\ud800"}]}, "apikey": "k"}`,
+		`{"method": "A", "path": "*", "ip": "fe80::1%lo", "path_params": {"": ""}, "route": "GET /a", "stage": "", "rejected": true}`,
+		`{"method": null, "rejected": 0}`, `[[[`, `"`, ``,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		got := decide(t, newAPI(t, exampleRules(t)), body)
+		name := "Decision"
+		if got.StatusCode != http.StatusOK {
+			name = "Problem"
+		}
+		wantSchema(t, name, got.body)
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err == nil {
+			err = schema(t, "Request").Validate(value)
+		}
+		if err != nil && got.StatusCode == http.StatusOK {
+			t.Errorf("%s: the schema refuses it: %v", body, err)
+		}
+	})
+}
