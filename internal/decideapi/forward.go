@@ -123,14 +123,17 @@ func (of *asked) request() (*request.Request, error) {
 	if !request.IsMethod(of.method) {
 		return nil, fmt.Errorf("the proxy has to send %s, the method of its client's request, once: %s", forwardedMethod, fix)
 	}
-	path, query := request.SplitTarget(of.target)
-	if of.target == "" || !strings.HasPrefix(path, "/") {
+	if of.target == "" {
 		return nil, fmt.Errorf("the proxy has to send %s, the target of its client's request, once: %s", forwardedURI, fix)
 	}
 	entries := strings.Split(strings.Join(of.fields.Values(forwardedFor), ","), ",")
 	ip, err := netip.ParseAddr(strings.TrimSpace(entries[len(entries)-1]))
 	if err != nil {
 		return nil, errors.New("the proxy has to end " + forwardedFor + " by the address of its client: " + fix)
+	}
+	path, query := request.SplitTarget(of.target)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // of "OPTIONS *"
 	}
 	of.fields["Host"] = []string{of.host}
 	return &request.Request{Method: of.method, Path: path, Query: query, IP: ip.WithZone(""), Headers: of.fields}, nil
