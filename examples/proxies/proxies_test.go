@@ -61,6 +61,25 @@ func TestNginxOpen(t *testing.T) {
 	}
 }
 
+// With a proxy before nginx, client_ip counts back to the client of that one. Here
+// the test stands for it: the last entry that it sends is its client's address.
+func TestNginxBehindAProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, proxies["nginx"], func(text string) string {
+		return strings.Replace(text, "\nrules:\n", "\nclient_ip: {trusted_hops: 1}\nrules:\n", 1)
+	})
+	for i, want := range []int{200, 200, 200, 429} {
+		spoofed := http.Header{"X-Forwarded-For": {fmt.Sprintf("192.0.2.%d, 198.51.100.7", i)}}
+		if answer := s.send(t, "127.0.0.5", "GET", "/", spoofed); answer.StatusCode != want {
+			t.Errorf("request %d: status %d, want %d", i, answer.StatusCode, want)
+		}
+	}
+	other := http.Header{"X-Forwarded-For": {"198.51.100.7, 198.51.100.8"}}
+	if answer := s.send(t, "127.0.0.5", "GET", "/", other); answer.StatusCode != 200 {
+		t.Errorf("another client of the proxy: status %d", answer.StatusCode)
+	}
+}
+
 // limited sends more requests than the rule allows. Each has fields by which a
 // client may try to pass for others.
 func (s *site) limited(t *testing.T) {

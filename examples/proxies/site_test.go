@@ -46,9 +46,13 @@ type site struct {
 	stop    func() // slidegate
 }
 
-// start starts everything. change changes the configuration; nil for no change.
+// start starts everything. change changes the rules and the configuration; nil for
+// no change.
 func start(t *testing.T, p proxy, change func(string) string) *site {
 	t.Helper()
+	if change == nil {
+		change = func(text string) string { return text }
+	}
 	programs, err := filepath.Abs("../../.cache/proxies")
 	if err != nil {
 		t.Fatal(err)
@@ -64,15 +68,12 @@ func start(t *testing.T, p proxy, change func(string) string) *site {
 	rules := filepath.Join(dir, "rules.yaml")
 	var decides string
 	copyFile(t, "rules.yaml", rules, func(text string) string {
-		return text + "authentication: {jwt: [{issuer: 'http://127.0.0.1:1', audience: api}]}\n"
+		return change(text) + "authentication: {jwt: [{issuer: 'http://127.0.0.1:1', audience: api}]}\n"
 	})
 	s.stop, decides = serve(t, rules)
 	for _, name := range []string{"nginx.conf", "Caddyfile", "traefik.yaml", "traefik-routes.yaml", "envoy.yaml"} {
 		copyFile(t, name, filepath.Join(dir, name), func(text string) string {
-			if change != nil {
-				text = change(text)
-			}
-			return moved(text, map[string]string{"8080": decides, "3000": backend.Listener.Addr().String(), "8000": s.address})
+			return moved(change(text), map[string]string{"8080": decides, "3000": backend.Listener.Addr().String(), "8000": s.address})
 		})
 	}
 	run(t, func(command *exec.Cmd) {
