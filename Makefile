@@ -34,11 +34,11 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-browser compile
+	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-browser install-proxies compile
 	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
 
 # What `make test` downloads goes on while Go compiles.
-.PHONY: install-cdk install-aws install-redis install-browser compile
+.PHONY: install-cdk install-aws install-redis install-browser install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
@@ -47,6 +47,8 @@ install-redis:
 	@localstack/redis.sh >/dev/null
 install-browser:
 	@localstack/browser.sh >/dev/null
+install-proxies:
+	@localstack/proxies.sh >/dev/null
 compile:
 	@for module in $(MODULES); do (cd $$module && go build ./...) || exit; done
 
@@ -90,7 +92,7 @@ bench: ## compare with baselines in one run, and print the table of docs/perform
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
+	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Decide|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
 
 bench-library: ## compare with other Go limiters, and write the table of docs/library.md

@@ -119,15 +119,20 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.decide(ctx, a.now(), req)
+	d, err := a.DecideRequest(ctx, req)
 	if err != nil {
 		return Response{}, nil, err
 	}
 	return policy(d.Allowed, resource, contextOf(d)), d, nil
 }
 
-// decide verifies the caller of any kind of event, and decides its request.
-// Invalid credentials are charged, so that guessing is limited.
+// DecideRequest verifies the caller of a request, and decides it. Invalid
+// credentials are charged, so that guessing is limited. ErrUnauthorized says that
+// no rule denies them.
+func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*engine.Decision, error) {
+	return a.decide(ctx, a.now(), req)
+}
+
 func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	if a.callers != nil {
 		if err := a.callers.Authenticate(ctx, now, req); err != nil {

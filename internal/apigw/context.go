@@ -131,7 +131,7 @@ func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[stri
 		}
 	}
 	if answer.Status == http.StatusUnauthorized {
-		fields["WWW-Authenticate"] = challenge
+		fields["WWW-Authenticate"] = headers.InvalidToken
 	}
 	fields["Content-Type"] = answer.ContentType
 	return answer, fields, true

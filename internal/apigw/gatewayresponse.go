@@ -51,13 +51,9 @@ func GatewayResponses() []GatewayResponse {
 	}
 }
 
-// challenge names the scheme of the credentials that are wanted (RFC 6750,
-// section 3).
-const challenge = `Bearer error="invalid_token"`
-
 func unauthorizedHeaders() map[string]string {
 	mapped := corsHeaders()
-	mapped["WWW-Authenticate"] = "'" + challenge + "'"
+	mapped["WWW-Authenticate"] = "'" + headers.InvalidToken + "'"
 	return mapped
 }
 

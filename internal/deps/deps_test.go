@@ -50,6 +50,7 @@ var allowed = map[string]string{
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/logthrottle",
 	"internal/recorder":    "internal/engine internal/limit internal/logthrottle",
+	"internal/decideapi":   "internal/apigw internal/clock internal/engine internal/headers internal/logthrottle internal/request internal/rules",
 	"internal/gateway":     "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/request internal/rules internal/logthrottle",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
 	"internal/replay":      "internal/clock internal/engine internal/request internal/rules internal/limit",
@@ -74,6 +75,7 @@ var allowed = map[string]string{
 	"examples/lambda":   ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"examples/llm":      ".",
 	"examples/outbound": ".",
+	"examples/proxies":  "", // tests of configurations
 	"examples/worker":   ".",
 
 	"internal/golden":       "github.com/google/go-cmp",
@@ -91,7 +93,7 @@ var allowed = map[string]string{
 	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
 	"functions/backend":     ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":         "internal/ruledoc",
-	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",

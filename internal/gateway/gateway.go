@@ -31,13 +31,14 @@ const (
 	// drainTime bounds how long requests under way may take when the gateway
 	// stops. A delayed request still gets its answer.
 	drainTime = DefaultMaxDelay + 5*time.Second
-	// headerTime and headerSize bound the header of a request; API Gateway
-	// takes 10 KB.
+	// headerTime bounds how long the header of a request may take.
 	headerTime = 10 * time.Second
-	headerSize = 10 << 10
 	// restTime bounds how long the rest of a denied request may take.
 	restTime = 5 * time.Second
 )
+
+// HeaderSize bounds the header of a request, as API Gateway does.
+const HeaderSize = 10 << 10
 
 // Options set up a gateway.
 type Options struct {
@@ -150,8 +151,8 @@ func addCORS(h http.Header) {
 }
 
 // Serve serves the listener until the context ends. It then lets requests under
-// way finish, for drainTime.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
+// way finish, for drainTime. headerSize bounds the header of a request, in bytes.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts, headerSize int) error {
 	t = t.withDefaults()
 	server := &http.Server{
 		Handler: h, DisableGeneralOptionsHandler: true, // bans and rules apply to "OPTIONS *" too

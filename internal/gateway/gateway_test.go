@@ -226,7 +226,7 @@ func TestServe(t *testing.T) {
 		<-ctx.Done()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}) }()
+	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}, gateway.HeaderSize) }()
 	go func() { <-entered; stop() }()
 	response, err := http.Get("http://" + l.Addr().String())
 	if err != nil || response.StatusCode != http.StatusNoContent {

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"iter"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -163,4 +164,32 @@ func uncountedRule(d *engine.Decision) string {
 		return ""
 	}
 	return RuleQuiet
+}
+
+// Field is an HTTP field of an answer.
+type Field struct {
+	Name      string // as its specification writes it
+	Canonical string // as net/http writes it
+	Value     string
+}
+
+// Fields are the fields that tell a client of the decision, in an answer of the
+// backend and in a denial alike.
+func (a *Answer) Fields() iter.Seq[Field] {
+	fields := [...]Field{
+		{"RateLimit", "Ratelimit", a.RateLimit},
+		{"RateLimit-Policy", "Ratelimit-Policy", a.RateLimitPolicy},
+		{"X-RateLimit-Limit", "X-Ratelimit-Limit", a.LegacyLimit},
+		{"X-RateLimit-Remaining", "X-Ratelimit-Remaining", a.LegacyRemaining},
+		{"X-RateLimit-Reset", "X-Ratelimit-Reset", a.LegacyReset},
+		{"Retry-After", "Retry-After", a.RetryAfter},
+		{"X-RateLimit-Retry-After", "X-Ratelimit-Retry-After", a.LegacyRetryAfter},
+	}
+	return func(yield func(Field) bool) {
+		for _, f := range fields {
+			if f.Value != "" && !yield(f) {
+				return
+			}
+		}
+	}
 }

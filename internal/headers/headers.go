@@ -15,6 +15,10 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// InvalidToken is the value of WWW-Authenticate in an answer with status 401: the
+// scheme of the credentials that are wanted (RFC 6750, section 3).
+const InvalidToken = `Bearer error="invalid_token"`
+
 // RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits

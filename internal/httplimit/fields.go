@@ -11,14 +11,8 @@ import (
 // same name. A handler can read and replace them. The names are in canonical
 // case, by which Header finds them.
 func setFields(h http.Header, a *headers.Answer) {
-	for _, field := range [...]struct{ name, value string }{
-		{"Ratelimit", a.RateLimit}, {"Ratelimit-Policy", a.RateLimitPolicy},
-		{"X-Ratelimit-Limit", a.LegacyLimit}, {"X-Ratelimit-Remaining", a.LegacyRemaining}, {"X-Ratelimit-Reset", a.LegacyReset},
-		{"Retry-After", a.RetryAfter}, {"X-Ratelimit-Retry-After", a.LegacyRetryAfter},
-	} {
-		if field.value != "" {
-			h[field.name] = []string{field.value}
-		}
+	for field := range a.Fields() {
+		h[field.Canonical] = []string{field.Value}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/authn"
+	"github.com/slidegate/slidegate/internal/decideapi"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
@@ -68,12 +69,13 @@ var DefaultTimeouts = gateway.DefaultTimeouts
 
 // ServeOptions set up the local gateway.
 type ServeOptions struct {
+	Decide   bool     // answer with decisions in place of the gateway
 	Backend  *url.URL // nil echoes the requests
 	Timeouts gateway.Timeouts
 }
 
-// Serve runs the local gateway, with the Lambda's own handler, until the context
-// ends.
+// Serve runs the local gateway, with the Lambda's own handler, or the API of
+// decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
 	recorder := recorder.New(log)
@@ -92,6 +94,9 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
+	if o.Decide {
+		return gateway.Serve(ctx, listener, decideapi.New(authorizer, log), o.Timeouts, decideapi.HeaderSize)
+	}
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
-	return gateway.Serve(ctx, listener, handler, o.Timeouts)
+	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -57,4 +58,22 @@ func Peer(r *http.Request) netip.Addr {
 	}
 	addr, _ := netip.ParseAddr(host)
 	return addr.WithZone("") // a link-local address carries its zone
+}
+
+// SplitTarget returns the path of a request target, as sent, and the decoded
+// query. It drops the scheme and host of a proxy's absolute form, and query
+// parameters that cannot be decoded. An empty target is "/".
+func SplitTarget(target string) (path string, query map[string][]string) {
+	path, raw, _ := strings.Cut(target, "?")
+	if scheme, rest, ok := strings.Cut(path, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
+		_, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	if path == "" {
+		path = "/"
+	}
+	if raw != "" {
+		query, _ = url.ParseQuery(raw)
+	}
+	return path, query
 }
