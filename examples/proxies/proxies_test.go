@@ -37,6 +37,7 @@ func TestProxies(t *testing.T) {
 			t.Run("passes preflights", s.preflights)
 			t.Run("denies a path that servers read differently", s.ambiguous)
 			t.Run("refuses a forged token", s.unauthorized)
+			t.Run("refuses a banned client", s.banned)
 			t.Run("takes large fields", s.large)
 			s.stop()
 			if answer := s.send(t, "127.0.0.9", "GET", "/", nil); answer.StatusCode != p.down {
@@ -131,6 +132,13 @@ func (s *site) preflights(t *testing.T) {
 
 func (s *site) ambiguous(t *testing.T) {
 	wantDenied(t, s.send(t, "127.0.0.8", "GET", "/v1%2Fitems", nil), "ambiguous_paths")
+}
+
+func (s *site) banned(t *testing.T) {
+	answer := s.send(t, "127.0.0.66", "GET", "/", nil)
+	if answer.StatusCode != 403 || answer.Header.Get("Retry-After") != "" || answer.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("status %d, fields %v", answer.StatusCode, answer.Header)
+	}
 }
 
 func (s *site) unauthorized(t *testing.T) {

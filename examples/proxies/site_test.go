@@ -68,7 +68,7 @@ func start(t *testing.T, p proxy, change func(string) string) *site {
 	rules := filepath.Join(dir, "rules.yaml")
 	var decides string
 	copyFile(t, "rules.yaml", rules, func(text string) string {
-		return change(text) + "authentication: {jwt: [{issuer: 'http://127.0.0.1:1', audience: api}]}\n"
+		return change(text) + "deny: [{cidrs: [127.0.0.66/32]}]\nauthentication: {jwt: [{issuer: 'http://127.0.0.1:1', audience: api}]}\n"
 	})
 	s.stop, decides = serve(t, rules)
 	for _, name := range []string{"nginx.conf", "Caddyfile", "traefik.yaml", "traefik-routes.yaml", "envoy.yaml"} {

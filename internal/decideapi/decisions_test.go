@@ -143,7 +143,7 @@ rules:
 		`"path": "/other"`:                          {Reason: "unmatched", Rule: "unmatched", RetryAfter: -1, Status: 429},
 		`"path": "//a"`:                             {Reason: "ambiguous", Rule: "ambiguous_paths", RetryAfter: -1, Status: 429},
 		`"path": "/v1/a#b"`:                         {Reason: "ambiguous", Rule: "ambiguous_paths", RetryAfter: -1, Status: 429},
-		`"path": "/v1/a", "ip": "192.0.2.1"`:        {Reason: "banned", Rule: "deny", RetryAfter: -1, Status: 429},
+		`"path": "/v1/a", "ip": "192.0.2.1"`:        {Reason: "banned", Rule: "deny", RetryAfter: -1, Status: 403},
 		`"path": "/v1/b", "rejected": true`:         {Reason: "unauthorized", RetryAfter: -1, Status: 401},
 		`"path": "http://example.com/health?a=b#c"`: {Allowed: true, Reason: "skipped"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -61,16 +62,21 @@ func writeDenial(w http.ResponseWriter, d headers.Denial) {
 	writeBody(w, d.Status, d.ContentType, d.Body)
 }
 
-// forbiddenBody is the field in which nginx gets the body of a denial.
-const forbiddenBody = "Slidegate-Body"
+// Fields in which nginx gets the status and the body of a denial.
+const (
+	forbiddenStatus = "Slidegate-Status"
+	forbiddenBody   = "Slidegate-Body"
+)
 
 // writeForbidden answers nginx, whose auth_request knows 401 and 403 alone, and
-// drops bodies. Its configuration makes 429 of the 403, with the body of a field.
+// drops bodies. Its configuration makes 429 of the 403, unless the field says 403,
+// with the body of a field.
 func writeForbidden(w http.ResponseWriter, d headers.Denial) {
 	if d.Status == http.StatusUnauthorized {
 		writeDenial(w, d)
 		return
 	}
+	w.Header().Set(forbiddenStatus, strconv.Itoa(d.Status))
 	w.Header().Set(forbiddenBody, strings.TrimSpace(d.Body))
 	w.WriteHeader(http.StatusForbidden)
 }

@@ -124,6 +124,9 @@ func TestDenied(t *testing.T) {
 		got := denied.body
 		if test.status == 403 {
 			got = denied.Header.Get("Slidegate-Body") + "\n"
+			if status := denied.Header.Get("Slidegate-Status"); status != "429" {
+				t.Errorf("%s: Slidegate-Status is %q", endpoint, status)
+			}
 		} else {
 			wantSchema(t, "Denial", got)
 		}
