@@ -117,7 +117,7 @@ func readRules(path string) (*rules.Set, error) {
 
 func deadline(text string) (time.Duration, error) {
 	if text == "" {
-		return app.DefaultDeadline, nil
+		return engine.DefaultDeadline, nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

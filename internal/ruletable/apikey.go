@@ -35,9 +35,6 @@ type APIKey struct {
 // expired by that.
 func (k *APIKey) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
 
-// JSONText is a JSON value as the table has it. Reports have the value itself.
-type JSONText = OverrideText
-
 const (
 	partitionAPIKey = "apikey"
 
