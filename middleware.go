@@ -61,6 +61,7 @@ func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Han
 // Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
 // answer. Clients do not see it.
 //
+// A banned request (Deny, or deny in a file) gets status 403 without Retry-After.
 // Rules of a file or a table may choose other fields for answers, and another
 // status and body for denials: headers, retry_jitter and denied in docs/rules.md.
 func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler {

@@ -54,6 +54,9 @@ func (v *verifiers) verify(ctx context.Context, now time.Time, token string) (ma
 	if token == "" || len(token) > maxToken {
 		return nil, errLength
 	}
+	if strings.ContainsAny(token, "\r\n") { // which base64 ignores
+		return nil, jwt.ErrTokenMalformed
+	}
 	if err := checkNames(token); err != nil {
 		return nil, err
 	}
