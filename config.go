@@ -15,13 +15,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-const (
-	// defaultDeadline bounds the time that a store other than a Memory may take.
-	defaultDeadline = 250 * time.Millisecond
-	// localKeys bounds the counters of FailLocal.
-	localKeys = 50_000
-)
-
 // newConfig returns what the options say, with defaults for the rest.
 func newConfig(options []Option) (config, error) {
 	c := config{policy: FailLocal(ruledoc.DefaultInstances), log: slog.Default()}
@@ -35,7 +28,7 @@ func newConfig(options []Option) (config, error) {
 		return c, c.problem
 	}
 	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
-		c.deadline = defaultDeadline
+		c.deadline = engine.DefaultDeadline
 	}
 	if own, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
 		c.now = own.Now
@@ -70,9 +63,9 @@ func processClock(machine clock.Source) func() time.Time {
 func (c *config) newEngine(o engine.Options) *engine.Engine {
 	o.Store, o.Deadline = c.store, c.deadline
 	if _, inMemory := c.store.(*Memory); inMemory { // which does not fail
-		o.Local = memory.New(localKeys)
+		o.Local = memory.New(memory.FallbackKeys)
 	} else {
-		counters := memory.NewFallback(localKeys)
+		counters := memory.NewFallback(memory.FallbackKeys)
 		o.Local, o.Admitted = counters, counters.Note
 	}
 	o.Recorder = &observer{recorder.New(c.log), c}

@@ -90,9 +90,9 @@
 //
 // # Time
 //
-// Limiters go by the clock of their store, or in memory by monotonic time, so
-// that a step of the machine's clock neither frees nor blocks a key.
+// Limiters use the clock of their store, or in memory monotonic time, so that a
+// step of the machine's clock neither frees nor blocks a key.
 // [Limiter.AllowAt] takes the time from the caller, and [WithClock] from a
-// function. A limiter that is made in a bubble of testing/synctest goes by the
+// function. A limiter that is made in a bubble of testing/synctest uses the
 // bubble's time.
 package slidegate

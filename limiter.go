@@ -118,7 +118,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (Result, e
 
 // AllowAt is AllowN at a given time. Time never runs backwards for a key: a
 // request from the past is charged to the newest slot. A store of package
-// redisstore goes by the server's clock, whatever the time, unless it was opened
+// redisstore uses the server's clock, whatever the time, unless it was opened
 // otherwise.
 func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (Result, error) {
 	c := l.calls.Get().(*call)

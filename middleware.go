@@ -10,10 +10,8 @@ import (
 	"github.com/slidegate/slidegate/internal/httplimit"
 	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 )
-
-// defaultMaxDelay is the default of MaxDelay.
-const defaultMaxDelay = 10 * time.Second
 
 // Middleware limits the requests to a handler by a limiter: by the address of
 // the client, or by the key that an option names.
@@ -101,7 +99,7 @@ type httpConfig struct {
 
 func newHTTPConfig(options []HTTPOption, of *config) *httpConfig {
 	log := slog.New(logthrottle.New(of.log.Handler()))
-	c := &httpConfig{handler: httplimit.Handler{MaxDelay: defaultMaxDelay, Log: log}}
+	c := &httpConfig{handler: httplimit.Handler{MaxDelay: rules.LongestHold, Log: log}}
 	for _, o := range options {
 		o(c)
 	}

@@ -219,8 +219,7 @@ func TestFailingCalls(t *testing.T) {
 	}
 }
 
-// TestSteppedClock: the clock of limiters goes by the machine's monotonic time
-// alone.
+// TestSteppedClock: limiters count by the machine's monotonic clock.
 func TestSteppedClock(t *testing.T) {
 	reading := clock.Reading{Wall: noon, Mono: time.Hour}
 	now := slidegate.ProcessClock(func() clock.Reading { return reading })

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // ErrNever is returned by Wait for a request that its limits can never allow,
@@ -51,14 +53,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if endsBefore(ctx, d) {
 		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return clock.Sleep(ctx, d)
 }
 
 // endsBefore reports whether a context ends within a time.

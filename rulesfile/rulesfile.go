@@ -102,7 +102,7 @@ func (f *File) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSou
 }
 
 func (f *File) read(defaults ruledoc.Defaults) (*rules.Set, error) {
-	content, err := os.ReadFile(f.path)
+	content, err := rulefile.ReadFile(f.path)
 	if err != nil {
 		return nil, err
 	}

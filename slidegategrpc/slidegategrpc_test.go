@@ -186,7 +186,7 @@ func TestServerOptions(t *testing.T) {
 	}
 	if _, s := serve(t, limited(lim, slidegategrpc.WithCost(func(context.Context, string) int64 { return 3 }))).
 		want(t.Context(), check, codes.ResourceExhausted); retryDelay(s) != slidegate.Never {
-		t.Errorf("a call that can never pass is told to retry: %v", s)
+		t.Errorf("the answer to a call that can never pass says to retry: %v", s)
 	}
 }
 

@@ -6,6 +6,6 @@
 //   - A [Recorder] keeps the events that an observer gets.
 //
 // All are safe for concurrent use. In a bubble of testing/synctest no Clock is
-// needed: make the limiter in the bubble, and it goes by the bubble's time, as
+// needed: make the limiter in the bubble, and it uses the bubble's time, as
 // [slidegate.Limiter.Wait] does.
 package slidegatetest

@@ -236,7 +236,7 @@ func request(t *testing.T, limit func(http.Handler) (http.Handler, error)) func(
 	}
 }
 
-// discard is a response that nobody reads.
+// discard is a response without a reader.
 type discard struct {
 	header http.Header
 	status int

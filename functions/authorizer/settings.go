@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/receipt"
 )
 
@@ -43,7 +43,7 @@ func readSettings() (s settings, err error) {
 
 func deadline(text string) (time.Duration, error) {
 	if text == "" {
-		return app.DefaultDeadline, nil
+		return engine.DefaultDeadline, nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

@@ -20,22 +20,12 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// DefaultDeadline bounds the store's part of a decision. After it, on_error
-// decides, long before API Gateway gives up.
-const DefaultDeadline = 250 * time.Millisecond
-
-// localKeys bounds the counters of on_error: local in this process.
-const localKeys = 50_000
-
 // NewEngine returns an engine whose rules with on_error: local count in this
-// process: in o.Local, or else by the times of the decisions. It keeps half of
-// the room for keys that the store has admitted before.
+// process: in o.Local, or else by the times of the decisions.
 func NewEngine(o engine.Options) *engine.Engine {
 	if o.Local == nil {
-		counters := memory.NewFallback(localKeys)
+		counters := memory.NewFallback(memory.FallbackKeys)
 		o.Local, o.Admitted = counters, counters.Note
-	} else if local, ok := o.Local.(*Local); ok {
-		o.Admitted = local.counters.Note
 	}
 	return engine.New(o)
 }

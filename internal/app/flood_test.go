@@ -40,9 +40,11 @@ rules: [{name: api, key: "{header.key}", limits: [{capacity: 20, window: 60s}]}]
 		t.Fatal(err)
 	}
 	now := time.Unix(1_700_000_040, 0)
-	for name, local := range map[string]engine.Store{"the Lambda": nil, "serve": app.NewLocal(func() time.Time { return now })} {
+	local := app.NewLocal(func() time.Time { return now })
+	for name, options := range map[string]engine.Options{"the Lambda": {}, "serve": {Local: local, Admitted: local.Note}} {
 		store := &switched{Store: memory.New(0)}
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local, Recorder: newJournal().Recorder})
+		options.Rules, options.Store, options.Recorder = engine.Fixed{Set: set}, store, newJournal().Recorder
+		e := app.NewEngine(options)
 		allowed := func(kind string, keys int) (n int) {
 			for i := range keys {
 				d, err := e.Decide(context.Background(), now, &request.Request{

@@ -23,7 +23,12 @@ type Local struct {
 }
 
 // NewLocal returns a store that counts by a clock.
-func NewLocal(now func() time.Time) *Local { return &Local{memory.NewFallback(localKeys), now} }
+func NewLocal(now func() time.Time) *Local {
+	return &Local{memory.NewFallback(memory.FallbackKeys), now}
+}
+
+// Note is memory.Fallback.Note.
+func (l *Local) Note(key string) { l.counters.Note(key) }
 
 // Charge is memory.Store.Charge by the store's own clock.
 func (l *Local) Charge(ctx context.Context, _ time.Time, c *limit.Charge, v *limit.Verdict) error {

@@ -218,7 +218,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
 	record := recorder.New(log)
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: app.NewDynamoStore(client, table, client.Clock.Now), Recorder: record, Deadline: app.DefaultDeadline,
+		Rules: engine.Fixed{Set: set}, Store: app.NewDynamoStore(client, table, client.Clock.Now), Recorder: record, Deadline: engine.DefaultDeadline,
 	})
 	result := outcome{map[string]*tally{}, map[string]int{}}
 	load, stop := context.WithCancel(t.Context())
@@ -360,8 +360,8 @@ func checkOutage(t *testing.T, policy string, s *tally, lines map[string]int) {
 	switch {
 	case s.failed > 0:
 		t.Errorf("%s: %d of %d requests got no decision", policy, s.failed, s.decided)
-	case s.longest > app.DefaultDeadline+margin:
-		t.Errorf("%s: a request took %v, and the deadline is %v", policy, s.longest, app.DefaultDeadline)
+	case s.longest > engine.DefaultDeadline+margin:
+		t.Errorf("%s: a request took %v, and the deadline is %v", policy, s.longest, engine.DefaultDeadline)
 	case s.degraded == 0:
 		t.Errorf("%s: no decision was degraded", policy)
 	case s.recovered.IsZero():

@@ -57,7 +57,7 @@ func New(now func() time.Time, changed func(Change)) *Breaker {
 	b := &Breaker{now: now}
 	b.circuit = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
-		// The breaker measures ProbeEvery itself: gobreaker goes by the monotonic
+		// The breaker measures ProbeEvery itself: gobreaker uses the monotonic
 		// clock, which stands still while a Lambda is frozen.
 		Timeout:     time.Nanosecond,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= opensAfter },

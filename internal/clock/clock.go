@@ -1,7 +1,7 @@
 // Package clock tells the time of a process whose machine's clock may be set.
 //
 // A machine has two clocks. The wall clock says what time it is, and steps when
-// somebody or NTP sets it. The monotonic clock never steps, but it stands still
+// an operator or NTP sets it. The monotonic clock never steps, but it stands still
 // while the process is frozen, as a Lambda is between two requests.
 package clock
 

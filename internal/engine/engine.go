@@ -55,6 +55,10 @@ type Recorder interface {
 	StaleOverride(ctx context.Context, now time.Time, rule, key string)
 }
 
+// DefaultDeadline bounds a decision by a store that may be away. It ends long
+// before API Gateway gives up.
+const DefaultDeadline = 250 * time.Millisecond
+
 // Options set up an Engine.
 type Options struct {
 	Rules     RuleSource

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/logthrottle"
@@ -110,12 +111,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.respond(w, r, "ACCESS_DENIED", apigw.TooLong(d))
 		return
 	}
-	if d.Delay > 0 {
-		select {
-		case <-time.After(d.Delay):
-		case <-r.Context().Done():
-			abort() // its turn passes unused
-		}
+	if clock.Sleep(r.Context(), d.Delay) != nil {
+		abort() // its turn passes unused
 	}
 	g.pass(w, r, answer.Context, d)
 }

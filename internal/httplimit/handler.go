@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/outcome"
@@ -73,8 +74,8 @@ func (h *Handler) tooLong(ctx context.Context, delay time.Duration) bool {
 // pass lets the next handler answer when it is the request's turn, and corrects
 // the charge by the answer, also after a panic.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
-	if d.Delay > 0 && !wait(r.Context(), d.Delay) {
-		h.fail(w, r, r.Context().Err()) // its turn passes unused
+	if err := clock.Sleep(r.Context(), d.Delay); err != nil {
+		h.fail(w, r, err) // its turn passes unused
 		return
 	}
 	observe(w, r, h.Next, ExposeFields, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
@@ -112,16 +113,4 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Retry-After", "1")
 	const status = http.StatusServiceUnavailable
 	write(w, headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, headers.ReducedCapacity, "")})
-}
-
-// wait reports whether the time passed before the context ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

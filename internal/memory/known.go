@@ -30,9 +30,9 @@ func (k *known) has(key string) bool {
 	return at.Load() == mark
 }
 
-// Fallback is a Store for times when another store does not answer. Note tells
-// it of the keys that the other store admits. New keys that it was not told of
-// find room only in the first half, so that a flood of made-up keys in an outage
+// Fallback is a Store for times when another store does not answer. Note
+// marks the keys that the other store admits. Unmarked new keys find room only
+// in the first half, so that a flood of made-up keys in an outage
 // leaves the other half to callers from before.
 type Fallback struct {
 	*Store

@@ -116,13 +116,13 @@ func Because(why string) string {
 // ListedOverride is one override of a list. An import takes its key and its
 // document.
 type ListedOverride struct {
-	Key            string                 `json:"key"`
-	Document       ruletable.OverrideText `json:"document,omitempty"`
-	Ended          bool                   `json:"ended,omitempty"`  // the document and all grants have ended
-	Unused         string                 `json:"unused,omitempty"` // why no request looks the key up
-	Error          string                 `json:"error,omitempty"`  // the document cannot be read
-	Grants         []GrantReport          `json:"grants,omitempty"`
-	ruletable.Note                        // of its author
+	Key            string             `json:"key"`
+	Document       ruletable.JSONText `json:"document,omitempty"`
+	Ended          bool               `json:"ended,omitempty"`  // the document and all grants have ended
+	Unused         string             `json:"unused,omitempty"` // why no request looks the key up
+	Error          string             `json:"error,omitempty"`  // the document cannot be read
+	Grants         []GrantReport      `json:"grants,omitempty"`
+	ruletable.Note                    // of its author
 
 	Override *OverrideReport `json:"-"` // nil if the document cannot be read
 }
@@ -171,7 +171,7 @@ func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show 
 }
 
 func (l *overrideList) report(o *ruletable.Override, now time.Time) *ListedOverride {
-	report := &ListedOverride{Key: o.Key, Document: ruletable.OverrideText(o.Document), Note: o.Note, Unused: Unused(l.set, l.Rule, o.Key)}
+	report := &ListedOverride{Key: o.Key, Document: ruletable.JSONText(o.Document), Note: o.Note, Unused: Unused(l.set, l.Rule, o.Key)}
 	if report.Unused != "" {
 		l.unused++
 		l.reason = cmp.Or(l.reason, report.Unused)

@@ -175,11 +175,11 @@ func (t *OverrideTarget) read(ctx context.Context, now time.Time) (ruletable.Ove
 
 // KeyReport shows the override of one key.
 type KeyReport struct {
-	Rule     string                 `json:"rule"`
-	Key      string                 `json:"key"`
-	Override *OverrideReport        `json:"override"`
-	Document ruletable.OverrideText `json:"document,omitempty"`
-	Unused   string                 `json:"unused,omitempty"` // why no request looks the key up
+	Rule     string             `json:"rule"`
+	Key      string             `json:"key"`
+	Override *OverrideReport    `json:"override"`
+	Document ruletable.JSONText `json:"document,omitempty"`
+	Unused   string             `json:"unused,omitempty"` // why no request looks the key up
 }
 
 // KeyChangeReport shows a change of the override of one key.
@@ -200,7 +200,7 @@ func (t *OverrideTarget) Get(ctx context.Context) (*KeyReport, error) {
 	if err == nil && report == nil {
 		err = fmt.Errorf("%s: %w", t.name(), ruletable.ErrNoOverride)
 	}
-	return &KeyReport{t.Rule, t.Key, report, ruletable.OverrideText(stored.Document), t.unused}, err
+	return &KeyReport{t.Rule, t.Key, report, ruletable.JSONText(stored.Document), t.unused}, err
 }
 
 // Set sets the override of the key to a document, which it checks against the

@@ -58,9 +58,12 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	app.SetDefaultLog(log)
 	recorder := recorder.New(log)
 	defer recorder.Flush(context.WithoutCancel(ctx))
-	config := engine.Options{Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: app.NewLocal(s.LocalNow), Recorder: recorder}
+	local := app.NewLocal(s.LocalNow)
+	config := engine.Options{
+		Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: local, Admitted: local.Note, Recorder: recorder,
+	}
 	if s.Remote() { // else a decision never waits
-		config.Deadline = app.DefaultDeadline
+		config.Deadline = engine.DefaultDeadline
 	}
 	var keys authn.APIKeys
 	if table := s.Table(); table != nil {

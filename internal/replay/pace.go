@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // pacer delays requests until their time after the first one. A request out of
@@ -23,16 +25,5 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 		p.start, p.first = time.Now(), at
 	}
 	offset := min(float64(at.Sub(p.first))/p.speed, math.MaxInt64/2) // any speed above 0 is valid
-	left := time.Until(p.start.Add(time.Duration(offset)))
-	if left <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return clock.Sleep(ctx, time.Until(p.start.Add(time.Duration(offset))))
 }

@@ -58,7 +58,7 @@ func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-
 }
 
 // Look reads the file if it has changed, but not if it has changed since the
-// last look: somebody may be writing it, and the first half of a rules file can
+// last look: an editor may be writing it, and the first half of a rules file can
 // be valid.
 func (f *Follower) Look() {
 	now := stat(f.name)

@@ -17,8 +17,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// LongestHold is how long the local gateway holds a request until its turn in a
-// leaky bucket.
+// LongestHold is how long the local gateway and the middleware hold a request
+// until its turn in a leaky bucket, unless they are set otherwise.
 const LongestHold = 10 * time.Second
 
 // Policy is what happens to a request that no rule matches.

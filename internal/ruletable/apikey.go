@@ -31,9 +31,6 @@ type APIKey struct {
 	Revision  int64     `json:"-" dynamodbav:"revision"` // a random number for each state of the item
 }
 
-// JSONText is a JSON value as the table has it. Reports have the value itself.
-type JSONText = OverrideText
-
 const (
 	partitionAPIKey = "apikey"
 

@@ -44,8 +44,8 @@ type Event struct {
 	Key  string `json:"key,omitempty" dynamodbav:"key,omitempty"`
 
 	// OverrideSet, OverrideDeleted: the documents, "" for none.
-	Before OverrideText `json:"before,omitempty" dynamodbav:"before,omitempty"`
-	After  OverrideText `json:"after,omitempty" dynamodbav:"after,omitempty"`
+	Before JSONText `json:"before,omitempty" dynamodbav:"before,omitempty"`
+	After  JSONText `json:"after,omitempty" dynamodbav:"after,omitempty"`
 
 	Grant  *Grant  `json:"grant,omitempty" dynamodbav:"grant,omitempty"`   // Granted
 	Grants []Grant `json:"grants,omitempty" dynamodbav:"grants,omitempty"` // OverrideDeleted: those that had not ended

@@ -1,8 +1,6 @@
 package ruletable
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,29 +42,6 @@ func (o *Override) Compile(name string) (*rules.Override, error) {
 		compiled.Grants = append(compiled.Grants, rules.Grant{Limit: g.Limit, Add: g.Add, Until: g.Until, From: g.When})
 	}
 	return compiled, nil
-}
-
-// OverrideText is the document of an override as the table has it, "" for none.
-// Reports have the document itself, and a text only for one that is no JSON.
-type OverrideText string
-
-// MarshalJSON writes the document itself.
-func (o OverrideText) MarshalJSON() ([]byte, error) {
-	if json.Valid([]byte(o)) {
-		return []byte(o), nil
-	}
-	return json.Marshal(string(o))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (o *OverrideText) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(o))
-	}
-	var compact bytes.Buffer
-	err := json.Compact(&compact, data)
-	*o = OverrideText(compact.String())
-	return err
 }
 
 // Grant raises a capacity for a time.

@@ -39,10 +39,10 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 		return fmt.Errorf("override of rule %s for key %q: the document is empty; delete the override instead", o.Rule, o.Key)
 	}
 	return t.edit(ctx, o.Rule, o.Key, func(old *Override) (*Override, Event, error) {
-		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key, After: OverrideText(o.Document)}
+		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key, After: JSONText(o.Document)}
 		next, previous := o, int64(0)
 		if next.Grants = nil; old != nil {
-			next.Grants, e.Before, previous = old.Grants, OverrideText(old.Document), old.Revision
+			next.Grants, e.Before, previous = old.Grants, JSONText(old.Document), old.Revision
 		}
 		if previous != o.Revision {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", o.Rule, o.Key, ErrConflict)
@@ -60,7 +60,7 @@ func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note)
 		if old == nil {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", rule, key, ErrNoOverride)
 		}
-		e.Before, e.Grants = OverrideText(old.Document), old.live(note.When)
+		e.Before, e.Grants = JSONText(old.Document), old.live(note.When)
 		return nil, e, nil
 	})
 	if !errors.Is(err, ErrUnreadable) {

@@ -58,7 +58,7 @@ func TestImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums += string(sum) // so that nobody is asked for them
+		sums += string(sum) // so that no server is asked for them
 	}
 	example, err := os.ReadFile(filepath.Join(repo, "examples", "grpc", "main.go"))
 	if err != nil {

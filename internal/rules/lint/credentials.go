@@ -16,13 +16,12 @@ import (
 func WithoutCredentials(s *rules.Set) (idle, lumped []string) {
 	v := verifiedBy(s.Document())
 	for _, r := range s.Document().Rules {
-		template, _ := key.Parse(r.Key)
-		sources := slices.DeleteFunc(template.Parts, func(p key.Part) bool { return p.Kind == key.Literal })
+		missing, others := v.lacking(r.Key)
 		switch {
 		case r.Mode == rules.Off.String():
 		case r.When != nil && v.lacksAnyOf(r.When):
 			idle = append(idle, r.Name)
-		case len(sources) > 0 && !slices.ContainsFunc(sources, func(p key.Part) bool { return !v.lacks(p) }):
+		case len(missing) > 0 && others == 0:
 			lumped = append(lumped, r.Name)
 		}
 	}

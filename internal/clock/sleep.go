@@ -1,0 +1,22 @@
+package clock
+
+import (
+	"context"
+	"time"
+)
+
+// Sleep waits for a duration by real time. It fails if the context ends first;
+// for a duration of zero or less it returns at once, without error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
