@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // SQSHandler is a handler of a queue's batches, for lambda.Start of aws-lambda-go.
@@ -130,7 +131,7 @@ func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *event
 			}
 		}
 		if len(b.allowed) > 0 {
-			if err := wait(ctx, b.delay); err != nil {
+			if err := clock.Sleep(ctx, b.delay); err != nil {
 				return answer, err
 			}
 			ev.Records = b.allowed
@@ -168,7 +169,7 @@ func (b *batch) add(ctx context.Context, m *events.SQSMessage, decide func(conte
 	if err != nil {
 		return err
 	}
-	if c.Allowed && inTime(ctx, c.Delay) {
+	if c.Allowed && !clock.EndsBefore(ctx, c.Delay) {
 		b.allowed, b.charged[m.MessageId], b.delay = append(b.allowed, *m), c, max(b.delay, c.Delay)
 		return nil
 	}
