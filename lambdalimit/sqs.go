@@ -57,7 +57,8 @@ func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQS
 // Once the handler has answered, a message counts as answered with status 200, or
 // with 500 if the handler reported it as failed; refund_on takes that. If the
 // handler returns an error or panics, Lambda puts the whole batch back, and each
-// message counts as broken off.
+// message counts as broken off. Messages report no costs: a limit that settles keeps
+// what it has charged.
 //
 // Of a FIFO queue, a message waits for the earlier ones of its group: if one is
 // denied, the later ones go back uncounted.
