@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
@@ -73,7 +74,7 @@ func behind(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		context := contextOf(r)
 		delay := apigw.DelayOf(context)
-		if delay > maxDelay || !inTime(r.Context(), delay) {
+		if delay > maxDelay || clock.EndsBefore(r.Context(), delay) {
 			context = apigw.TooLongBy(context)
 		}
 		if denial, fields, denied := apigw.DenialOf(context); denied {
@@ -82,7 +83,7 @@ func behind(next http.Handler) http.Handler {
 			_, _ = io.WriteString(w, denial.Body)
 			return
 		}
-		if err := wait(r.Context(), delay); err != nil {
+		if err := clock.Sleep(r.Context(), delay); err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable) // nothing waits for the answer
 			return
 		}

@@ -56,7 +56,9 @@
 //   - claims of a Cognito authorizer (REST) and of a JWT authorizer (HTTP APIs).
 //     All of them are strings, and a list is one string, such as "[admin ops]";
 //   - the IAM identity of a signed request, as the claims accountId, callerId,
-//     userArn and userId: {jwt.userArn};
+//     userArn and userId: {jwt.userArn}. Users of a Cognito identity pool share a
+//     role, and have a cognitoIdentityId of their own; the pool's guests are
+//     anonymous;
 //   - the id of an API key of a usage plan: {apikey}.
 //
 // AWS writes them into parts of requestContext that no client can set. They

@@ -135,3 +135,26 @@ func TestHealthChecks(t *testing.T) {
 		}
 	}
 }
+
+// TestGuests: a guest of a Cognito identity pool signs its requests, and can get a
+// new identity for each of them.
+func TestGuests(t *testing.T) {
+	const rules = `rules: [{name: known, when: {caller: known}, key: "{jwt.cognitoIdentityId}", limit: 9/minute}, {name: anonymous, when: {caller: anonymous}, key: "{ip}", limit: 9/minute}]`
+	for name, test := range map[string]struct{ event, from, to, want string }{
+		"REST, a user":  {"rest-iam", "", "", "known us-east-1%3A3f291106"},
+		"REST, a guest": {"rest-iam", `"cognitoAuthenticationType": null`, `"cognitoAuthenticationType": "unauthenticated"`, "anonymous 203.0.113.9"},
+		"HTTP, a user":  {"http-iam", "", "", "known us-east-1%3A3f291106"},
+		"HTTP, a guest": {"http-iam", `"foo"`, `"unauthenticated"`, "anonymous 203.0.113.9"},
+	} {
+		var seen slidegatetest.Recorder
+		gate := newGate(t, rules, slidegate.WithObserver(seen.Observe))
+		wrapped := any(lambdalimit.Wrap(gate, rest))
+		if test.event == "http-iam" {
+			wrapped = lambdalimit.Wrap(gate, httpAPI)
+		}
+		invoke(t, wrapped, []byte(strings.Replace(string(eventFile(t, test.event)), test.from, test.to, 1)))
+		if e := seen.Events()[0]; e.Rule+" "+e.Key != test.want {
+			t.Errorf("%s: counted by %s %s, want %s", name, e.Rule, e.Key, test.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // SQSHandler is a handler of a queue's batches, for lambda.Start of aws-lambda-go.
@@ -56,7 +57,8 @@ func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQS
 // Once the handler has answered, a message counts as answered with status 200, or
 // with 500 if the handler reported it as failed; refund_on takes that. If the
 // handler returns an error or panics, Lambda puts the whole batch back, and each
-// message counts as broken off.
+// message counts as broken off. Messages report no costs: a limit that settles keeps
+// what it has charged.
 //
 // Of a FIFO queue, a message waits for the earlier ones of its group: if one is
 // denied, the later ones go back uncounted.
@@ -130,7 +132,7 @@ func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *event
 			}
 		}
 		if len(b.allowed) > 0 {
-			if err := wait(ctx, b.delay); err != nil {
+			if err := clock.Sleep(ctx, b.delay); err != nil {
 				return answer, err
 			}
 			ev.Records = b.allowed
@@ -168,7 +170,7 @@ func (b *batch) add(ctx context.Context, m *events.SQSMessage, decide func(conte
 	if err != nil {
 		return err
 	}
-	if c.Allowed && inTime(ctx, c.Delay) {
+	if c.Allowed && !clock.EndsBefore(ctx, c.Delay) {
 		b.allowed, b.charged[m.MessageId], b.delay = append(b.allowed, *m), c, max(b.delay, c.Delay)
 		return nil
 	}

@@ -91,7 +91,7 @@ func webSocket(context.Context, events.APIGatewayWebsocketProxyRequest) (events.
 }
 
 const perItem = `rules: [{name: item, when: {methods: [GET], path: /v1/items/*}, limit: 1/minute,
-  key: "{stage}|{route}|{ip}|{path.id}|{header.x-user}|{query.page}|{header.cookie}|{apikey}|{jwt.sub}|{jwt.cognito:groups}|{jwt.userArn}|{jwt.tenant}|{jwt.seats}"}]`
+  key: "{stage}|{route}|{ip}|{path.id}|{header.x-user}|{query.page}|{header.cookie}|{apikey}|{jwt.sub}|{jwt.cognito:groups}|{jwt.userArn}|{jwt.cognitoIdentityId}|{jwt.tenant}|{jwt.seats}"}]`
 
 // kinds are events of every kind, by the names of their files.
 var kinds = map[string]struct {

@@ -1,6 +1,8 @@
 package apigw
 
 import (
+	"slices"
+
 	"github.com/aws/aws-lambda-go/events"
 )
 
@@ -26,8 +28,8 @@ func httpAPIClaims(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription
 			claims[name] = value
 		}
 		return claims
-	case a.IAM != nil:
-		return iamClaims(a.IAM.AccountID, a.IAM.CallerID, a.IAM.UserARN, a.IAM.UserID)
+	case a.IAM != nil && !slices.Contains(a.IAM.CognitoIdentity.AMR, guest):
+		return iamClaims(a.IAM.AccountID, a.IAM.CallerID, a.IAM.UserARN, a.IAM.UserID, a.IAM.CognitoIdentity.IdentityID)
 	}
 	return nil
 }
@@ -35,16 +37,28 @@ func httpAPIClaims(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription
 // identityClaims returns the identity of a REST or WebSocket API with IAM
 // authorization; nil for none.
 func identityClaims(i *events.APIGatewayRequestIdentity) map[string]any {
-	return iamClaims(i.AccountID, i.Caller, i.UserArn, i.User)
+	if i.CognitoAuthenticationType == guest {
+		return nil
+	}
+	return iamClaims(i.AccountID, i.Caller, i.UserArn, i.User, i.CognitoIdentityID)
 }
 
+// guest marks a caller of a Cognito identity pool without an account. It can get a
+// new identity for each request, so it counts as anonymous.
+const guest = "unauthenticated"
+
 // iamClaims returns an IAM identity as claims, under the names of HTTP APIs; nil
-// for none.
-func iamClaims(account, caller, userARN, user string) map[string]any {
+// for none. Users of a Cognito identity pool share a role, so only their identity
+// tells them apart.
+func iamClaims(account, caller, userARN, user, cognitoIdentity string) map[string]any {
 	if userARN == "" {
 		return nil
 	}
-	return map[string]any{"accountId": account, "callerId": caller, "userArn": userARN, "userId": user}
+	claims := map[string]any{"accountId": account, "callerId": caller, "userArn": userARN, "userId": user}
+	if cognitoIdentity != "" {
+		claims["cognitoIdentityId"] = cognitoIdentity
+	}
+	return claims
 }
 
 // LambdaContext returns what the Lambda authorizer before a function has put into

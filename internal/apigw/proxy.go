@@ -68,7 +68,7 @@ func FromFunctionURL(ev *events.LambdaFunctionURLRequest) (*request.Request, err
 		return nil, err
 	}
 	if a := ev.RequestContext.Authorizer; a != nil && a.IAM != nil {
-		req.Claims = iamClaims(a.IAM.AccountID, a.IAM.CallerID, a.IAM.UserARN, a.IAM.UserID)
+		req.Claims = iamClaims(a.IAM.AccountID, a.IAM.CallerID, a.IAM.UserARN, a.IAM.UserID, "")
 	}
 	return req, nil
 }

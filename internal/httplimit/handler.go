@@ -49,7 +49,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := headers.Describe(d)
-	if d.Allowed && h.tooLong(r.Context(), d.Delay) {
+	if d.Allowed && (d.Delay > h.MaxDelay || clock.EndsBefore(r.Context(), d.Delay)) {
 		d.Allowed, answer = false, answer.TooLong()
 	}
 	setFields(w.Header(), &answer)
@@ -63,12 +63,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.pass(w, r, d)
 	}
-}
-
-// tooLong reports whether no request may wait this long.
-func (h *Handler) tooLong(ctx context.Context, delay time.Duration) bool {
-	end, ends := ctx.Deadline()
-	return delay > h.MaxDelay || delay > 0 && ends && time.Until(end) <= delay
 }
 
 // pass lets the next handler answer when it is the request's turn, and corrects
