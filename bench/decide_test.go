@@ -27,7 +27,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log, false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log)})
 	decides := httptest.NewServer(decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return epoch }), log))
 	defer decides.Close()
 	answer := post(b, decides.URL)
