@@ -11,8 +11,11 @@ BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 # The packages with concurrent code. The others run without the race detector,
-# which makes compiling and running several times slower.
+# which makes compiling and running several times slower. So does all of rules
+# but one test: its sets are shared, but read alone.
 CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
+
+SHARED       = github.com/slidegate/slidegate/internal/rules
 
 # Everything but the race detector builds as the Lambdas' zips do, so that Go
 # compiles each package once.
@@ -55,10 +58,11 @@ compile:
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
 test-race:
-	CGO_ENABLED=1 go test -race $(CONCURRENT)
+	CGO_ENABLED=1 go test -race $(filter-out $(SHARED),$(CONCURRENT))
+	CGO_ENABLED=1 go test -race -run '^TestSetIsSafeForConcurrentUse$$' $(SHARED)
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 go test -race ./...) || exit; done
 test-rest:
-	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
+	go test $(filter-out $(filter-out %/sim $(SHARED),$(CONCURRENT)),$(shell go list ./...))
 	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && go test ./...) || exit; done
 	@for module in localstack/browser tools; do (cd $$module && go test -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:
