@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench examples/frameworks examples/grpc infra slidegategrpc slidegateotel tools
+MODULES     := . bench examples/frameworks examples/grpc infra localstack/browser slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -11,8 +11,11 @@ BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 # The packages with concurrent code. The others run without the race detector,
-# which makes compiling and running several times slower.
+# which makes compiling and running several times slower. So does all of rules
+# but one test: its sets are shared, but read alone.
 CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
+
+SHARED       = github.com/slidegate/slidegate/internal/rules
 
 # Everything but the race detector builds as the Lambdas' zips do, so that Go
 # compiles each package once.
@@ -34,34 +37,39 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j4 install-cdk install-aws install-redis compile
+	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-browser install-proxies compile
 	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
 
 # What `make test` downloads goes on while Go compiles.
-.PHONY: install-cdk install-aws install-redis compile
+.PHONY: install-cdk install-aws install-redis install-browser install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
 	@$(LOCAL) true
 install-redis:
 	@localstack/redis.sh >/dev/null
+install-browser:
+	@localstack/browser.sh >/dev/null
+install-proxies:
+	@localstack/proxies.sh >/dev/null
 compile:
 	@for module in $(MODULES); do (cd $$module && go build ./...) || exit; done
 
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
 test-race:
-	CGO_ENABLED=1 go test -race $(CONCURRENT)
+	CGO_ENABLED=1 go test -race $(filter-out $(SHARED),$(CONCURRENT))
+	CGO_ENABLED=1 go test -race -run '^TestSetIsSafeForConcurrentUse$$' $(SHARED)
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 go test -race ./...) || exit; done
 test-rest:
-	go test $(filter-out $(filter-out %/sim,$(CONCURRENT)),$(shell go list ./...))
+	go test $(filter-out $(filter-out %/sim $(SHARED),$(CONCURRENT)),$(shell go list ./...))
 	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && go test ./...) || exit; done
-	cd tools && go test -count=1 ./... # reads the other modules, which the cache of tests does not see
+	@for module in localstack/browser tools; do (cd $$module && go test -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:
 	go test -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
+	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal lambdalimit localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go mod tidy -diff && \
@@ -88,7 +96,7 @@ bench: ## compare with baselines in one run, and print the table of docs/perform
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Dynamo|Redis' -cpu 1 . ; } \
+	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Decide|Dynamo|Redis' -cpu 1 . ; } \
 		| tee /dev/stderr | ../.cache/bin/bench-report
 
 bench-library: ## compare with other Go limiters, and write the table of docs/library.md
@@ -115,7 +123,7 @@ pictures: ## draw which requests each algorithm admits at a window's edge, for d
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
-	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal | sed 's|/[^/]*:func | |' | while read -r package target; do \
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/protocol redis); list those that no test catches

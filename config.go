@@ -68,7 +68,7 @@ func (c *config) newEngine(o engine.Options) *engine.Engine {
 		counters := memory.NewFallback(memory.FallbackKeys)
 		o.Local, o.Admitted = counters, counters.Note
 	}
-	o.Recorder = &observer{recorder.New(c.log, true), c}
+	o.Recorder = &observer{recorder.New(c.log), c}
 	return engine.New(o)
 }
 

@@ -13,8 +13,9 @@
 // errors of the store.
 //
 // [Middleware] limits the requests to an HTTP handler, [Transport] those of an
-// HTTP client. A [Gate] decides by many rules. Package slidegatetest helps to
-// test code that uses any of them.
+// HTTP client. A [Gate] decides by many rules. [SettleMiddleware] is for a
+// backend behind the Lambda authorizer. Package slidegatetest helps to test code
+// that uses any of them.
 //
 // # Which algorithm
 //

@@ -132,3 +132,18 @@ func ExampleGate_Decide() {
 	// true jobs ip:192.0.2.1 0
 	// false jobs ip:192.0.2.1 0
 }
+
+// A backend behind the authorizer reports what a request has cost. The authorizer
+// charges it before, in the same table, and signs the receipt by the same secret.
+func ExampleSettleMiddleware() {
+	store := slidegate.NewMemory(0) // dynamostore.New(client, os.Getenv("SLIDEGATE_COUNTERS"))
+	settle := slidegate.SettleMiddleware(store, "the value of SLIDEGATE_RECEIPT_SECRET")
+	chat := settle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Slidegate-Cost", "chat.tokens=512")
+		fmt.Fprint(w, "an answer of 512 tokens")
+	}))
+	w := httptest.NewRecorder()
+	chat.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat", nil)) // with the field Slidegate-Receipt
+	fmt.Printf("%s; cost shown to the client: %q", w.Body, w.Header().Get("Slidegate-Cost"))
+	// Output: an answer of 512 tokens; cost shown to the client: ""
+}

@@ -61,6 +61,7 @@ func Middleware(lim *Limiter, options ...HTTPOption) func(http.Handler) http.Han
 // Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
 // answer. Clients do not see it.
 //
+// A banned request (Deny, or deny in a file) gets status 403 without Retry-After.
 // Rules of a file or a table may choose other fields for answers, and another
 // status and body for denials: headers, retry_jitter and denied in docs/rules.md.
 func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler {
@@ -71,9 +72,14 @@ func (g *Gate) Middleware(options ...HTTPOption) func(http.Handler) http.Handler
 	c.handler.Decide = func(r *http.Request) (*engine.Decision, error) {
 		req := request.FromHTTP(r)
 		if c.describe != nil {
-			described := Request{Method: req.Method, Path: req.Path, IP: req.IP, Headers: req.Headers, Query: req.Query}
+			described := Request{
+				Method: req.Method, Path: req.Path, Route: req.Route, Stage: req.Stage, IP: req.IP,
+				Headers: req.Headers, Query: req.Query, PathParams: req.PathParams, Claims: req.Claims, APIKey: req.APIKey,
+			}
 			c.describe(r, &described)
+			missing := req.Missing
 			req = described.internal()
+			req.Missing = missing
 		}
 		return g.decide(r.Context(), req)
 	}
@@ -181,17 +187,26 @@ func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *Decision)) 
 }
 
 // MaxDelay bounds how long a request waits for its turn in a leaky bucket; 10 s
-// by default. A request with a longer delay is denied, and stays charged: the
-// limit has allowed it, and observers see that.
+// by default. A request with a longer delay, or with a deadline before its turn,
+// is denied, and stays charged: the limit has allowed it, and observers see that.
 func MaxDelay(d time.Duration) HTTPOption {
 	return func(c *httpConfig) { c.handler.MaxDelay = d }
 }
 
 // DescribeBy completes what a gate's rules see of a request: verified claims, the
-// id of an API key, the router's pattern.
+// id of an API key, the router's pattern. Given several times, all functions are
+// called, in order.
 func DescribeBy(describe func(*http.Request, *Request)) HTTPOption {
 	given("DescribeBy", describe != nil)
-	return func(c *httpConfig) { c.describe = describe }
+	return func(c *httpConfig) {
+		before := c.describe
+		c.describe = func(r *http.Request, of *Request) {
+			if before != nil {
+				before(r, of)
+			}
+			describe(r, of)
+		}
+	}
 }
 
 // given panics if an option has no function.
@@ -219,7 +234,7 @@ func clientAddress(proxies int) func(*http.Request) string {
 		case ip.Is4():
 			return "ip:" + ip.String()
 		}
-		network, _ := ip.Prefix(64) // an IPv6 address has one
+		network, _ := ip.Prefix(request.NetworkBits) // an IPv6 address has one
 		return "ip:" + network.String()
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 const (
@@ -83,7 +85,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 		t.pause(key, pause)
-		if attempt >= t.Retries || endsBefore(ctx, pause) || !repeatable(r, response.StatusCode) {
+		if attempt >= t.Retries || clock.EndsBefore(ctx, pause) || !repeatable(r, response.StatusCode) {
 			return response, nil
 		}
 		again := rewind(r)

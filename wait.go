@@ -50,14 +50,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if endsBefore(ctx, d) {
+	if clock.EndsBefore(ctx, d) {
 		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)
 	}
 	return clock.Sleep(ctx, d)
-}
-
-// endsBefore reports whether a context ends within a time.
-func endsBefore(ctx context.Context, d time.Duration) bool {
-	end, ok := ctx.Deadline()
-	return ok && time.Until(end) < d
 }

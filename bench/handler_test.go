@@ -34,7 +34,7 @@ func BenchmarkHandler(b *testing.B) {
 		b.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log, false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log)})
 	authorizer := apigw.NewAuthorizer(e, func() time.Time { return epoch })
 	var ev apigw.RequestEvent
 	b.Run("event/bare", func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkHandler(b *testing.B) {
 	b.Run("event/slidegate", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := authorizer.HandleRequest(context.Background(), ev); err != nil {
+			if _, _, err := authorizer.Decide(context.Background(), ev); err != nil {
 				b.Fatal(err)
 			}
 		}

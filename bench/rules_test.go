@@ -29,7 +29,7 @@ func BenchmarkRules(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		set := thousand(b, n)
 		log := slog.New(slog.DiscardHandler)
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log, false)})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(log)})
 		b.Run(fmt.Sprintf("of-%d/slidegate", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

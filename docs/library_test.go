@@ -22,7 +22,7 @@ import (
 // that tests compile and run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "../*_test.go", "../*store/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -177,6 +177,24 @@ func Example_reserve() {
 	left, err := lim.Peek(ctx, "user:7", 0)
 	fmt.Println(answer, left.Remaining, err)
 	// Output: an answer 9488 <nil>
+}
+
+func Example_settle() {
+	complete := func(string) (string, int64) { return "an answer", 512 }
+	os.Setenv("SLIDEGATE_RECEIPT_SECRET", "0123456789abcdef0123456789abcdef")
+	defer os.Unsetenv("SLIDEGATE_RECEIPT_SECRET")
+	store := slidegate.NewMemory(0)
+
+	settle := slidegate.SettleMiddleware(store, os.Getenv("SLIDEGATE_RECEIPT_SECRET"))
+	chat := settle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, used := complete("a question")
+		w.Header().Set("Slidegate-Cost", fmt.Sprintf("chat.tokens=%d", used)) // clients do not see it
+		fmt.Fprint(w, answer)
+	}))
+
+	w := get(chat)
+	fmt.Println(w.Body, w.Header().Get("Slidegate-Cost") == "")
+	// Output: an answer true
 }
 
 func Example_errorPolicy() {

@@ -21,7 +21,8 @@
 //
 // The role needs dynamodb:GetItem and dynamodb:UpdateItem on the table,
 // dynamodb:DeleteItem for Reset, and for [Store.CreateTable]
-// dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive.
+// dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive. A
+// backend that has slidegate.SettleMiddleware alone needs UpdateItem.
 package dynamostore
 
 import (

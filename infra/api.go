@@ -34,8 +34,8 @@ func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.
 	return api
 }
 
-// newBackend returns a function that may only write its log.
-func newBackend(stack awscdk.Stack, code awslambda.Code, s settings) awslambda.Function {
+// newBackend returns a function that may write its log, and settle.
+func newBackend(stack awscdk.Stack, limiter *ratelimit.RateLimit, code awslambda.Code, s settings) awslambda.Function {
 	log := awslogs.NewLogGroup(stack, jsii.String("BackendLog"), &awslogs.LogGroupProps{
 		Retention:     awslogs.RetentionDays_ONE_MONTH,
 		RemovalPolicy: s.removal,
@@ -44,8 +44,10 @@ func newBackend(stack awscdk.Stack, code awslambda.Code, s settings) awslambda.F
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
 	log.GrantWrite(role)
+	limiter.GrantSettle(role)
 	return awslambda.NewFunction(stack, jsii.String("Backend"), &awslambda.FunctionProps{
 		Description:  jsii.String("Slidegate sample backend: echoes each request and its decision"),
+		Environment:  &map[string]*string{"SLIDEGATE_COUNTERS": limiter.Counters.TableName()},
 		Code:         code,
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Handler:      jsii.String("bootstrap"),

@@ -26,6 +26,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 		Code:          code,
 		Architecture:  s.architecture,
 		Deadline:      s.deadline,
+		PassDenials:   true, // the backend answers the denied requests of the HTTP API
 		RemovalPolicy: s.removal,
 	})
 	if err != nil {
@@ -34,7 +35,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	if code, err = zip(s.dist, "backend.zip"); err != nil {
 		return nil, err
 	}
-	backend := newBackend(stack, code, s)
+	backend := newBackend(stack, limiter, code, s)
 	api := newAPI(stack, limiter, backend)
 	if s.allAPIs {
 		addAPIs(stack, limiter, backend)

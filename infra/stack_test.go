@@ -149,8 +149,8 @@ func testNoWildcards(t *testing.T, tpl cdktest.Template) {
 			}
 		}
 	}
-	if statements != 4 {
-		t.Errorf("the stack grants %d statements, want 3 of the authorizer and 1 of the backend", statements)
+	if statements != 5 {
+		t.Errorf("the stack grants %d statements, want 3 of the authorizer and 2 of the backend", statements)
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 )
 
 // File is a file of rules, for [slidegate.NewGate]. Its method Open is for
@@ -45,6 +46,8 @@ type File struct {
 //
 // Secrets that the file names are read from the environment. A gate's option
 // WithErrorPolicy is for rules without on_error in a file without defaults.
+// authentication has no effect: a program passes on the claims that it has
+// verified, by DescribeBy. The gate's log warns of such a file.
 //
 // Trade-off: each process has a copy of the file, and reads a change by itself.
 // Package rulestable changes the rules of all processes at once.
@@ -88,7 +91,13 @@ func (f *File) look() {
 // Open opens the file for a gate.
 func (f *File) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
 	follower := rulefile.NewFollower(f.path, log)
-	read := func() (*rules.Set, error) { return f.read(defaults) }
+	read := func() (*rules.Set, error) {
+		set, err := f.read(defaults)
+		if err == nil {
+			lint.WarnOfLibrary(log, f.path, set)
+		}
+		return set, err
+	}
 	set, err := read()
 	if err != nil {
 		return nil, nil, err
@@ -128,6 +137,7 @@ func (t text) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSour
 		return nil, nil, err
 	}
 	logWarnings(log, set)
+	lint.WarnOfLibrary(log, t.name, set)
 	return engine.Fixed{Set: set}, nil, nil
 }
 

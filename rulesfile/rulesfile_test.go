@@ -188,3 +188,25 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("logged %q, %v", &log, err)
 	}
 }
+
+// TestAuthentication: a gate verifies no credentials, and says so.
+func TestAuthentication(t *testing.T) {
+	const document = "authentication: {api_key: {}}\nrules: []"
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	write(t, path, document)
+	file, err := rulesfile.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := rulesfile.Parse("rules.yaml", document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []slidegate.RuleSource{file, text} {
+		var log bytes.Buffer
+		if _, err := slidegate.NewGate(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil ||
+			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 {
+			t.Errorf("logged %q, %v", &log, err)
+		}
+	}
+}

@@ -43,6 +43,9 @@ import (
 // time. While nothing was ever published, every request is allowed, and its
 // decision is Degraded.
 //
+// authentication in published rules has no effect: a program passes on the claims
+// that it has verified, by DescribeBy. The gate's log warns of such rules.
+//
 // Published rules state what happens while the counters' store does not answer,
 // so NewGate refuses WithErrorPolicy. Secrets that they name are read from the
 // environment; without them, the rules cannot be used.
@@ -80,7 +83,7 @@ func (t *Table) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSo
 	if defaults != (ruledoc.Defaults{}) {
 		return nil, nil, errors.New("rulestable: WithErrorPolicy has no effect, because published rules state their own: write on_error into them")
 	}
-	o := ruletable.SourceOptions{Prepare: app.LoadSecrets, AllowUnpublished: true}
+	o := ruletable.SourceOptions{Prepare: app.NewLibraryPrepare(log), AllowUnpublished: true}
 	if t.fallback != nil {
 		opened, _, err := t.fallback.Open(defaults, log)
 		if err != nil {

@@ -45,7 +45,7 @@ func newSite(t *testing.T, client *dynamo.Client, table string, options ...rules
 
 func (s *site) publish(previous, capacity int64) {
 	s.t.Helper()
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{
+	document := &ruledoc.Document{Authentication: &ruledoc.Authentication{APIKey: &ruledoc.KeySource{}}, Rules: []ruledoc.Rule{{
 		Name: "api", Key: "ip:{ip}", Overrides: &ruledoc.OverrideKeys{OwnKey: true}, Limits: []ruledoc.Limit{{Capacity: capacity, Window: "1h"}},
 	}}}
 	if _, err := s.table.Publish(s.t.Context(), ruletable.Version{Document: document, Note: note}, previous); err != nil {
@@ -91,6 +91,9 @@ func TestPublish(t *testing.T) {
 	}
 	s.publish(1, 1000)
 	s.want(1000)
+	if n := strings.Count(s.log.String(), "authentication in the rules has no effect"); n != 2 {
+		t.Errorf("%d warnings of authentication for two versions", n)
+	}
 	if err := s.table.SetOverride(t.Context(), ruletable.Override{Rule: "api", Key: "ip:203.0.113.9", Document: `{"capacity": 2000}`, Note: note}); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ rules:
 		ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 		ev.Headers = map[string]string{"authorization": "Bearer " + test.token}
 		for i := range 5 {
-			answer, err := a.HandleRequest(t.Context(), ev)
+			answer, _, err := a.Decide(t.Context(), ev)
 			want, allowed := test.err, "true"
 			if i >= test.allowed {
 				want, allowed = nil, "false"

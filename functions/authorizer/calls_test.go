@@ -88,7 +88,7 @@ rules:
 	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/x", HTTPMethod: "GET", Path: "/x"}
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for i := range 5 {
-		answer, err := a.HandleRequest(t.Context(), ev)
+		answer, _, err := a.Decide(t.Context(), ev)
 		if err != nil || answer.Context["degraded"] != "false" || (answer.Context["allowed"] == "true") != (i < 3) {
 			t.Fatalf("request %d: %v, error %v", i, answer.Context, err)
 		}

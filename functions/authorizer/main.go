@@ -21,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -37,19 +38,9 @@ func main() {
 	lambda.Start(authorizer.Handle)
 }
 
-// build reads the environment: SLIDEGATE_COUNTERS and SLIDEGATE_RULES name the
-// tables, SLIDEGATE_DEADLINE is a duration, and SLIDEGATE_SIMPLE_RESPONSES is
-// false for an HTTP API that takes IAM policies.
+// build returns the authorizer that the environment describes.
 func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
-	counters, rulesTable := os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
-	if counters == "" || rulesTable == "" {
-		return nil, errors.New("SLIDEGATE_COUNTERS and SLIDEGATE_RULES must name the tables")
-	}
-	deadline, err := deadline(os.Getenv("SLIDEGATE_DEADLINE"))
-	if err != nil {
-		return nil, err
-	}
-	simple, err := simpleResponses(os.Getenv("SLIDEGATE_SIMPLE_RESPONSES"))
+	s, err := readSettings()
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +50,13 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	}
 	client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
 	client.Clock.OnStep(clock.LogSteps(log))
-	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{
+	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
 	// Read the rules while the Lambda starts; the first answer also sets the
 	// clock. If that fails, the first request reads them again.
 	// The keys of issuers come with them.
-	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, rulesTable), log), nil, log)
+	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, s.rules), log), nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	} else {
@@ -74,11 +65,12 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	authorizer := apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
-		Store:     app.NewDynamoStore(client, counters, client.Clock.Now),
-		Recorder:  recorder.New(log, false),
-		Deadline:  deadline,
+		Store:     app.NewDynamoStore(client, s.counters, client.Clock.Now),
+		Recorder:  recorder.New(log),
+		Deadline:  s.deadline,
 	}), client.Clock.Now).WithAuthenticator(callers)
-	authorizer.Policies = !simple
+	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials
+	authorizer.Receipts = receipt.NewIssuer(s.keys, log)
 	return authorizer, nil
 }
 
@@ -113,25 +105,4 @@ func readRules(path string) (*rules.Set, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return ruletable.Compile(path, document)
-}
-
-func deadline(text string) (time.Duration, error) {
-	if text == "" {
-		return engine.DefaultDeadline, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", text)
-	}
-	return d, nil
-}
-
-func simpleResponses(text string) (bool, error) {
-	switch text {
-	case "", "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	return false, fmt.Errorf("SLIDEGATE_SIMPLE_RESPONSES is %q: want true or false", text)
 }

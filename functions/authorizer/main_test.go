@@ -57,7 +57,7 @@ func TestNothingPublished(t *testing.T) {
 	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/a", HTTPMethod: "GET", Path: "/a"}
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for range 3 {
-		answer, err := a.HandleRequest(context.Background(), ev)
+		answer, _, err := a.Decide(context.Background(), ev)
 		if c := answer.Context; err != nil || c["allowed"] != "true" || c["degraded"] != "true" {
 			t.Errorf("answer %v, error %v", c, err)
 		}
@@ -100,7 +100,7 @@ func TestRulesCopy(t *testing.T) {
 			}
 			ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/banned", HTTPMethod: "GET", Path: "/banned"}
 			ev.RequestContext.Identity.SourceIP = "203.0.113.9"
-			answer, err := a.HandleRequest(context.Background(), ev)
+			answer, _, err := a.Decide(context.Background(), ev)
 			if works := err == nil && answer.Context["rule"] == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())
 			}
@@ -117,10 +117,27 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestSimpleResponses(t *testing.T) {
-	for text, want := range map[string]struct{ simple, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
-		if simple, err := simpleResponses(text); simple != want.simple || (err == nil) != want.ok {
-			t.Errorf("%q: %v, error %v", text, simple, err)
+func TestYes(t *testing.T) {
+	for text, want := range map[string]struct{ yes, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
+		t.Setenv("SLIDEGATE_TEST", text)
+		if yes, err := yes("SLIDEGATE_TEST", true); yes != want.yes || (err == nil) != want.ok {
+			t.Errorf("%q: %v, error %v", text, yes, err)
 		}
+	}
+}
+
+// TestBuildRefuses names the variable that is wrong, and keeps its value out of
+// the log if that is a secret.
+func TestBuildRefuses(t *testing.T) {
+	t.Setenv("SLIDEGATE_COUNTERS", "counters")
+	t.Setenv("SLIDEGATE_RULES", "rules")
+	for name, wrong := range map[string]string{
+		"SLIDEGATE_DEADLINE": "soon", "SLIDEGATE_SIMPLE_RESPONSES": "no", "SLIDEGATE_PASS_DENIALS": "yes", "SLIDEGATE_RECEIPT_SECRET": "tooshort",
+	} {
+		t.Setenv(name, wrong)
+		if _, err := build(t.Context(), quiet); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "tooshort") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		t.Setenv(name, "")
 	}
 }

@@ -1,57 +1,113 @@
 // Command backend is a sample API behind the authorizer. It echoes each request
-// with its decision, and shows how a backend adds the decision's fields to its
-// answer: API Gateway adds none to the answer of a Lambda proxy.
+// with its decision. lambdalimit.Behind does the rest: it adds the fields of limits
+// to the answer, because API Gateway adds none, answers requests that an HTTP API
+// has passed on although they are denied, and settles.
+//
+// It stands behind APIs of several kinds. A function behind one kind needs no more
+// than lambda.Start(lambdalimit.Behind(store, handler)).
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"strconv"
+	_ "time/tzdata" // receipts may name windows by the calendar of a time zone
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/dynamostore"
+	"github.com/slidegate/slidegate/lambdalimit"
 )
 
-func main() { lambda.Start(handle) }
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	cfg, err := config.LoadDefaultConfig(context.Background())
+	if err != nil {
+		log.Error("backend cannot start", "error", err)
+		os.Exit(1)
+	}
+	counters := dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("SLIDEGATE_COUNTERS"), dynamostore.WithLogger(log))
+	lambda.Start(newBackend(counters, slidegate.WithLogger(log)).handle)
+}
 
-// fields maps response fields to the names of their values in the authorizer's
-// context.
-var fields = map[string]string{
-	"RateLimit":             "rateLimit",
-	"RateLimit-Policy":      "rateLimitPolicy",
-	"X-RateLimit-Limit":     "xRateLimitLimit",
-	"X-RateLimit-Remaining": "xRateLimitRemaining",
-	"X-RateLimit-Reset":     "xRateLimitReset",
+type (
+	answer  = events.APIGatewayProxyResponse
+	backend struct {
+		rest   lambdalimit.Handler[events.APIGatewayProxyRequest, answer]
+		http   lambdalimit.Handler[events.APIGatewayV2HTTPRequest, answer]
+		socket lambdalimit.Handler[events.APIGatewayWebsocketProxyRequest, answer]
+	}
+)
+
+// newBackend returns a backend that settles in the authorizer's counters.
+func newBackend(counters slidegate.Store, options ...slidegate.Option) *backend {
+	return &backend{
+		rest: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
+			return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+		}, options...),
+		http: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
+			return answerTo(echo{ev.RequestContext.HTTP.Method, ev.RawPath, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+		}, options...),
+		socket: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
+			return answerTo(echo{ev.RequestContext.EventType, "/", ev.RequestContext.Authorizer}, nil)
+		}, options...),
+	}
+}
+
+// handle finds the kind of an event.
+func (b *backend) handle(ctx context.Context, event json.RawMessage) (answer, error) {
+	var marks struct {
+		Version        string
+		RequestContext struct{ ConnectionID string }
+	}
+	if err := json.Unmarshal(event, &marks); err != nil {
+		return answer{}, fmt.Errorf("read the event: %w", err)
+	}
+	switch {
+	case marks.Version == "2.0":
+		return call(ctx, event, b.http)
+	case marks.RequestContext.ConnectionID != "":
+		return call(ctx, event, b.socket)
+	}
+	return call(ctx, event, b.rest)
+}
+
+func call[E lambdalimit.Event](ctx context.Context, event json.RawMessage, handler lambdalimit.Handler[E, answer]) (answer, error) {
+	var ev E
+	if err := json.Unmarshal(event, &ev); err != nil {
+		return answer{}, fmt.Errorf("read the event: %w", err)
+	}
+	return handler(ctx, ev)
 }
 
 type echo struct {
-	Method     string         `json:"method"`
-	Path       string         `json:"path"`
-	Authorizer map[string]any `json:"authorizer"`
+	Method     string `json:"method"`
+	Path       string `json:"path"`
+	Authorizer any    `json:"authorizer"`
 }
 
-func handle(_ context.Context, request events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-	decision := request.RequestContext.Authorizer
-	body, err := json.Marshal(echo{request.HTTPMethod, request.Path, decision})
+// answerTo answers as the query says: with a status, 200 by default, and at a cost
+// of the limit that it names. Scripts of every origin may read the answer.
+func answerTo(e echo, query map[string]string) (answer, error) {
+	body, err := json.Marshal(e)
 	if err != nil {
-		return events.APIGatewayProxyResponse{}, fmt.Errorf("encode the echo: %w", err)
+		return answer{}, fmt.Errorf("encode the echo: %w", err)
 	}
-	return events.APIGatewayProxyResponse{StatusCode: http.StatusOK, Headers: headers(decision), Body: string(body)}, nil
-}
-
-// headers lets scripts of every origin read the answer, as the gateway's own
-// answers do.
-func headers(decision map[string]any) map[string]string {
-	h := map[string]string{
-		"Content-Type":                  "application/json",
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset",
+	status, _ := strconv.Atoi(query["status"])
+	a := answer{StatusCode: cmp.Or(status, http.StatusOK), Body: string(body), Headers: map[string]string{
+		"Content-Type": "application/json", "Access-Control-Allow-Origin": "*",
+	}}
+	if units := query["cost"]; units != "" {
+		a.Headers["Slidegate-Cost"] = query["limit"] + "=" + units
 	}
-	for field, name := range fields {
-		if value, ok := decision[name].(string); ok && value != "" {
-			h[field] = value
-		}
-	}
-	return h
+	return a, nil
 }

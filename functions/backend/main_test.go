@@ -2,17 +2,28 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/recorder"
+	requests "github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 func TestHandle(t *testing.T) {
 	cors := map[string]string{
 		"Content-Type":                  "application/json",
 		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset",
+		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After",
 	}
 	with := func(fields map[string]string) map[string]string {
 		for name, value := range cors {
@@ -54,6 +65,18 @@ func TestHandle(t *testing.T) {
 			`{"method":"GET","path":"/","authorizer":null}`,
 		},
 		{
+			"an HTTP API's request",
+			`{"version":"2.0","rawPath":"/v1","requestContext":{"http":{"method":"PUT","path":"/v1"},"authorizer":{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}}}`,
+			with(map[string]string{"X-RateLimit-Limit": "5"}),
+			`{"method":"PUT","path":"/v1","authorizer":{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}}`,
+		},
+		{
+			"a handshake",
+			`{"requestContext":{"routeKey":"$connect","eventType":"CONNECT","connectionId":"c","authorizer":{"allowed":"true","xRateLimitLimit":"5"}}}`,
+			with(map[string]string{"X-RateLimit-Limit": "5"}),
+			`{"method":"CONNECT","path":"/","authorizer":{"allowed":"true","xRateLimitLimit":"5"}}`,
+		},
+		{
 			"a context value that is no string",
 			`{"httpMethod":"GET","path":"/","requestContext":{"authorizer":{"limit":100}}}`,
 			with(map[string]string{}),
@@ -62,9 +85,7 @@ func TestHandle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var event events.APIGatewayProxyRequest
-			decode(t, tt.event, &event)
-			got, err := handle(t.Context(), event)
+			got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(tt.event))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,6 +102,48 @@ func TestHandle(t *testing.T) {
 				t.Errorf("body (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestDenied answers a request that an HTTP API has passed on although it is
+// denied.
+func TestDenied(t *testing.T) {
+	got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{"authorizer":{"lambda":{"allowed":"false","rule":"per-user","retryAfter":"9"}}}}`))
+	if err != nil || got.StatusCode != 429 || got.Headers["Retry-After"] != "9" || !strings.Contains(got.Body, "per-user") {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+// TestSettle corrects what a decision has charged by the query of the request.
+func TestSettle(t *testing.T) {
+	set, err := rulefile.Parse("rules.yaml", []byte(
+		`rules: [{name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 60s, cost: {from: header.n, min: 1, max: 40, settle: true}}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, now := slidegate.NewMemory(0), time.Unix(1_700_000_000, 0)
+	quiet := slog.New(slog.DiscardHandler)
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(quiet)})
+	b := newBackend(store, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(quiet))
+	left := int64(400)
+	for query, cost := range map[string]int64{`{"limit":"chat","cost":"7"}`: 7, `{"status":"503"}`: 0, `{"status":"404"}`: 40, `null`: 40} {
+		now = now.Add(time.Millisecond)
+		d, err := e.Decide(t.Context(), now, &requests.Request{Method: "GET", Path: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := receipt.Encode(now, d)
+		event := `{"path":"/","queryStringParameters":` + query + `,"requestContext":{"authorizer":{"allowed":"true","receipt":"` + text + `"}}}`
+		for range 2 { // the second finds the receipt used
+			if _, err := b.handle(t.Context(), json.RawMessage(event)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left -= cost
+		c, v := d.Verdicts[0].Charge, limit.Verdict{}
+		if err := store.Peek(t.Context(), now, &c, &v); err != nil || v.Remaining != left {
+			t.Errorf("%s: %d left, want %d, error %v", query, v.Remaining, left, err)
+		}
 	}
 }
 

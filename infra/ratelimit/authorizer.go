@@ -39,6 +39,9 @@ func environment(r *RateLimit, p Props) *map[string]*string {
 	if p.Deadline > 0 {
 		env["SLIDEGATE_DEADLINE"] = jsii.String(p.Deadline.String())
 	}
+	if p.PassDenials {
+		env["SLIDEGATE_PASS_DENIALS"] = jsii.String("true")
+	}
 	return &env
 }
 

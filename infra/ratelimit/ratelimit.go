@@ -52,6 +52,11 @@ type Props struct {
 	// refuses an authorizer that no API uses.
 	WithoutREST bool
 
+	// PassDenials lets denied requests of HTTP APIs through to their backends,
+	// which must answer them: allowed is "false" in the authorizer's context. Without
+	// it an HTTP API answers 403. APIs of other kinds deny all the same.
+	PassDenials bool
+
 	// RemovalPolicy applies to the tables and the log when the stack is
 	// deleted. Empty means RETAIN. Unless it is DESTROY, the rules table has
 	// deletion protection.

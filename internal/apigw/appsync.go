@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -42,8 +41,8 @@ func readAppSync(ev *appSyncEvent) (call, error) {
 		req.Missing.Address = true
 	}
 	req.IP = ip
-	return call{req, func(d *engine.Decision) any {
+	return call{request: req, answer: func(r reply) any {
 		never := 0 // AppSync caches answers otherwise
-		return appSyncAnswer{IsAuthorized: d.Allowed, ResolverContext: contextOf(d), TTLOverride: &never}
+		return appSyncAnswer{IsAuthorized: r.passes, ResolverContext: r.context, TTLOverride: &never}
 	}}, nil
 }

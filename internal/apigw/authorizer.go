@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -32,6 +33,13 @@ type Authorizer struct {
 	// it they get a simple response. Set it before the first event to match the
 	// gateway's setting enableSimpleResponses, which no event tells.
 	Policies bool
+	// PassDenials has HTTP APIs let denied requests through to the backend, which
+	// must answer them as DenialOf says. An HTTP API itself answers 403, whatever
+	// the authorizer's context holds. Gateways of other kinds deny all the same.
+	PassDenials bool
+	// Receipts adds to the context what a backend settles an allowed request by;
+	// nil adds nothing.
+	Receipts *receipt.Issuer
 
 	engine  *engine.Engine
 	callers Authenticator // nil leaves all callers anonymous
@@ -56,27 +64,52 @@ func (a *Authorizer) WithAuthenticator(callers Authenticator) *Authorizer {
 // finds the kind from the event. It fails if the event has another form than AWS
 // documents, if a rule reads what the event lacks, or if there are no rules. The
 // Lambda runtime logs the error. The gateway then answers 500, AppSync 401.
-// ErrUnauthorized is the answer to invalid credentials that no rule denies.
+// ErrUnauthorized is the answer to invalid credentials that no rule denies, except
+// for HTTP APIs, which get a denial: AWS documents no such error for them.
 func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, error) {
 	c, err := a.read(event)
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.decide(ctx, c.request)
-	if err != nil {
+	now := a.now()
+	d, err := a.decide(ctx, now, c.request)
+	switch {
+	case errors.Is(err, ErrUnauthorized) && c.http:
+		return c.answer(a.deny(&c, unauthorizedContext())), nil
+	case err != nil:
 		return nil, err
+	case !d.Allowed:
+		return c.answer(a.deny(&c, contextOf(d))), nil
 	}
-	return c.answer(d), nil
+	about := contextOf(d)
+	if a.Receipts != nil {
+		stamp(about, a.Receipts.Issue(now, d))
+	}
+	return c.answer(reply{passes: true, context: about, usageKey: d.UsageIdentifierKey(c.request)}), nil
 }
 
-// HandleRequest is Handle for the event of a REST API's REQUEST authorizer.
-func (a *Authorizer) HandleRequest(ctx context.Context, ev RequestEvent) (Response, error) {
-	answer, _, err := a.Decide(ctx, ev)
-	return answer, err
+// deny returns the reply to a denied request. On HTTP APIs it may pass, and the
+// backend answers it by the context.
+func (a *Authorizer) deny(c *call, about map[string]any) reply {
+	passes := c.http && a.PassDenials
+	if passes && a.Receipts != nil {
+		denial, fields, _ := DenialOf(about)
+		stamp(about, a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body}))
+	}
+	return reply{passes: passes, context: about}
 }
 
-// Decide is HandleRequest for a gateway that sees the backend's answer. The
-// gateway must pass the decision and the outcome to Finish, if there is no error.
+// stamp adds the text by which a backend settles an allowed request, or answers a
+// denied one.
+func stamp(about map[string]any, text string) {
+	if text != "" {
+		about[receipt.ContextName] = text
+	}
+}
+
+// Decide is Handle for the event of a REST API's REQUEST authorizer. A gateway
+// that sees the backend's answer must pass the decision and the outcome to
+// Finish, if there is no error.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
 	req, err := readRequest(&ev)
 	if err != nil {
@@ -86,17 +119,21 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.decide(ctx, req)
+	d, err := a.DecideRequest(ctx, req)
 	if err != nil {
 		return Response{}, nil, err
 	}
-	return policyAnswer(d, resource), d, nil
+	return policy(d.Allowed, resource, contextOf(d)), d, nil
 }
 
-// decide verifies the caller of any kind of event, and decides its request.
-// Invalid credentials are charged, so that guessing is limited.
-func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.Decision, error) {
-	now := a.now()
+// DecideRequest verifies the caller of a request, and decides it. Invalid
+// credentials are charged, so that guessing is limited. ErrUnauthorized says that
+// no rule denies them.
+func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*engine.Decision, error) {
+	return a.decide(ctx, a.now(), req)
+}
+
+func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	if a.callers != nil {
 		if err := a.callers.Authenticate(ctx, now, req); err != nil {
 			return nil, err
@@ -112,21 +149,21 @@ func (a *Authorizer) decide(ctx context.Context, req *request.Request) (*engine.
 	return d, nil
 }
 
-// policyAnswer returns a decision as an IAM policy for a resource.
-func policyAnswer(d *engine.Decision, resource string) Response {
+// policy returns an IAM policy that lets a request pass to a resource, or not.
+func policy(passes bool, resource string, about map[string]any) Response {
 	effect := "Deny"
-	if d.Allowed {
+	if passes {
 		effect = "Allow"
 	}
 	return Response{
-		PrincipalID: "slidegate", // whoever the caller is: the context names the rule
+		PrincipalID: "slidegate", // for every caller: the context names the rule
 		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
 			Version: "2012-10-17",
 			Statement: []events.IAMPolicyStatement{{
 				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
 			}},
 		},
-		Context: contextOf(d),
+		Context: about,
 	}
 }
 

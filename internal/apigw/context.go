@@ -1,6 +1,8 @@
 package apigw
 
 import (
+	"maps"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -10,7 +12,8 @@ import (
 
 // Names in the context of an authorizer's answer, which templates and backends
 // read. All values are strings of plain ASCII. The context leaves out values
-// that do not apply, and retryAfter if the request will never be allowed.
+// that do not apply, and retryAfter if the request will never be allowed. Beside
+// these there is receipt.ContextName.
 const (
 	contextAllowed         = "allowed"         // "true" or "false"
 	contextRule            = "rule"            // the deciding rule, or "rule.limit" if it has several limits
@@ -33,8 +36,9 @@ const (
 	contextLegacyReset      = "xRateLimitReset"
 	contextLegacyRetryAfter = "xRateLimitRetryAfter"
 
-	// The document's own answer to a denial, all three or none. A body may hold
-	// quotes. REST APIs answer as they were deployed, whatever these say.
+	// The answer to a ban or to invalid credentials, and the document's own answer
+	// to a denial: all three or none. A body may hold quotes. REST APIs answer as they were deployed,
+	// whatever these say.
 	contextDeniedStatus      = "deniedStatus"
 	contextDeniedContentType = "deniedContentType"
 	contextDeniedBody        = "deniedBody"
@@ -67,11 +71,17 @@ func decisionContext(a *headers.Answer) map[string]any {
 	if a.Delay > 0 { // rounded up, so that no request goes on before its turn
 		c[contextDelayMs] = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
-	if !a.Allowed && a.Denied != nil {
+	if !a.Allowed && !a.IsCommon() {
 		own := a.Denial()
 		c[contextDeniedStatus], c[contextDeniedContentType], c[contextDeniedBody] = strconv.Itoa(own.Status), own.ContentType, own.Body
 	}
 	return c
+}
+
+// unauthorizedContext returns the context of a denial for invalid credentials, for
+// gateways that an error does not make answer 401.
+func unauthorizedContext() map[string]any {
+	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
 }
 
 // TooLong returns the context of a denial for a request that the authorizer
@@ -82,13 +92,69 @@ func TooLong(d *engine.Decision) map[string]any {
 	return decisionContext(&a)
 }
 
-// OwnDenial returns the document's own answer to a denial from the authorizer's
-// context; ok is false if it has none.
+// OwnDenial returns the answer to a denial that has another than most, from the
+// authorizer's context; ok is false if it has none.
 func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
-	text := func(name string) string {
-		value, _ := authorizer[name].(string)
-		return value
+	status, err := strconv.Atoi(text(authorizer, contextDeniedStatus))
+	return headers.Denial{
+		Status: status, ContentType: text(authorizer, contextDeniedContentType), Body: text(authorizer, contextDeniedBody),
+	}, err == nil
+}
+
+func text(authorizer map[string]any, name string) string {
+	value, _ := authorizer[name].(string)
+	return value
+}
+
+// DenialOf returns the answer of a backend to a request that an authorizer has
+// denied and passed on, by the authorizer's context: the status and body that
+// the rules document says, by default 429 and problem details, with all fields.
+// Scripts of every origin may read it. ok is false for a request that was not
+// denied.
+func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
+	if text(authorizer, contextAllowed) != "false" {
+		return answer, nil, false
 	}
-	status, err := strconv.Atoi(text(contextDeniedStatus))
-	return headers.Denial{Status: status, ContentType: text(contextDeniedContentType), Body: text(contextDeniedBody)}, err == nil
+	answer, own := OwnDenial(authorizer)
+	if !own {
+		problem := headers.Problem{Type: text(authorizer, contextProblemType), Title: text(authorizer, contextProblemTitle)}
+		const status = http.StatusTooManyRequests
+		answer = headers.Denial{
+			Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, text(authorizer, contextRule)),
+		}
+	}
+	fields = CORSFields()
+	maps.Copy(fields, AllowedFields(authorizer))
+	for field, name := range map[string]string{"Retry-After": contextRetryAfter, "X-RateLimit-Retry-After": contextLegacyRetryAfter} {
+		if value := text(authorizer, name); value != "" {
+			fields[field] = value
+		}
+	}
+	if answer.Status == http.StatusUnauthorized {
+		fields["WWW-Authenticate"] = headers.InvalidToken
+	}
+	fields["Content-Type"] = answer.ContentType
+	return answer, fields, true
+}
+
+// DelayOf returns how long a backend has to delay an allowed request, by the
+// authorizer's context.
+func DelayOf(authorizer map[string]any) time.Duration {
+	ms, err := strconv.ParseUint(text(authorizer, contextDelayMs), 10, 40) // up to 34 years
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// TooLongBy is TooLong for a backend, by the authorizer's context. The rules'
+// own answer to denials is not in the context of an allowed request.
+func TooLongBy(authorizer map[string]any) map[string]any {
+	c := maps.Clone(authorizer)
+	c[contextAllowed], c[contextRetryAfter] = "false", headers.RetryAfter(DelayOf(authorizer))
+	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
+	if text(c, contextLegacyLimit) != "" {
+		c[contextLegacyRetryAfter] = c[contextRetryAfter]
+	}
+	return c
 }

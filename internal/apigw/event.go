@@ -1,6 +1,7 @@
 // Package apigw translates between the events of Lambda authorizers and the
 // engine: an event of any kind into a request, and a decision into the answer
-// that this kind of gateway takes.
+// that this kind of gateway takes. It also reads the events of functions that
+// answer requests.
 package apigw
 
 import (

@@ -1,6 +1,16 @@
 package apigw
 
-import "github.com/slidegate/slidegate/internal/headers"
+import (
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/receipt"
+)
+
+// ReceiptField is the field in which an HTTP backend gets the receipt, and
+// ReceiptSource the expression that the gateway maps to it.
+const (
+	ReceiptField  = receipt.Header
+	ReceiptSource = "context.authorizer." + receipt.ContextName
+)
 
 // GatewayResponse is an answer that a REST API gives in place of a backend,
 // with the names of API Gateway. The construct in infra deploys these answers,
@@ -41,11 +51,9 @@ func GatewayResponses() []GatewayResponse {
 	}
 }
 
-// unauthorizedHeaders name the scheme of the credentials that are wanted (RFC
-// 6750, section 3).
 func unauthorizedHeaders() map[string]string {
 	mapped := corsHeaders()
-	mapped["WWW-Authenticate"] = `'Bearer error="invalid_token"'`
+	mapped["WWW-Authenticate"] = "'" + headers.InvalidToken + "'"
 	return mapped
 }
 
@@ -65,8 +73,8 @@ func deniedHeaders() map[string]string {
 // origins may read those is the backend's decision.
 func CORSFields() map[string]string {
 	return map[string]string{
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": headers.Exposed,
+		headers.AllowOrigin:   "*",
+		headers.ExposeHeaders: headers.Exposed,
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -29,7 +28,7 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(&request.Request{
+	return ofHTTPAPI(byPolicy(&request.Request{
 		Method:     ev.HTTPMethod,
 		Path:       pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters),
 		Route:      ev.Resource,
@@ -38,26 +37,45 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 		Headers:    several(nil, ev.Headers),
 		Query:      several(nil, ev.QueryStringParameters),
 		PathParams: ev.PathParameters,
-	}, ev.MethodArn)
+	}, ev.MethodArn))
+}
+
+func ofHTTPAPI(c call, err error) (call, error) {
+	c.http = true
+	return c, err
+}
+
+// readHTTPAPI2 reads the event of an authorizer with payload version 2.0.
+func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
+	req, err := readHTTPAPI2(ev)
+	switch {
+	case err != nil:
+		return call{}, err
+	case a.Policies:
+		return ofHTTPAPI(byPolicy(req, ev.RouteArn))
+	}
+	return ofHTTPAPI(call{request: req, answer: func(r reply) any {
+		return simpleAnswer{IsAuthorized: r.passes, Context: r.context}
+	}}, nil)
 }
 
 // readHTTPAPI2 reads an event of payload version 2.0. The gateway joins repeated
 // headers by commas, and lists cookies apart from the headers.
-func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
+func readHTTPAPI2(ev *httpAPI2Event) (*request.Request, error) {
 	about := &ev.RequestContext.HTTP
 	if err := required(field{"requestContext.http.method", about.Method}, field{"rawPath", ev.RawPath}); err != nil {
-		return call{}, err
+		return nil, err
 	}
 	ip, err := address("requestContext.http.sourceIp", about.SourceIP)
 	if err != nil {
-		return call{}, err
+		return nil, err
 	}
 	headers := several(nil, ev.Headers)
 	if len(ev.Cookies) > 0 {
 		headers = withCookies(headers, ev.Cookies)
 	}
 	_, template, _ := strings.Cut(ev.RouteKey, " ")
-	req := &request.Request{
+	return &request.Request{
 		Method:     about.Method,
 		Path:       pathBelowStage(ev.RawPath, ev.RequestContext.Stage, template, ev.PathParameters),
 		Route:      ev.RouteKey,
@@ -66,13 +84,7 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 		Headers:    headers,
 		Query:      query(ev.RawQueryString, ev.QueryStringParameters),
 		PathParams: ev.PathParameters,
-	}
-	if a.Policies {
-		return byPolicy(req, ev.RouteArn)
-	}
-	return call{req, func(d *engine.Decision) any {
-		return simpleAnswer{IsAuthorized: d.Allowed, Context: contextOf(d)}
-	}}, nil
+	}, nil
 }
 
 // withCookies adds the cookies as the header that the client sent.

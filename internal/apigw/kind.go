@@ -7,14 +7,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // call is an event of any kind.
 type call struct {
 	request *request.Request
-	answer  func(*engine.Decision) any // in the form that the kind of event asks for
+	answer  func(reply) any // in the form that the kind of event asks for
+	http    bool            // the event is an HTTP API's
+}
+
+// reply is what an answer of any form says.
+type reply struct {
+	passes   bool // the request goes on to the backend
+	context  map[string]any
+	usageKey string // by which the usage plans of a REST API count the request; "" for none
 }
 
 // marks are the fields by which kinds of events differ.
@@ -24,9 +31,32 @@ type marks struct {
 	Token          *string `json:"authorizationToken"`
 	MethodARN      string  `json:"methodArn"`
 	RequestContext struct {
-		RouteKey    string  `json:"routeKey"`
-		QueryString *string `json:"queryString"`
+		RouteKey  string  `json:"routeKey"`
+		Query     *string `json:"queryString"`   // of GraphQL
+		Operation string  `json:"operationName"` // of GraphQL; a connection of subscriptions has no query
+		Identity  struct {
+			APIKey   string `json:"apiKey"`
+			APIKeyID string `json:"apiKeyId"`
+		} `json:"identity"`
 	} `json:"requestContext"`
+}
+
+// withKey adds the id of the API key that API Gateway has found for a request.
+func (m *marks) withKey(c call, err error) (call, error) {
+	if about := &m.RequestContext.Identity; err == nil {
+		c.request.GatewayKey = keyID(about.APIKeyID, about.APIKey)
+	}
+	return c, err
+}
+
+// keyID returns the id of an API Gateway key. A client cannot state it, because
+// requestContext is the gateway's own. Old keys may have their value for an id:
+// that is a secret, which must not become part of counters and logs.
+func keyID(id, value string) string {
+	if id == value {
+		return ""
+	}
+	return id
 }
 
 // isHTTPAPI1 tells a version 1.0 event of an HTTP API from one of a REST API,
@@ -44,7 +74,7 @@ func (m *marks) isREST() bool { return m.Type == "REQUEST" && m.Version == "" }
 func (m *marks) isToken() bool { return m.Type == "TOKEN" }
 
 func (m *marks) isAppSync() bool {
-	return m.Type == "" && m.MethodARN == "" && m.Token != nil && m.RequestContext.QueryString != nil
+	return m.Type == "" && m.MethodARN == "" && m.Token != nil && (m.RequestContext.Query != nil || m.RequestContext.Operation != "")
 }
 
 // read finds the kind of an event, and reads the event.
@@ -59,9 +89,9 @@ func (a *Authorizer) read(event []byte) (call, error) {
 	case m.isHTTPAPI1():
 		return readAs(event, readHTTPAPI1)
 	case m.isWebSocket():
-		return readAs(event, readWebSocket)
+		return m.withKey(readAs(event, readWebSocket))
 	case m.isREST():
-		return readAs(event, readREST)
+		return m.withKey(readAs(event, readREST))
 	case m.isToken():
 		return readAs(event, readToken)
 	case m.isAppSync():
@@ -101,7 +131,19 @@ func readREST(ev *RequestEvent) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(req, ev.MethodArn)
+	return withUsageKey(byPolicy(req, ev.MethodArn))
+}
+
+// withUsageKey adds the key by which usage plans count the request. API Gateway
+// reads it if the API's source of keys is AUTHORIZER.
+func withUsageKey(c call, err error) (call, error) {
+	byPolicy := c.answer
+	c.answer = func(r reply) any {
+		answer := byPolicy(r).(Response)
+		answer.UsageIdentifierKey = r.usageKey
+		return answer
+	}
+	return c, err
 }
 
 // byPolicy answers by an IAM policy for the stage of an ARN.
@@ -110,5 +152,5 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{req, func(d *engine.Decision) any { return policyAnswer(d, resource) }}, nil
+	return call{request: req, answer: func(r reply) any { return policy(r.passes, resource, r.context) }}, nil
 }

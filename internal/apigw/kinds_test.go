@@ -69,7 +69,7 @@ func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *keyStore
 func authorizerBy(set *rules.Set) (*apigw.Authorizer, *keyStore) {
 	store := &keyStore{Store: memory.New(0)}
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler), false),
+		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler)),
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }
@@ -126,6 +126,9 @@ func TestUnmet(t *testing.T) {
 		"a skip":               {"token", "skip: [{cidrs: [10.0.0.0/8]}]\nrules: []", "skip[0] reads cidrs"},
 		"a shadow rule":        {"token", rule(`key: "{ip}", mode: shadow`), "rule r reads {ip}"},
 		"another path":         {"token", rule(`key: "{ip}", when: {path: /other}`), "rule r reads {ip}"},
+		"an API key":           {"token", rule(`key: "{apikey}"`), "rule r reads {apikey}"},
+		"a key's id":           {"token", rule(`key: all, when: {match: {apikey: acme}}`), "rule r reads apikey"},
+		"a country":            {"token", "client_ip: {header: cloudfront-viewer-address, secret: {header: x-s, env: S}}\ndeny: [{match: {country: DE}}]\nrules: []", "deny[0] reads country"},
 		"a rule that is off":   {"token", rule(`key: "{ip}", mode: "off"`), ""},
 		"the token":            {"token", rule(`key: "{header.authorization}"`), ""},
 		"no proxy":             {"appsync", rule(`key: "{ip}"`), "rule r reads {ip}, which the event of an AppSync authorizer lacks: set client_ip: {trusted_hops: 1}"},
@@ -137,6 +140,22 @@ func TestUnmet(t *testing.T) {
 		answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || answer != nil) {
 			t.Errorf("%s: answer %v, error %v; want %q", name, answer, err, test.want)
+		}
+	}
+}
+
+// TestAppSyncConnections: AppSync asks once for a connection of subscriptions,
+// which has no query, and names the operation itself.
+func TestAppSyncConnections(t *testing.T) {
+	for _, about := range []string{
+		`"queryString": "", "operationName": "DeepDish:Connect", "variables": {}`,
+		`"operationName": "DeepDish:Connect"`,
+	} {
+		a, store := kindAuthorizer(t, graphQL)
+		event := `{"authorizationToken": "t", "requestContext": {"apiId": "a", ` + about + `}, "requestHeaders": {"X-User": "alice", "x-forwarded-for": "203.0.113.9, 130.176.1.1"}}`
+		answer, err := a.Handle(t.Context(), []byte(event))
+		if err != nil || len(store.keys) != 1 || !strings.Contains(store.keys[0], "203.0.113.9|alice|t") {
+			t.Errorf("%s: answer %v, error %v, keys %v", about, answer, err, store.keys)
 		}
 	}
 }

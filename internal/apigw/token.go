@@ -32,11 +32,11 @@ func readToken(ev *tokenEvent) (call, error) {
 	if len(parts) == 4 {
 		path += parts[3]
 	}
-	return byPolicy(&request.Request{
+	return withUsageKey(byPolicy(&request.Request{
 		Method:  parts[2],
 		Path:    path,
 		Stage:   parts[1],
 		Headers: map[string][]string{"Authorization": {ev.AuthorizationToken}},
 		Missing: missingInToken,
-	}, ev.MethodArn)
+	}, ev.MethodArn))
 }

@@ -20,18 +20,27 @@ type webSocketEvent struct {
 	RequestContext events.APIGatewayWebsocketProxyRequestContext `json:"requestContext"`
 }
 
-// readWebSocket reads an event. It has no method and no path: the handshake is
-// GET by RFC 6455, and an API has one path.
+// readWebSocket reads the event of an authorizer.
 func readWebSocket(ev *webSocketEvent) (call, error) {
-	about := &ev.RequestContext
-	if about.RouteKey != "$connect" {
-		return call{}, fmt.Errorf("event is for the route %.32q: a WebSocket API has authorizers for $connect alone", about.RouteKey)
+	if route := ev.RequestContext.RouteKey; route != "$connect" {
+		return call{}, fmt.Errorf("event is for the route %.32q: a WebSocket API has authorizers for $connect alone", route)
 	}
-	ip, err := address("requestContext.identity.sourceIp", about.Identity.SourceIP)
+	req, err := readHandshake(ev)
 	if err != nil {
 		return call{}, err
 	}
-	return byPolicy(&request.Request{
+	return byPolicy(req, ev.MethodARN)
+}
+
+// readHandshake reads an event. It has no method and no path: the handshake is
+// GET by RFC 6455, and an API has one path.
+func readHandshake(ev *webSocketEvent) (*request.Request, error) {
+	about := &ev.RequestContext
+	ip, err := address("requestContext.identity.sourceIp", about.Identity.SourceIP)
+	if err != nil {
+		return nil, err
+	}
+	return &request.Request{
 		Method:  "GET",
 		Path:    "/",
 		Route:   about.RouteKey,
@@ -39,5 +48,5 @@ func readWebSocket(ev *webSocketEvent) (call, error) {
 		IP:      ip,
 		Headers: several(ev.MultiHeaders, ev.Headers),
 		Query:   several(ev.MultiQuery, ev.Query),
-	}, ev.MethodARN)
+	}, nil
 }

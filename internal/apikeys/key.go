@@ -3,14 +3,14 @@
 //	sg_59b94cffe8b34dbf_7DQ4PWBHSX2LKNAVGTC3MRE6YF
 //
 // The last part is the secret: 130 random bits. The part in the middle names
-// the key: it is the first 16 hexadecimal digits of the secret's SHA-256. So
-// everybody can tell a real key from text that only looks like one, as scanners
-// for leaked secrets do, and from a typing error, without asking for it:
+// the key: it is the first 16 hexadecimal digits of the secret's SHA-256. So any
+// program, such as a scanner for leaked secrets, can tell a real key from text
+// that only looks like one, and from a typing error, without the table:
 //
 //	printf %s 7DQ4PWBHSX2LKNAVGTC3MRE6YF | sha256sum | cut -c1-16
 //
 // The rules table holds the SHA-256, by the name, and never the secret. A hash
-// without salt is enough: nobody can guess 130 bits.
+// without salt is enough: 130 bits cannot be guessed.
 package apikeys
 
 import (
@@ -18,7 +18,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -86,7 +85,7 @@ func ParseName(text string) (name string, err error) {
 	}
 	digits := strings.TrimPrefix(text, prefix)
 	if len(digits) != nameDigits || strings.Trim(digits, "0123456789abcdef") != "" {
-		return "", fmt.Errorf("%.19q: %w", text, ErrForm)
+		return "", ErrForm // without the text, which may be a part of a secret
 	}
 	return prefix + digits, nil
 }

@@ -67,6 +67,8 @@ func TestParseName(t *testing.T) {
 	for _, text := range []string{"", "sg_", "sg_" + name, strings.ToUpper(name), name + "_", example[20:], "current"} {
 		if got, err := apikeys.ParseName(text); err == nil {
 			t.Errorf("%q is the name %s", text, got)
+		} else if strings.Contains(err.Error(), example[20:24]) {
+			t.Errorf("the error has a part of the secret: %v", err)
 		}
 	}
 }

@@ -25,8 +25,10 @@ const (
 	// maxEntries bounds the keys in memory: about 1 KB each, more with large
 	// claims.
 	maxEntries = 20_000
-	// readTimeout bounds one read of a key, in real time.
+	// readTimeout bounds one read of a key, and patience how long a request waits
+	// for it that can use an earlier one. Both are in real time.
 	readTimeout = time.Second
+	patience    = 100 * time.Millisecond
 
 	// A made-up key can have the right form, because the form holds no secret.
 	// unknownBurst and unknownPerSecond bound the reads for such keys. Reads of
@@ -48,8 +50,10 @@ type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
 // is revoked is refused after ten seconds at most. Its expiry is exact. Text
 // that is no key costs no read.
 //
-// If a read fails, the last one stays in force for ten minutes. So while the
-// table cannot be read, a key that was revoked meanwhile works as long.
+// If a read fails or takes longer than a tenth of a second, the last one stays in
+// force, for ten minutes at most. So while the table cannot be read, a key that was
+// revoked meanwhile works as long. A request with a key that this process does
+// not know waits for a second at most.
 //
 // A flood of made-up keys costs at most 200 reads at once and 20 a second. Keys
 // that this process knows are verified all the same. Others fail with
@@ -66,7 +70,7 @@ type Verifier struct {
 	unknown budget
 }
 
-// entry is what is known of a name. It never changes.
+// entry is the last read of a name. It never changes.
 type entry struct {
 	key    *ruletable.APIKey // nil if there is none
 	claims map[string]any    // with the plan
@@ -111,7 +115,7 @@ func (v *Verifier) Verify(ctx context.Context, now time.Time, text string) (*Cal
 	}
 	stored := e.key
 	if stored == nil || subtle.ConstantTimeCompare([]byte(stored.Hash), []byte(k.Hash())) != 1 ||
-		!stored.Revoked.IsZero() || !stored.Expires.IsZero() && !now.Before(stored.Expires) {
+		!stored.Revoked.IsZero() || stored.Expired(now) {
 		return nil, nil
 	}
 	return &Caller{stored.ID, e.claims}, nil
@@ -135,12 +139,20 @@ func (v *Verifier) entry(ctx context.Context, now time.Time, name string) (*entr
 		}
 		return e, err
 	})
+	var late <-chan time.Time
+	if known.lasts(now) { // a read that takes longer continues beside the request
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case r := <-read:
 		e, _ := r.Val.(*entry)
 		return e, r.Err
+	case <-late:
+		return known, nil
 	case <-ctx.Done():
-		if known.lasts(now) { // a read that takes longer continues beside the request
+		if known.lasts(now) {
 			return known, nil
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -98,7 +99,7 @@ func TestVerify(t *testing.T) {
 	x.wantReads(t, 2)
 }
 
-// TestInvalid: what is stored of a key decides.
+// TestInvalid: the stored item of a key decides.
 func TestInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*ruletable.APIKey)
@@ -131,7 +132,7 @@ func TestExpiryIsExact(t *testing.T) {
 }
 
 // TestRevoked: no request is accepted ten seconds after a key was revoked,
-// however long nobody has used it.
+// however long it was not used.
 func TestRevoked(t *testing.T) {
 	for _, idle := range []float64{0, 9.9, 3600} {
 		x, v, k := newTable(nil)
@@ -155,46 +156,6 @@ func TestCreated(t *testing.T) {
 	wantVerdict(t, v, after(9.9), k.Secret(), "invalid")
 	wantVerdict(t, v, after(10), k.Secret(), "valid")
 	x.wantReads(t, 2)
-}
-
-// TestNoKeyIsNotRead: text that is no key costs nothing.
-func TestNoKeyIsNotRead(t *testing.T) {
-	x, v, k := newTable(nil)
-	for i := range 10_000 {
-		wantVerdict(t, v, after(float64(i)), fmt.Sprintf("%s_%026d", k.Name(), i), "invalid")
-	}
-	x.wantReads(t, 0)
-}
-
-// TestFlood: made-up keys of the right form cost a bounded number of reads.
-// Known keys are accepted all the while, and new ones right after it.
-func TestFlood(t *testing.T) {
-	x, v, k := newTable(nil)
-	wantVerdict(t, v, epoch, k.Secret(), "valid")
-	const seconds, perSecond = 60, 1000
-	unknown, valid := 0, 0
-	for i := range seconds * perSecond {
-		now := after(float64(i) / perSecond)
-		if got := verdict(t, v, now, apikeys.New().Secret()); got == "unknown" {
-			unknown++
-		} else if got != "invalid" {
-			t.Fatalf("a made-up key is %s", got)
-		}
-		if verdict(t, v, now, k.Secret()) == "valid" {
-			valid++
-		}
-	}
-	const most = 200 + 20*seconds + seconds/10 // and the known key's
-	if x.reads > most || x.reads < most-5 || valid != seconds*perSecond {
-		t.Errorf("%d reads, want %d; %d requests of the known key are accepted, want all %d", x.reads, most, valid, seconds*perSecond)
-	}
-	if made := unknown + 200 + 20*seconds; made < seconds*perSecond-5 || made > seconds*perSecond+25 {
-		t.Errorf("%d made-up keys were not looked up", unknown)
-	}
-	other, stored := apikeys.New(), *x.keys[k.Name()]
-	stored.Name, stored.Hash = other.Name(), other.Hash()
-	x.keys[other.Name()] = &stored
-	wantVerdict(t, v, after(seconds+1), other.Secret(), "valid")
 }
 
 // TestClockSetBack: neither what was read nor the budget lasts until the clock is
@@ -235,6 +196,12 @@ func TestOutage(t *testing.T) {
 	x.wantReads(t, 60)
 	if len(x.reported) != 59 {
 		t.Errorf("%d failures are reported, want 59", len(x.reported))
+	}
+	_, err := v.Verify(t.Context(), after(599), apikeys.New().Secret())
+	for _, err := range append(x.reported, err) {
+		if secret := regexp.MustCompile("[A-Z2-7]{8}"); secret.MatchString(err.Error()) {
+			t.Errorf("an error has a part of a secret: %v", err)
+		}
 	}
 	wantVerdict(t, v, after(600), k.Secret(), "unknown")
 	wantVerdict(t, v, after(600), apikeys.New().Secret(), "unknown")
@@ -287,12 +254,15 @@ func TestOneRead(t *testing.T) {
 		}
 		all(epoch, context.Canceled)
 		all(after(10), nil)
+		time.Sleep(time.Second) // of the bubble's clock: the read ends beside the requests
 		if reads.Load() != 2 {
 			t.Errorf("%d reads, want 2", reads.Load())
 		}
 	})
 }
 
+// TestAuthenticate: only the header counts. Each request has a valid key in its
+// query, which logs and other servers would see.
 func TestAuthenticate(t *testing.T) {
 	_, v, k := newTable(nil)
 	valid := &request.Request{APIKey: "acme", Claims: map[string]any{"plan": "pro", "tenant": json.Number("12345678901234567890")}}
@@ -300,7 +270,7 @@ func TestAuthenticate(t *testing.T) {
 		headers map[string][]string
 		want    *request.Request
 	}{
-		"no key":          {nil, &request.Request{}},
+		"in the query":    {nil, &request.Request{}},
 		"a key":           {map[string][]string{"X-Api-Key": {k.Secret()}}, valid},
 		"another header":  {map[string][]string{"authorization": {k.Secret()}}, &request.Request{}},
 		"an empty header": {map[string][]string{"x-api-key": {""}}, &request.Request{Rejected: true}},
@@ -309,7 +279,7 @@ func TestAuthenticate(t *testing.T) {
 		"two keys":        {map[string][]string{"x-api-key": {k.Secret(), k.Secret()}}, &request.Request{Rejected: true}},
 		"in two cases":    {map[string][]string{"x-api-key": {k.Secret()}, "X-API-KEY": {"x"}}, &request.Request{Rejected: true}},
 	} {
-		r := &request.Request{Headers: test.headers}
+		r := &request.Request{Headers: test.headers, Query: map[string][]string{"x-api-key": {k.Secret()}}}
 		if err := v.Authenticate(t.Context(), epoch, "x-api-key", r); err != nil {
 			t.Fatal(err)
 		}

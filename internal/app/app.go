@@ -87,3 +87,12 @@ func NewPrepare(log *slog.Logger) Prepare {
 		return nil
 	}
 }
+
+// NewLibraryPrepare returns LoadSecrets for a limiter in a Go program, which
+// verifies no credentials. It warns, once for each document, of authentication.
+func NewLibraryPrepare(log *slog.Logger) Prepare {
+	return func(name string, set *rules.Set) error {
+		lint.WarnOfLibrary(log, name, set)
+		return LoadSecrets(name, set)
+	}
+}

@@ -37,7 +37,7 @@ type journal struct {
 
 func newJournal() *journal {
 	j := &journal{}
-	j.Recorder = recorder.New(slog.New(slog.NewJSONHandler(j, nil)), true)
+	j.Recorder = recorder.New(slog.New(slog.NewJSONHandler(j, nil)))
 	return j
 }
 

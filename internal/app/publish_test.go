@@ -41,7 +41,7 @@ func TestPublishUnderWay(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{Prepare: app.LoadSecrets}, log)
 	e := app.NewEngine(engine.Options{
-		Rules: source, Overrides: overrides, Recorder: recorder.New(log, false),
+		Rules: source, Overrides: overrides, Recorder: recorder.New(log),
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
 	})
 	decide := func() *engine.Decision {

@@ -3,6 +3,8 @@ package authn_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,4 +50,39 @@ func TestAPIKeys(t *testing.T) {
 			t.Errorf("%s: %s, unverified %t, %v; want %s", name, r.Caller(), r.Unverified, err, test.want)
 		}
 	}
+}
+
+// TestGatewayKeys: the id that API Gateway states counts if the document says so,
+// whatever headers the client sends.
+func TestGatewayKeys(t *testing.T) {
+	p := newProvider(t, published("k", rsaKey))
+	token := fmt.Sprintf("jwt: [{issuer: %q, audience: api}]", p.URL)
+	good, bad := sign(t, rs256, rsaKey, claims(p.URL)), sign(t, rs256, otherKey, claims(p.URL))
+	for name, test := range map[string]struct{ fields, id, token, want, key string }{
+		"a key":                        {"api_key: {from: api_gateway}", "a1b2c3d4e5", "", request.Known, "a1b2c3d4e5"},
+		"none":                         {"api_key: {from: api_gateway}", "", "", request.Anonymous, ""},
+		"a key and a token":            {"api_key: {from: api_gateway}, " + token, "a1b2c3d4e5", good, request.Known, "a1b2c3d4e5"},
+		"a key and a bad token":        {"api_key: {from: api_gateway}, " + token, "a1b2c3d4e5", bad, request.Rejected, "a1b2c3d4e5"},
+		"keys of the table count":      {"api_key: {header: x-other}", "a1b2c3d4e5", "", request.Anonymous, ""},
+		"no keys count":                {token, "a1b2c3d4e5", "", request.Anonymous, ""},
+		"no keys count, beside tokens": {token, "a1b2c3d4e5", good, request.Known, ""},
+	} {
+		a := authn.New(fixed(load(t, "{rules: [], authentication: {"+test.fields+"}}")), apiKeys{}, nil, quiet)
+		r := &request.Request{GatewayKey: test.id, Headers: map[string][]string{"x-api-key": {"bad"}}}
+		if test.token != "" {
+			r.Headers["authorization"] = []string{"Bearer " + test.token}
+		}
+		if err := a.Authenticate(t.Context(), now, r); err != nil || r.Caller() != test.want || r.APIKey != test.key {
+			t.Errorf("%s: caller is %s with the key %q, error %v; want %s with %q", name, r.Caller(), r.APIKey, err, test.want, test.key)
+		}
+	}
+}
+
+// failing fails each call with a text of its own.
+type failing struct{ calls *atomic.Int64 }
+
+var errTable = errors.New("the table does not answer")
+
+func (f failing) Authenticate(context.Context, time.Time, string, *request.Request) error {
+	return fmt.Errorf("request %d: %w", f.calls.Add(1), errTable)
 }

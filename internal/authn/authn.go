@@ -61,7 +61,7 @@ func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog
 func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	v, err := a.verifiers(ctx, now)
 	if err != nil {
-		return // whoever reads the rules reports it
+		return // the source of the rules reports it
 	}
 	var fetches sync.WaitGroup
 	for _, issuer := range v.byIssuer {
@@ -83,6 +83,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *requ
 	if len(v.byIssuer) > 0 {
 		err = a.verifyToken(ctx, now, v, r)
 	}
+	if v.gatewayKeys {
+		r.APIKey = r.GatewayKey
+	}
 	if err == nil && !r.Rejected && v.header != "" && len(r.Header(v.header)) > 0 {
 		err = a.verifyAPIKey(ctx, now, v, r)
 	}
@@ -98,7 +101,7 @@ func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *veri
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err.Error(), "on_error", v.onError)
+		a.log.ErrorContext(ctx, "an API key could not be verified", "reason", err, "on_error", v.onError)
 		if v.onError == "deny" {
 			return err
 		}
@@ -161,6 +164,8 @@ type verifiers struct {
 	onError  string
 	header   string // of API keys; empty if they do not count
 	byIssuer map[string]*issuer
+
+	gatewayKeys bool // API keys of API Gateway count
 }
 
 // issuer verifies the tokens of one issuer.
@@ -189,7 +194,7 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 	v := &verifiers{of: set, byIssuer: map[string]*issuer{}}
 	if d := set.Document().Authentication; d != nil {
 		if v.onError = d.OnError; d.APIKey != nil {
-			v.header = d.APIKey.Header
+			v.header, v.gatewayKeys = d.APIKey.Header, d.APIKey.From != ""
 		}
 		for _, t := range d.JWT {
 			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it

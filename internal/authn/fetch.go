@@ -45,7 +45,8 @@ func (f fetcher) keys(ctx context.Context, issuer, jwks string) ([]key, error) {
 		if provider.Issuer != issuer {
 			return nil, fmt.Errorf("%s is of the issuer %q", at, provider.Issuer)
 		}
-		if jwks = provider.JWKS; !ruledoc.IsSecureURL(jwks) {
+		// A Lambda has its runtime API on its own machine, by http.
+		if jwks = provider.JWKS; !ruledoc.IsSecureURL(jwks) || isHTTPS(issuer) && !isHTTPS(jwks) {
 			return nil, fmt.Errorf("%s has the jwks_uri %q: want one with https", at, jwks)
 		}
 	}
@@ -69,6 +70,8 @@ func (f fetcher) keys(ctx context.Context, issuer, jwks string) ([]key, error) {
 	}
 	return keys, nil
 }
+
+func isHTTPS(url string) bool { return len(url) > 6 && strings.EqualFold(url[:6], "https:") }
 
 // get reads a JSON document.
 func (f fetcher) get(ctx context.Context, url string, into any) error {

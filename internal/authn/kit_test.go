@@ -58,7 +58,6 @@ type provider struct {
 	mu     sync.Mutex
 	keys   []map[string]any
 	status int // of answers, 0 for 200
-	delay  time.Duration
 }
 
 func newProvider(t testing.TB, keys ...map[string]any) *provider {
@@ -77,9 +76,8 @@ func (p *provider) set(status int, keys ...map[string]any) {
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.requests.Add(1)
 	p.mu.Lock()
-	status, keys, delay := p.status, p.keys, p.delay
+	status, keys := p.status, p.keys
 	p.mu.Unlock()
-	time.Sleep(delay)
 	if status != 0 {
 		w.Header().Set("Location", "/keys")
 		w.WriteHeader(status)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ func reason(err error) string {
 func (v *verifiers) verify(ctx context.Context, now time.Time, token string) (map[string]any, error) {
 	if token == "" || len(token) > maxToken {
 		return nil, errLength
+	}
+	if strings.ContainsAny(token, "\r\n") { // which base64 ignores
+		return nil, jwt.ErrTokenMalformed
 	}
 	if err := checkNames(token); err != nil {
 		return nil, err
@@ -100,8 +104,28 @@ func (i *issuer) keysOf(ctx context.Context, now time.Time, t *jwt.Token) (any, 
 	return fitting, nil
 }
 
+// lastDate is the end of the year 9999, in seconds since 1970. Package jwt lets
+// dates wrap around that no clock can reach.
+const lastDate = 253402300799
+
+func checkDates(claims jwt.MapClaims) error {
+	for _, name := range []string{"exp", "nbf"} {
+		date, ok := claims[name].(json.Number)
+		if !ok {
+			continue // missing, or package jwt reports it
+		}
+		if seconds, err := date.Float64(); err != nil || math.Abs(seconds) > lastDate {
+			return jwt.ErrTokenInvalidClaims
+		}
+	}
+	return nil
+}
+
 // validate checks the claims of a token with a valid signature.
 func (i *issuer) validate(now time.Time, claims jwt.MapClaims) error {
+	if err := checkDates(claims); err != nil {
+		return err
+	}
 	err := jwt.NewValidator(
 		jwt.WithIssuer(i.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(i.leeway), jwt.WithTimeFunc(func() time.Time { return now }),
 	).Validate(claims)

@@ -22,7 +22,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-var rs256, hs256 = jwt.SigningMethodRS256, jwt.SigningMethodHS256
+var rs256, hs256, jwtES256 = jwt.SigningMethodRS256, jwt.SigningMethodHS256, jwt.SigningMethodES256
 
 // TestTokens: which tokens an issuer's callers are known by, and that the
 // server that an attacker names in a token is never asked.
@@ -114,6 +114,9 @@ func TestTokens(t *testing.T) {
 		"four parts":                      {good + "." + parts[2], false},
 		"five parts, as if encrypted":     {good + ".a.b", false},
 		"padding":                         {good + "=", false},
+		"spare bits":                      {spareBits(good), false},
+		"line break in the header":        {good[:9] + "\n" + good[9:], false},
+		"line break in the signature":     {good[:len(good)-9] + "\r" + good[len(good)-9:], false},
 		"repeated claim":                  {raw(`{"sub":"a",` + valid + `,"sub":"b"}`), false},
 		"repeated claim, escaped":         {raw(`{"sub":"a",` + valid + `,"s\u0075b":"b"}`), false},
 		"repeated claim inside":           {raw(`{"org":{"id":1,"id":2},` + valid + `}`), false},
@@ -226,4 +229,32 @@ func TestNoAuthentication(t *testing.T) {
 	if r := ask(t, off, now, "x"); r.Caller() != request.Anonymous || p.requests.Load() != before {
 		t.Errorf("caller is %s after %d requests", r.Caller(), p.requests.Load()-before)
 	}
+}
+
+// spareBits returns a token in another spelling: the last letter of its signature
+// has bits that belong to no byte.
+func spareBits(token string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := len(token) - 1
+	return token[:last] + letters[strings.IndexByte(letters, token[last])+1:][:1]
+}
+
+// FuzzToken: only the token that the issuer signed makes a caller known.
+func FuzzToken(f *testing.F) {
+	p := newProvider(f, published("k", rsaKey))
+	a := authn.New(of(f, p, ""), nil, nil, quiet)
+	good := sign(f, rs256, rsaKey, claims(p.URL))
+	parts := strings.Split(good, ".")
+	for _, token := range []string{
+		good, parts[0] + "." + parts[1], parts[0] + ".." + parts[2], "." + parts[1] + "." + parts[2], good[:40] + "\n" + good[40:], spareBits(good),
+		encode([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
+	} {
+		f.Add(token)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		r := &request.Request{Headers: map[string][]string{"authorization": {"Bearer " + token}}}
+		if err := a.Authenticate(t.Context(), now, r); err != nil || r.Caller() == request.Known && strings.TrimSpace(token) != good || r.Unverified {
+			t.Errorf("%q: caller is %s, error %v", token, r.Caller(), err)
+		}
+	})
 }

@@ -99,10 +99,7 @@ With --json each line is an object.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Table = where.RulesTable
 		return operator.ListAPIKeys(cmd.Context(), &o, c, func(r *operator.APIKeyReport) error {
-			if *asJSON { // a line for each
-				return newEncoder(c.stdout, "").Encode(r)
-			}
-			return show(c.stdout, false, r, printAPIKey)
+			return showLine(c.stdout, *asJSON, r, printAPIKey)
 		})
 	}
 	return cmd
@@ -158,14 +155,14 @@ func (c *cli) apiKeysRotateCommand() *cobra.Command {
 		Short: "Replace an API key by a new one",
 		Long: `Rotate makes a new API key with the id, plan, claims and expiry of another, and prints it. Nothing can show it
 again. The old one goes on for a while, so that clients can change over. Counters and overrides stay, because
-they go by the id.`,
+they belong to the id.`,
 		Example: `  slidegate apikeys rotate sg_59b94cffe8b34dbf --why "yearly rotation" --rules dynamodb://slidegate-rules
   slidegate apikeys rotate sg_59b94cffe8b34dbf --overlap 0 --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(1, 1, "the name of an API key"),
 		ValidArgsFunction: flags.InTurn(where.APIKeyNames()),
 	}
 	where.AddTable(cmd)
-	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it at once (default: 24h)")
+	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it within ten seconds (default: 24h)")
 	flags.Note(cmd, &note, nil)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.NewAPIKeyReport, error) {
 		report, err := operator.RotateAPIKey(ctx, where.RulesTable, args[0], overlap, note)

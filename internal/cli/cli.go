@@ -181,6 +181,14 @@ func show[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R
 	return p.Err
 }
 
+// showLine is show for a report of a list: as JSON it is one line.
+func showLine[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
+	if asJSON {
+		return newEncoder(w, "").Encode(report)
+	}
+	return show(w, false, report, print)
+}
+
 // newEncoder returns an encoder of reports.
 func newEncoder(w io.Writer, indent string) *json.Encoder {
 	e := json.NewEncoder(w)

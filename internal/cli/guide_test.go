@@ -95,6 +95,10 @@ func startShell(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
+	issuer := exec.Command("go", "build", "-o", filepath.Dir(path), "../../localstack/issuer")
+	if out, err := issuer.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	cmd := exec.Command("bash", "--norc", "-s")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
@@ -125,7 +129,7 @@ func startShell(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	names := []string{
-		"slidegate-rules", id + "-rules", "slidegate-counters", id + "-counters", "127.0.0.1:8080", freeAddress(t), "ada", me.Username,
+		"slidegate-rules", id + "-rules", "slidegate-counters", id + "-counters", "127.0.0.1:8080", freeAddress(t), "127.0.0.1:9000", freeAddress(t), "ada", me.Username,
 	}
 	var back []string
 	for i := 0; i < len(names); i += 2 {

@@ -37,10 +37,7 @@ With --json each line is an object. Such lines can be imported again.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Table, o.Rule = where.RulesTable, args[0]
 		return operator.ListOverrides(cmd.Context(), &o, c, func(r *operator.ListedOverride) error {
-			if *asJSON { // a line for each
-				return newEncoder(c.stdout, "").Encode(r)
-			}
-			return show(c.stdout, false, r, printListed)
+			return showLine(c.stdout, *asJSON, r, printListed)
 		})
 	}
 	return cmd

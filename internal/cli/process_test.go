@@ -195,6 +195,41 @@ func TestServeReloads(t *testing.T) {
 	interrupt(t, cmd, stderr)
 }
 
+// With --decide, serve answers programs that ask for decisions.
+func TestServeDecide(t *testing.T) {
+	cmd := program(t, "serve", "--decide", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0", "--json")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var line struct{ URL string }
+	if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, true, false} {
+		response, err := http.Post(line.URL+"/v1/decisions", "application/json", strings.NewReader(`{"method": "GET", "path": "/", "ip": "203.0.113.9"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decision struct{ Allowed bool }
+		err = json.NewDecoder(response.Body).Decode(&decision)
+		response.Body.Close()
+		if err != nil || response.StatusCode != 200 || decision.Allowed != want {
+			t.Errorf("request %d: status %d, %+v, %v", i, response.StatusCode, decision, err)
+		}
+	}
+	interrupt(t, cmd, stderr)
+}
+
+// A warning says that other machines may reach the address.
+func TestExposed(t *testing.T) {
+	for address, want := range map[string]bool{"127.0.0.1": false, "127.0.0.9": false, "::1": false, "0.0.0.0": true, "::": true, "192.0.2.1": true} {
+		if got := exposed(&net.TCPAddr{IP: net.ParseIP(address), Port: 8080}); got != want {
+			t.Errorf("%s: %t, want %t", address, got, want)
+		}
+	}
+}
+
 // interrupt ends a gateway, which must print nothing more.
 func interrupt(t *testing.T, cmd *exec.Cmd, stderr io.Reader) {
 	t.Helper()

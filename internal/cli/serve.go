@@ -36,11 +36,19 @@ is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are don
 Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
 
+With --decide it is no gateway: it answers other programs and proxies, which ask it about each request that
+they have. POST /v1/decisions takes a request as JSON and answers with the decision. Proxies ask
+/v1/forward-auth (Traefik, Caddy), /v1/auth-request (nginx) or /v1/ext-authz (Envoy). /openapi.json describes
+all of it. Serve believes what it is told, the client's address too: let only your programs and proxies reach
+the address.
+
 With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
-  slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0`,
+  slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0
+  slidegate serve --rules rules.yaml --decide
+  curl -s http://127.0.0.1:8080/v1/decisions --json '{"method": "GET", "path": "/", "ip": "203.0.113.9"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return flags.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
@@ -65,6 +73,9 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 		return nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
+	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
+	flags.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
+		"--decide passes no requests on: leave out --backend and --backend-timeout")
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
 		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
@@ -93,15 +104,39 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	if asJSON {
-		for _, w := range s.Rules.Warnings {
-			log.Warn("rules", "warning", w)
-		}
-		log.Info("listening", "url", "http://"+listener.Addr().String(), "rules", len(s.Rules.Rules), "store", where.StoreName())
+		announce(log, s, listener.Addr(), o.Decide)
 	} else {
-		operator.WarnAll(c, s.Rules.Warnings)
-		c.Note("listening on http://%s, %s, counters in %s", listener.Addr(), text.Plural(len(s.Rules.Rules), "rule"), where.StoreName())
+		c.announce(s, listener.Addr(), o.Decide)
 	}
 	return operator.Serve(ctx, s, listener, o, log)
+}
+
+// announce says where serve listens.
+func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
+	operator.WarnAll(c, s.Rules.Warnings)
+	if decides && exposed(address) {
+		c.Warn("%s: %s", address, exposure)
+	}
+	c.Note("listening on http://%s, %s, counters in %s", address, text.Plural(len(s.Rules.Rules), "rule"), s.StoreName())
+}
+
+// announce is the same for a log as JSON.
+func announce(log *slog.Logger, s *session.Session, address net.Addr, decides bool) {
+	for _, w := range s.Rules.Warnings {
+		log.Warn("rules", "warning", w)
+	}
+	if decides && exposed(address) {
+		log.Warn(exposure, "address", address.String())
+	}
+	log.Info("listening", "url", "http://"+address.String(), "rules", len(s.Rules.Rules), "store", s.StoreName())
+}
+
+const exposure = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it"
+
+// exposed reports whether other machines may reach an address.
+func exposed(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback()
 }
 
 func parseTimeout(name string) func(string) (time.Duration, error) {

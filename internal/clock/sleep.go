@@ -20,3 +20,10 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// EndsBefore reports whether a context ends within a duration of real time. Zero
+// or less is no wait.
+func EndsBefore(ctx context.Context, d time.Duration) bool {
+	end, ok := ctx.Deadline()
+	return ok && d > 0 && time.Until(end) < d
+}

@@ -64,6 +64,21 @@ func TestRefundTooLate(t *testing.T) {
 	w.cost("A", 0, 0) // by its clock a refund changes nothing now
 }
 
+// TestRefundOfAnother refunds what another process has charged. The snapshot of
+// the process that refunds is older than the charge, and proves nothing.
+func TestRefundOfAnother(t *testing.T) {
+	w := newWorld(t, 9, 10)
+	w.must(true, "A", 0, 2)
+	w.must(true, "B", 0, 1)
+	w.must(true, "A", 0, 4)
+	w.correct("B", w.last["A"], 0, -4, 1)
+	w.must(true, "A", 1, 1)
+	w.correct("B", w.last["A"], 1, -1, 1)
+	if zero, one := w.slot(0), w.slot(1); zero != 3 || one != 0 {
+		t.Errorf("slot 0 has %d units and slot 1 has %d, want 3 and 0", zero, one)
+	}
+}
+
 // TestRefundOnce loses the answer to a settlement. Sent again, it could refund
 // another caller's units.
 func TestRefundOnce(t *testing.T) {

@@ -173,6 +173,9 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		return err
 	}
 	snapshot := s.snapshots.get(c)
+	if !snapshot.Shows(c, r) {
+		snapshot = nil
+	}
 	for range protocol.MaxAttempts {
 		update := protocol.PlanSettlement(snapshot, c, r, deltas, now, s.opts.Wall(), s.opts.NewGeneration())
 		if update == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -67,17 +68,7 @@ type Verdict struct {
 
 	decided bool  // by a store or by on_error
 	charged Store // the store that made the charge; nil for none
-}
-
-// Settles reports whether the rule corrects its charge once the backend has
-// answered. The caller must see that answer and call Finish.
-func (v *Verdict) Settles() bool {
-	for i := range v.Terms.Limits {
-		if v.Terms.Settles(i) {
-			return true
-		}
-	}
-	return v.Rule.Settles()
+	local   bool  // charged is this process's own
 }
 
 // deny marks the request as denied by v, the only verdict reported.
@@ -120,6 +111,18 @@ func (d *Decision) Answers() rules.Answers {
 		return rules.Answers{}
 	}
 	return d.set.Answers
+}
+
+// UsageIdentifierKey returns what the document names for the request as API
+// Gateway's usageIdentifierKey, "" for none.
+func (d *Decision) UsageIdentifierKey(r *request.Request) string { return d.set.UsageIdentifierKey(r) }
+
+// RulesVersion returns the number of the rules in their table; 0 for others.
+func (d *Decision) RulesVersion() int64 {
+	if d.set == nil {
+		return 0
+	}
+	return d.set.Version
 }
 
 // PolicyName returns the name by which clients know limit i of the rule:

@@ -5,16 +5,10 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/slidegate/slidegate/internal/limit"
 )
 
-const (
-	// correctionTimeout bounds, in real time, each correction of a charge.
-	correctionTimeout = 250 * time.Millisecond
-	// maxSettlement is the most units that a correction may add to a charge.
-	maxSettlement = limit.MaxCapacity
-)
+// correctionTimeout bounds, in real time, each correction of a charge.
+const correctionTimeout = 250 * time.Millisecond
 
 // Outcome is the backend's answer to an allowed request.
 type Outcome struct {
@@ -32,7 +26,12 @@ type Outcome struct {
 // Rules that refund this status take nothing; limits that settle take the true
 // cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
-	settlement := func(v *Verdict, i int) int64 { return v.settlement(i, o) }
+	settlement := func(v *Verdict) []int64 {
+		if p, ok := v.pending(); ok {
+			return p.deltas(o)
+		}
+		return nil
+	}
 	e.correct(ctx, now, d.Verdicts, "settle", settlement).Wait()
 	e.correct(ctx, now, d.Shadows, "settle", settlement).Wait()
 }
@@ -44,7 +43,9 @@ func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	if !slices.ContainsFunc(vs, func(v Verdict) bool { return v.charged != nil }) {
 		return
 	}
-	refunds := e.correct(ctx, now, vs, "refund", (*Verdict).refund)
+	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
+		return deltas(&v.Charge, func(i int) int64 { return refund(&v.Charge, i) })
+	})
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		refunds.Wait()
@@ -58,48 +59,18 @@ func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	<-until.Done()
 }
 
-// settlement returns the units by which the outcome corrects limit i.
-func (v *Verdict) settlement(i int, o *Outcome) int64 {
-	if v.Rule.Refunds(o.Status) {
-		return v.refund(i)
-	}
-	if !v.Terms.Settles(i) {
-		return 0
-	}
-	actual, reported := o.Costs[v.PolicyName(i)]
-	if !reported && o.Aborted {
-		actual, reported = v.Terms.MostCost(i), true
-	}
-	if !reported || actual < 0 {
-		return 0
-	}
-	return v.correction(i, actual)
-}
-
-// correction returns the units by which the charge of limit i differs from the
-// actual ones.
-func (v *Verdict) correction(i int, actual int64) int64 {
-	return min(actual-v.Charge.Costs[i], maxSettlement)
-}
-
-// refund returns the units that undo the charge of limit i. A bucket or a log
-// cannot refund; its charge stays.
-func (v *Verdict) refund(i int) int64 {
-	if !v.Charge.Limits[i].Correctable() {
-		return 0
-	}
-	return -v.Charge.Costs[i]
-}
-
-// correct settles charges concurrently, each limit by its delta. The caller waits
-// for them by the group that it returns.
+// correct settles charges concurrently by their deltas; nil leaves one as it is.
+// The caller waits for them by the group that it returns.
 func (e *Engine) correct(
-	ctx context.Context, now time.Time, vs []Verdict, action string, delta func(v *Verdict, i int) int64,
+	ctx context.Context, now time.Time, vs []Verdict, action string, deltasOf func(*Verdict) []int64,
 ) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range vs {
 		v := &vs[i]
-		deltas := v.deltas(delta)
+		if v.charged == nil {
+			continue
+		}
+		deltas := deltasOf(v)
 		if deltas == nil {
 			continue
 		}
@@ -114,19 +85,4 @@ func (e *Engine) correct(
 		})
 	}
 	return &wg
-}
-
-// deltas returns the delta of each limit; nil if there is nothing to correct.
-func (v *Verdict) deltas(delta func(v *Verdict, i int) int64) []int64 {
-	if v.charged == nil {
-		return nil
-	}
-	var deltas [limit.MaxLimits]int64
-	for i := range v.Charge.Costs {
-		deltas[i] = delta(v, i)
-	}
-	if deltas == [limit.MaxLimits]int64{} {
-		return nil
-	}
-	return slices.Clone(deltas[:len(v.Charge.Costs)])
 }

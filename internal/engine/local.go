@@ -17,7 +17,7 @@ func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Se
 		return false
 	}
 	if v.Allowed {
-		v.charged = e.opts.Local
+		v.charged, v.local = e.opts.Local, true
 	}
 	return true
 }

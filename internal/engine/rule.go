@@ -54,11 +54,14 @@ func DecisionOf(set *rules.Set, v Verdict) *Decision {
 // for each limit. A bucket or a log cannot be corrected; its charge stays. A
 // rule that charged nothing has nothing to correct.
 func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actual []int64) error {
-	deltas := v.deltas(func(v *Verdict, i int) int64 {
+	if v.charged == nil {
+		return nil
+	}
+	deltas := deltas(&v.Charge, func(i int) int64 {
 		if !v.Charge.Limits[i].Correctable() {
 			return 0
 		}
-		return v.correction(i, actual[i])
+		return correction(&v.Charge, i, actual[i])
 	})
 	if deltas == nil {
 		return nil

@@ -79,14 +79,15 @@ func TestHeaders(t *testing.T) {
 // TestRetryJitter: waits are spread over the whole jitter, never earlier than the
 // true wait, and all fields of one answer agree. Allowed answers have none.
 func TestRetryJitter(t *testing.T) {
-	const document = "headers: both\nretry_jitter: 5s\nrules: [{name: one, key: all, limit: 1/10s}]\n"
+	const document = "headers: both\nretry_jitter: 5s\ndenied: {content_type: text/plain, body: '{reset}'}\nrules: [{name: one, key: all, limit: 1/10s}]\n"
 	for name, h := range serve(t, document) {
 		if got := limitFields(ask(h, "/").Header()); !strings.Contains(got, "t=11\n") || !strings.HasSuffix(got, "Reset: 11") {
 			t.Errorf("%s: an allowed answer:\n%s", name, got)
 		}
 		seen := map[int]bool{}
 		for range 200 {
-			fields := limitFields(ask(h, "/").Header())
+			answer := ask(h, "/")
+			fields := limitFields(answer.Header())
 			wait, err := strconv.Atoi(between(fields, "\nRetry-After: ", "\n"))
 			if err != nil || wait < 11 || wait > 16 {
 				t.Fatalf("%s:\n%s", name, fields)
@@ -94,6 +95,9 @@ func TestRetryJitter(t *testing.T) {
 			seconds := strconv.Itoa(wait)
 			if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") || !strings.HasSuffix(fields, "Retry-After: "+seconds) {
 				t.Fatalf("%s: fields of one answer differ:\n%s", name, fields)
+			}
+			if reset := answer.Body.String(); reset != seconds {
+				t.Fatalf("%s: the body says %s, the fields\n%s", name, reset, fields)
 			}
 			seen[wait] = true
 		}
@@ -125,9 +129,9 @@ rules:
 		{`{status: 503}`, "/two", 503, "application/problem+json",
 			`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded",` +
 				`"status":503,"violated-policies":["two.per-10s"]}` + "\n"},
-		{`{content_type: application/json}`, "/banned", 429, "application/json",
+		{`{content_type: application/json}`, "/banned", 403, "application/json",
 			`{"type":"https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked","title":"Requests from this client are blocked",` +
-				`"status":429,"violated-policies":["deny"]}` + "\n"},
+				`"status":403,"violated-policies":["deny"]}` + "\n"},
 		{`{content_type: application/json, body: '{"rule": "{rule}", "of": [{limit}, {remaining}, {reset}], "in": "{retryAfter}", "{}": {degraded}}'}`, "/two",
 			429, "application/json", `{"rule": "two.per-10s", "of": [1, 0, 11], "in": "11", "{}": false}`},
 		{`{status: 403, content_type: text/plain; charset=us-ascii, body: "{rule}: {problemTitle}, {problemType}; {retryAfter}{limit}\n"}`, "/banned",

@@ -53,7 +53,7 @@ rules:
 		{"GET", "/", "bad", 401},
 		{"GET", "/", "bad", 401},
 		{"GET", "/", "bad", 429},
-		{"GET", "/banned", "bad", 429},
+		{"GET", "/banned", "bad", 403},
 		{"GET", "/", "ann", 200},
 		{"GET", "/", "ann", 429},
 		{"GET", "/", "ben", 200},

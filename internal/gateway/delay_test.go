@@ -176,7 +176,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	set := parse(t, document)
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Recorder: recorder.New(logger, false)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Recorder: recorder.New(logger)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, atNow), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/outcome"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -32,13 +31,14 @@ const (
 	// drainTime bounds how long requests under way may take when the gateway
 	// stops. A delayed request still gets its answer.
 	drainTime = DefaultMaxDelay + 5*time.Second
-	// headerTime and headerSize bound the header of a request; API Gateway
-	// takes 10 KB.
+	// headerTime bounds how long the header of a request may take.
 	headerTime = 10 * time.Second
-	headerSize = 10 << 10
 	// restTime bounds how long the rest of a denied request may take.
 	restTime = 5 * time.Second
 )
+
+// HeaderSize bounds the header of a request, as API Gateway does.
+const HeaderSize = 10 << 10
 
 // Options set up a gateway.
 type Options struct {
@@ -150,17 +150,9 @@ func addCORS(h http.Header) {
 	}
 }
 
-// exposeFields lets scripts read the fields of limits in a backend's answer, if
-// the backend lets their origin read the answer. Its own list stays.
-func exposeFields(h http.Header) {
-	if h.Get("Access-Control-Allow-Origin") != "" {
-		h.Add("Access-Control-Expose-Headers", headers.Exposed)
-	}
-}
-
 // Serve serves the listener until the context ends. It then lets requests under
-// way finish, for drainTime.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts) error {
+// way finish, for drainTime. headerSize bounds the header of a request, in bytes.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, t Timeouts, headerSize int) error {
 	t = t.withDefaults()
 	server := &http.Server{
 		Handler: h, DisableGeneralOptionsHandler: true, // bans and rules apply to "OPTIONS *" too

@@ -46,7 +46,7 @@ func newAuthorizer(t testing.TB, document string, clock func() time.Time, log *s
 }
 
 func authorizerOf(source engine.RuleSource, clock func() time.Time, log *slog.Logger) *apigw.Authorizer {
-	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: recorder.New(log, true)}), clock)
+	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: recorder.New(log)}), clock)
 }
 
 // parse compiles a rules file.
@@ -168,7 +168,7 @@ func TestFieldNames(t *testing.T) {
 
 func TestBan(t *testing.T) {
 	response, body := get(t, "GET", start(t, nil)+"/banned")
-	if response.StatusCode != 429 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
+	if response.StatusCode != 403 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
 		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
 	}
 }
@@ -226,7 +226,7 @@ func TestServe(t *testing.T) {
 		<-ctx.Done()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}) }()
+	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}, gateway.HeaderSize) }()
 	go func() { <-entered; stop() }()
 	response, err := http.Get("http://" + l.Addr().String())
 	if err != nil || response.StatusCode != http.StatusNoContent {

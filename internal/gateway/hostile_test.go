@@ -250,7 +250,7 @@ func TestIdleClients(t *testing.T) {
 				defer conn.Close()
 				_ = conn.SetReadDeadline(time.Now().Add(timeout))
 				answer, err := io.ReadAll(conn)
-				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 429 ")) {
+				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 403 ")) {
 					t.Errorf("after %v: %v, answered\n%s", time.Since(s.started), err, answer)
 				}
 				if waited := time.Since(s.started); name == "half a head" && waited != 10*time.Second {

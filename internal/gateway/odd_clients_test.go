@@ -80,7 +80,7 @@ func TestDeniedUploads(t *testing.T) {
 				defer conn.Close()
 				start := time.Now()
 				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				if err != nil || answer.StatusCode != http.StatusTooManyRequests || !answer.Close {
+				if err != nil || answer.StatusCode != http.StatusForbidden || !answer.Close {
 					t.Fatalf("answered %+v, error %v", answer, err)
 				}
 				if waited := time.Since(start); waited > 0 {

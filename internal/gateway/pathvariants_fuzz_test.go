@@ -148,7 +148,7 @@ func throughMiniStack(t tester, l *limited, target string) {
 	segments := slices.DeleteFunc(strings.Split(decoded, "/"), func(s string) bool { return s == "" })
 	place := placeOf("/" + strings.Join(segments, "/"))
 	for _, base := range []string{"", "/base/v1"} { // of a custom domain
-		answer, err := l.authorizer.HandleRequest(t.Context(), placesEvent(base, decoded, place, segments))
+		answer, _, err := l.authorizer.Decide(t.Context(), placesEvent(base, decoded, place, segments))
 		if err != nil {
 			t.Errorf("%q: %v", target, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // proxy passes requests on to a backend, and adds the decision's fields to its
@@ -30,7 +32,7 @@ func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http
 				w.Record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
 			}
 			addFields(response.Header, w.decision)
-			exposeFields(response.Header)
+			headers.Expose(response.Header)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

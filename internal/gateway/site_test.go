@@ -75,7 +75,7 @@ func startSiteBefore(t *testing.T, document string, o gateway.Options) *site {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
 	o.Authorizer, o.Log = newAuthorizer(t, document, time.Now, log), log
 	handler := gateway.New(o)
-	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}, o.Timeouts) }()
+	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}, o.Timeouts, gateway.HeaderSize) }()
 	return s
 }
 

@@ -246,9 +246,9 @@ func TestDeniedUploadIsAnswered(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
-	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}) }()
+	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}, gateway.HeaderSize) }()
 	answer := exchange(t, l.Addr().String(), "POST /banned HTTP/1.1\nHost: x\nContent-Length: 1000000\n\n"+strings.Repeat("x", 100_000))
-	if !strings.HasPrefix(answer, "HTTP/1.1 429 ") {
+	if !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
 		t.Errorf("answered\n%s", answer)
 	}
 	stop()

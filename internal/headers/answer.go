@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"iter"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -43,8 +44,7 @@ type Answer struct {
 	LegacyLimit, LegacyRemaining, LegacyReset string
 	LegacyRetryAfter                          string
 
-	// Denied is the document's own answer to a denial; nil for problem details
-	// with status 429.
+	// Denied is the document's own answer to a denial; nil for problem details.
 	Denied *rules.Denied
 	of     rules.Answers
 }
@@ -118,15 +118,15 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
 	if v, i := d.Tightest(); v != nil {
+		result := asAnswered(d, v, i, jitter)
 		a.Rule = v.PolicyName(i)
 		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
-		a.Remaining = strconv.FormatInt(v.Limits[i].Remaining, 10)
-		a.Reset = strconv.FormatInt(Seconds(v.Limits[i].Reset), 10)
+		a.Remaining = strconv.FormatInt(result.Remaining, 10)
+		a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
 		if a.of.Fields.Legacy() {
 			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
 		}
 		if a.of.Fields.Reset() {
-			result := asAnswered(d, v, i, jitter)
 			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
 		}
 	} else {
@@ -164,4 +164,32 @@ func uncountedRule(d *engine.Decision) string {
 		return ""
 	}
 	return RuleQuiet
+}
+
+// Field is an HTTP field of an answer.
+type Field struct {
+	Name      string // as its specification writes it
+	Canonical string // as net/http writes it
+	Value     string
+}
+
+// Fields are the fields that tell a client of the decision, in an answer of the
+// backend and in a denial alike.
+func (a *Answer) Fields() iter.Seq[Field] {
+	fields := [...]Field{
+		{"RateLimit", "Ratelimit", a.RateLimit},
+		{"RateLimit-Policy", "Ratelimit-Policy", a.RateLimitPolicy},
+		{"X-RateLimit-Limit", "X-Ratelimit-Limit", a.LegacyLimit},
+		{"X-RateLimit-Remaining", "X-Ratelimit-Remaining", a.LegacyRemaining},
+		{"X-RateLimit-Reset", "X-Ratelimit-Reset", a.LegacyReset},
+		{"Retry-After", "Retry-After", a.RetryAfter},
+		{"X-RateLimit-Retry-After", "X-Ratelimit-Retry-After", a.LegacyRetryAfter},
+	}
+	return func(yield func(Field) bool) {
+		for _, f := range fields {
+			if f.Value != "" && !yield(f) {
+				return
+			}
+		}
+	}
 }

@@ -19,18 +19,26 @@ type Denial struct {
 }
 
 // Denial returns the document's own answer to a denial, or problem details with
-// status 429.
+// the status of the problem: 429 for most. A status of 429 in the document does
+// not replace another one of a problem.
 func (a *Answer) Denial() Denial {
 	own := a.Denied
 	if own == nil {
 		own = &rules.Denied{}
 	}
 	d := Denial{Status: cmp.Or(own.Status, http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
+	if d.Status == http.StatusTooManyRequests {
+		d.Status = cmp.Or(a.Problem.status, d.Status)
+	}
 	if d.Body = rules.FillBody(own.Body, a.variable); own.Body == "" {
 		d.Body = ProblemBody(d.Status, a.Problem, a.Rule)
 	}
 	return d
 }
+
+// IsCommon reports whether the denial is answered like most: by problem details
+// with status 429.
+func (a *Answer) IsCommon() bool { return a.Denied == nil && a.Problem.status == 0 }
 
 // variable returns the value of one of rules.BodyVariables.
 func (a *Answer) variable(name string) string {

@@ -8,14 +8,16 @@ package headers
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Exposed lists the fields that scripts of another origin may read.
-const Exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After"
+// InvalidToken is the value of WWW-Authenticate in an answer with status 401: the
+// scheme of the credentials that are wanted (RFC 6750, section 3).
+const InvalidToken = `Bearer error="invalid_token"`
 
 // RateLimit returns one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
@@ -63,7 +65,10 @@ func Seconds(d time.Duration) int64 {
 }
 
 // Problem is a type of problem details (RFC 9457) with its title.
-type Problem struct{ Type, Title string }
+type Problem struct {
+	Type, Title string
+	status      int // 0 for 429
+}
 
 // The problems of denials. draft-ietf-httpapi-ratelimit-headers defines the
 // first two.
@@ -78,7 +83,13 @@ var (
 	}
 	Blocked = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked",
-		Title: "Requests from this client are blocked",
+		Title: "Requests from this client are blocked", status: http.StatusForbidden, // waiting does not end a ban
+	}
+	// Unauthorized is for gateways that have no answer of their own to invalid
+	// credentials.
+	Unauthorized = Problem{
+		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unauthorized",
+		Title: "The credentials of this request are not valid", status: http.StatusUnauthorized,
 	}
 	Unmatched = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",

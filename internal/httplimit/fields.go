@@ -3,7 +3,6 @@ package httplimit
 import (
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/slidegate/slidegate/internal/headers"
 )
@@ -12,39 +11,19 @@ import (
 // same name. A handler can read and replace them. The names are in canonical
 // case, by which Header finds them.
 func setFields(h http.Header, a *headers.Answer) {
-	for _, field := range [...]struct{ name, value string }{
-		{"Ratelimit", a.RateLimit}, {"Ratelimit-Policy", a.RateLimitPolicy},
-		{"X-Ratelimit-Limit", a.LegacyLimit}, {"X-Ratelimit-Remaining", a.LegacyRemaining}, {"X-Ratelimit-Reset", a.LegacyReset},
-		{"Retry-After", a.RetryAfter}, {"X-Ratelimit-Retry-After", a.LegacyRetryAfter},
-	} {
-		if field.value != "" {
-			h[field.name] = []string{field.value}
-		}
+	for field := range a.Fields() {
+		h[field.Canonical] = []string{field.Value}
 	}
 }
-
-// Names of fields of CORS.
-const (
-	allowOrigin   = "Access-Control-Allow-Origin"
-	exposeHeaders = "Access-Control-Expose-Headers"
-)
 
 // allowOrigins lets scripts of every origin read an answer of the limiter's own.
 // A program around the limiter may have named an origin: a script that sends
 // credentials needs its own there.
 func allowOrigins(h http.Header) {
-	if h.Get(allowOrigin) == "" {
-		h.Set(allowOrigin, "*")
+	if h.Get(headers.AllowOrigin) == "" {
+		h.Set(headers.AllowOrigin, "*")
 	}
-	exposeFields(h)
-}
-
-// exposeFields lets scripts read the fields of limits in a handler's answer, if
-// the handler lets their origin read the answer. Its own list stays.
-func exposeFields(h http.Header) {
-	if h.Get(allowOrigin) != "" && !slices.Contains(h.Values(exposeHeaders), headers.Exposed) {
-		h.Add(exposeHeaders, headers.Exposed)
-	}
+	headers.Expose(h)
 }
 
 // write answers with a status and a body. The client may have hung up, so errors

@@ -25,10 +25,11 @@ type Handler struct {
 	Skip func(*http.Request) bool
 	// Denied writes the answer to a denied request, whose fields are set; nil
 	// writes what the rules document says, by default problem details with
-	// status 429.
+	// status 429, or 403 for a ban.
 	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
 	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
-	// longer delay denies it.
+	// delay that is longer, or that the request's context would not outlive, denies
+	// it.
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
 	// Costs warns of costs that have no effect; nil if no limit settles.
@@ -48,7 +49,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := headers.Describe(d)
-	if d.Allowed && d.Delay > h.MaxDelay {
+	if d.Allowed && (d.Delay > h.MaxDelay || clock.EndsBefore(r.Context(), d.Delay)) {
 		d.Allowed, answer = false, answer.TooLong()
 	}
 	setFields(w.Header(), &answer)
@@ -71,17 +72,27 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, err) // its turn passes unused
 		return
 	}
-	recorder, whole := outcome.NewRecorder(w, r, exposeFields), false
-	recorder.PassCosts = h.Costs == nil
-	defer func() {
-		o, malformed := recorder.Outcome()
-		o.Aborted = !whole || r.Context().Err() != nil
+	observe(w, r, h.Next, headers.Expose, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
 		if h.Costs != nil {
 			h.Costs.Report(r.Context(), d, o, malformed)
 		}
 		h.Finish(r.Context(), d, o)
+	})
+}
+
+// observe lets the next handler answer, and finishes with the outcome, also after
+// a panic. Once the answer has a status, head may change its header.
+func observe(
+	w http.ResponseWriter, r *http.Request, next http.Handler, head func(http.Header), passCosts bool, finish func(*engine.Outcome, []string),
+) {
+	recorder, whole := outcome.NewRecorder(w, r, head), false
+	recorder.PassCosts = passCosts
+	defer func() {
+		o, malformed := recorder.Outcome()
+		o.Aborted = !whole || r.Context().Err() != nil
+		finish(o, malformed)
 	}()
-	h.Next.ServeHTTP(recorder, r)
+	next.ServeHTTP(recorder, r)
 	recorder.End()
 	whole = true
 }

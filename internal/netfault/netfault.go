@@ -1,5 +1,6 @@
 // Package netfault is a TCP proxy with faults, for tests of what happens when a
-// store's network or engine fails.
+// store's network or engine fails. Toxiproxy would bring fifteen more modules,
+// which importers of the root module would have to resolve.
 package netfault
 
 import (

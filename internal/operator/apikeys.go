@@ -34,7 +34,7 @@ func reportAPIKey(k *ruletable.APIKey, now time.Time) *APIKeyReport {
 	switch {
 	case !k.Revoked.IsZero():
 		state = "revoked"
-	case !k.Expires.IsZero() && !now.Before(k.Expires):
+	case k.Expired(now):
 		state = "expired"
 	}
 	return &APIKeyReport{*k, state}

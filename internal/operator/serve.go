@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/authn"
+	"github.com/slidegate/slidegate/internal/decideapi"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
@@ -22,7 +23,7 @@ import (
 // OpenGateway opens a session for Serve. Rules in a file follow the file until
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
-	prepare := app.NewPrepare(log)
+	prepare := warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log)
 	if where.RulesFile == "" {
 		return session.OpenToServe(ctx, where, prepare, log)
 	}
@@ -43,20 +44,41 @@ func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os
 	return s, nil
 }
 
+// warnOfKeys warns, for each document, of API keys that the local gateway cannot
+// verify.
+func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		if err := prepare(name, set); err != nil {
+			return err
+		}
+		a := set.Document().Authentication
+		switch {
+		case a == nil || a.APIKey == nil:
+		case a.APIKey.From != "":
+			log.Warn("there are no API keys of API Gateway here: every caller counts as without one", "rules", name)
+		case !table:
+			log.Warn("API keys cannot be verified, because they are in a rules table: serve with --rules dynamodb://TABLE",
+				"rules", name, "on_error", a.OnError)
+		}
+		return nil
+	}
+}
+
 // DefaultTimeouts are those of the local gateway.
 var DefaultTimeouts = gateway.DefaultTimeouts
 
 // ServeOptions set up the local gateway.
 type ServeOptions struct {
+	Decide   bool     // answer with decisions in place of the gateway
 	Backend  *url.URL // nil echoes the requests
 	Timeouts gateway.Timeouts
 }
 
-// Serve runs the local gateway, with the Lambda's own handler, until the context
-// ends.
+// Serve runs the local gateway, with the Lambda's own handler, or the API of
+// decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := recorder.New(log, true)
+	recorder := recorder.New(log)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)
 	config := engine.Options{
@@ -72,6 +94,9 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
+	if o.Decide {
+		return gateway.Serve(ctx, listener, decideapi.New(authorizer, log), o.Timeouts, decideapi.HeaderSize)
+	}
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
-	return gateway.Serve(ctx, listener, handler, o.Timeouts)
+	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }

@@ -38,11 +38,18 @@ func NewWarnings(log *slog.Logger) *Warnings {
 	}
 }
 
+// Settling tells the costs that settle from others: an engine.Decision or a
+// receipt.
+type Settling interface {
+	UnknownCosts(costs map[string]int64) (names []string)
+	SettlingLimits() (names []string)
+}
+
 // Report logs what is wrong with the costs of an answer: members that cannot be
 // parsed, and names that no limit settles by.
-func (c *Warnings) Report(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string) {
+func (c *Warnings) Report(ctx context.Context, s Settling, o *engine.Outcome, malformed []string) {
 	c.malformed(ctx, malformed)
-	c.unsettled(ctx, d, o.Costs)
+	c.unsettled(ctx, s, o.Costs)
 }
 
 // malformed logs the members of an answer's costs that cannot be parsed.
@@ -56,8 +63,8 @@ func (c *Warnings) malformed(ctx context.Context, ignored []string) {
 // unsettled logs the names in an answer's costs that no limit settles by, such
 // as a misspelled one. It logs each of them once, and one line in ten seconds;
 // a name that comes too early is logged when it comes again.
-func (c *Warnings) unsettled(ctx context.Context, d *engine.Decision, costs map[string]int64) {
-	unknown := d.UnknownCosts(costs)
+func (c *Warnings) unsettled(ctx context.Context, s Settling, costs map[string]int64) {
+	unknown := s.UnknownCosts(costs)
 	if len(unknown) == 0 {
 		return
 	}
@@ -83,7 +90,7 @@ func (c *Warnings) unsettled(ctx context.Context, d *engine.Decision, costs map[
 		c.unknown[name] = true
 	}
 	c.log.WarnContext(ctx, "the backend's costs name no limit with settle: true; the request stays charged as it was",
-		"field", costField, "ignored", names, "limits", listed(d.SettlingLimits()))
+		"field", costField, "ignored", names, "limits", listed(s.SettlingLimits()))
 }
 
 // listed shortens a list for a line of the log.

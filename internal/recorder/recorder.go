@@ -24,15 +24,13 @@ const reportEvery = 10 * time.Second
 // every ten seconds in which a request meets one. A process that ends without
 // Flush loses up to ten seconds of both. It is safe for concurrent use.
 type Recorder struct {
-	log         *slog.Logger
-	throttled   *slog.Logger
-	throttle    *logthrottle.Handler // of throttled
-	seesAnswers bool
+	log       *slog.Logger
+	throttled *slog.Logger
+	throttle  *logthrottle.Handler // of throttled
 
 	mu      sync.Mutex
 	since   time.Time // of the counts in shadows; the zero Time before the first decision
 	shadows map[string]*shadowCounts
-	warned  map[string]bool // rules already warned about, whose answers this limiter does not see
 }
 
 // shadowCounts are the results of one shadow rule or candidate capacity.
@@ -41,15 +39,10 @@ type shadowCounts struct {
 	key                             string // of the latest request that would have had another result
 }
 
-// New returns a recorder. seesAnswers says that the caller of the
-// engine also calls Finish after the backend has answered. If it does not, the
-// recorder warns once of each rule that needs it.
-func New(log *slog.Logger, seesAnswers bool) *Recorder {
+// New returns a recorder.
+func New(log *slog.Logger) *Recorder {
 	throttle := logthrottle.New(log.Handler(), "action", "rule", "error")
-	return &Recorder{
-		log: log, throttled: slog.New(throttle), throttle: throttle, seesAnswers: seesAnswers,
-		shadows: map[string]*shadowCounts{}, warned: map[string]bool{},
-	}
+	return &Recorder{log: log, throttled: slog.New(throttle), throttle: throttle, shadows: map[string]*shadowCounts{}}
 }
 
 // StoreFailed logs a failure that a decision survived; a store that throttles
@@ -79,11 +72,11 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range d.Verdicts {
-		r.candidates(ctx, &d.Verdicts[i])
+		r.candidates(&d.Verdicts[i])
 	}
 	for i := range d.Shadows {
 		v := &d.Shadows[i]
-		r.candidates(ctx, v)
+		r.candidates(v)
 		r.count(v.Rule.Name, v.Key, !v.Allowed, false)
 	}
 	if now.Sub(r.since).Abs() >= reportEvery {
@@ -94,11 +87,11 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 	}
 }
 
-// concerns reports whether a decision has shadow results or needs a warning.
-// Most decisions have neither, and take no lock.
+// concerns reports whether a decision has shadow results. Most decisions have
+// none, and take no lock.
 func (r *Recorder) concerns(d *engine.Decision) bool {
 	for i := range d.Verdicts {
-		if v := &d.Verdicts[i]; v.Rule.Candidates != nil || !r.seesAnswers && v.Settles() {
+		if d.Verdicts[i].Rule.Candidates != nil {
 			return true
 		}
 	}
@@ -106,11 +99,7 @@ func (r *Recorder) concerns(d *engine.Decision) bool {
 }
 
 // candidates counts the candidate capacities of one rule.
-func (r *Recorder) candidates(ctx context.Context, v *engine.Verdict) {
-	if !r.seesAnswers && !r.warned[v.Rule.Name] && v.Settles() {
-		r.warned[v.Rule.Name] = true
-		r.log.WarnContext(ctx, "this limiter does not see the backend's answers: refund_on and settle have no effect", "rule", v.Rule.Name)
-	}
+func (r *Recorder) candidates(v *engine.Verdict) {
 	if v.Rule.Candidates == nil {
 		return
 	}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +31,8 @@ type Server struct {
 	// Client is for tests that read or change what a store has stored. It has
 	// all rights, unless the configuration restricts them.
 	Client *goredis.Client
+
+	run func() (log string)
 }
 
 // Start starts a server with further lines for its configuration, such as
@@ -42,12 +46,14 @@ func Start(t testing.TB, config ...string) *Server {
 	}
 	var log string
 	for range 3 { // another process may take the free port first
-		port := freePort(t)
-		if log = run(t, path, append([]string{"bind 127.0.0.1", "port " + port, `save ""`, "appendonly no"}, config...)); log == "" {
+		port, dir := freePort(t), t.TempDir()
+		lines := append([]string{"bind 127.0.0.1", "port " + port, `save ""`, "appendonly no"}, config...)
+		start := func() string { return run(t, path, dir, lines) }
+		if log = start(); log == "" {
 			address := net.JoinHostPort("127.0.0.1", port)
 			client := goredis.NewClient(&goredis.Options{Addr: address, DisableIdentity: true})
 			t.Cleanup(func() { client.Close() })
-			return &Server{Address: address, Client: client}
+			return &Server{Address: address, Client: client, run: start}
 		}
 	}
 	t.Fatalf("%s did not start within %v: %s", path, startTime, log)
@@ -69,6 +75,30 @@ func StartCluster(t testing.TB) *Server {
 	}
 	t.Fatalf("the cluster did not start within %v", startTime)
 	return nil
+}
+
+// Kill ends the server at once, as a crash does: by SIGKILL.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	info, err := s.Client.InfoMap(t.Context(), "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(info["Server"]["process_id"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restart starts a killed server again, with what its files have kept.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if log := s.run(); log != "" {
+		t.Fatalf("it did not start again within %v: %s", startTime, log)
+	}
 }
 
 // URL returns the server's address for --store.
@@ -110,14 +140,14 @@ func freePort(t testing.TB) string {
 // untilClosed runs a command until its standard input is closed, and then stops
 // it by its process id. The input is also closed if the test's process dies, so
 // no server is left behind.
-const untilClosed = `"$@" & cat >/dev/null; kill $!; wait`
+const untilClosed = `"$@" & cat >/dev/null; kill $! 2>/dev/null; wait`
 
 // run starts a server and waits until it takes connections. If it does not
 // start, run returns its log.
-func run(t testing.TB, path string, config []string) (log string) {
-	dir := t.TempDir()
+func run(t testing.TB, path, dir string, config []string) (log string) {
 	file, logFile := filepath.Join(dir, "redis.conf"), filepath.Join(dir, "redis.log")
-	config = append(config, "dir "+dir, "logfile "+logFile)
+	_ = os.Remove(logFile) // of an earlier run
+	config = append(slices.Clip(config), "dir "+dir, "logfile "+logFile)
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -72,28 +71,10 @@ func (r *record) entry() (*Entry, error) {
 	if !request.IsToken(r.Method) {
 		return nil, fmt.Errorf("%s is no HTTP method", quote(r.Method))
 	}
-	path, query := splitTarget(r.Target)
+	path, query := request.SplitTarget(r.Target)
 	return &Entry{r.time, &request.Request{
 		Method: r.Method, Path: path, Route: r.Route, IP: ip, Headers: r.headers, Query: query, APIKey: r.APIKey, Claims: r.Claims,
 	}}, nil
-}
-
-// splitTarget returns the path of a request target, as sent, and the decoded
-// query. It drops the scheme and host of a proxy's absolute form, and query
-// parameters that cannot be decoded.
-func splitTarget(target string) (path string, query map[string][]string) {
-	path, raw, _ := strings.Cut(target, "?")
-	if scheme, rest, ok := strings.Cut(path, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
-		_, path, _ = strings.Cut(rest, "/")
-		path = "/" + path
-	}
-	if path == "" {
-		path = "/"
-	}
-	if raw != "" {
-		query, _ = url.ParseQuery(raw)
-	}
-	return path, query
 }
 
 var (

@@ -32,6 +32,9 @@ type Request struct {
 	// with UseNumber; nil without a token.
 	Claims map[string]any
 	APIKey string // the id of a verified API key, never the key; empty where there was none
+	// GatewayKey is the id of the API key that API Gateway has found for the
+	// request. Rules see it as APIKey, if the document says so.
+	GatewayKey string
 	// Rejected says that the client sent invalid credentials. Rules then ignore
 	// Claims and APIKey.
 	Rejected bool

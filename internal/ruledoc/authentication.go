@@ -10,13 +10,16 @@ import (
 
 // Authentication says which credentials limiters verify, and how.
 type Authentication struct {
-	JWT     []TokenIssuer `json:"jwt,omitempty" items:"1 16" example:"[{issuer: \"https://example.eu.auth0.com/\", audience: \"https://api.example.com\"}]" doc:"The issuers whose tokens (JWT) count, and what their tokens must state."`
-	APIKey  *KeyHeader    `json:"api_key,omitempty" example:"{header: x-api-key}" doc:"Keys that slidegate apikeys makes count; {} reads them from x-api-key."`
-	OnError string        `json:"on_error,omitempty" enum:"allow deny" doc:"While a token or an API key cannot be verified, because no keys of its issuer could be fetched yet or the table does not answer: its caller counts as anonymous (allow), or gets an error (deny, the default with on_error: deny in defaults)."`
+	JWT    []TokenIssuer `json:"jwt,omitempty" items:"1 16" example:"[{issuer: \"https://example.eu.auth0.com/\", audience: \"https://api.example.com\"}]" doc:"The issuers whose tokens (JWT) count, and what their tokens must state."`
+	APIKey *KeySource    `json:"api_key,omitempty" example:"{header: x-api-key}" doc:"API keys count: those that slidegate apikeys makes, read from x-api-key with {}, or those of API Gateway."`
+	// UsageIdentifierKey is a source such as jwt.usage_key.
+	UsageIdentifierKey string `json:"usage_identifier_key,omitempty" example:"jwt.usage_key" doc:"The claim, or apikey or header.NAME, with the value of the API key by which a REST API's usage plans count an allowed request, for APIs that take their API keys from the authorizer."`
+	OnError            string `json:"on_error,omitempty" enum:"allow deny" doc:"While a token or an API key cannot be verified, because no keys of its issuer could be fetched yet or the table does not answer: its caller counts as anonymous (allow), or gets an error (deny, the default with on_error: deny in defaults)."`
 }
 
-// KeyHeader says where requests have API keys.
-type KeyHeader struct {
+// KeySource says which API keys count, and where requests have them.
+type KeySource struct {
+	From   string `json:"from,omitempty" enum:"api_gateway" doc:"api_gateway: the API keys of API Gateway, which checks them itself; their ids are {apikey}, and they have no claims."`
 	Header string `json:"header,omitempty" example:"x-api-key" doc:"The header with the key, x-api-key by default."`
 }
 
@@ -43,7 +46,7 @@ func (a *Authentication) setDefaults(onError string) {
 		onError = "allow"
 	}
 	a.OnError = cmp.Or(a.OnError, onError)
-	if a.APIKey != nil {
+	if a.APIKey != nil && a.APIKey.From == "" {
 		a.APIKey.Header = cmp.Or(a.APIKey.Header, "x-api-key")
 	}
 	for i := range a.JWT {

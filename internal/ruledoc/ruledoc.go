@@ -52,7 +52,7 @@ type Defaults struct {
 // Denied is the answer to denied requests. Fields that it does not state are
 // those of problem details with status 429.
 type Denied struct {
-	Status      int64  `json:"status,omitempty" range:"400 599" doc:"The status, 429 by default."`
+	Status      int64  `json:"status,omitempty" range:"400 599" doc:"The status, 429 by default; with 429, a ban has 403."`
 	ContentType string `json:"content_type,omitempty" example:"application/json" doc:"The type of the body; required with body."`
 	Body        string `json:"body,omitempty" example:"Come back in {retryAfter} seconds." doc:"The body: plain ASCII, with values of the denial such as {retryAfter} or {rule}."`
 }

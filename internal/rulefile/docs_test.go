@@ -18,7 +18,7 @@ import (
 // by the place of the fields in the schema.
 var fieldPrefixes = map[string]string{
 	"": "", "/$defs/defaults": "defaults.", "/$defs/denied": "denied.", "/$defs/clientIP": "client_ip.", "/$defs/proxySecret": "client_ip.secret.",
-	"/$defs/authentication": "authentication.", "/$defs/tokenIssuer": "authentication.jwt[].", "/$defs/keyHeader": "authentication.api_key.",
+	"/$defs/authentication": "authentication.", "/$defs/tokenIssuer": "authentication.jwt[].", "/$defs/keySource": "authentication.api_key.",
 	"/$defs/hashSecret": "hash_secret.", "/$defs/selector": "when.", "/$defs/planSource": "plan.", "/$defs/rule": "rules[].",
 	"/$defs/cost/anyOf/1": "cost.", "/$defs/limit/anyOf/1": "limits[].", "/$defs/anchor/anyOf/1": "anchor.", "/$defs/override": "overrides.",
 	"/$defs/overrideLimit/anyOf/1": "limits[].", "/$defs/planOverride": "overrides.",

@@ -111,8 +111,6 @@ var useless = []mistake{
 	{"a key with an API key in it", rule + "    key: \"{ip}|{apikey}\"\n" + tenAMinute},
 	{"a ban of a claim", "rules: []\ndeny: [{match: {jwt.sub: user-666}}]\n"},
 	{"plans by a claim", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100}}\n"},
-	{"refunds", start + tenAMinute + "    refund_on: 5xx\n"},
-	{"a cost that settles", start + "    cost: {from: header.x-tokens, min: 1, max: 10, settle: true}\n" + tenAMinute},
 }
 
 // TestMistakes compares docs/mistakes.md with what Slidegate says of each file.

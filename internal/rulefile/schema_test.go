@@ -40,7 +40,7 @@ var placesOfFields = []struct{ pointer, document string }{
 	{"/$defs/clientIP", "{client_ip: {FIELD, trusted_hops: 1}, rules: []}"},
 	{"/$defs/proxySecret", "{client_ip: {header: x, secret: {FIELD, header: y, env: E}}, rules: []}"},
 	{"/$defs/authentication", "{authentication: {FIELD, jwt: [{issuer: 'https://a.example', audience: x}]}, rules: []}"},
-	{"/$defs/keyHeader", "{authentication: {api_key: {FIELD}}, rules: []}"},
+	{"/$defs/keySource", "{authentication: {api_key: {FIELD}}, rules: []}"},
 	{"/$defs/tokenIssuer", "{authentication: {jwt: [{FIELD, issuer: 'https://a.example', audience: x}]}, rules: []}"},
 	{"/$defs/hashSecret", "{hash_secret: {FIELD, env: E, check: 1a2b3c4d}, rules: [{name: r, key: k, hash: true, limits: [{capacity: 1, window: 1s}]}]}"},
 	{"/$defs/selector", "{deny: [{FIELD, methods: GET}], rules: []}"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // maxLeeway is more than clocks are off that anything sets.
@@ -23,11 +24,19 @@ func (c *compiler) authentication(a *ruledoc.Authentication) {
 	}
 	if a.APIKey != nil {
 		switch header := a.APIKey.Header; {
+		case a.APIKey.From != "" && header != "":
+			c.fail("authentication.api_key.header", "API Gateway reads its keys itself: remove the header, or remove from for keys of slidegate apikeys")
+		case a.APIKey.From != "":
 		case !request.IsToken(header):
 			c.fail("authentication.api_key.header", "%q is no name of a header: write one such as x-api-key", header)
 		case strings.EqualFold(header, "authorization") || strings.EqualFold(header, "cookie"):
 			c.fail("authentication.api_key.header", "%s holds other credentials: write a header of its own, such as x-api-key", header)
 		}
+	}
+	if a.UsageIdentifierKey != "" {
+		var problem string
+		c.set.usageKey, problem = key.ParseStated(a.UsageIdentifierKey)
+		c.check("authentication.usage_identifier_key", problem)
 	}
 	taken := map[string]string{}
 	for i := range a.JWT {
@@ -64,4 +73,20 @@ func redacted(text string) string {
 		return u.Redacted()
 	}
 	return "..."
+}
+
+// maxUsageKey is the longest value that an API key of API Gateway may have.
+const maxUsageKey = 128
+
+// UsageIdentifierKey returns the value of the API key by which a REST API's usage
+// plans count a request, "" for none. It is a secret if API keys are.
+func (s *Set) UsageIdentifierKey(r *request.Request) string {
+	if s.usageKey.Kind == key.Literal {
+		return ""
+	}
+	value, ok := s.usageKey.Value(r)
+	if !ok || len(value) > maxUsageKey {
+		return ""
+	}
+	return value
 }

@@ -25,6 +25,11 @@ func TestCompileAuthentication(t *testing.T) {
 	for _, tt := range []struct{ fields, want string }{
 		{"{}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}] or api_key: {}, or remove it"},
 		{"{on_error: allow}", ": verifies nothing: write jwt: [{issuer: URL, audience: NAME}] or api_key: {}, or remove it"},
+		{"{api_key: {from: table}}", `.api_key.from: unknown value "table": write api_gateway`},
+		{"{api_key: {from: api_gateway, header: x-api-key}}", ".api_key.header: API Gateway reads its keys itself: remove the header, or remove from for keys of slidegate apikeys"},
+		{"{api_key: {}, usage_identifier_key: ip}", ".usage_identifier_key: ip is no credential: use a claim such as jwt.usage_key, apikey, or a header such as header.x-api-key"},
+		{"{api_key: {}, usage_identifier_key: '{apikey}'}", ".usage_identifier_key: a source has braces in keys alone: write apikey"},
+		{"{usage_identifier_key: apikey}", ": verifies nothing: write"},
 		{"{on_error: local, jwt: [{issuer: 'https://a.example', audience: x}]}", `.on_error: unknown value "local": write allow or deny`},
 		{"{jwt: [{audience: x}]}", ".jwt[0]: issuer is missing: write what tokens have as iss, such as issuer: https://example.eu.auth0.com/"},
 		{"{jwt: [{issuer: 'https://a.example'}]}", ".jwt[0]: audience is missing: write for whom tokens must be, such as audience: https://api.example.com"},

@@ -142,7 +142,7 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 
 var statusClass = regexp.MustCompile(`^[1-5]xx$`)
 
-func (c *compiler) statuses(path string, texts []string) (all []statuses) {
+func (c *compiler) statuses(path string, texts []string) (all []Statuses) {
 	for i, text := range texts {
 		first, others := text, 0
 		if statusClass.MatchString(text) {
@@ -155,7 +155,7 @@ func (c *compiler) statuses(path string, texts []string) (all []statuses) {
 		case code < 100 || code > 599:
 			c.fail(ruledoc.Index(path, i), "%s is out of range: write a number from 100 to 599", text)
 		default:
-			all = append(all, statuses{int(code), int(code) + others})
+			all = append(all, Statuses{int(code), int(code) + others})
 		}
 	}
 	return all

@@ -198,7 +198,7 @@ func TestDesignKeys(t *testing.T) {
 	if api.Item("k", &own) != api.Item("k", &pro) {
 		t.Error("a change of plan starts a new counter")
 	}
-	if !export.Refunds(503) || export.Refunds(404) || export.Mode != Shadow || !export.Settles() {
+	if !Among(export.RefundOn(), 503) || Among(export.RefundOn(), 404) || export.Mode != Shadow {
 		t.Error("export is not as written")
 	}
 }

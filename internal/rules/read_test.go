@@ -130,7 +130,7 @@ func decisions(s *Set) (all []string) {
 		for _, r := range s.Match(nil, req) {
 			override, _ := r.AppendOverrideKey(nil, req)
 			terms := r.Terms(req, s.Plan(req), nil, time.Time{})
-			line += fmt.Sprintf(", %s by %s and %s refunds %t %t takes %v", r.Name, r.AppendKey(nil, req), override, r.Refunds(404), r.Refunds(503), terms.Costs)
+			line += fmt.Sprintf(", %s by %s and %s refunds %t %t takes %v", r.Name, r.AppendKey(nil, req), override, Among(r.RefundOn(), 404), Among(r.RefundOn(), 503), terms.Costs)
 		}
 		all = append(all, line)
 	}

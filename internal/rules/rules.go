@@ -72,6 +72,8 @@ type Set struct {
 	// Unpublished says that the set stands for rules that were never published:
 	// it allows every request, and marks every decision as degraded.
 	Unpublished bool
+	// Version is the number of the rules in their table; 0 for others.
+	Version int64
 
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []match.Selector
@@ -79,6 +81,7 @@ type Set struct {
 	denyAmbiguous   bool          // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
+	usageKey        key.Part                                        // of UsageIdentifierKey; the zero Part for none
 	plans           []string                                        // names, sorted
 	overrides       map[string]map[string]*Override                 // by rule (or PlanOverrides) and plain key
 	hash            *key.Hash                                       // of keys; nil for none
@@ -168,7 +171,7 @@ type Rule struct {
 	fixed          []int64 // the costs, if no request and no plan can change them
 	plans          map[string]*planned
 	anchors        []anchor
-	refunds        []statuses
+	refunds        []Statuses
 	overridable    *key.Template // of the keys of its overrides; nil for none
 	restrictOnly   bool          // overrides cannot loosen it: the client fills in their keys
 	documentOnly   bool          // its overrides are those of the document alone
@@ -207,20 +210,15 @@ func (r *Rule) Hashed() bool { return r.template.Hash != nil }
 // Enforced reports whether the rule can deny requests.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
 
-// statuses are HTTP statuses from the first to the last.
-type statuses struct{ first, last int }
+// Statuses are HTTP statuses from First to Last.
+type Statuses struct{ First, Last int }
 
-// Refunds reports whether a request is refunded if the backend answers with
-// this status.
-func (r *Rule) Refunds(status int) bool {
-	return slices.ContainsFunc(r.refunds, func(s statuses) bool { return s.first <= status && status <= s.last })
-}
+// RefundOn returns the statuses of the backend's answers that refund a request.
+func (r *Rule) RefundOn() []Statuses { return r.refunds }
 
-// Settles reports whether a charge of the rule is corrected after the backend
-// has answered: by a refund, or by a cost that is known only then. Only a
-// caller that sees the answer can do so.
-func (r *Rule) Settles() bool {
-	return len(r.refunds) > 0 || slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.Settle })
+// Among reports whether one of the statuses is this one.
+func Among(all []Statuses, status int) bool {
+	return slices.ContainsFunc(all, func(s Statuses) bool { return s.First <= status && status <= s.Last })
 }
 
 // AppendKey appends the key that the rule counts this request by. The rule must

@@ -8,7 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// Unmet returns an error that names the first rule, ban or exemption that reads
+// Unmet returns an *UnmetError that names the first rule, ban or exemption that reads
 // what an event lacks; nil if there is none. All of the document counts, whether
 // or not a request matches it: otherwise a mistake would show only when a rare
 // request comes, or a ban by network would never apply.
@@ -21,7 +21,18 @@ func (s *Set) Unmet(m *request.Missing) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("%s, which %s lacks: %s", what, m.Event, m.Instead)
+	return &UnmetError{what, m}
+}
+
+// UnmetError says what of the rules reads something that a request lacks.
+type UnmetError struct {
+	what    string
+	missing *request.Missing
+}
+
+// Error names the rule, what it reads, and what operators can do about it.
+func (e *UnmetError) Error() string {
+	return fmt.Sprintf("%s, which %s lacks: %s", e.what, e.missing.Event, e.missing.Instead)
 }
 
 // unmet finds what reads something that an event lacks.
@@ -68,7 +79,12 @@ func (u *unmet) ofRule(r *Rule) (what string) {
 
 func (u *unmet) ofSelector(s *match.Selector) (what string) {
 	if u.address && len(s.CIDRs) > 0 {
-		return "cidrs" // match reads nothing that an event may lack
+		return "cidrs"
+	}
+	for i := range s.Match {
+		if from := s.Match[i].Part; u.lacks(from) {
+			return from.String()
+		}
 	}
 	return ""
 }
@@ -79,7 +95,7 @@ func (u *unmet) lacks(p key.Part) bool {
 		return u.address
 	case key.FromHeader:
 		return u.Headers && p.Text != "authorization"
-	case key.FromCountry, key.FromASN: // CloudFront states them in headers
+	case key.FromCountry, key.FromASN, key.FromAPIKey: // headers bring them
 		return u.Headers
 	case key.FromQuery:
 		return u.Query

@@ -31,6 +31,10 @@ type APIKey struct {
 	Revision  int64     `json:"-" dynamodbav:"revision"` // a random number for each state of the item
 }
 
+// Expired reports whether the key's time is over. A key that is revoked is not
+// expired by that.
+func (k *APIKey) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
+
 const (
 	partitionAPIKey = "apikey"
 
@@ -176,7 +180,7 @@ func (t *Table) RotateAPIKey(ctx context.Context, name string, next APIKey, unti
 	if err != nil {
 		return nil, nil, err
 	}
-	if old.Successor != "" || !old.Expires.IsZero() && !note.When.Before(old.Expires) {
+	if old.Successor != "" || old.Expired(note.When) {
 		return nil, nil, t.errorf("API key %s: %w", name, ErrEnded)
 	}
 	created = &APIKey{

@@ -128,7 +128,12 @@ func (t *Table) Rules(ctx context.Context, number int64) (*rules.Set, error) {
 	if v.Document == nil {
 		return nil, t.errorf("version %d: %w", number, ErrNoDocument)
 	}
-	return Compile(t.nameOf(number), v.Document)
+	set, err := Compile(t.nameOf(number), v.Document)
+	if err != nil {
+		return nil, err
+	}
+	set.Version = number
+	return set, nil
 }
 
 // nameOf returns the name of a version in messages.

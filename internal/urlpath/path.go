@@ -66,6 +66,8 @@ func ambiguousByte(c byte, escaped bool) string {
 		return "a percent sign after decoding"
 	case c == ';':
 		return "a semicolon"
+	case c == '#' && !escaped: // a server may take the rest for a fragment
+		return "a number sign"
 	case c < ' ' || c == 0x7f:
 		return "a control character"
 	}

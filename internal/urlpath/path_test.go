@@ -85,6 +85,7 @@ const (
 	backslash    = "a backslash"
 	percent      = "a percent sign after decoding"
 	semicolon    = "a semicolon"
+	number       = "a number sign"
 	control      = "a control character"
 	empty        = "an empty segment"
 	dots         = "a dot segment"
@@ -106,7 +107,7 @@ func TestExamine(t *testing.T) {
 		{"/v1.2/a.b", "", ""},
 		{"/%20a/b", "", ""},
 		{"/caf%C3%A9/é", "", ""},
-		{"/a?b#c", "", ""},
+		{"/a?b%23c", "", ""},
 		{"/users/auth0%7C666", "", ""},
 		{"/a/%", percent, "%"},
 		{"/a%zz/b", percent, "a%zz"},
@@ -139,6 +140,7 @@ func TestExamine(t *testing.T) {
 		{"/admin/a;x;y", semicolon, "a;x;y"},
 		{"/a%3Bx/b", semicolon, "a%3Bx"},
 		{"/;/a", semicolon, ";"},
+		{"/a#b/c", number, "a#b"},
 		{"/a/..;/b", semicolon, "..;"},
 		{"/a/..%3b/b", semicolon, "..%3b"},
 		{"/a;x%2Fb/c", semicolon, "a;x%2Fb"},

@@ -10,7 +10,7 @@ import (
 )
 
 // httpAPI uses up a limit. The backend gets the context of payload version 2.0,
-// and the gateway has one answer to denials.
+// and answers the denial that the authorizer passes on.
 func (d *deployment) httpAPI(t *testing.T, user string) {
 	for i := range 3 {
 		got := send(t, http.MethodGet, d.http+"/v1/items/1", user)
@@ -22,10 +22,33 @@ func (d *deployment) httpAPI(t *testing.T, user string) {
 			t.Errorf("request %d has the context %v", i, got.echo.Authorizer)
 		}
 	}
-	if got := send(t, http.MethodGet, d.http+"/v1/items/2", user); got.status != http.StatusForbidden {
-		t.Errorf("the request over the limit is answered %d, want 403", got.status)
+	got := send(t, http.MethodGet, d.http+"/v1/items/2", user)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Content-Type") != "application/problem+json" || got.header.Get("Retry-After") == "" {
+		t.Errorf("the request over the limit is answered %d, with %v; want 429", got.status, got.header)
 	}
 	d.counted(t, user, 3)
+}
+
+// settles sends requests of at most 40 units to a backend that settles and
+// refunds, until 100 are used up.
+func (d *deployment) settles(t *testing.T, api, user string) {
+	for i, step := range []struct {
+		query        string
+		status, used int
+	}{
+		{"limit=chat&cost=5", 200, 5},
+		{"status=503", 503, 5}, // refunded
+		{"", 200, 45},
+		{"limit=chat&cost=60", 200, 105}, // more than the request paid, and than is left
+		{"limit=chat&cost=1", 429, 105},
+	} {
+		if got := send(t, http.MethodGet, api+"/chat?"+step.query, user); got.status != step.status {
+			t.Fatalf("request %d is answered %d, want %d", i, got.status, step.status)
+		}
+		if c := d.counter(t, "chat|user:"+user+"|"); c == nil || c.inSlots != int64(step.used) {
+			t.Fatalf("after request %d the counter is %+v, want %d units", i, c, step.used)
+		}
+	}
 }
 
 // tokenAPI uses up a limit. The event has no route, so the key ends in the
@@ -49,21 +72,21 @@ func (d *deployment) tokenAPI(t *testing.T, user string) {
 // webSocketAPI connects until a limit is used up.
 func (d *deployment) webSocketAPI(t *testing.T, user string) {
 	for i, want := range []int{101, 101, 403} {
-		if got := d.connect(t, user); got != want {
+		if got := d.connect(t, field{"Authorization", user}); got != want {
 			t.Fatalf("handshake %d is answered %d, want %d", i, got, want)
 		}
 	}
 }
 
 // connect returns the status of a WebSocket handshake, and hangs up.
-func (d *deployment) connect(t *testing.T, user string) (status int) {
+func (d *deployment) connect(t *testing.T, c field) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.socket, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"Authorization": user, "Connection": "Upgrade", "Upgrade": "websocket",
+		c.name: c.value, "Connection": "Upgrade", "Upgrade": "websocket",
 		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 	} {
 		request.Header.Set(name, value)

@@ -35,11 +35,19 @@ func (d *deployment) request(t *testing.T, method, path, user string) answer {
 // send sends a request with the user as its token.
 func send(t *testing.T, method, url, user string) answer {
 	t.Helper()
+	return sendWith(t, method, url, field{"Authorization", user})
+}
+
+// field is a header of a request with credentials.
+type field struct{ name, value string }
+
+func sendWith(t *testing.T, method, url string, c field) answer {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", user)
+	request.Header.Set(c.name, c.value)
 	client := http.Client{Timeout: 30 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {

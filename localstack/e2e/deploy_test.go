@@ -3,9 +3,11 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -33,6 +35,9 @@ type deployment struct {
 	socket   string // of the WebSocket API's stage
 	token    string // of the stage of the REST API with a TOKEN authorizer
 	counters string // the table
+	rules    string // the location of the rules, for commands
+	cli      string // the command slidegate
+	issuer   *issuer
 	db       *dynamodb.Client
 }
 
@@ -64,11 +69,22 @@ func deploy(t *testing.T) *deployment {
 	command(t, root+"/infra", cdk, append([]string{"deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
 	t.Logf("deployed after %v", time.Since(began))
 
-	stack := readOutputs(t, outputs)
+	stack, issuer := readOutputs(t, outputs), newIssuer(t)
+	rules := filepath.Join(dir, "rules.yaml")
+	text, err := os.ReadFile("testdata/rules.yaml")
+	if err == nil {
+		err = os.WriteFile(rules, bytes.ReplaceAll(text, []byte("ISSUER"), []byte(issuer.URL)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // the second leaves what the first has published
-		command(t, ".", root+"/infra/publish.sh", filepath.Join(dir, "slidegate"), outputs, "testdata/rules.yaml")
+		command(t, ".", root+"/infra/publish.sh", filepath.Join(dir, "slidegate"), outputs, rules)
 	}
 	return &deployment{
+		issuer:   issuer,
+		cli:      filepath.Join(dir, "slidegate"),
+		rules:    "dynamodb://" + stack["RulesTable"],
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
 		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],
@@ -109,9 +125,9 @@ func architecture(t *testing.T) string {
 	return name
 }
 
-// command runs a program in dir against the emulator, and shows what it printed
-// if it fails.
-func command(t *testing.T, dir, name string, args ...string) {
+// command runs a program in dir against the emulator, and returns its output. It
+// shows all that the program printed if that fails.
+func command(t *testing.T, dir, name string, args ...string) (stdout []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -121,9 +137,12 @@ func command(t *testing.T, dir, name string, args ...string) {
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
 		"CDK_VALIDATION=false", // seconds for what the tests of infra have checked
 	)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	var out, all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, all.Bytes())
 	}
+	return out.Bytes()
 }
 
 func readOutputs(t *testing.T, path string) map[string]string {

@@ -22,9 +22,12 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("the counter holds what was charged", func(t *testing.T) { d.counted(t, alice, 3) })
 	t.Run("another key is untouched", func(t *testing.T) { d.untouched(t, alice, bob) })
 	t.Run("a preflight is neither limited nor counted", func(t *testing.T) { d.preflight(t, alice) })
-	t.Run("an HTTP API is limited, and answers 403", func(t *testing.T) { d.httpAPI(t, "carol"+d.run) })
+	t.Run("the backend of a REST API settles and refunds", func(t *testing.T) { d.settles(t, d.url, "frank"+d.run) })
+	t.Run("the backend of an HTTP API settles and refunds", func(t *testing.T) { d.settles(t, d.http, "grace"+d.run) })
+	t.Run("an HTTP API is limited, and its backend answers 429", func(t *testing.T) { d.httpAPI(t, "carol"+d.run) })
 	t.Run("a TOKEN authorizer is limited", func(t *testing.T) { d.tokenAPI(t, "dave"+d.run) })
 	t.Run("connections of a WebSocket API are limited", func(t *testing.T) { d.webSocketAPI(t, "erin"+d.run) })
+	t.Run("callers are verified on every kind of API", d.verified)
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
 }
 

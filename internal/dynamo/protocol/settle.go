@@ -63,12 +63,36 @@ func refundable(s *Snapshot, i int, l *limit.Limit, slot, units int64, now time.
 	if s.states[i].Current(l, now) > slot+l.Slots() {
 		return false
 	}
+	return s.holds(i, slot, units)
+}
+
+// holds reports whether a slot of limit i has the units.
+func (s *Snapshot) holds(i int, slot, units int64) bool {
 	for held := range s.states[i].All() {
 		if held.Number == slot {
 			return held.Units >= units
 		}
 	}
 	return false
+}
+
+// Shows reports whether the snapshot has the units that a charge took. One that
+// lacks them may be older than the charge, which another process has made, and
+// proves nothing about what can be refunded. A charge of zero cost has no units
+// to show.
+func (s *Snapshot) Shows(c *limit.Charge, r *limit.Receipt) bool {
+	if r.Generation == "" {
+		return true
+	}
+	if s == nil || s.Generation != r.Generation {
+		return false
+	}
+	for i := range c.Limits {
+		if c.Limits[i].Correctable() && c.Costs[i] > 0 && !s.holds(i, r.Slots[i], c.Costs[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func refund(u *Update, prefix string, slot, units int64) {

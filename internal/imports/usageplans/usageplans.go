@@ -9,7 +9,8 @@ import (
 )
 
 // Import turns the usage plans that `aws apigateway get-usage-plans` prints
-// into a rules document that counts by the ids of API keys. A throttle becomes
+// into a rules document that counts by the ids that API Gateway states of its own
+// API keys. A throttle becomes
 // a token bucket, a quota a fixed window, and each usage plan a plan.
 //
 // A plan of a document only changes capacities. Limits that differ otherwise,
@@ -20,6 +21,7 @@ import (
 // The error is of type yamlfile.Errors for what is wrong in a file.
 func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
 	im := &importer{byID: map[string]*sharedLimit{}}
+	im.Authentication = &ruledoc.Authentication{APIKey: &ruledoc.KeySource{From: "api_gateway"}}
 	if err := im.read(plans); err != nil {
 		return nil, err
 	}

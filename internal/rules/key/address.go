@@ -5,13 +5,15 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // IPv6 addresses count by a network, because a host can choose any address of
 // its own. IPv4 addresses count whole.
 const (
-	defaultBits = 64  // of {ip}: providers give a host or a home a /64 at least
-	wholeBits   = 128 // of {ip/128}
+	defaultBits = request.NetworkBits // of {ip}
+	wholeBits   = 128                 // of {ip/128}
 	// leastBits is a provider's own network. Fewer bits are probably a mistake
 	// for a network of IPv4 addresses, such as {ip/24}.
 	leastBits = 32

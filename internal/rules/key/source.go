@@ -139,6 +139,15 @@ func ParseTrusted(text string) (p Part, problem string) {
 	return Part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
 }
 
+// ParseStated reads a source of an identifier that another system checks: one of
+// verified credentials, or a header.
+func ParseStated(text string) (p Part, problem string) {
+	if p, problem = ParseSource(text); problem == "" && !p.OfCredentials() && p.Kind != FromHeader {
+		problem = text + " is no credential: use a claim such as jwt.usage_key, apikey, or a header such as header.x-api-key"
+	}
+	return p, problem
+}
+
 // ParseCompared reads a source that match compares: one that is trusted, or a
 // fact of the viewer.
 func ParseCompared(text string) (p Part, problem string) {

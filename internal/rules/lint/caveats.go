@@ -10,10 +10,9 @@ import (
 )
 
 // Caveats returns what limiters make of a document because it does not say
-// how to verify credentials, because the Lambda does not see the backend's
-// answers, and because a REST API's own answers were deployed before. It has one
-// line of each kind for a rule at most. Replays, and requests that a person
-// describes, have the credentials that they state.
+// how to verify credentials, and because a REST API's own answers were deployed
+// before. It has one line of each kind for a rule at most. Replays, and requests
+// that a person describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
 	if c.doc.Denied != nil {
@@ -41,7 +40,6 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 		if path, effect := c.withoutCredentials(i, v); effect != "" {
 			c.warn(path, "%s", unverified+effect)
 		}
-		c.checkAnswers(i)
 	}
 	return c.warnings
 }
@@ -69,7 +67,7 @@ func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
 	switch {
 	case r.When != nil && v.lacksAnyOf(r.When):
 		return at + "when", "the rule covers no live request"
-	case !v.tokens && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
+	case !v.claims && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
 		return at + "when", "the rule covers live requests with a token or a key too"
 	case len(missing) > 0 && others == 0:
 		return at + "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
@@ -91,18 +89,4 @@ func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
 		}
 	}
 	return "", ""
-}
-
-// checkAnswers warns about corrections that need the backend's answer.
-func (c *checker) checkAnswers(i int) {
-	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
-	const unseen = "the Lambda authorizer does not see the backend's answers: "
-	settles := slices.IndexFunc(r.Costs, func(cost rules.Cost) bool { return cost.Settle })
-	switch {
-	case settles >= 0:
-		_, costAt := c.paths(i, settles)
-		c.warn(costAt+".settle", unseen+"there every request keeps what it first pays; slidegate serve and Go programs settle")
-	case len(c.doc.Rules[i].RefundOn) > 0:
-		c.warn(path+".refund_on", unseen+"there nothing is refunded; slidegate serve and Go programs refund")
-	}
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -28,26 +29,32 @@ func WithoutCredentials(s *rules.Set) (idle, lumped []string) {
 	return idle, lumped
 }
 
-// verified says which credentials of live requests limiters verify. API keys
-// have claims too.
-type verified struct{ tokens, keys bool }
+// verified says what live requests have of verified credentials.
+type verified struct{ claims, keys bool }
 
 func verifiedBy(d *ruledoc.Document) verified {
 	a := d.Authentication
-	return verified{tokens: a != nil && len(a.JWT) > 0, keys: a != nil && a.APIKey != nil}
+	if a == nil {
+		return verified{}
+	}
+	keys := a.APIKey != nil
+	return verified{claims: len(a.JWT) > 0 || keys && a.APIKey.From == "", keys: keys} // API Gateway's keys have no claims
 }
 
 // what names the credentials that are not verified.
 func (v verified) what() string {
-	if v.tokens {
+	switch {
+	case v.claims:
 		return "API keys are not verified"
+	case v.keys:
+		return "tokens are not verified"
 	}
 	return "credentials are not verified"
 }
 
 // lacks reports whether a source is missing in every live request.
 func (v verified) lacks(p key.Part) bool {
-	return p.OfCredentials() && !v.keys && !(v.tokens && p.Kind == key.FromClaim)
+	return p.Kind == key.FromClaim && !v.claims || p.Kind == key.FromAPIKey && !v.keys
 }
 
 // lacksSource is lacks for a source as documents write it.
@@ -63,7 +70,7 @@ func (v verified) lacksAnyOf(s *ruledoc.Selector) bool {
 			return true
 		}
 	}
-	return !v.tokens && !v.keys && len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
+	return !v.claims && !v.keys && len(s.Caller) > 0 && !slices.Contains(s.Caller, request.Anonymous)
 }
 
 // lacking returns the sources of a template that live requests lack, and how
@@ -84,4 +91,13 @@ func (v verified) lacking(text string) (names []string, others int) {
 func (v verified) lacksInTemplate(template string) bool {
 	names, _ := v.lacking(template)
 	return len(names) > 0
+}
+
+// WarnOfLibrary warns that a document names credentials to verify, which limiters
+// in Go programs do not do.
+func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
+	if s.Document().Authentication != nil {
+		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by DescribeBy or in Request.Claims",
+			"rules", name)
+	}
 }

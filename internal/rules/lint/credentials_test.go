@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -31,5 +32,22 @@ func TestWithoutCredentials(t *testing.T) {
 		if r.Mode != rules.Off && r.Matches(req) == slices.Contains(idle, r.Name) {
 			t.Errorf("rule %s covers a request without credentials: %t", r.Name, r.Matches(req))
 		}
+	}
+}
+
+// TestGatewayKeys: keys of API Gateway make callers known, and have no claims.
+func TestGatewayKeys(t *testing.T) {
+	const limits = ", limits: [{capacity: 1, window: 1s}]}"
+	s := load(t, "rules.yaml", "authentication: {api_key: {from: api_gateway}}\nrules:\n"+
+		"- {name: known, key: 'key:{apikey}', when: {caller: known}"+limits+"\n"+
+		"- {name: partner, key: all, when: {match: {apikey: k1}}"+limits+"\n"+
+		"- {name: pro, key: all, when: {match: {jwt.plan: pro}}"+limits+"\n"+
+		"- {name: user, key: 'user:{jwt.sub}'"+limits+"\n")
+	idle, lumped := lint.WithoutCredentials(s)
+	if !slices.Equal(idle, []string{"pro"}) || !slices.Equal(lumped, []string{"user"}) {
+		t.Errorf("idle %q, lumped %q", idle, lumped)
+	}
+	if !strings.Contains(strings.Join(s.Caveats, "\n"), "tokens are not verified") {
+		t.Errorf("caveats %q", s.Caveats)
 	}
 }

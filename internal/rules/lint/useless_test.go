@@ -83,7 +83,7 @@ func TestWarningsOfSkippedRules(t *testing.T) {
 }
 
 // Caveats say what becomes of rules for live callers, with one line for each
-// rule, and one for corrections that need the backend's answer.
+// rule.
 func TestCaveats(t *testing.T) {
 	const unverified = "credentials are not verified: "
 	for fields, want := range map[string]string{ // with the path; empty for none
@@ -101,8 +101,8 @@ func TestCaveats(t *testing.T) {
 		"key: 'ip:{ip}', cost: {from: jwt.n, max: 1}":        "cost: " + unverified + "every live request costs max, 1",
 		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1}, limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 3}}]": "limits[0].anchor: " + unverified + "months of all live callers start on day 3",
 		"key: 'ip:{ip}', limits: [{capacity: 1, window: 1mo, anchor: {from: stage}}]":                                                       "",
-		"key: 'ip:{ip}', refund_on: 5xx":                                       "refund_on: the Lambda authorizer does not see the backend's answers: there nothing is refunded; slidegate serve and Go programs refund",
-		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}": "cost.settle: the Lambda authorizer does not see the backend's answers: there every request keeps what it first pays; slidegate serve and Go programs settle",
+		"key: 'ip:{ip}', refund_on: 5xx":                                       "",
+		"key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}": "",
 	} {
 		if !strings.Contains(fields, "limits:") {
 			fields += ", limit: 1/s"

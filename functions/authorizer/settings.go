@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/receipt"
+)
+
+// settings are what the environment says.
+type settings struct {
+	counters, rules string        // SLIDEGATE_COUNTERS and SLIDEGATE_RULES name the tables
+	deadline        time.Duration // SLIDEGATE_DEADLINE: such as 250ms
+	simple          bool          // SLIDEGATE_SIMPLE_RESPONSES: false for an HTTP API that takes IAM policies
+	passDenials     bool          // SLIDEGATE_PASS_DENIALS: true if the backends of HTTP APIs answer denied requests
+	keys            receipt.Keys  // SLIDEGATE_RECEIPT_SECRET: signs receipts for backends that get them as a header
+}
+
+func readSettings() (s settings, err error) {
+	s.counters, s.rules = os.Getenv("SLIDEGATE_COUNTERS"), os.Getenv("SLIDEGATE_RULES")
+	if s.counters == "" || s.rules == "" {
+		return s, errors.New("SLIDEGATE_COUNTERS and SLIDEGATE_RULES must name the tables")
+	}
+	if s.deadline, err = deadline(os.Getenv("SLIDEGATE_DEADLINE")); err != nil {
+		return s, err
+	}
+	if s.simple, err = yes("SLIDEGATE_SIMPLE_RESPONSES", true); err != nil {
+		return s, err
+	}
+	if s.passDenials, err = yes("SLIDEGATE_PASS_DENIALS", false); err != nil {
+		return s, err
+	}
+	if secret := os.Getenv("SLIDEGATE_RECEIPT_SECRET"); secret != "" {
+		if s.keys, err = receipt.ParseKeys(secret); err != nil {
+			return s, fmt.Errorf("SLIDEGATE_RECEIPT_SECRET: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func deadline(text string) (time.Duration, error) {
+	if text == "" {
+		return engine.DefaultDeadline, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", text)
+	}
+	return d, nil
+}
+
+// yes reads an environment variable that is true or false.
+func yes(name string, byDefault bool) (bool, error) {
+	switch text := os.Getenv(name); text {
+	case "":
+		return byDefault, nil
+	case "true", "false":
+		return text == "true", nil
+	default:
+		return false, fmt.Errorf("%s is %q: want true or false", name, text)
+	}
+}

@@ -1,0 +1,115 @@
+package authn_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/authn"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// TestDiscoveryKeepsToTLS: an issuer with https cannot send the process to http
+// on its own machine, where a Lambda has its runtime API.
+func TestDiscoveryKeepsToTLS(t *testing.T) {
+	local := newProvider(t, published("k", rsaKey))
+	var at string
+	remote := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": "https://" + r.Host, "jwks_uri": at, "keys": []any{published("k", rsaKey)}})
+	}))
+	defer remote.Close()
+	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: remote.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
+	for _, test := range []struct{ jwks, want string }{
+		{local.URL + "/keys", request.Anonymous},
+		{remote.URL + "/keys", request.Known},
+	} {
+		at = test.jwks
+		set := load(t, fmt.Sprintf("authentication: {jwt: [{issuer: %q, audience: api}]}\nrules: []", remote.URL))
+		a := authn.New(fixed(set), nil, trusting, quiet)
+		if r := ask(t, a, now, sign(t, rs256, rsaKey, claims(remote.URL))); r.Caller() != test.want {
+			t.Errorf("keys at %s: caller is %s, want %s", test.jwks, r.Caller(), test.want)
+		}
+	}
+	if n := local.requests.Load(); n != 0 {
+		t.Errorf("%d requests to this machine", n)
+	}
+}
+
+// TestRedirects: no redirect leads anywhere, of neither document.
+func TestRedirects(t *testing.T) {
+	var lured atomic.Int64
+	attacker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		lured.Add(1)
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{published("k", rsaKey)}})
+	}))
+	defer attacker.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{attacker.URL, "file:///etc/passwd", "//" + strings.TrimPrefix(attacker.URL, "http://")} {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", to)
+				w.WriteHeader(status)
+			}))
+			for _, jwks := range []string{"", ", jwks: " + server.URL} {
+				set := load(t, fmt.Sprintf("authentication: {jwt: [{issuer: %q, audience: api%s}]}\nrules: []", server.URL, jwks))
+				if r := ask(t, authn.New(fixed(set), nil, nil, quiet), now, sign(t, rs256, rsaKey, claims(server.URL))); !r.Unverified {
+					t.Errorf("%d to %s: caller is %s", status, to, r.Caller())
+				}
+			}
+			server.Close()
+		}
+	}
+	if n := lured.Load(); n != 0 {
+		t.Errorf("%d requests to the server of an attacker", n)
+	}
+}
+
+// dripping answers every request by a byte in ten milliseconds, without an end.
+type dripping struct {
+	ctx   context.Context
+	ended func()
+}
+
+func (d dripping) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.ctx = r.Context()
+	return &http.Response{StatusCode: http.StatusOK, Body: d, Request: r}, nil
+}
+
+func (d dripping) Read(p []byte) (int, error) {
+	time.Sleep(10 * time.Millisecond)
+	p[0] = ' '
+	return 1, d.ctx.Err()
+}
+
+func (d dripping) Close() error {
+	d.ended()
+	return nil
+}
+
+// TestSlowKeys: an answer that never ends holds a request for a second, and the
+// fetch for two.
+func TestSlowKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var ended atomic.Int64
+		set := load(t, "authentication: {jwt: [{issuer: 'https://a.example', audience: api}]}\nrules: []")
+		a := authn.New(fixed(set), nil, dripping{ended: func() { ended.Store(int64(time.Since(began))) }}, quiet)
+		if r := ask(t, a, now, sign(t, rs256, rsaKey, claims("https://a.example"))); !r.Unverified {
+			t.Errorf("caller is %s", r.Caller())
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("the request took %v", took)
+		}
+		time.Sleep(5 * time.Second) // of the bubble's clock
+		if fetch := time.Duration(ended.Load()); fetch < time.Second || fetch > 2100*time.Millisecond {
+			t.Errorf("the fetch took %v", fetch)
+		}
+	})
+}

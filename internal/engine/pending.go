@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// maxSettlement is the most units that a correction may add to a charge.
+const maxSettlement = limit.MaxCapacity
+
+// Unsettled stands in Pending.Most for a limit that does not settle.
+const Unsettled = -1
+
+// Pending is a charge that the backend's answer may correct. It is plain data,
+// by which another process can settle: it needs the store, and no rules.
+type Pending struct {
+	Rule    string // its name
+	Charge  limit.Charge
+	Receipt limit.Receipt
+	// Refunds are the statuses for which the rule takes nothing.
+	Refunds []rules.Statuses
+	// Most holds, for each limit that settles, the units that an answer costs
+	// which broke off; Unsettled for others.
+	Most [limit.MaxLimits]int64
+}
+
+// Pending returns the charges of an allowed request that its outcome may correct
+// and that the shared store has made. What this process counted by itself, no
+// other can correct.
+func (d *Decision) Pending() (all []Pending) {
+	if !d.Allowed {
+		return nil
+	}
+	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
+		for i := range vs {
+			if p, ok := vs[i].pending(); ok && vs[i].charged != nil && !vs[i].local {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// pending returns what an outcome may correct of the rule's charge; ok is false
+// if no outcome can.
+func (v *Verdict) pending() (p Pending, ok bool) {
+	p = Pending{Rule: v.Rule.Name, Charge: v.Charge, Receipt: v.Receipt, Refunds: v.Rule.RefundOn()}
+	for i := range v.Charge.Costs {
+		p.Most[i] = Unsettled
+		if v.Terms.Settles(i) {
+			p.Most[i] = v.Terms.MostCost(i)
+			ok = true
+		}
+		ok = ok || len(p.Refunds) > 0 && refund(&v.Charge, i) != 0
+	}
+	return p, ok
+}
+
+// Settle corrects the charge by the outcome: one write, or none if there is
+// nothing to correct.
+func (p *Pending) Settle(ctx context.Context, now time.Time, store Store, o *Outcome) error {
+	deltas := p.deltas(o)
+	if deltas == nil {
+		return nil
+	}
+	return store.Settle(ctx, now, &p.Charge, &p.Receipt, deltas)
+}
+
+// deltas returns the units by which the outcome corrects each limit; nil if
+// there is nothing to correct.
+func (p *Pending) deltas(o *Outcome) []int64 {
+	refunded := rules.Among(p.Refunds, o.Status)
+	return deltas(&p.Charge, func(i int) int64 {
+		if refunded {
+			return refund(&p.Charge, i)
+		}
+		if p.Most[i] == Unsettled {
+			return 0
+		}
+		actual, reported := o.Costs[p.PolicyName(i)]
+		if !reported && o.Aborted {
+			actual, reported = p.Most[i], true
+		}
+		if !reported || actual < 0 {
+			return 0
+		}
+		return correction(&p.Charge, i, actual)
+	})
+}
+
+// PolicyName returns the name by which clients know limit i.
+func (p *Pending) PolicyName(i int) string { return PolicyName(p.Rule, p.Charge.Limits[i].Name) }
+
+// correction returns the units by which the charge of limit i differs from the
+// actual ones.
+func correction(c *limit.Charge, i int, actual int64) int64 {
+	return min(actual-c.Costs[i], maxSettlement)
+}
+
+// refund returns the units that undo the charge of limit i. A bucket or a log
+// cannot refund; its charge stays.
+func refund(c *limit.Charge, i int) int64 {
+	if !c.Limits[i].Correctable() {
+		return 0
+	}
+	return -c.Costs[i]
+}
+
+// deltas returns the delta of each limit; nil if there is nothing to correct.
+func deltas(c *limit.Charge, delta func(i int) int64) []int64 {
+	var all [limit.MaxLimits]int64
+	for i := range c.Costs {
+		all[i] = delta(i)
+	}
+	if all == [limit.MaxLimits]int64{} {
+		return nil
+	}
+	return slices.Clone(all[:len(c.Costs)])
+}

@@ -1,0 +1,47 @@
+package receipt
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+)
+
+// Issuer issues the receipts of an authorizer, and logs once of each rule what
+// becomes of its charges. It is safe for concurrent use.
+type Issuer struct {
+	keys Keys
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	issued map[string]bool // rules in receipts
+	left   map[string]bool // rules that did not fit
+}
+
+// NewIssuer returns an issuer, which signs receipts if there are keys.
+func NewIssuer(keys Keys, log *slog.Logger) *Issuer {
+	return &Issuer{keys: keys, log: log, issued: map[string]bool{}, left: map[string]bool{}}
+}
+
+// Issue returns the receipt of a decision; "" if no outcome can correct what it
+// charged.
+func (i *Issuer) Issue(now time.Time, d *engine.Decision) string {
+	text, issued, left := Encode(now, d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, rule := range issued {
+		if !i.issued[rule] {
+			i.issued[rule] = true
+			i.log.Info("refund_on and settle of this rule take effect once the backend settles by the authorizer's receipt", "rule", rule)
+		}
+	}
+	for _, rule := range left {
+		if !i.left[rule] {
+			i.left[rule] = true
+			i.log.Warn("a charge does not fit into the receipt: refund_on and settle of its rule have no effect then",
+				"rule", rule, "most_characters", MaxLen)
+		}
+	}
+	return i.keys.Sign(text)
+}

@@ -1,0 +1,86 @@
+package receipt
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// minSecret is the least length of a secret, in bytes.
+const minSecret = 16
+
+var (
+	// ErrUnsigned is wrapped by the error of a header without a valid signature.
+	ErrUnsigned = errors.New("the receipt has no valid signature: the authorizer and the backend need the same secret")
+	// ErrExpired is wrapped by the error of a signed receipt that is too old.
+	ErrExpired = errors.New("the receipt has expired")
+)
+
+// Keys are the secrets that sign and verify receipts. The first one signs.
+type Keys [][]byte
+
+// ParseKeys reads secrets with commas between them. While a secret is replaced,
+// the old and the new one are valid.
+func ParseKeys(text string) (keys Keys, err error) {
+	for secret := range strings.SplitSeq(text, ",") {
+		if secret = strings.TrimSpace(secret); len(secret) < minSecret {
+			return nil, fmt.Errorf("a secret for receipts has %d characters: make one of at least %d, such as `openssl rand -hex 32` prints",
+				len(secret), minSecret)
+		}
+		keys = append(keys, []byte(secret))
+	}
+	return keys, nil
+}
+
+// Sign returns the receipt with a signature; "" stays empty.
+func (k Keys) Sign(text string) string {
+	if len(k) == 0 || text == "" {
+		return text
+	}
+	return text + "." + encoding.EncodeToString(mac(k[0], text))
+}
+
+// Verify parses a receipt that came as a header. It must have a valid signature,
+// and be younger than MaxAge.
+func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
+	payload, signature := split(text)
+	given, err := encoding.DecodeString(signature)
+	if err != nil || !k.signed(payload, given) {
+		return nil, ErrUnsigned
+	}
+	r, err := Parse(payload)
+	if err != nil {
+		return nil, err
+	}
+	if age := now.Sub(r.Time); age.Abs() > MaxAge {
+		return nil, fmt.Errorf("%w: it is %v old, and valid for %v", ErrExpired, age.Round(time.Second), MaxAge)
+	}
+	return r, nil
+}
+
+func (k Keys) signed(payload string, given []byte) bool {
+	if len(payload) > maxDenial {
+		return false
+	}
+	for _, secret := range k {
+		if hmac.Equal(given, mac(secret, payload)) {
+			return true
+		}
+	}
+	return false
+}
+
+func mac(secret []byte, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// split returns a receipt without its signature, and the signature.
+func split(text string) (payload, signature string) {
+	payload, signature, _ = strings.Cut(text, ".")
+	return payload, signature
+}

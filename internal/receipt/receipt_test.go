@@ -1,0 +1,246 @@
+package receipt_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+const chat = `
+rules:
+  - name: chat
+    key: "user:{header.x-user}"
+    trusted: [header.x-user]
+    refund_on: 5xx
+    limits:
+      - {name: requests, capacity: 10, window: 60s}
+      - {name: tokens, capacity: 400, window: 60s, cost: {from: header.x-tokens, min: 1, max: 40, settle: true}}
+`
+
+// bench decides by a document and counts in memory.
+type bench struct {
+	*testing.T
+	engine *engine.Engine
+	store  *memory.Store
+}
+
+func newBench(t *testing.T, document string) *bench {
+	t.Helper()
+	store := memory.New(0)
+	return &bench{t, engine.New(engine.Options{
+		Rules: engine.Fixed{Set: compile(t, document)}, Store: store, Local: memory.New(0), Recorder: quiet{t},
+	}), store}
+}
+
+// decide returns an allowed request's decision and receipt.
+func (b *bench) decide(now time.Time) (*engine.Decision, string) {
+	b.Helper()
+	d, err := b.engine.Decide(b.Context(), now, &request.Request{Method: "POST", Path: "/", Headers: map[string][]string{"x-user": {"7"}}})
+	if err != nil || !d.Allowed {
+		b.Fatalf("decision %+v, error %v", d, err)
+	}
+	text, _, _ := receipt.Encode(now, d)
+	return d, text
+}
+
+// left returns the units left of each limit of the first rule.
+func (b *bench) left(d *engine.Decision, now time.Time) (left []int64) {
+	b.Helper()
+	c, v := d.Verdicts[0].Charge, limit.Verdict{}
+	c.Costs = make([]int64, len(c.Limits))
+	if err := b.store.Peek(b.Context(), now, &c, &v); err != nil {
+		b.Fatal(err)
+	}
+	for i := range c.Limits {
+		left = append(left, v.Limits[i].Remaining)
+	}
+	return left
+}
+
+// TestOutcomes settles and refunds by receipts.
+func TestOutcomes(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcome engine.Outcome
+		want    []int64
+	}{
+		"a lower cost":         {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 5}}, []int64{9, 395}},
+		"a higher one":         {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, []int64{9, 0}},
+		"no cost":              {engine.Outcome{Status: 200}, []int64{9, 360}},
+		"another limit's cost": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0}}, []int64{9, 360}},
+		"a refund":             {engine.Outcome{Status: 503, Costs: map[string]int64{"chat.tokens": 5}}, []int64{10, 400}},
+		"broken off":           {engine.Outcome{Status: 200, Aborted: true}, []int64{9, 360}},
+	} {
+		b := newBench(t, chat)
+		d, text := b.decide(epoch)
+		settler := receipt.NewSettler(b.store, nil, quiet{t})
+		r, err := settler.Take(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settler.Finish(t.Context(), epoch, r, &test.outcome)
+		if got := b.left(d, epoch); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v left, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestReset: a counter that was deleted since the decision is not corrected.
+func TestReset(t *testing.T) {
+	b := newBench(t, chat)
+	d, text := b.decide(epoch)
+	if err := b.store.Reset(t.Context(), d.Verdicts[0].Charge.Key); err != nil {
+		t.Fatal(err)
+	}
+	b.decide(epoch)
+	settler := receipt.NewSettler(b.store, nil, quiet{t})
+	r, err := settler.Take(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settler.Finish(t.Context(), epoch, r, &engine.Outcome{Status: 500})
+	if got := b.left(d, epoch); !slices.Equal(got, []int64{9, 360}) {
+		t.Errorf("%v left, want [9 360]", got)
+	}
+}
+
+// TestOnce takes each receipt once, signed or not, and however many take it.
+func TestOnce(t *testing.T) {
+	b := newBench(t, chat)
+	keys := secrets(t, "0123456789abcdef, fedcba9876543210")
+	_, text := b.decide(epoch)
+	settler := receipt.NewSettler(b.store, keys, quiet{t})
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for _, form := range []string{text, keys.Sign(text), keys[1:].Sign(text)} {
+		for range 10 {
+			wg.Go(func() {
+				if _, err := settler.Take(form); err == nil {
+					taken.Add(1)
+				} else if !errors.Is(err, receipt.ErrUsed) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if _, err := settler.TakeHeader(keys.Sign(text), epoch); taken.Load() != 1 || !errors.Is(err, receipt.ErrUsed) {
+		t.Errorf("taken %d times, then error %v", taken.Load(), err)
+	}
+}
+
+// TestConcurrent settles while others decide. What was admitted never exceeds the
+// limit, and in the end the counter holds the true costs.
+func TestConcurrent(t *testing.T) {
+	b := newBench(t, chat)
+	d, first := b.decide(epoch)
+	settler := receipt.NewSettler(b.store, nil, quiet{t})
+	var used atomic.Int64
+	settle := func(text string, tokens int64) {
+		r, err := settler.Take(text)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		used.Add(tokens)
+		settler.Finish(t.Context(), epoch, r, &engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": tokens}})
+	}
+	settle(first, 1)
+	var wg sync.WaitGroup
+	for i := range 30 {
+		now := epoch.Add(time.Duration(i + 1)) // no two requests have the same receipt
+		wg.Go(func() {
+			d, err := b.engine.Decide(t.Context(), now, &request.Request{Method: "POST", Path: "/", Headers: map[string][]string{"x-user": {"7"}}})
+			if err != nil {
+				t.Error(err)
+			} else if d.Allowed {
+				text, _, _ := receipt.Encode(now, d)
+				settle(text, int64(i))
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := b.left(d, epoch), []int64{0, 400 - used.Load()}; !slices.Equal(got, want) || want[1] < 0 {
+		t.Errorf("%v left, want %v", got, want)
+	}
+}
+
+// TestNoReceipt: decisions that no outcome corrects have no receipt, and nor has
+// what the process counted by itself.
+func TestNoReceipt(t *testing.T) {
+	for name, document := range map[string]string{
+		"no rule settles":        `rules: [{name: api, key: all, limit: 10/minute}]`,
+		"nothing to refund":      `rules: [{name: api, key: all, refund_on: 5xx, cost: 0, limit: 10/minute}]`,
+		"the rule is off":        `rules: [{name: api, key: all, mode: "off", refund_on: 5xx, limit: 10/minute}]`,
+		"the request is skipped": `{rules: [{name: api, key: all, refund_on: 5xx, limit: 10/minute}], skip: [{path: /}]}`,
+	} {
+		if _, text := newBench(t, document).decide(epoch); text != "" {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	b := newBench(t, chat)
+	b.engine = engine.New(engine.Options{
+		Rules: engine.Fixed{Set: compile(t, chat)}, Store: failing{b.store}, Local: b.store, Recorder: ignoring{},
+	})
+	if _, text := b.decide(epoch); text != "" {
+		t.Errorf("counted by the process: %s", text)
+	}
+}
+
+// TestVersion: a receipt names the version of the rules.
+func TestVersion(t *testing.T) {
+	set := compile(t, chat)
+	set.Version = 12
+	b := newBench(t, chat)
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.store, Recorder: quiet{t}})
+	_, text := b.decide(epoch)
+	r, err := receipt.Parse(text)
+	if err != nil || r.Rules != 12 || !r.Time.Equal(epoch) {
+		t.Errorf("%+v, error %v", r, err)
+	}
+	if costs := r.UnknownCosts(map[string]int64{"chat.token": 1, "b": 1}); !slices.Equal(costs, []string{"b", "chat.token"}) {
+		t.Errorf("unknown are %v", costs)
+	}
+	if costs := r.UnknownCosts(map[string]int64{"chat.tokens": 1, "export": 1}); costs != nil {
+		t.Errorf("unknown beside a known one are %v", costs)
+	}
+	if len(text) > 130 {
+		t.Errorf("the receipt has %d characters: %s", len(text), text)
+	}
+}
+
+// TestTooLong leaves out what does not fit, and logs it once.
+func TestTooLong(t *testing.T) {
+	document := "rules:\n"
+	for i := range 40 {
+		document += fmt.Sprintf("  - {name: rule-%d, key: \"a-long-key-that-takes-its-room:{header.x-user}\", refund_on: 5xx, limit: 10/minute}\n", i)
+	}
+	b := newBench(t, document)
+	d, text := b.decide(epoch)
+	var log bytes.Buffer
+	issuer := receipt.NewIssuer(nil, slog.New(slog.NewTextHandler(&log, nil)))
+	for range 3 {
+		if got := issuer.Issue(epoch, d); got != text || len(got) > receipt.MaxLen || len(got) < receipt.MaxLen*9/10 {
+			t.Errorf("%d characters", len(got))
+		}
+	}
+	r, err := receipt.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 40 || len(r.Pending) == 40 || strings.Count(log.String(), "level=WARN") != 40-len(r.Pending) || !strings.Contains(log.String(), "rule=rule-39") {
+		t.Errorf("%d charges fit, and logged\n%s", len(r.Pending), log.String())
+	}
+}

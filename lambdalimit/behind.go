@@ -1,0 +1,100 @@
+package lambdalimit
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// AuthorizedEvent is an Event of an API that can have a Lambda authorizer.
+type AuthorizedEvent interface {
+	events.APIGatewayProxyRequest | events.APIGatewayV2HTTPRequest | events.APIGatewayWebsocketProxyRequest
+}
+
+// maxDelay bounds how long a request waits for its turn behind the authorizer, as
+// slidegate.MaxDelay does by default.
+const maxDelay = 10 * time.Second
+
+// Behind is for a handler behind Slidegate's Lambda authorizer. It does not decide a
+// second time, and needs no rules. By the authorizer's context it
+//
+//   - answers 429, with all fields and problem details or what the rules say, to a
+//     request of an HTTP API that the authorizer has denied and passed on
+//     (SLIDEGATE_PASS_DENIALS);
+//   - waits for the turn of a request in a leaky bucket, or answers 429 if that
+//     comes after 10 seconds or the function's deadline;
+//   - adds the fields of the limits to the handler's answer;
+//   - corrects the charge by the handler's answer, as Wrap does, through the
+//     authorizer's receipt. The store is that of the authorizer's counters. The
+//     function's role needs dynamodb:UpdateItem on that table.
+//
+// An event without such a context passes as it is: a route without the authorizer,
+// or a message of a WebSocket API, which has the context of its handshake.
+//
+// The options are those of [slidegate.SettleBy].
+func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...slidegate.Option) Handler[E, R] {
+	stated := func(r *http.Request) string {
+		text, _ := contextOf(r)[receipt.ContextName].(string)
+		return text
+	}
+	settle := slidegate.SettleBy(store, stated, options...)
+	return wrap(readBehind, func(next http.Handler) http.Handler { return behind(settle(next)) }, handler)
+}
+
+// readBehind reads an event. It may lack what rules need.
+func readBehind(event any) (kind, error) {
+	k, err := read(event)
+	if err != nil {
+		k.request = &request.Request{Method: http.MethodGet, Path: "/"}
+	}
+	return k, nil
+}
+
+// contextOf returns the context of a Lambda authorizer, which the request was
+// decided by; nil for none.
+func contextOf(r *http.Request) map[string]any {
+	event := eventOf(r)
+	if message, ok := event.(*events.APIGatewayWebsocketProxyRequest); ok && message.RequestContext.RouteKey != "$connect" {
+		return nil
+	}
+	return apigw.LambdaContext(event)
+}
+
+// behind answers by the authorizer's context, or lets the next handler answer.
+func behind(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		context := contextOf(r)
+		delay := apigw.DelayOf(context)
+		if delay > maxDelay || clock.EndsBefore(r.Context(), delay) {
+			context = apigw.TooLongBy(context)
+		}
+		if denial, fields, denied := apigw.DenialOf(context); denied {
+			set(w.Header(), fields)
+			w.WriteHeader(denial.Status)
+			_, _ = io.WriteString(w, denial.Body)
+			return
+		}
+		if err := clock.Sleep(r.Context(), delay); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable) // nothing waits for the answer
+			return
+		}
+		set(w.Header(), apigw.AllowedFields(context))
+		next.ServeHTTP(w, r)
+		headers.Expose(w.Header())
+	})
+}
+
+func set(h http.Header, fields map[string]string) {
+	for name, value := range fields {
+		h.Set(name, value)
+	}
+}

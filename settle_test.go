@@ -1,0 +1,229 @@
+package slidegate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/app"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/recorder"
+	requests "github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/slidegatetest"
+)
+
+const receiptSecret = "a secret of 16 or more"
+
+// authorizer decides in front of a backend, and shares a store with it.
+type authorizer struct {
+	*testing.T
+	engine *engine.Engine
+	store  slidegate.Store
+	clock  *slidegatetest.Clock
+	charge limit.Charge
+}
+
+func newAuthorizer(t *testing.T, store slidegate.Store) *authorizer {
+	t.Helper()
+	set, err := rulefile.Parse("rules.yaml", []byte(`
+rules:
+  - {name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 60s, cost: {from: header.x-tokens, min: 1, max: 40, settle: true}}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler))})
+	return &authorizer{t, e, store, slidegatetest.NewClock(noon), limit.Charge{}}
+}
+
+// receipt charges a request of 40 units, and returns its receipt.
+func (a *authorizer) receipt() string {
+	a.Helper()
+	d, err := a.engine.Decide(a.Context(), a.clock.Now(), &requests.Request{Method: "POST", Path: "/"})
+	if err != nil || !d.Allowed {
+		a.Fatalf("%+v, error %v", d, err)
+	}
+	a.charge = d.Verdicts[0].Charge
+	keys, err := receipt.ParseKeys(receiptSecret)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return receipt.NewIssuer(keys, slog.New(slog.DiscardHandler)).Issue(a.clock.Now(), d)
+}
+
+// used returns the units of the counter.
+func (a *authorizer) used() int64 {
+	a.Helper()
+	var v limit.Verdict
+	if err := a.store.Peek(a.Context(), a.clock.Now(), &a.charge, &v); err != nil {
+		a.Fatal(err)
+	}
+	return 400 - v.Remaining
+}
+
+// TestSettleMiddleware answers a request of 40 units in several ways.
+func TestSettleMiddleware(t *testing.T) {
+	for name, test := range map[string]struct {
+		header  func(receipt string) []string
+		handler http.HandlerFunc
+		after   time.Duration
+		used    int64
+		logged  string
+	}{
+		"a cost": {nil, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Slidegate-Cost", "chat=7")
+		}, time.Second, 7, ""},
+		"a cost as a trailer": {nil, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "x")
+			w.Header().Set(http.TrailerPrefix+"Slidegate-Cost", "chat=50")
+		}, time.Second, 50, ""},
+		"a refund":  {nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
+		"no cost":   {nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, time.Second, 40, ""},
+		"a misname": {nil, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat.tokens=7") }, time.Second, 40, "ignored=[chat.tokens] limits=[chat]"},
+		"no number": {nil, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") }, time.Second, 40, "malformed"},
+		"unsigned": {func(text string) []string {
+			text, _, _ = strings.Cut(text, ".")
+			return []string{text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
+		"forged": {func(text string) []string {
+			return []string{"B" + text[1:]}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
+		"expired": {nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 16 * time.Minute, 0, "expired"}, // its window is over
+		"behind a forged one": {func(text string) []string {
+			return []string{"forged", text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
+		"behind many forged ones": {func(text string) []string {
+			return []string{"1", "2", "3", "4", text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
+		"empty": {func(string) []string { return []string{""} }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, ""},
+		"none":  {func(string) []string { return nil }, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") }, time.Second, 40, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthorizer(t, slidegate.NewMemory(0))
+			var log bytes.Buffer
+			settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now),
+				slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			sent := httptest.NewRequest("POST", "/", nil)
+			text := a.receipt()
+			sent.Header["Slidegate-Receipt"] = []string{text}
+			if test.header != nil {
+				sent.Header["Slidegate-Receipt"] = test.header(text)
+			}
+			a.clock.Advance(test.after)
+			w := httptest.NewRecorder()
+			settle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if len(r.Header.Values("Slidegate-Receipt")) > 0 {
+					t.Error("the handler sees the receipt")
+				}
+				test.handler(w, r)
+			})).ServeHTTP(w, sent)
+			answer := w.Result()
+			if answer.Header.Get("Slidegate-Cost")+answer.Trailer.Get("Slidegate-Cost") != "" {
+				t.Error("the client sees the cost")
+			}
+			if got := a.used(); got != test.used {
+				t.Errorf("%d units used, want %d", got, test.used)
+			}
+			if logged := log.String(); !strings.Contains(logged, test.logged) || (test.logged == "") != (logged == "") {
+				t.Errorf("logged %q, want %q", logged, test.logged)
+			}
+		})
+	}
+}
+
+// TestSettleMiddlewareDenies: whatever says that the request is denied, the
+// handler does not see it.
+func TestSettleMiddlewareDenies(t *testing.T) {
+	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
+	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}} {
+		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
+		r.Header["Slidegate-Receipt"] = sent
+		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
+		if w.Code != 429 || !strings.Contains(w.Body.String(), "quota-exceeded") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%q: %d %v %s", sent, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestSettleMiddlewareOnce: a request that comes twice is settled once, and an
+// answer that breaks off costs the most.
+func TestSettleMiddlewareOnce(t *testing.T) {
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+	send := func(text string, handler http.HandlerFunc) {
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set("Slidegate-Receipt", text)
+		defer func() { _ = recover() }()
+		settle(handler).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	refused := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }
+	a.receipt() // of another request, whose units must stay
+	a.clock.Advance(time.Millisecond)
+	text := a.receipt()
+	for range 3 {
+		send(text, refused)
+	}
+	if got := a.used(); got != 40 {
+		t.Errorf("%d units used, want 40", got)
+	}
+	a.clock.Advance(time.Millisecond)
+	send(a.receipt(), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if got := a.used(); got != 80 {
+		t.Errorf("%d units used, want 80", got)
+	}
+}
+
+// TestSettleMiddlewareFails: a correction that fails is logged and observed, and
+// the answer stays as it is.
+func TestSettleMiddlewareFails(t *testing.T) {
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	var log bytes.Buffer
+	var seen []slidegate.Event
+	settle := slidegate.SettleMiddleware(silent{a.store}, receiptSecret, slidegate.WithClock(a.clock.Now),
+		slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+		slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { seen = append(seen, e) }))
+	r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
+	r.Header.Set("Slidegate-Receipt", a.receipt())
+	settle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })).ServeHTTP(w, r)
+	if w.Code != 503 || len(seen) != 1 || seen[0].Action != "settle" || seen[0].Rule != "chat" || !strings.Contains(log.String(), "rule=chat") {
+		t.Errorf("status %d, observed %+v, logged %s", w.Code, seen, log.String())
+	}
+}
+
+// silent is a store that does not answer.
+type silent struct{ slidegate.Store }
+
+func (silent) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
+	return errors.New("no answer")
+}
+
+func TestSettleMiddlewarePanics(t *testing.T) {
+	store := slidegate.NewMemory(0)
+	for want, start := range map[string]func(){
+		"the store is nil":         func() { slidegate.SettleMiddleware(nil, receiptSecret) },
+		"has 5 characters":         func() { slidegate.SettleMiddleware(store, "short") },
+		"has 0 characters":         func() { slidegate.SettleMiddleware(store, "") },
+		"the authorizer has the l": func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.SlidingWindow(1, time.Minute)) },
+		"takes WithLogger":         func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.WithName("a")) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, want) {
+					t.Errorf("panics with %q, want %q", text, want)
+				}
+			}()
+			start()
+		}()
+	}
+}
