@@ -3,6 +3,7 @@ package headers
 import (
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,14 +47,16 @@ type Answer struct {
 
 	// Denied is the document's own answer to a denial; nil for problem details.
 	Denied *rules.Denied
-	of     rules.Answers
+
+	of       rules.Answers
+	decision *engine.Decision
 }
 
 // Describe returns a decision as clients learn it. Rules with headers: off stay
 // unnamed.
 func Describe(d *engine.Decision) Answer {
 	of := d.Answers()
-	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of}
+	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of, decision: d}
 	problem := QuotaExceeded
 	switch d.Reason {
 	case engine.Banned: // by the document or by an override: clients need not know which
@@ -77,9 +80,14 @@ func Describe(d *engine.Decision) Answer {
 // TooLong returns the denial of a request that was allowed with a delay that is
 // too long to wait for. The client may retry after the delay.
 func (a Answer) TooLong() Answer {
-	a.retryAfter(a.Delay + a.jitter())
-	a.Allowed, a.Delay, a.Problem = false, 0, QuotaExceeded
-	return a
+	d := *a.decision
+	d.Allowed, d.Delay, d.Verdicts = false, 0, slices.Clone(d.Verdicts)
+	for i := range d.Verdicts {
+		d.Verdicts[i].RetryAfter = a.Delay
+	}
+	denial := Describe(&d)
+	denial.Problem = QuotaExceeded
+	return denial
 }
 
 // jitter returns a random number of whole seconds up to the document's
