@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -126,6 +127,20 @@ func TestReads(t *testing.T) {
 		if d := read[decision](t, decide(t, h, other).body); !d.Allowed {
 			t.Errorf("%s: another request is denied", key)
 		}
+	}
+}
+
+// The places of repeated names are long in deep bodies, and cost nothing unless
+// one is repeated.
+func TestDeepBody(t *testing.T) {
+	h := newAPI(t, exampleRules(t))
+	body := `{"` + strings.Repeat("a", 40_000) + `": ` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := send(t, h, "POST", "/v1/decisions", body, "Content-Type: application/json")
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; got.StatusCode != 400 || used > 20 {
+		t.Errorf("status %d, and %d MiB allocated", got.StatusCode, used)
 	}
 }
 
