@@ -209,14 +209,14 @@ func TestUnsettled(t *testing.T) {
 }
 
 // failing decides nothing.
-type failing struct{}
+type failing struct{ err error }
 
-func (failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
-	return nil, errors.New("secret detail")
+func (f failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
+	return nil, f.err
 }
 
 func TestNoDecision(t *testing.T) {
-	h := decideapi.New(failing{}, quiet)
+	h := decideapi.New(failing{errors.New("secret detail")}, quiet)
 	for _, got := range []answer{
 		decide(t, h, `{"method": "GET", "path": "/", "ip": "::1"}`),
 		send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),
