@@ -125,27 +125,33 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 	if a.of.Fields.Standard() {
 		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
-	if v, i := d.Tightest(); v != nil {
-		result := asAnswered(d, v, i, jitter)
-		a.Rule = v.PolicyName(i)
-		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
-		a.Remaining = strconv.FormatInt(result.Remaining, 10)
-		a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
-		if a.of.Fields.Legacy() {
-			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
-		}
-		if a.of.Fields.Reset() {
-			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
-		}
-	} else {
-		a.Rule = uncountedRule(d)
-	}
+	a.describeTightest(d, jitter)
 	if !d.Allowed {
 		wait := d.Verdicts[0].RetryAfter
 		if wait != limit.Never {
 			wait += jitter
 		}
 		a.retryAfter(wait)
+	}
+}
+
+// describeTightest adds the tightest limit by itself.
+func (a *Answer) describeTightest(d *engine.Decision, jitter time.Duration) {
+	v, i := d.Tightest()
+	if v == nil {
+		a.Rule = uncountedRule(d)
+		return
+	}
+	result := asAnswered(d, v, i, jitter)
+	a.Rule = v.PolicyName(i)
+	a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
+	a.Remaining = strconv.FormatInt(result.Remaining, 10)
+	a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
+	if a.of.Fields.Legacy() {
+		a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
+	}
+	if a.of.Fields.Reset() {
+		a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
 	}
 }
 
