@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
@@ -48,9 +49,15 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 		panic("slidegate: SettleMiddleware: " + err.Error())
 	}
 	c, settler, h := newSettle("SettleMiddleware", store, keys, options)
-	h.Texts = func(r *http.Request) []string { return r.Header.Values(receipt.Header) }
+	h.Texts = receiptsOf
 	h.Take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) }
 	return settleMiddleware(h)
+}
+
+// receiptsOf returns the members of the field. A proxy may have joined the gateway's
+// value with what the client sent.
+func receiptsOf(r *http.Request) []string {
+	return strings.FieldsFunc(strings.Join(r.Header.Values(receipt.Header), ","), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // SettleBy is SettleMiddleware for a program that gets the authorizer's context

@@ -103,6 +103,9 @@ func TestSettleMiddleware(t *testing.T) {
 		"behind a forged one": {func(text string) []string {
 			return []string{"forged", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
+		"joined to a forged one": {func(text string) []string {
+			return []string{"forged, " + text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
 		"behind many forged ones": {func(text string) []string {
 			return []string{"1", "2", "3", "4", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
@@ -146,7 +149,7 @@ func TestSettleMiddleware(t *testing.T) {
 // handler does not see it.
 func TestSettleMiddlewareDenies(t *testing.T) {
 	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
-	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}} {
+	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}, {"forged, denied:x"}} {
 		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
 		r.Header["Slidegate-Receipt"] = sent
 		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
