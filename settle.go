@@ -69,9 +69,9 @@ func receiptsOf(r *http.Request) []string {
 // lambdalimit does all this for typed handlers.
 func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
 	given("SettleBy", stated != nil)
-	_, settler, h := newSettle("SettleBy", store, nil, options)
+	c, settler, h := newSettle("SettleBy", store, nil, options)
 	h.Texts = func(r *http.Request) []string { return []string{stated(r)} }
-	h.Take = settler.Take
+	h.Take = func(text string) (*receipt.Receipt, error) { return settler.Take(text, c.now()) }
 	return settleMiddleware(h)
 }
 
