@@ -42,13 +42,13 @@ const maxDelay = 10 * time.Second
 // of another kind than E is an error, such as one with payload version 2.0 for an
 // APIGatewayProxyRequest.
 //
-// The options are those of [slidegate.SettleBy].
+// The options are those of [slidegate.SettleMiddlewareBy].
 func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...slidegate.Option) Handler[E, R] {
 	stated := func(r *http.Request) string {
 		text, _ := contextOf(r)[receipt.ContextName].(string)
 		return text
 	}
-	settle := slidegate.SettleBy(store, stated, options...)
+	settle := slidegate.SettleMiddlewareBy(store, stated, options...)
 	return wrap(readBehind, func(next http.Handler) http.Handler { return behind(settle(next)) }, handler)
 }
 
