@@ -267,3 +267,23 @@ func TestSkew(t *testing.T) {
 		}
 	}
 }
+
+// TestParsesAll: the backend reads what the authorizer states of any rule.
+func TestParsesAll(t *testing.T) {
+	var statuses []string
+	for status := 300; status < 600; status++ {
+		statuses = append(statuses, fmt.Sprint(status))
+	}
+	for _, rule := range []string{
+		"refund_on: [" + strings.Join(statuses, ", ") + "], limit: 9/minute",
+		"refund_on: [1xx, 599], limits: [{capacity: 4294967295, window: 366d, granularity: 8784h}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1w, timezone: Asia/Kathmandu, algorithm: fixed_window}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1mo, timezone: UTC, algorithm: fixed_window, anchor: 28}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1d, timezone: Africa/Casablanca, algorithm: fixed_window}]",
+	} {
+		_, text := newBench(t, "rules: [{name: a, key: all, "+rule+"}]").decide(epoch)
+		if r, err := receipt.Parse(text); err != nil || len(r.Pending) != 1 {
+			t.Errorf("%.60s: %+v, error %v", rule, r, err)
+		}
+	}
+}
