@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
@@ -48,23 +49,29 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 		panic("slidegate: SettleMiddleware: " + err.Error())
 	}
 	c, settler, h := newSettle("SettleMiddleware", store, keys, options)
-	h.Texts = func(r *http.Request) []string { return r.Header.Values(receipt.Header) }
+	h.Texts = receiptsOf
 	h.Take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) }
 	return settleMiddleware(h)
 }
 
-// SettleBy is SettleMiddleware for a program that gets the authorizer's context
-// with each request, such as a Lambda. The function returns the context's value
-// receipt, "" for none. API Gateway states that, so it has no signature and needs
-// no secret. The function must not read it from a field of the request, which any
-// client can send. A request that was passed on although it is denied gets a plain
-// 429; to give the fields of limits, answer by the context before. Package
-// lambdalimit does all this for typed handlers.
-func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
-	given("SettleBy", stated != nil)
-	_, settler, h := newSettle("SettleBy", store, nil, options)
+// receiptsOf returns the members of the field. A proxy may have joined the gateway's
+// value with what the client sent.
+func receiptsOf(r *http.Request) []string {
+	return strings.FieldsFunc(strings.Join(r.Header.Values(receipt.Header), ","), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// SettleMiddlewareBy is SettleMiddleware for a program that gets the authorizer's
+// context with each request, such as a Lambda. The function returns the context's
+// value receipt, "" for none. API Gateway states that, so it has no signature and
+// needs no secret. The function must not read it from a field of the request: any
+// client could send one, and write to every counter. A request that was passed on
+// although it is denied gets a plain 429; to give the fields of limits, answer by
+// the context before. Package lambdalimit does all this for typed handlers.
+func SettleMiddlewareBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
+	given("SettleMiddlewareBy", stated != nil)
+	c, settler, h := newSettle("SettleMiddlewareBy", store, nil, options)
 	h.Texts = func(r *http.Request) []string { return []string{stated(r)} }
-	h.Take = settler.Take
+	h.Take = func(text string) (*receipt.Receipt, error) { return settler.Take(text, c.now()) }
 	return settleMiddleware(h)
 }
 

@@ -103,6 +103,9 @@ func TestSettleMiddleware(t *testing.T) {
 		"behind a forged one": {func(text string) []string {
 			return []string{"forged", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
+		"joined to a forged one": {func(text string) []string {
+			return []string{"forged, " + text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
 		"behind many forged ones": {func(text string) []string {
 			return []string{"1", "2", "3", "4", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
@@ -146,7 +149,7 @@ func TestSettleMiddleware(t *testing.T) {
 // handler does not see it.
 func TestSettleMiddlewareDenies(t *testing.T) {
 	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
-	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}} {
+	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}, {"forged, denied:x"}} {
 		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
 		r.Header["Slidegate-Receipt"] = sent
 		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
@@ -225,5 +228,38 @@ func TestSettleMiddlewarePanics(t *testing.T) {
 			}()
 			start()
 		}()
+	}
+}
+
+// TestHangUpRefundsNothing: a handler whose client has hung up often answers 500,
+// because its own calls are cancelled. Clients must not save by that.
+func TestHangUpRefundsNothing(t *testing.T) {
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	lim, err := slidegate.New(slidegate.FixedWindow(1, time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now))
+	limited := slidegate.Middleware(lim, slidegate.RefundOn("5xx"))
+	send := func(middleware func(http.Handler) http.Handler, within time.Duration) int {
+		ctx, hangUp := context.WithTimeout(t.Context(), within)
+		defer hangUp()
+		r, w := httptest.NewRequest("POST", "/", nil).WithContext(ctx), httptest.NewRecorder()
+		r.Header.Set("Slidegate-Receipt", a.receipt())
+		middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hangUp() // which changes nothing after the deadline
+			http.Error(w, r.Context().Err().Error(), http.StatusInternalServerError)
+		})).ServeHTTP(w, r)
+		a.clock.Advance(time.Millisecond)
+		return w.Code
+	}
+	if send(settle, 0); a.used() != 0 {
+		t.Errorf("%d units used after the server's own deadline, want 0", a.used())
+	}
+	if send(settle, time.Hour); a.used() != 40 {
+		t.Errorf("%d units used after the client has hung up, want 40", a.used())
+	}
+	if first, second := send(limited, time.Hour), send(limited, time.Hour); first != 500 || second != 429 {
+		t.Errorf("the middleware answers %d and %d, want 500 and 429", first, second)
 	}
 }
