@@ -53,8 +53,9 @@ type Props struct {
 	WithoutREST bool
 
 	// PassDenials lets denied requests of HTTP APIs through to their backends,
-	// which must answer them: allowed is "false" in the authorizer's context. Without
-	// it an HTTP API answers 403. APIs of other kinds deny all the same.
+	// which must answer them: allowed is "false" in the authorizer's context. So
+	// it is of bans and of invalid credentials. Without PassDenials an HTTP API
+	// answers 403. APIs of other kinds deny all the same.
 	PassDenials bool
 
 	// RemovalPolicy applies to the tables and the log when the stack is
