@@ -77,6 +77,9 @@ func SettleMiddlewareBy(store Store, stated func(*http.Request) string, options 
 
 // newSettle returns a handler without its source of receipts, and what takes them.
 func newSettle(name string, store Store, keys receipt.Keys, options []Option) (*config, *receipt.Settler, httplimit.Settle) {
+	if store == nil {
+		panic("slidegate: " + name + ": the store is nil: open that of the authorizer's counters")
+	}
 	c, err := newConfig(append(options[:len(options):len(options)], WithStore(store)))
 	if err != nil {
 		panic("slidegate: " + name + ": " + err.Error())

@@ -214,7 +214,7 @@ func (silent) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, 
 func TestSettleMiddlewarePanics(t *testing.T) {
 	store := slidegate.NewMemory(0)
 	for want, start := range map[string]func(){
-		"the store is nil":         func() { slidegate.SettleMiddleware(nil, receiptSecret) },
+		"open that of the authori": func() { slidegate.SettleMiddleware(nil, receiptSecret) },
 		"has 5 characters":         func() { slidegate.SettleMiddleware(store, "short") },
 		"has 0 characters":         func() { slidegate.SettleMiddleware(store, "") },
 		"the authorizer has the l": func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.SlidingWindow(1, time.Minute)) },
