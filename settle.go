@@ -39,7 +39,9 @@ import (
 //
 // An HTTP API passes requests on that the authorizer has denied, if PassDenials of
 // the construct is set. The middleware answers them by the same field, with
-// status 429 or as the rules say, and the handler does not see them.
+// status 429 or as the rules say, and the handler does not see them. An
+// integration without the mapping lets them through: a request without the field
+// is logged, and goes on.
 //
 // Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
 // others, and for a secret that is too short: programs call it when they start.

@@ -109,8 +109,9 @@ func TestSettleMiddleware(t *testing.T) {
 		"behind many forged ones": {func(text string) []string {
 			return []string{"1", "2", "3", "4", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
-		"empty": {func(string) []string { return []string{""} }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, ""},
-		"none":  {func(string) []string { return nil }, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") }, time.Second, 40, ""},
+		"empty": {func(string) []string { return []string{""} }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "a request has no receipt"},
+		"none": {func(string) []string { return nil }, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") },
+			time.Second, 40, "a request has no receipt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthorizer(t, slidegate.NewMemory(0))
@@ -155,6 +156,32 @@ func TestSettleMiddlewareDenies(t *testing.T) {
 		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
 		if w.Code != 429 || !strings.Contains(w.Body.String(), "quota-exceeded") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%q: %d %v %s", sent, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestSettleMiddlewareUnmapped: a request past the mapping of the gateway goes on,
+// and the log says so once. A charge that no outcome corrects has a receipt too.
+func TestSettleMiddlewareUnmapped(t *testing.T) {
+	plain, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: plain, key: all, limit: 9/minute}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store, Recorder: recorder.New(slog.New(slog.DiscardHandler))})
+	for field, lines := range map[string]int{a.receipt(): 0, "": 1} {
+		var log strings.Builder
+		settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		handled := 0
+		for range 2 {
+			r := httptest.NewRequest("GET", "/", http.NoBody)
+			if field != "" {
+				r.Header.Set("Slidegate-Receipt", field)
+			}
+			settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { handled++ })).ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if got := log.String(); handled != 2 || strings.Count(got, "a request has no receipt") != lines || strings.Count(got, "\n") != lines {
+			t.Errorf("receipt %q: handled %d, logged %q", field, handled, got)
 		}
 	}
 }
