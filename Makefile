@@ -17,6 +17,9 @@ CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f 
 
 SHARED       = github.com/slidegate/slidegate/internal/rules
 
+# The linter vets.
+TEST        := go test -vet=off
+
 # Everything but the race detector builds as the Lambdas' zips do, so that Go
 # compiles each package once.
 export CGO_ENABLED := 0
@@ -38,7 +41,7 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
 	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-browser install-proxies compile
-	@$(LOCAL) $(MAKE) --no-print-directory -j2 -Otarget test-race test-rest test-e2e
+	@$(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-e2e test-race test-rest
 
 # What `make test` downloads goes on while Go compiles.
 .PHONY: install-cdk install-aws install-redis install-browser install-proxies compile
@@ -58,15 +61,15 @@ compile:
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
 test-race:
-	CGO_ENABLED=1 go test -race $(filter-out $(SHARED),$(CONCURRENT))
-	CGO_ENABLED=1 go test -race -run '^TestSetIsSafeForConcurrentUse$$' $(SHARED)
-	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 go test -race ./...) || exit; done
+	CGO_ENABLED=1 $(TEST) -race $(filter-out $(SHARED),$(CONCURRENT))
+	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' $(SHARED)
+	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
 test-rest:
-	go test $(filter-out $(filter-out %/sim $(SHARED),$(CONCURRENT)),$(shell go list ./...))
-	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && go test ./...) || exit; done
-	@for module in localstack/browser tools; do (cd $$module && go test -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
+	$(TEST) $(filter-out $(filter-out %/sim $(SHARED),$(CONCURRENT)),$(shell go list ./...))
+	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
+	@for module in localstack/browser tools; do (cd $$module && $(TEST) -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:
-	go test -count=1 -tags e2e ./localstack/e2e
+	$(TEST) -count=1 -tags e2e ./localstack/e2e
 
 lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
 	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal lambdalimit localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
@@ -38,7 +39,9 @@ import (
 //
 // An HTTP API passes requests on that the authorizer has denied, if PassDenials of
 // the construct is set. The middleware answers them by the same field, with
-// status 429 or as the rules say, and the handler does not see them.
+// status 429 or as the rules say, and the handler does not see them. An
+// integration without the mapping lets them through: a request without the field
+// is logged, and goes on.
 //
 // Options are WithLogger, WithObserver and WithClock. SettleMiddleware panics for
 // others, and for a secret that is too short: programs call it when they start.
@@ -48,28 +51,37 @@ func SettleMiddleware(store Store, secret string, options ...Option) func(http.H
 		panic("slidegate: SettleMiddleware: " + err.Error())
 	}
 	c, settler, h := newSettle("SettleMiddleware", store, keys, options)
-	h.Texts = func(r *http.Request) []string { return r.Header.Values(receipt.Header) }
+	h.Texts = receiptsOf
 	h.Take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.now()) }
 	return settleMiddleware(h)
 }
 
-// SettleBy is SettleMiddleware for a program that gets the authorizer's context
-// with each request, such as a Lambda. The function returns the context's value
-// receipt, "" for none. API Gateway states that, so it has no signature and needs
-// no secret. The function must not read it from a field of the request, which any
-// client can send. A request that was passed on although it is denied gets a plain
-// 429; to give the fields of limits, answer by the context before. Package
-// lambdalimit does all this for typed handlers.
-func SettleBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
-	given("SettleBy", stated != nil)
-	_, settler, h := newSettle("SettleBy", store, nil, options)
+// receiptsOf returns the members of the field. A proxy may have joined the gateway's
+// value with what the client sent.
+func receiptsOf(r *http.Request) []string {
+	return strings.FieldsFunc(strings.Join(r.Header.Values(receipt.Header), ","), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// SettleMiddlewareBy is SettleMiddleware for a program that gets the authorizer's
+// context with each request, such as a Lambda. The function returns the context's
+// value receipt, "" for none. API Gateway states that, so it has no signature and
+// needs no secret. The function must not read it from a field of the request: any
+// client could send one, and write to every counter. A request that was passed on
+// although it is denied gets a plain 429; to give the fields of limits, answer by
+// the context before. Package lambdalimit does all this for typed handlers.
+func SettleMiddlewareBy(store Store, stated func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
+	given("SettleMiddlewareBy", stated != nil)
+	c, settler, h := newSettle("SettleMiddlewareBy", store, nil, options)
 	h.Texts = func(r *http.Request) []string { return []string{stated(r)} }
-	h.Take = settler.Take
+	h.Take = func(text string) (*receipt.Receipt, error) { return settler.Take(text, c.now()) }
 	return settleMiddleware(h)
 }
 
 // newSettle returns a handler without its source of receipts, and what takes them.
 func newSettle(name string, store Store, keys receipt.Keys, options []Option) (*config, *receipt.Settler, httplimit.Settle) {
+	if store == nil {
+		panic("slidegate: " + name + ": the store is nil: open that of the authorizer's counters")
+	}
 	c, err := newConfig(append(options[:len(options):len(options)], WithStore(store)))
 	if err != nil {
 		panic("slidegate: " + name + ": " + err.Error())

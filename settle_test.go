@@ -103,11 +103,15 @@ func TestSettleMiddleware(t *testing.T) {
 		"behind a forged one": {func(text string) []string {
 			return []string{"forged", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
+		"joined to a forged one": {func(text string) []string {
+			return []string{"forged, " + text}
+		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 0, ""},
 		"behind many forged ones": {func(text string) []string {
 			return []string{"1", "2", "3", "4", text}
 		}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "no valid signature"},
-		"empty": {func(string) []string { return []string{""} }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, ""},
-		"none":  {func(string) []string { return nil }, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") }, time.Second, 40, ""},
+		"empty": {func(string) []string { return []string{""} }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, time.Second, 40, "a request has no receipt"},
+		"none": {func(string) []string { return nil }, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat=x") },
+			time.Second, 40, "a request has no receipt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthorizer(t, slidegate.NewMemory(0))
@@ -146,12 +150,38 @@ func TestSettleMiddleware(t *testing.T) {
 // handler does not see it.
 func TestSettleMiddlewareDenies(t *testing.T) {
 	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
-	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}} {
+	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}, {"forged, denied:x"}} {
 		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
 		r.Header["Slidegate-Receipt"] = sent
 		settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%q reaches the handler", sent) })).ServeHTTP(w, r)
 		if w.Code != 429 || !strings.Contains(w.Body.String(), "quota-exceeded") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%q: %d %v %s", sent, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestSettleMiddlewareUnmapped: a request past the mapping of the gateway goes on,
+// and the log says so once. A charge that no outcome corrects has a receipt too.
+func TestSettleMiddlewareUnmapped(t *testing.T) {
+	plain, err := rulefile.Parse("rules.yaml", []byte("rules: [{name: plain, key: all, limit: 9/minute}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store, Recorder: recorder.New(slog.New(slog.DiscardHandler))})
+	for field, lines := range map[string]int{a.receipt(): 0, "": 1} {
+		var log strings.Builder
+		settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		handled := 0
+		for range 2 {
+			r := httptest.NewRequest("GET", "/", http.NoBody)
+			if field != "" {
+				r.Header.Set("Slidegate-Receipt", field)
+			}
+			settle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { handled++ })).ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if got := log.String(); handled != 2 || strings.Count(got, "a request has no receipt") != lines || strings.Count(got, "\n") != lines {
+			t.Errorf("receipt %q: handled %d, logged %q", field, handled, got)
 		}
 	}
 }
@@ -211,7 +241,7 @@ func (silent) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, 
 func TestSettleMiddlewarePanics(t *testing.T) {
 	store := slidegate.NewMemory(0)
 	for want, start := range map[string]func(){
-		"the store is nil":         func() { slidegate.SettleMiddleware(nil, receiptSecret) },
+		"open that of the authori": func() { slidegate.SettleMiddleware(nil, receiptSecret) },
 		"has 5 characters":         func() { slidegate.SettleMiddleware(store, "short") },
 		"has 0 characters":         func() { slidegate.SettleMiddleware(store, "") },
 		"the authorizer has the l": func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.SlidingWindow(1, time.Minute)) },
@@ -225,5 +255,38 @@ func TestSettleMiddlewarePanics(t *testing.T) {
 			}()
 			start()
 		}()
+	}
+}
+
+// TestHangUpRefundsNothing: a handler whose client has hung up often answers 500,
+// because its own calls are cancelled. Clients must not save by that.
+func TestHangUpRefundsNothing(t *testing.T) {
+	a := newAuthorizer(t, slidegate.NewMemory(0))
+	lim, err := slidegate.New(slidegate.FixedWindow(1, time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now))
+	limited := slidegate.Middleware(lim, slidegate.RefundOn("5xx"))
+	send := func(middleware func(http.Handler) http.Handler, within time.Duration) int {
+		ctx, hangUp := context.WithTimeout(t.Context(), within)
+		defer hangUp()
+		r, w := httptest.NewRequest("POST", "/", nil).WithContext(ctx), httptest.NewRecorder()
+		r.Header.Set("Slidegate-Receipt", a.receipt())
+		middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hangUp() // which changes nothing after the deadline
+			http.Error(w, r.Context().Err().Error(), http.StatusInternalServerError)
+		})).ServeHTTP(w, r)
+		a.clock.Advance(time.Millisecond)
+		return w.Code
+	}
+	if send(settle, 0); a.used() != 0 {
+		t.Errorf("%d units used after the server's own deadline, want 0", a.used())
+	}
+	if send(settle, time.Hour); a.used() != 40 {
+		t.Errorf("%d units used after the client has hung up, want 40", a.used())
+	}
+	if first, second := send(limited, time.Hour), send(limited, time.Hour); first != 500 || second != 429 {
+		t.Errorf("the middleware answers %d and %d, want 500 and 429", first, second)
 	}
 }

@@ -38,25 +38,44 @@ const maxDelay = 10 * time.Second
 //     function's role needs dynamodb:UpdateItem on that table.
 //
 // An event without such a context passes as it is: a route without the authorizer,
-// or a message of a WebSocket API, which has the context of its handshake.
+// or a message of a WebSocket API, which has the context of its handshake. An event
+// of another kind than E is an error, such as one with payload version 2.0 for an
+// APIGatewayProxyRequest.
 //
-// The options are those of [slidegate.SettleBy].
+// The options are those of [slidegate.SettleMiddlewareBy].
 func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...slidegate.Option) Handler[E, R] {
 	stated := func(r *http.Request) string {
 		text, _ := contextOf(r)[receipt.ContextName].(string)
 		return text
 	}
-	settle := slidegate.SettleBy(store, stated, options...)
+	settle := slidegate.SettleMiddlewareBy(store, stated, options...)
 	return wrap(readBehind, func(next http.Handler) http.Handler { return behind(settle(next)) }, handler)
 }
 
-// readBehind reads an event. It may lack what rules need.
+// readBehind reads an event. It may lack what rules need. An event of another kind
+// than the handler's is an error: the authorizer's denial stands elsewhere in it.
 func readBehind(event any) (kind, error) {
 	k, err := read(event)
 	if err != nil {
+		if !isOwnKind(event) {
+			return k, err
+		}
 		k.request = &request.Request{Method: http.MethodGet, Path: "/"}
 	}
 	return k, nil
+}
+
+// isOwnKind reports whether an event has what every one of its type has.
+func isOwnKind(event any) bool {
+	switch ev := event.(type) {
+	case *events.APIGatewayProxyRequest:
+		return ev.HTTPMethod != ""
+	case *events.APIGatewayV2HTTPRequest:
+		return ev.RequestContext.HTTP.Method != ""
+	case *events.APIGatewayWebsocketProxyRequest:
+		return ev.RequestContext.ConnectionID != ""
+	}
+	return false
 }
 
 // contextOf returns the context of a Lambda authorizer, which the request was

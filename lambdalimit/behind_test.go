@@ -134,6 +134,44 @@ func TestPassedDenials(t *testing.T) {
 	}
 }
 
+// TestPassedToAnotherKind: a handler's type does not fit the API's payload version.
+// The denial then stands elsewhere in the event, so the handler must not run.
+func TestPassedToAnotherKind(t *testing.T) {
+	store := slidegate.NewMemory(0)
+	denied := func(name, key string) []byte {
+		var ev map[string]any
+		if err := json.Unmarshal(eventFile(t, name), &ev); err != nil {
+			t.Fatal(err)
+		}
+		about := map[string]any{"allowed": "false", "retryAfter": "9"}
+		if key != "" {
+			about = map[string]any{key: about}
+		}
+		ev["requestContext"].(map[string]any)["authorizer"] = about
+		text, err := json.Marshal(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	v1, v2 := denied("http-1.0", ""), denied("http", "lambda")
+	for name, test := range map[string]struct {
+		handler any
+		event   []byte
+		want    string
+	}{
+		"1.0":                            {lambdalimit.Behind(store, rest), v1, `"statusCode": 429`},
+		"2.0":                            {lambdalimit.Behind(store, httpAPI), v2, `"statusCode": 429`},
+		"2.0 to a handler of 1.0":        {lambdalimit.Behind(store, rest), v2, "error: lambdalimit: event has no httpMethod"},
+		"1.0 to a handler of 2.0":        {lambdalimit.Behind(store, httpAPI), v1, "error: lambdalimit: event has no requestContext.http.method"},
+		"2.0 to a handler of WebSockets": {lambdalimit.Behind(store, webSocket), v2, "error: lambdalimit: event has no requestContext"},
+	} {
+		if got := invoke(t, test.handler, test.event); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %s; want %s", name, got, test.want)
+		}
+	}
+}
+
 // TestBehindDelays: a request waits as the authorizer says, but not beyond the
 // function's deadline or ten seconds.
 func TestBehindDelays(t *testing.T) {
@@ -193,7 +231,7 @@ func TestBehindWebSocket(t *testing.T) {
 	var log bytes.Buffer
 	handler := lambdalimit.Behind(a.store, webSocket, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	ev := events.APIGatewayWebsocketProxyRequest{}
-	ev.RequestContext.Authorizer = context
+	ev.RequestContext.ConnectionID, ev.RequestContext.Authorizer = "c", context
 	for _, route := range []string{"$connect", "$default", "sendMessage", "$disconnect"} {
 		ev.RequestContext.RouteKey = route
 		got, err := handler(t.Context(), ev)

@@ -38,11 +38,17 @@ type sqsConfig struct {
 // fails, a message comes back after the queue's own visibility timeout. That holds
 // too for a message that will never be allowed.
 func HideBy(hide func(ctx context.Context, m events.SQSMessage, seconds int32)) SQSOption {
+	if hide == nil {
+		panic("lambdalimit: HideBy: the function is nil")
+	}
 	return func(c *sqsConfig) { c.hide = hide }
 }
 
 // DescribeMessageBy completes what the gate's rules see of a message.
 func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQSOption {
+	if describe == nil {
+		panic("lambdalimit: DescribeMessageBy: the function is nil")
+	}
 	return func(c *sqsConfig) { c.describe = describe }
 }
 

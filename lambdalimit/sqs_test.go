@@ -218,3 +218,21 @@ func TestUndecidedBatch(t *testing.T) {
 		t.Errorf("handled %v, %v", q.got, err)
 	}
 }
+
+// TestNilFunctions: a program without the function fails when it starts, not with
+// the first message.
+func TestNilFunctions(t *testing.T) {
+	for want, option := range map[string]func(){
+		"lambdalimit: HideBy: the function is nil":            func() { lambdalimit.HideBy(nil) },
+		"lambdalimit: DescribeMessageBy: the function is nil": func() { lambdalimit.DescribeMessageBy(nil) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panics with %v, want %s", got, want)
+				}
+			}()
+			option()
+		}()
+	}
+}

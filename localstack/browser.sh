@@ -17,9 +17,11 @@ if [[ $(uname -sm) != 'Linux x86_64' ]]; then
 	exit 1
 fi
 
+installed() { [[ -x $home/chromium/run ]] && cmp -s "$pinned/package-lock.json" "$home/installed"; }
+
 # install extracts the browser from the pinned package by the package's own code,
 # which adds the libraries where it seems to run in a Lambda. Two runs may
-# overlap: the files of the last one stay.
+# overlap: the browser of the first one stays, because tests may use it already.
 install() {
 	"$root/localstack/require.sh" node npm
 	mkdir -p "$home"
@@ -36,12 +38,14 @@ install() {
 		LD_LIBRARY_PATH=$here/al2023/lib exec "$here/chromium" "$@"
 	EOF
 	chmod +x run
+	if installed; then
+		return
+	fi
 	rm -rf node_modules "$home/chromium"
-	mkdir -p "$home"
 	mv "$build" "$home/chromium"
 	cp "$pinned/package-lock.json" "$home/installed"
 }
-if [[ ! -x $home/chromium/run ]] || ! cmp -s "$pinned/package-lock.json" "$home/installed"; then
+if ! installed; then
 	(install) # in a shell of its own, whose end removes what is left over
 fi
 echo "$home/chromium/run"

@@ -81,6 +81,26 @@ func TestNginxBehindAProxy(t *testing.T) {
 	}
 }
 
+// With a proxy before Traefik, which has to trust that one's fields, a client still
+// cannot choose the method and the path that rules see, or pass for a preflight.
+func TestTraefikBehindAProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, proxies["traefik"], strings.NewReplacer(
+		"\nrules:\n", "\nclient_ip: {trusted_hops: 1}\nrules:\n",
+		"    address: 127.0.0.1:8000\n", "    address: 127.0.0.1:8000\n    forwardedHeaders: {trustedIPs: [127.0.0.0/8]}\n",
+		"        authResponseHeaders", "        trustForwardHeader: true\n        authResponseHeaders",
+	).Replace)
+	for i, want := range []int{200, 429} {
+		answer := s.send(t, "127.0.0.5", "POST", "/v1/items", http.Header{
+			"X-Forwarded-For": {fmt.Sprintf("192.0.2.%d, 198.51.100.7", i)}, "X-Forwarded-Method": {"OPTIONS"}, "X-Forwarded-Uri": {"/x"},
+			"Origin": preflight["Origin"], "Access-Control-Request-Method": preflight["Access-Control-Request-Method"],
+		})
+		if answer.StatusCode != want {
+			t.Errorf("request %d: status %d, want %d", i, answer.StatusCode, want)
+		}
+	}
+}
+
 // limited sends more requests than the rule allows. Each has fields by which a
 // client may try to pass for others.
 func (s *site) limited(t *testing.T) {

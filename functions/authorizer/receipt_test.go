@@ -137,7 +137,7 @@ rules: [{name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 
 					continue
 				}
 				text, _, _ := receipt.Encode(at, d)
-				r, err := settler.Take(text)
+				r, err := settler.Take(text, at)
 				if err != nil {
 					t.Error(err)
 					continue

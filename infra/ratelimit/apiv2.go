@@ -8,9 +8,9 @@ import (
 
 // HTTPAuthorizer returns an authorizer for an HTTP API. Pass it as
 // DefaultAuthorizer of the API, or as Authorizer of a route; each API needs one
-// of its own. A denial is answered 403, and so are invalid credentials, unless
-// PassDenials has the backend answer: an HTTP API cannot answer 429, and its
-// authorizers no 401.
+// of its own. The API answers 403 to denials and to invalid credentials, because an
+// authorizer cannot make it answer 429 or 401. With PassDenials the backend answers
+// instead.
 //
 // The gateway caches no answers, because a cached one would admit requests
 // without counting them. There is no identity source: with CDK's default the

@@ -5,7 +5,10 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
@@ -25,5 +28,58 @@ func ExampleNew() {
 		DefaultMethodOptions: limiter.MethodOptions(),
 	})
 	limiter.Protect(api)
+	app.Synth(nil)
+}
+
+// An HTTP API whose function answers denials with 429, and settles. The function
+// wraps its handler in lambdalimit.Behind, on the table that COUNTERS names.
+func ExampleRateLimit_GrantSettle() {
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+		PassDenials: true, // every backend of the API must answer denials
+		WithoutREST: true, // the app has no REST API
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	backend := awslambda.NewFunction(stack, jsii.String("Backend"), &awslambda.FunctionProps{
+		Code:        awslambda.Code_FromAsset(jsii.String("dist/shop.zip"), nil),
+		Runtime:     awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:     jsii.String("bootstrap"),
+		Environment: &map[string]*string{"COUNTERS": limiter.Counters.TableName()},
+	})
+	limiter.GrantSettle(backend)
+	awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
+		DefaultAuthorizer:  limiter.HTTPAuthorizer(),
+		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(jsii.String("Integration"), backend, nil),
+	})
+	app.Synth(nil)
+}
+
+// An HTTP API in front of a server, which wraps its handler in
+// slidegate.SettleMiddleware. The integration hands the signed receipt on.
+func ExampleRateLimit_ReceiptMapping() {
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+		PassDenials: true,
+		WithoutREST: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// The server reads the secret too. A comma would part two secrets.
+	secret := awssecretsmanager.NewSecret(stack, jsii.String("ReceiptSecret"), &awssecretsmanager.SecretProps{
+		GenerateSecretString: &awssecretsmanager.SecretStringGenerator{ExcludePunctuation: jsii.Bool(true)},
+	})
+	limiter.Function.AddEnvironment(jsii.String("SLIDEGATE_RECEIPT_SECRET"), secret.SecretValue().UnsafeUnwrap(), nil)
+	server := awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Server"), jsii.String("https://shop.example.com"),
+		&awsapigatewayv2integrations.HttpUrlIntegrationProps{ParameterMapping: limiter.ReceiptMapping()})
+	awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
+		DefaultAuthorizer: limiter.HTTPAuthorizer(), DefaultIntegration: server,
+	})
 	app.Synth(nil)
 }

@@ -53,8 +53,11 @@ type Props struct {
 	WithoutREST bool
 
 	// PassDenials lets denied requests of HTTP APIs through to their backends,
-	// which must answer them: allowed is "false" in the authorizer's context. Without
-	// it an HTTP API answers 403. APIs of other kinds deny all the same.
+	// PassDenials lets denied requests of HTTP APIs through to their backends, also
+	// those of banned callers and with invalid credentials. The backends must
+	// answer them, as lambdalimit.Behind does, or slidegate.SettleMiddleware with
+	// ReceiptMapping. A backend that does not is not limited. Without PassDenials
+	// an HTTP API answers 403. APIs of other kinds deny all the same.
 	PassDenials bool
 
 	// RemovalPolicy applies to the tables and the log when the stack is

@@ -94,6 +94,9 @@ func (a *Authorizer) deny(c *call, about map[string]any) reply {
 	passes := c.http && a.PassDenials
 	if passes && a.Receipts != nil {
 		denial, fields, _ := DenialOf(about)
+		for name := range CORSFields() {
+			delete(fields, name) // the backend may answer scripts of one origin
+		}
 		stamp(about, a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body}))
 	}
 	return reply{passes: passes, context: about}

@@ -37,8 +37,8 @@ const (
 	contextLegacyRetryAfter = "xRateLimitRetryAfter"
 
 	// The answer to a ban or to invalid credentials, and the document's own answer
-	// to a denial: all three or none. A body may hold quotes. REST APIs answer as they were deployed,
-	// whatever these say.
+	// to a denial: all three or none. A body may hold quotes. REST APIs answer as
+	// they were deployed, whatever these say.
 	contextDeniedStatus      = "deniedStatus"
 	contextDeniedContentType = "deniedContentType"
 	contextDeniedBody        = "deniedBody"

@@ -106,6 +106,21 @@ func TestDenialOf(t *testing.T) {
 	}
 }
 
+// TestPassedOrigin: a program around the middleware may have named an origin, which
+// scripts with credentials need. A passed denial keeps it.
+func TestPassedOrigin(t *testing.T) {
+	const origin = "https://app.example.com"
+	a, _ := kindAuthorizer(t, "deny: [{path: /v1/items/*}]\nrules: []")
+	a.PassDenials, a.Receipts = true, receipt.NewIssuer(receipt.Keys{[]byte(secret)}, slog.New(slog.DiscardHandler))
+	r, w := httptest.NewRequest("GET", "/v1/items/42", nil), httptest.NewRecorder()
+	r.Header.Set(receipt.Header, handle(t, a, "http-2.0").Context[receipt.ContextName].(string))
+	w.Header().Set("Access-Control-Allow-Origin", origin)
+	slidegate.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
+	if got := w.Header().Get("Access-Control-Allow-Origin"); w.Code != 403 || got != origin || w.Header().Get("Access-Control-Expose-Headers") == "" {
+		t.Errorf("status %d, origin %q, want %q: %v", w.Code, got, origin, w.Header())
+	}
+}
+
 // TestReceipts: an allowed request of every kind has a receipt where its outcome
 // can correct the charge.
 func TestReceipts(t *testing.T) {

@@ -78,6 +78,15 @@ func TestGatewayKeys(t *testing.T) {
 	}
 }
 
+// TestStatedKey: an id that a trusted program has stated for its client stays.
+func TestStatedKey(t *testing.T) {
+	a := authn.New(fixed(load(t, "{rules: [], authentication: {api_key: {from: api_gateway}}}")), apiKeys{}, nil, quiet)
+	r := &request.Request{APIKey: "k1"}
+	if err := a.Authenticate(t.Context(), now, r); err != nil || r.APIKey != "k1" {
+		t.Errorf("the key is %q, error %v", r.APIKey, err)
+	}
+}
+
 // failing fails each call with a text of its own.
 type failing struct{ calls *atomic.Int64 }
 

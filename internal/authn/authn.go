@@ -7,6 +7,7 @@
 package authn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -83,8 +84,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *requ
 	if len(v.byIssuer) > 0 {
 		err = a.verifyToken(ctx, now, v, r)
 	}
-	if v.gatewayKeys {
-		r.APIKey = r.GatewayKey
+	if v.gatewayKeys { // an id that a program states, behind --decide, stays
+		r.APIKey = cmp.Or(r.GatewayKey, r.APIKey)
 	}
 	if err == nil && !r.Rejected && v.header != "" && len(r.Header(v.header)) > 0 {
 		err = a.verifyAPIKey(ctx, now, v, r)

@@ -40,10 +40,10 @@ func (f fetcher) keys(ctx context.Context, issuer, jwks string) ([]key, error) {
 		}
 		at := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 		if err := f.get(ctx, at, &provider); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: check the issuer, or write the URL of its keys as jwks", err)
 		}
 		if provider.Issuer != issuer {
-			return nil, fmt.Errorf("%s is of the issuer %q", at, provider.Issuer)
+			return nil, fmt.Errorf("%s is of the issuer %q: write exactly that as issuer", at, provider.Issuer)
 		}
 		// A Lambda has its runtime API on its own machine, by http.
 		if jwks = provider.JWKS; !ruledoc.IsSecureURL(jwks) || isHTTPS(issuer) && !isHTTPS(jwks) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,6 +69,31 @@ func TestRedirects(t *testing.T) {
 	}
 	if n := lured.Load(); n != 0 {
 		t.Errorf("%d requests to the server of an attacker", n)
+	}
+}
+
+// TestLogSaysWhatToWrite: the line of the log names what to change in the rules.
+func TestLogSaysWhatToWrite(t *testing.T) {
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	asked := func(p *provider, token string) string {
+		log.Reset()
+		ask(t, authn.New(of(t, p, ""), nil, nil, logger), now, token)
+		return log.String()
+	}
+	p, other, missing := newProvider(t, published("k", rsaKey)), newProvider(t), newProvider(t)
+	other.issuer = "https://id.example.com"
+	missing.set(http.StatusNotFound)
+	for want, got := range map[string]string{
+		"is of the issuer \\\"https://id.example.com\\\": write exactly that as issuer": asked(other, sign(t, rs256, rsaKey, claims(other.URL))),
+		"status 404: check the issuer, or write the URL of its keys as jwks":            asked(missing, sign(t, rs256, rsaKey, claims(missing.URL))),
+		"an audience that the rules do not list":                                        asked(p, sign(t, rs256, rsaKey, claims(p.URL, with("aud", "billing")))),
+		"an issuer that the rules do not list":                                          asked(p, sign(t, rs256, rsaKey, claims(other.URL))),
+		"token is malformed":                                                            asked(p, "abcd"),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log lacks %q: %s", want, got)
+		}
 	}
 }
 

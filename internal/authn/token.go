@@ -24,11 +24,11 @@ const maxToken = 16 << 10
 var (
 	errLength    = errors.New("token is empty or too long")
 	errNames     = errors.New("token repeats a name, or is no JSON object")
-	errIssuer    = errors.New("token is of an unknown issuer")
+	errIssuer    = errors.New("token is of an issuer that the rules do not list")
 	errAlgorithm = errors.New("token has an algorithm that is not allowed")
 	errCritical  = errors.New("token has critical extensions")
 	errKeyID     = errors.New("token has no key of its issuer")
-	errAudience  = errors.New("token is for another audience")
+	errAudience  = errors.New("token is for an audience that the rules do not list")
 )
 
 // reasons are what the log may say. Texts of other errors may quote a token.
@@ -150,7 +150,10 @@ func (i *issuer) validate(now time.Time, claims jwt.MapClaims) error {
 // in which no name is repeated: parsers differ in which of two values they take.
 func checkNames(token string) error {
 	parts := strings.Split(token, ".")
-	for _, part := range parts[:min(2, len(parts))] {
+	if len(parts) != 3 {
+		return jwt.ErrTokenMalformed
+	}
+	for _, part := range parts[:2] {
 		data, err := base64.RawURLEncoding.Strict().DecodeString(part)
 		if err != nil {
 			return jwt.ErrTokenMalformed

@@ -34,6 +34,17 @@ func TestAPIKeys(t *testing.T) {
 	table.transcript(t, "apikeys", "FIRST", keys[0], "SECOND", keys[1])
 }
 
+// TestAPIKeyNotVerified: a key that the rules in force do not take draws a
+// warning. Its caller would be anonymous.
+func TestAPIKeyNotVerified(t *testing.T) {
+	for name, want := range map[string]string{"rules.yaml": "write authentication: {api_key: {}}", "gateway-keys.yaml": "remove authentication.api_key.from"} {
+		r := slidegate(t.Context(), "", "apikeys create --who jo --why x"+newTable(t, "testdata/"+name).at)
+		if r.code != 0 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d, stderr %q, want %q", name, r.code, r.stderr, want)
+		}
+	}
+}
+
 // The listed keys are in the order of their names, which are random.
 func TestAPIKeysList(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")

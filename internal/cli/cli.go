@@ -60,7 +60,10 @@ Environment variables:
 	// A command with subcommands prints its help alone, and has no usage of its own.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
 	root.SetVersionTemplate(readBuild().String() + "\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+			return cmd.Args(cmd, args) // the unknown flag may be one of the command that was meant
+		}
 		var usage flags.UsageError
 		if errors.As(err, &usage) {
 			return usage // without pflag's own words around it

@@ -18,6 +18,9 @@ func TestUsage(t *testing.T) {
 		"rules valid":                  "did you mean slidegate rules validate?",
 		"nonsense":                     "unknown command \"nonsense\" for \"slidegate\"\nsee: slidegate --help\n",
 		"rules nonsense":               "unknown command \"nonsense\" for \"slidegate rules\"\nsee: slidegate rules --help\n",
+		"rules nonsense --rules x":     "unknown command \"nonsense\" for \"slidegate rules\"\nsee: slidegate rules --help\n",
+		"apikeys lst --json":           "did you mean slidegate apikeys list?",
+		"rules --nonsense":             "unknown flag: --nonsense\nsee: slidegate rules --help\n",
 
 		"rules apply testdata/rules.yaml":                   "--rules is missing: dynamodb://TABLE\n",
 		"rules list":                                        "--rules is missing: dynamodb://TABLE\n",

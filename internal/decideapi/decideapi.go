@@ -106,7 +106,7 @@ func (s *server) decide(ctx context.Context, r *request.Request) (a headers.Answ
 	d, err := s.decider.DecideRequest(ctx, r)
 	switch {
 	case errors.Is(err, apigw.ErrUnauthorized):
-		return headers.Answer{}, unauthorized, nil
+		return headers.Answer{Problem: headers.Unauthorized}, unauthorized, nil
 	case err == nil:
 		s.warnUnsettled(ctx, d)
 		return headers.Describe(d), d.Reason.String(), nil

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 
 	"github.com/slidegate/slidegate/internal/headers"
 )
@@ -93,7 +92,7 @@ func describe(a *headers.Answer, reason string) *decision {
 		d.Headers[field.Name] = field.Value
 	}
 	if !a.Allowed {
-		denial := denialOf(a, reason)
+		denial := a.Denial()
 		d.Status, d.Body = denial.Status, denial.Body
 		d.Headers["Content-Type"] = denial.ContentType
 	}
@@ -101,14 +100,4 @@ func describe(a *headers.Answer, reason string) *decision {
 		d.Headers["WWW-Authenticate"] = headers.InvalidToken
 	}
 	return d
-}
-
-// denialOf returns the answer to a request that is denied or unauthorized.
-func denialOf(a *headers.Answer, reason string) headers.Denial {
-	if reason != unauthorized {
-		return a.Denial()
-	}
-	const status = http.StatusUnauthorized
-	body := `{"type":"about:blank","title":"Unauthorized","status":` + strconv.Itoa(status) + "}\n"
-	return headers.Denial{Status: status, ContentType: headers.ProblemType, Body: body}
 }

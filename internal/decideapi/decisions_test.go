@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -129,6 +130,20 @@ func TestReads(t *testing.T) {
 	}
 }
 
+// The places of repeated names are long in deep bodies, and cost nothing unless
+// one is repeated.
+func TestDeepBody(t *testing.T) {
+	h := newAPI(t, exampleRules(t))
+	body := `{"` + strings.Repeat("a", 40_000) + `": ` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := send(t, h, "POST", "/v1/decisions", body, "Content-Type: application/json")
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; got.StatusCode != 400 || used > 20 {
+		t.Errorf("status %d, and %d MiB allocated", got.StatusCode, used)
+	}
+}
+
 func TestReasons(t *testing.T) {
 	const document = `
 deny: [{cidrs: [192.0.2.0/24]}]
@@ -194,14 +209,14 @@ func TestUnsettled(t *testing.T) {
 }
 
 // failing decides nothing.
-type failing struct{}
+type failing struct{ err error }
 
-func (failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
-	return nil, errors.New("secret detail")
+func (f failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
+	return nil, f.err
 }
 
 func TestNoDecision(t *testing.T) {
-	h := decideapi.New(failing{}, quiet)
+	h := decideapi.New(failing{errors.New("secret detail")}, quiet)
 	for _, got := range []answer{
 		decide(t, h, `{"method": "GET", "path": "/", "ip": "::1"}`),
 		send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),

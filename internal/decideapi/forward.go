@@ -54,7 +54,7 @@ func (s *server) forward(w http.ResponseWriter, r *http.Request, of *asked, deny
 	for name, value := range apigw.CORSFields() { // scripts of every origin may read the denial
 		w.Header().Set(name, value)
 	}
-	deny(w, denialOf(&a, reason))
+	deny(w, a.Denial())
 }
 
 // writeDenial answers a proxy that passes denials on as they are.

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/decideapi"
 )
 
 const (
@@ -132,6 +136,23 @@ func TestDenied(t *testing.T) {
 		}
 		if denied.StatusCode != test.status || got != body+"\n" {
 			t.Errorf("%s: status %d, %s", endpoint, denied.StatusCode, got)
+		}
+	}
+}
+
+// Answers to bans and to invalid credentials have problems of their own, which the
+// document states.
+func TestForbidden(t *testing.T) {
+	paths := read[document](t, readDocument(t)).Paths
+	for endpoint, path := range map[string]string{"/v1/forward-auth": "/v1/forward-auth", "/v1/ext-authz/": "/v1/ext-authz/{path}"} {
+		banned := send(t, newAPI(t, "{deny: [{cidrs: [203.0.113.0/24]}], rules: []}"), "GET", endpoint, "", aGET, root, from1)
+		unauthorized := send(t, decideapi.New(failing{apigw.ErrUnauthorized}, quiet), "GET", endpoint, "", aGET, root, from1)
+		for problem, got := range map[string]answer{"blocked": banned, "unauthorized": unauthorized} {
+			wantSchema(t, "Denial", got.body)
+			_, stated := paths[path]["get"].Responses[strconv.Itoa(got.StatusCode)]
+			if !stated || !strings.Contains(got.body, "problems.md#"+problem) || (got.StatusCode == 401) != (fieldOf(got, "WWW-Authenticate") != "") {
+				t.Errorf("%s, %s: status %d, %v, %s", endpoint, problem, got.StatusCode, got.Header, got.body)
+			}
 		}
 	}
 }

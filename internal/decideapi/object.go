@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,9 +27,9 @@ func readObject(body []byte) (map[string]any, *problem) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	value, err := readValue(decoder, "")
+	value, err := readValue(decoder)
 	if twice, ok := errors.AsType[*repeatedError](err); ok {
-		return nil, badRequest(twice.pointer, "the name is there twice: remove one of them")
+		return nil, badRequest(twice.pointer(), "the name is there twice: remove one of them")
 	}
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
@@ -38,25 +40,41 @@ func readObject(body []byte) (map[string]any, *problem) {
 
 // repeatedError is the error of an object that repeats a name. Readers of JSON
 // differ in which of the values they take.
-type repeatedError struct{ pointer string }
+type repeatedError struct{ path []string } // innermost first
 
-func (e *repeatedError) Error() string { return e.pointer + " is there twice" }
+func (e *repeatedError) Error() string { return e.pointer() + " is there twice" }
+
+func (e *repeatedError) pointer() string {
+	var pointer strings.Builder
+	for _, step := range slices.Backward(e.path) {
+		pointer.WriteString("/" + pointerEscapes.Replace(step))
+	}
+	return pointer.String()
+}
+
+// within adds a step to the path of a repeated name.
+func within(step string, err error) error {
+	if twice, ok := errors.AsType[*repeatedError](err); ok {
+		twice.path = append(twice.path, step)
+	}
+	return err
+}
 
 // readValue reads a value as encoding/json does, but refuses repeated names.
-func readValue(d *json.Decoder, pointer string) (any, error) {
+func readValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	switch {
 	case err != nil:
 		return nil, err
 	case token == json.Delim('{'):
-		return readMembers(d, pointer)
+		return readMembers(d)
 	case token == json.Delim('['):
-		return readItems(d, pointer)
+		return readItems(d)
 	}
 	return token, nil
 }
 
-func readMembers(d *json.Decoder, pointer string) (any, error) {
+func readMembers(d *json.Decoder) (any, error) {
 	object := map[string]any{}
 	for d.More() {
 		token, err := d.Token()
@@ -64,24 +82,23 @@ func readMembers(d *json.Decoder, pointer string) (any, error) {
 			return nil, err
 		}
 		name, _ := token.(string)
-		at := pointer + "/" + pointerEscapes.Replace(name)
 		if _, repeated := object[name]; repeated {
-			return nil, &repeatedError{at}
+			return nil, &repeatedError{[]string{name}}
 		}
-		if object[name], err = readValue(d, at); err != nil {
-			return nil, err
+		if object[name], err = readValue(d); err != nil {
+			return nil, within(name, err)
 		}
 	}
 	_, err := d.Token() // the end
 	return object, err
 }
 
-func readItems(d *json.Decoder, pointer string) (any, error) {
+func readItems(d *json.Decoder) (any, error) {
 	list := []any{}
 	for d.More() {
-		item, err := readValue(d, fmt.Sprintf("%s/%d", pointer, len(list)))
+		item, err := readValue(d)
 		if err != nil {
-			return nil, err
+			return nil, within(strconv.Itoa(len(list)), err)
 		}
 		list = append(list, item)
 	}

@@ -107,6 +107,26 @@ func TestRetryJitter(t *testing.T) {
 	}
 }
 
+// TestRetryJitterOfLateTurns: all fields agree in the denial of a request too whose
+// turn in a leaky bucket comes too late.
+func TestRetryJitterOfLateTurns(t *testing.T) {
+	const document = "headers: both\nretry_jitter: 5s\n" +
+		"rules: [{name: one, key: all, limit: {algorithm: leaky_bucket, capacity: 1, window: 1m, queue: 40}}]\n"
+	for name, h := range serve(t, document) {
+		ask(h, "/") // whose turn is now
+		for turn := 60; turn < 40*60; turn += 60 {
+			fields := limitFields(ask(h, "/").Header())
+			seconds := between(fields, "\nRetry-After: ", "\n")
+			if wait, err := strconv.Atoi(seconds); err != nil || wait < turn || wait > turn+5 {
+				t.Fatalf("%s: a turn in %d s:\n%s", name, turn, fields)
+			}
+			if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") {
+				t.Fatalf("%s: fields of one answer differ:\n%s", name, fields)
+			}
+		}
+	}
+}
+
 func between(text, from, to string) string {
 	_, text, _ = strings.Cut(text, from)
 	text, _, _ = strings.Cut(text, to)

@@ -3,6 +3,7 @@ package headers
 import (
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,14 +47,16 @@ type Answer struct {
 
 	// Denied is the document's own answer to a denial; nil for problem details.
 	Denied *rules.Denied
-	of     rules.Answers
+
+	of       rules.Answers
+	decision *engine.Decision
 }
 
 // Describe returns a decision as clients learn it. Rules with headers: off stay
 // unnamed.
 func Describe(d *engine.Decision) Answer {
 	of := d.Answers()
-	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of}
+	a := Answer{Allowed: d.Allowed, Degraded: d.Degraded, Delay: d.Delay, Denied: of.Denied, of: of, decision: d}
 	problem := QuotaExceeded
 	switch d.Reason {
 	case engine.Banned: // by the document or by an override: clients need not know which
@@ -77,9 +80,14 @@ func Describe(d *engine.Decision) Answer {
 // TooLong returns the denial of a request that was allowed with a delay that is
 // too long to wait for. The client may retry after the delay.
 func (a Answer) TooLong() Answer {
-	a.retryAfter(a.Delay + a.jitter())
-	a.Allowed, a.Delay, a.Problem = false, 0, QuotaExceeded
-	return a
+	d := *a.decision
+	d.Allowed, d.Delay, d.Verdicts = false, 0, slices.Clone(d.Verdicts)
+	for i := range d.Verdicts {
+		d.Verdicts[i].RetryAfter = a.Delay
+	}
+	denial := Describe(&d)
+	denial.Problem = QuotaExceeded
+	return denial
 }
 
 // jitter returns a random number of whole seconds up to the document's
@@ -117,27 +125,33 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 	if a.of.Fields.Standard() {
 		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
 	}
-	if v, i := d.Tightest(); v != nil {
-		result := asAnswered(d, v, i, jitter)
-		a.Rule = v.PolicyName(i)
-		a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
-		a.Remaining = strconv.FormatInt(result.Remaining, 10)
-		a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
-		if a.of.Fields.Legacy() {
-			a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
-		}
-		if a.of.Fields.Reset() {
-			a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
-		}
-	} else {
-		a.Rule = uncountedRule(d)
-	}
+	a.describeTightest(d, jitter)
 	if !d.Allowed {
 		wait := d.Verdicts[0].RetryAfter
 		if wait != limit.Never {
 			wait += jitter
 		}
 		a.retryAfter(wait)
+	}
+}
+
+// describeTightest adds the tightest limit by itself.
+func (a *Answer) describeTightest(d *engine.Decision, jitter time.Duration) {
+	v, i := d.Tightest()
+	if v == nil {
+		a.Rule = uncountedRule(d)
+		return
+	}
+	result := asAnswered(d, v, i, jitter)
+	a.Rule = v.PolicyName(i)
+	a.Limit = strconv.FormatInt(v.Terms.Limits[i].Capacity, 10)
+	a.Remaining = strconv.FormatInt(result.Remaining, 10)
+	a.Reset = strconv.FormatInt(Seconds(result.Reset), 10)
+	if a.of.Fields.Legacy() {
+		a.LegacyLimit, a.LegacyRemaining = a.Limit, a.Remaining
+	}
+	if a.of.Fields.Reset() {
+		a.LegacyReset = strconv.FormatInt(untilReset(&result), 10)
 	}
 }
 

@@ -75,16 +75,22 @@ func (s *Settle) denied(w http.ResponseWriter, sent []string) bool {
 // take returns the receipt of a request; nil for none that is valid.
 func (s *Settle) take(ctx context.Context, sent []string) (taken *receipt.Receipt) {
 	var refused error
+	mapped := false
 	for _, text := range sent {
-		if text == "" {
-			continue // a mapping of a value that is not there
+		mapped = mapped || text != ""
+		if text == "" || text == receipt.Nothing { // "" if a mapped value is not there
+			continue
 		}
 		if taken, refused = s.Take(text); refused == nil {
 			return taken
 		}
 	}
-	if refused != nil {
+	switch {
+	case refused != nil:
 		s.Log.WarnContext(ctx, "a receipt is refused: the request stays charged as it was", "error", refused)
+	case !mapped && s.Keys != nil:
+		s.Log.WarnContext(ctx, "a request has no receipt: it came past the gateway, its integration does not map context.authorizer.receipt to "+
+			receipt.Header+", or the authorizer has no secret; a denied one would pass as well")
 	}
 	return nil
 }

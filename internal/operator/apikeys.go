@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apikeys"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -50,7 +51,7 @@ type APIKeyOptions struct {
 }
 
 // CreateAPIKey makes a key and stores its hash. It warns if the rules in force do
-// not give the caller the plan.
+// not verify such keys, or do not give the caller the plan.
 func CreateAPIKey(ctx context.Context, o *APIKeyOptions, note ruletable.Note, listener Listener) (*NewAPIKeyReport, error) {
 	table, err := session.OpenTable(ctx, o.Table)
 	if err != nil {
@@ -58,7 +59,7 @@ func CreateAPIKey(ctx context.Context, o *APIKeyOptions, note ruletable.Note, li
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
-	if err := warnOfPlan(ctx, o, table, listener); err != nil {
+	if err := warnOfRules(ctx, o, table, listener); err != nil {
 		return nil, err
 	}
 	k := apikeys.New()
@@ -79,32 +80,43 @@ func CreateAPIKey(ctx context.Context, o *APIKeyOptions, note ruletable.Note, li
 	return &NewAPIKeyReport{Secret: k.Secret(), APIKey: stored}, nil
 }
 
-// warnOfPlan warns if the rules in force would not give a caller its plan. There
-// may be no rules yet.
-func warnOfPlan(ctx context.Context, o *APIKeyOptions, table *ruletable.Table, listener Listener) error {
-	if o.Plan == "" {
-		return nil
-	}
+// warnOfRules warns if the rules in force would take no key of the table, or
+// would not give the caller its plan. There may be no rules yet. Only a key with
+// a plan needs rules that can be read.
+func warnOfRules(ctx context.Context, o *APIKeyOptions, table *ruletable.Table, listener Listener) error {
 	set, _, err := session.InForce(ctx, table)
-	if errors.Is(err, ruletable.ErrNone) {
+	if errors.Is(err, ruletable.ErrNone) || err != nil && o.Plan == "" {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	switch a := set.Document().Authentication; {
+	case a == nil || a.APIKey == nil:
+		listener.Warn("the rules in force do not verify API keys: write authentication: {api_key: {}}")
+	case a.APIKey.From != "":
+		listener.Warn("the rules in force take API Gateway's keys and not this one: remove authentication.api_key.from")
+	}
+	warnOfPlan(o, set, listener)
+	return nil
+}
+
+func warnOfPlan(o *APIKeyOptions, set *rules.Set, listener Listener) {
+	if o.Plan == "" {
+		return
 	}
 	caller := &request.Request{APIKey: o.ID, Claims: map[string]any{"plan": o.Plan}}
 	for name, value := range o.Claims {
 		caller.Claims[name] = value
 	}
 	if set.Plan(caller) == o.Plan {
-		return nil
+		return
 	}
 	why := set.WhyPlan(caller)
 	if why == "" {
 		why = "they read none from requests: write plan: {from: jwt.plan}"
 	}
 	listener.Warn("the rules in force do not give the key's caller the plan %s: %s", text.Printable(o.Plan), why)
-	return nil
 }
 
 // RevokeAPIKey ends a key at once; report is nil for one that could not be read

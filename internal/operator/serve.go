@@ -55,7 +55,7 @@ func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
 		switch {
 		case a == nil || a.APIKey == nil:
 		case a.APIKey.From != "":
-			log.Warn("there are no API keys of API Gateway here: every caller counts as without one", "rules", name)
+			log.Warn("there are no API keys of API Gateway here: a caller has one only if a program states it, by apikey of POST /v1/decisions", "rules", name)
 		case !table:
 			log.Warn("API keys cannot be verified, because they are in a rules table: serve with --rules dynamodb://TABLE",
 				"rules", name, "on_error", a.OnError)

@@ -4,6 +4,7 @@ package outcome
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -28,7 +29,8 @@ type Recorder struct {
 
 	status   int
 	costs    []string
-	http10   bool // the client speaks HTTP/1.0
+	request  *http.Request
+	hungUp   bool // before the answer had a status
 	hijacked bool
 	head     func(http.Header)
 }
@@ -36,13 +38,13 @@ type Recorder struct {
 // NewRecorder returns a recorder of the answer to a request. Once the answer
 // has a status, head may change its header; nil changes nothing.
 func NewRecorder(w http.ResponseWriter, r *http.Request, head func(http.Header)) *Recorder {
-	return &Recorder{ResponseWriter: w, http10: !r.ProtoAtLeast(1, 1), head: head}
+	return &Recorder{ResponseWriter: w, request: r, head: head}
 }
 
 // WriteHeader passes the status on. Statuses of the 1xx class precede the
 // answer, and HTTP/1.0 has none of them (RFC 9110, section 15.2).
 func (w *Recorder) WriteHeader(status int) {
-	if w.http10 && status < 200 && status != http.StatusSwitchingProtocols {
+	if !w.request.ProtoAtLeast(1, 1) && status < 200 && status != http.StatusSwitchingProtocols {
 		return
 	}
 	if w.status == 0 {
@@ -65,7 +67,7 @@ func (w *Recorder) finishHead() {
 // WriteHeader.
 func (w *Recorder) Record(status int, fields http.Header) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
-		w.status = status
+		w.status, w.hungUp = status, w.request.Context().Err() == context.Canceled
 	}
 	if w.PassCosts {
 		return
@@ -137,14 +139,20 @@ func (w *Recorder) takeCosts(fields http.Header, name string) {
 }
 
 // Outcome returns the outcome of the request after the answer has ended, and
-// the members of its costs that cannot be parsed.
+// the members of its costs that cannot be parsed. A status from after the client
+// hung up is left out: handlers answer 500 when their own calls are cancelled, and
+// clients must not get refunds by that.
 func (w *Recorder) Outcome() (o *engine.Outcome, malformed []string) {
 	if !w.PassCosts {
 		w.takeCosts(w.Header(), costField)
 		w.takeCosts(w.Header(), http.TrailerPrefix+costField)
 	}
 	costs, malformed := parseCosts(strings.Join(w.costs, ","))
-	return &engine.Outcome{Status: w.status, Costs: costs}, malformed
+	o = &engine.Outcome{Status: w.status, Costs: costs}
+	if w.hungUp {
+		o.Status = 0
+	}
+	return o, malformed
 }
 
 // parseCosts reads a costField. It ignores members that are not whole numbers

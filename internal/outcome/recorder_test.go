@@ -138,7 +138,7 @@ func TestPassCosts(t *testing.T) {
 // WriteHeader.
 func TestRecordUpgrade(t *testing.T) {
 	fields := http.Header{costField: {"a=1"}, "Upgrade": {"websocket"}}
-	w := &Recorder{ResponseWriter: httptest.NewRecorder()}
+	w := NewRecorder(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil)
 	w.Record(http.StatusSwitchingProtocols, fields)
 	if o, _ := w.Outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
 		t.Errorf("recorded %+v, left %v", o, fields)

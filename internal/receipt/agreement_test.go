@@ -115,7 +115,7 @@ func TestAgreesWithTheEngine(t *testing.T) {
 			o := randomOutcome(r, ds[0])
 			engines[0].Finish(t.Context(), after, ds[0], o)
 			if text != "" {
-				got, err := settler.Take(text)
+				got, err := settler.Take(text, now)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,15 +20,22 @@ type Denial struct {
 	Body   string            `json:"b"`
 }
 
-// Denied returns a denial for the header of a backend. It has no contents if they
-// are too long, or if there is no key to sign them with.
+// Denied returns a denial for the header of a backend. It leaves out a body that is
+// too long, and all contents if there is no key to sign them with.
 func (i *Issuer) Denied(d *Denial) string {
-	data, _ := json.Marshal(d) // texts and a number
-	text := deniedPrefix + encoding.EncodeToString(data)
+	text := encodeDenial(*d)
+	if len(text) > maxDenial {
+		text = encodeDenial(Denial{Status: d.Status, Fields: d.Fields})
+	}
 	if len(text) > maxDenial || len(i.keys) == 0 {
 		text = deniedPrefix
 	}
 	return i.keys.Sign(text)
+}
+
+func encodeDenial(d Denial) string {
+	data, _ := json.Marshal(d) // texts and a number
+	return deniedPrefix + encoding.EncodeToString(data)
 }
 
 // Denied reports whether a header is a denial. Anybody may send one, who then is

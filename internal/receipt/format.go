@@ -18,7 +18,7 @@ const version = 1
 // The bounds of what a receipt may state. A receipt of the authorizer's is far
 // below them.
 const (
-	maxStatuses = 64
+	maxStatuses = MaxLen // a longer list does not fit
 	maxUnits    = 1 << 62
 	// farthest bounds times, in nanoseconds from 1970: slots must fit 64 bits.
 	farthest = 1 << 62

@@ -24,8 +24,13 @@ func NewIssuer(keys Keys, log *slog.Logger) *Issuer {
 	return &Issuer{keys: keys, log: log, issued: map[string]bool{}, left: map[string]bool{}}
 }
 
-// Issue returns the receipt of a decision; "" if no outcome can correct what it
-// charged.
+// Nothing stands for a receipt if no outcome can correct what was charged. It
+// shows a backend that its integration maps receipts, and passed denials with them.
+const Nothing = "nothing"
+
+// Issue returns the receipt of a decision. If no outcome can correct what it
+// charged, that is Nothing for backends that get it as a header, which have keys,
+// and "" for others.
 func (i *Issuer) Issue(now time.Time, d *engine.Decision) string {
 	text, issued, left := Encode(now, d)
 	i.mu.Lock()
@@ -42,6 +47,9 @@ func (i *Issuer) Issue(now time.Time, d *engine.Decision) string {
 			i.log.Warn("a charge does not fit into the receipt: refund_on and settle of its rule have no effect then",
 				"rule", rule, "most_characters", MaxLen)
 		}
+	}
+	if text == "" && len(i.keys) > 0 {
+		return Nothing
 	}
 	return i.keys.Sign(text)
 }

@@ -39,6 +39,7 @@ type Receipt struct {
 	Rules   int64     // the version of the rules in their table; 0 for others
 	Pending []engine.Pending
 
+	taken    time.Time // by the backend's clock, when the request came
 	finished atomic.Bool
 }
 

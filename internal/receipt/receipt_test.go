@@ -86,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		b := newBench(t, chat)
 		d, text := b.decide(epoch)
 		settler := receipt.NewSettler(b.store, nil, quiet{t})
-		r, err := settler.Take(text)
+		r, err := settler.Take(text, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestReset(t *testing.T) {
 	}
 	b.decide(epoch)
 	settler := receipt.NewSettler(b.store, nil, quiet{t})
-	r, err := settler.Take(text)
+	r, err := settler.Take(text, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestOnce(t *testing.T) {
 	for _, form := range []string{text, keys.Sign(text), keys[1:].Sign(text)} {
 		for range 10 {
 			wg.Go(func() {
-				if _, err := settler.Take(form); err == nil {
+				if _, err := settler.Take(form, epoch); err == nil {
 					taken.Add(1)
 				} else if !errors.Is(err, receipt.ErrUsed) {
 					t.Error(err)
@@ -149,7 +149,7 @@ func TestConcurrent(t *testing.T) {
 	settler := receipt.NewSettler(b.store, nil, quiet{t})
 	var used atomic.Int64
 	settle := func(text string, tokens int64) {
-		r, err := settler.Take(text)
+		r, err := settler.Take(text, epoch)
 		if err != nil {
 			t.Error(err)
 			return
@@ -242,5 +242,48 @@ func TestTooLong(t *testing.T) {
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 40 || len(r.Pending) == 40 || strings.Count(log.String(), "level=WARN") != 40-len(r.Pending) || !strings.Contains(log.String(), "rule=rule-39") {
 		t.Errorf("%d charges fit, and logged\n%s", len(r.Pending), log.String())
+	}
+}
+
+// TestSkew: the backend's clock may be wrong by minutes, and the charge is
+// corrected as of the authorizer's time. By its own time, the backend would end
+// the window of the other requests.
+func TestSkew(t *testing.T) {
+	for _, skew := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		b := newBench(t, chat)
+		b.decide(epoch)
+		d, text := b.decide(epoch.Add(time.Second))
+		settler := receipt.NewSettler(b.store, secrets(t, "0123456789abcdef"), quiet{t})
+		r, err := settler.TakeHeader(secrets(t, "0123456789abcdef").Sign(text), epoch.Add(skew+time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		settler.Finish(t.Context(), epoch.Add(skew+2*time.Second), r, &engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 50}})
+		if got, want := b.left(d, epoch.Add(3*time.Second)), []int64{8, 310}; !slices.Equal(got, want) {
+			t.Errorf("skew %v: %v left, want %v", skew, got, want)
+		}
+		if got, want := b.left(d, epoch.Add(2*time.Minute)), []int64{10, 400}; !slices.Equal(got, want) {
+			t.Errorf("skew %v, later: %v left, want %v", skew, got, want)
+		}
+	}
+}
+
+// TestParsesAll: the backend reads what the authorizer states of any rule.
+func TestParsesAll(t *testing.T) {
+	var statuses []string
+	for status := 300; status < 600; status++ {
+		statuses = append(statuses, fmt.Sprint(status))
+	}
+	for _, rule := range []string{
+		"refund_on: [" + strings.Join(statuses, ", ") + "], limit: 9/minute",
+		"refund_on: [1xx, 599], limits: [{capacity: 4294967295, window: 366d, granularity: 8784h}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1w, timezone: Asia/Kathmandu, algorithm: fixed_window}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1mo, timezone: UTC, algorithm: fixed_window, anchor: 28}]",
+		"refund_on: 5xx, limits: [{capacity: 9, window: 1d, timezone: Africa/Casablanca, algorithm: fixed_window}]",
+	} {
+		_, text := newBench(t, "rules: [{name: a, key: all, "+rule+"}]").decide(epoch)
+		if r, err := receipt.Parse(text); err != nil || len(r.Pending) != 1 {
+			t.Errorf("%.60s: %+v, error %v", rule, r, err)
+		}
 	}
 }

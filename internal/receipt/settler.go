@@ -42,25 +42,27 @@ func NewSettler(store engine.Store, keys Keys, failures Failures) *Settler {
 	return &Settler{store: store, keys: keys, failures: failures, used: used{seed: maphash.MakeSeed()}}
 }
 
-// Take parses a receipt of an authorizer's context, for one use.
-func (s *Settler) Take(text string) (*Receipt, error) {
+// Take parses a receipt of an authorizer's context, for one use. now is when the
+// request came.
+func (s *Settler) Take(text string, now time.Time) (*Receipt, error) {
 	r, err := Parse(text)
-	return s.once(r, text, err)
+	return s.once(r, text, now, err)
 }
 
 // TakeHeader verifies a receipt that came as a header, for one use.
 func (s *Settler) TakeHeader(text string, now time.Time) (*Receipt, error) {
 	r, err := s.keys.Verify(text, now)
-	return s.once(r, text, err)
+	return s.once(r, text, now, err)
 }
 
-func (s *Settler) once(r *Receipt, text string, err error) (*Receipt, error) {
+func (s *Settler) once(r *Receipt, text string, now time.Time, err error) (*Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
 	if payload, _ := split(text); !s.used.add(payload) {
 		return nil, ErrUsed
 	}
+	r.taken = now
 	return r, nil
 }
 
@@ -68,10 +70,14 @@ func (s *Settler) once(r *Receipt, text string, err error) (*Receipt, error) {
 // something to correct, sent once. Only the first call for a receipt counts. It
 // waits for the writes, a second at most. The context may have been cancelled. A
 // correction that fails is reported, and the charge stays.
+//
+// The writes have the authorizer's time, because counters go by it: a backend whose
+// clock is ahead would end the windows of other requests.
 func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engine.Outcome) {
 	if r.finished.Swap(true) {
 		return
 	}
+	now = r.Time.Add(max(0, now.Sub(r.taken)))
 	var writes sync.WaitGroup
 	for i := range r.Pending {
 		p := &r.Pending[i]

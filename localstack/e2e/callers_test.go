@@ -78,7 +78,7 @@ func (d *deployment) fronts() []front {
 	return []front{
 		{name: "REST", ask: get(d.url + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429},
 		{name: "TOKEN", ask: get(d.token + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429, noKeys: true},
-		{name: "HTTP", ask: get(d.http + "/v1/items/1"), allowed: 200, unauthorized: []int{403}, banned: 403, limited: 403},
+		{name: "HTTP", ask: get(d.http + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 403, limited: 429},
 		{name: "WebSocket", ask: d.connect, allowed: 101, unauthorized: []int{401, 500}, banned: 403, limited: 403},
 	}
 }

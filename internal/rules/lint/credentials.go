@@ -41,15 +41,15 @@ func verifiedBy(d *ruledoc.Document) verified {
 	return verified{claims: len(a.JWT) > 0 || keys && a.APIKey.From == "", keys: keys} // API Gateway's keys have no claims
 }
 
-// what names the credentials that are not verified.
+// what names the credentials that are not verified, and the field to write.
 func (v verified) what() string {
 	switch {
 	case v.claims:
-		return "API keys are not verified"
+		return "API keys are not verified without authentication.api_key"
 	case v.keys:
-		return "tokens are not verified"
+		return "tokens are not verified without authentication.jwt"
 	}
-	return "credentials are not verified"
+	return "credentials are not verified without authentication"
 }
 
 // lacks reports whether a source is missing in every live request.

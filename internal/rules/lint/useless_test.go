@@ -85,7 +85,7 @@ func TestWarningsOfSkippedRules(t *testing.T) {
 // Caveats say what becomes of rules for live callers, with one line for each
 // rule.
 func TestCaveats(t *testing.T) {
-	const unverified = "credentials are not verified: "
+	const unverified = "credentials are not verified without authentication: "
 	for fields, want := range map[string]string{ // with the path; empty for none
 		"key: 'ip:{ip}'": "",
 		"key: 'ip:{ip}', when: {caller: [anonymous, known]}": "",
@@ -143,7 +143,7 @@ func TestCaveats(t *testing.T) {
 // TestCaveatsOfVerified: what a document verifies draws no caveat. API keys are
 // not verified.
 func TestCaveatsOfVerified(t *testing.T) {
-	const keys = "API keys are not verified: "
+	const keys = "API keys are not verified without authentication.api_key: "
 	for rest, want := range map[string]string{
 		"rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]":                                                          "",
 		"rules: [{name: r, key: 'ip:{ip}', when: {caller: known}, limit: 1/s}]":                                          "",
