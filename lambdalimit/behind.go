@@ -3,7 +3,6 @@ package lambdalimit
 import (
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -13,16 +12,13 @@ import (
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // AuthorizedEvent is an Event of an API that can have a Lambda authorizer.
 type AuthorizedEvent interface {
 	events.APIGatewayProxyRequest | events.APIGatewayV2HTTPRequest | events.APIGatewayWebsocketProxyRequest
 }
-
-// maxDelay bounds how long a request waits for its turn behind the authorizer, as
-// slidegate.MaxDelay does by default.
-const maxDelay = 10 * time.Second
 
 // Behind is for a handler behind Slidegate's Lambda authorizer. It does not decide a
 // second time, and needs no rules. By the authorizer's context it
@@ -93,7 +89,7 @@ func behind(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		context := contextOf(r)
 		delay := apigw.DelayOf(context)
-		if delay > maxDelay || clock.EndsBefore(r.Context(), delay) {
+		if delay > rules.LongestHold || clock.EndsBefore(r.Context(), delay) {
 			context = apigw.TooLongBy(context)
 		}
 		if denial, fields, denied := apigw.DenialOf(context); denied {

@@ -57,8 +57,8 @@ func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQS
 // mapping needs ReportBatchItemFailures: without it, Lambda would delete them.
 //
 // Rules see a message as POST to "/" and the queue's name, with its string
-// attributes as headers: {header.tenant}. Whoever sends messages writes these. A
-// message has no address; DescribeMessageBy adds what else the program knows.
+// attributes as headers: {header.tenant}. The sender of a message writes these.
+// A message has no address; DescribeMessageBy adds what else the program knows.
 //
 // Once the handler has answered, a message counts as answered with status 200, or
 // with 500 if the handler reported it as failed; refund_on takes that. If the

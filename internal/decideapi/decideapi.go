@@ -1,6 +1,6 @@
 // Package decideapi serves decisions over HTTP, for programs in other languages
 // and for proxies: POST /v1/decisions takes a request as JSON, and the endpoints
-// for proxies take it as fields. Both believe what they are told, so only
+// for proxies take it as fields. Both trust what these say of the client, so only
 // trusted programs may reach them.
 package decideapi
 

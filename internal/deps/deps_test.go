@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
 	"rulestable": ". internal/app internal/breaker internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
 
-	"lambdalimit": ". internal/apigw internal/clock internal/headers internal/httplimit internal/receipt internal/request github.com/aws/aws-lambda-go/events",
+	"lambdalimit": ". internal/apigw internal/clock internal/headers internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go/events",
 
 	"internal/limit":       "",
 	"internal/clock":       "internal/logthrottle",

@@ -95,6 +95,9 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = upload{r.Body, w}
 	}
 	response, err := p.RoundTripper.RoundTrip(r)
+	if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSlowBackend) {
+		w.awaitRead()
+	}
 	broken := w.end()
 	switch {
 	case err == nil:
@@ -110,8 +113,31 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 type wait struct {
 	mu      sync.Mutex
 	timeout time.Duration
-	timer   *time.Timer // nil after the end
-	broken  error       // why the client's body ended before its end
+	timer   *time.Timer   // nil after the end
+	broken  error         // why the client's body ended before its end
+	reading chan struct{} // closed when the read of the client's body under way ends; nil for none
+}
+
+// readEnds is how long a read of the client's body goes on, at most, after it
+// has failed within net/http.
+const readEnds = time.Second
+
+// awaitRead waits for the read under way. net/http cancels a request before it
+// returns the error of the client's body, so the transport may be the first to
+// return, and would hide why.
+func (w *wait) awaitRead() {
+	w.mu.Lock()
+	reading := w.reading
+	w.mu.Unlock()
+	if reading == nil {
+		return
+	}
+	timer := time.NewTimer(readEnds)
+	defer timer.Stop()
+	select {
+	case <-reading:
+	case <-timer.C:
+	}
 }
 
 func (w *wait) end() (broken error) {
@@ -127,6 +153,7 @@ func (w *wait) end() (broken error) {
 func (w *wait) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reading = make(chan struct{})
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -136,6 +163,8 @@ func (w *wait) resume(broken error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = broken
+	close(w.reading)
+	w.reading = nil
 	if w.timer != nil {
 		w.timer.Reset(w.timeout)
 	}
