@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/internal/dynamo/lease"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -68,6 +69,7 @@ type Store struct {
 	table     string
 	opts      Options
 	snapshots *snapshotCache
+	leases    *lease.Leases
 	pruning   atomic.Pointer[pruning]
 	reads     atomic.Int64
 	writes    atomic.Int64
@@ -78,7 +80,7 @@ func New(api API, table string, opts Options) *Store {
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
 	}
-	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)}
+	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots), leases: lease.New()}
 }
 
 // Calls returns how many items a store has read and how many writes it has sent,
@@ -93,9 +95,17 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.ZeroCost() {
+	switch {
+	case c.ZeroCost():
 		return s.Peek(ctx, now, c, v)
+	case c.Lease > 1:
+		return s.leases.Charge(ctx, now, c, v, s.charge)
 	}
+	return s.charge(ctx, now, c, v)
+}
+
+// charge is Charge in the table.
+func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	snapshot := s.snapshots.get(c)
 	for attempt := range protocol.MaxAttempts + 1 {
 		var err error
@@ -143,6 +153,9 @@ func (s *Store) admit(now time.Time, c *limit.Charge, v *limit.Verdict, after *p
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	if c.Check() != nil {
 		return false // Charge reports what is wrong with it
+	}
+	if c.Lease > 1 && s.leases.Covers(now, c) {
+		return false
 	}
 	snapshot := s.snapshots.get(c)
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed

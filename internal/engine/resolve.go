@@ -119,7 +119,7 @@ func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *reques
 		res.Override, res.Err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
 	}
 	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
-	res.Charge = limit.Charge{Key: rule.Item(key, &res.Terms), Limits: res.Terms.Limits, Costs: res.Terms.Costs}
+	res.Charge = limit.Charge{Key: rule.Item(key, &res.Terms), Limits: res.Terms.Limits, Costs: res.Terms.Costs, Lease: rule.Lease}
 	return res
 }
 

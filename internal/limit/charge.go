@@ -16,6 +16,9 @@ type Charge struct {
 	// Checked says that Check has accepted these limits before. It then looks at
 	// the costs alone, without divisions.
 	Checked bool
+	// Lease is the most charges of these costs that a process may make ahead in
+	// one write; 0 for none. Only the DynamoDB store does.
+	Lease int64
 }
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")

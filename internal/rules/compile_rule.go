@@ -20,7 +20,7 @@ func (c *compiler) rules() {
 
 func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
 	r := &Rule{
-		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
 		plans:   map[string]*planned{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
@@ -47,7 +47,24 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	if r.Mode == Shadow && r.Atomic {
 		c.fail(path+".atomic", "a rule in shadow is evaluated alone, after all others have allowed: remove atomic, or write mode: enforce")
 	}
+	c.lease(path+".lease", r)
 	return r
+}
+
+// lease checks a rule whose charges are made ahead.
+func (c *compiler) lease(path string, r *Rule) {
+	switch {
+	case r.Lease == 0:
+	case r.Atomic:
+		c.fail(path, "the charges of an atomic rule are made together with those of others, never ahead: remove lease, or remove atomic")
+	default:
+		for i := range r.Limits {
+			if l := &r.Limits[i]; !l.Correctable() {
+				c.fail(path, "a %s has no slots that a lease could end with: remove lease, or write algorithm: %s", l.Algorithm, limit.SlidingWindow)
+				return
+			}
+		}
+	}
 }
 
 // keys compiles the key templates of the rule and of its overrides.
