@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,7 +116,7 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 		a.room = 0
 		return
 	}
-	if a.end <= now.UnixNano() || a.answer.Receipt != v.Receipt {
+	if a.end <= now.UnixNano() || !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
 		a.left = [limit.MaxLimits]int64{}
 	}
 	a.answer, a.at, a.end = *v, now, math.MaxInt64
@@ -127,6 +128,11 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 	}
 	a.admitted(v, c)
 	a.restate(now, v, len(c.Costs))
+}
+
+// sameSlots reports whether two charges took from the same slots of a counter.
+func sameSlots(a, b *limit.Receipt, limits int) bool {
+	return a.Generation == b.Generation && a.Serial == b.Serial && slices.Equal(a.Slots[:limits], b.Slots[:limits])
 }
 
 // charged notes a charge that was made alone.
