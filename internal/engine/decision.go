@@ -54,7 +54,43 @@ type Decision struct {
 	// request, in file order. They change nothing.
 	Shadows []Verdict
 
-	set *rules.Set // the rules that made the decision
+	set  *rules.Set     // the rules that made the decision
+	room []limit.Result // for the results of verdicts that have none yet
+}
+
+// newDecision returns a decision with room for the verdicts of some rules. For as
+// many rules as cover most requests, it makes one allocation.
+func newDecision(rules int) *Decision {
+	switch {
+	case rules == 0:
+		return &Decision{}
+	case rules == 1:
+		d := &struct {
+			Decision
+			verdicts [1]Verdict
+			results  [1]limit.Result
+		}{}
+		d.Verdicts, d.room = d.verdicts[:0], d.results[:]
+		return &d.Decision
+	case rules <= 3:
+		d := &struct {
+			Decision
+			verdicts [3]Verdict
+			results  [4]limit.Result
+		}{}
+		d.Verdicts, d.room = d.verdicts[:0], d.results[:]
+		return &d.Decision
+	}
+	return &Decision{Verdicts: make([]Verdict, 0, rules), room: make([]limit.Result, rules)}
+}
+
+// giveRoom gives a verdict room for the results of its limits.
+func (d *Decision) giveRoom(v *Verdict) {
+	if n := len(v.Terms.Limits); n <= len(d.room) {
+		v.Limits, d.room = d.room[:n:n], d.room[n:]
+	} else {
+		v.Resize(n)
+	}
 }
 
 // Verdict is one rule's answer to a request.
@@ -71,25 +107,38 @@ type Verdict struct {
 	local   bool  // charged is this process's own
 }
 
-// deny marks the request as denied by v, the only verdict reported.
+// deny marks the request as denied by v, an element of Verdicts and the only one
+// reported. It does not move, because refunds of the others may still go on.
 func (d *Decision) deny(v *Verdict) {
 	d.Degraded = d.Degraded || v.Degraded
 	d.Allowed, d.Delay = false, 0
-	d.Verdicts, d.Shadows = []Verdict{*v}, nil
+	for i := range d.Verdicts {
+		if &d.Verdicts[i] == v {
+			d.Verdicts, d.Shadows = d.Verdicts[i:i+1], nil
+			return
+		}
+	}
 }
 
-// add appends v to Verdicts or Shadows. A lifted rule has no verdict, unless
-// its override could not be read and on_error has decided.
-func (d *Decision) add(v *Verdict) {
-	if v.Rule.Enforced() {
-		d.Degraded = d.Degraded || v.Degraded
-	}
-	switch {
-	case v.Terms.Unlimited && !v.decided:
-	case v.Rule.Enforced():
-		d.Verdicts = append(d.Verdicts, *v)
-	default:
-		d.Shadows = append(d.Shadows, *v)
+// sort leaves in Verdicts those of enforced rules, and moves the others to
+// Shadows. A lifted rule has no verdict, unless its override could not be read
+// and on_error has decided.
+func (d *Decision) sort() {
+	all := d.Verdicts
+	d.Verdicts = all[:0]
+	for i := range all {
+		v := &all[i]
+		enforced := v.Rule.Enforced()
+		d.Degraded = d.Degraded || enforced && v.Degraded
+		switch n := len(d.Verdicts); {
+		case v.Terms.Unlimited && !v.decided:
+		case !enforced:
+			d.Shadows = append(d.Shadows, *v)
+		case n == i: // as of most rules
+			d.Verdicts = all[:n+1]
+		default:
+			d.Verdicts = append(d.Verdicts, *v)
+		}
 	}
 }
 

@@ -163,18 +163,19 @@ type Rule struct {
 	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
-	when           match.Selector
-	unless         *match.Selector // nil for none
-	template       key.Template
-	prefix, suffix string  // of the names of its counters
-	cost           Cost    // of limits without a cost of their own
-	fixed          []int64 // the costs, if no request and no plan can change them
-	plans          map[string]*planned
-	anchors        []anchor
-	refunds        []Statuses
-	overridable    *key.Template // of the keys of its overrides; nil for none
-	restrictOnly   bool          // overrides cannot loosen it: the client fills in their keys
-	documentOnly   bool          // its overrides are those of the document alone
+	when         match.Selector
+	unless       *match.Selector // nil for none
+	template     key.Template
+	prefix       string            // of the names of its counters
+	cost         Cost              // of limits without a cost of their own
+	fixed        []int64           // the costs, if no request and no plan can change them
+	own          Terms             // without a plan and an override
+	plans        map[string]*Terms // without an override, by plan
+	anchors      []anchor
+	refunds      []Statuses
+	overridable  *key.Template // of the keys of its overrides; nil for none
+	restrictOnly bool          // overrides cannot loosen it: the client fills in their keys
+	documentOnly bool          // its overrides are those of the document alone
 }
 
 // Mode says whether a rule is enforced.
