@@ -191,7 +191,7 @@ func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key strin
 	if c.costs, err = l.units(n); err != nil {
 		return err
 	}
-	c.Verdict = engine.Verdict{}
+	c.Verdict = engine.Verdict{Verdict: limit.Verdict{Limits: c.Limits}} // with their room
 	c.Rule, c.Key, c.Terms = l.rule, key, l.terms
 	c.Charge = limit.Charge{Key: l.item(key), Limits: l.rule.Limits, Costs: c.costs[:len(l.order)]}
 	return nil

@@ -54,43 +54,40 @@ type Decision struct {
 	// request, in file order. They change nothing.
 	Shadows []Verdict
 
-	set  *rules.Set     // the rules that made the decision
-	room []limit.Result // for the results of verdicts that have none yet
+	set *rules.Set // the rules that made the decision
 }
 
-// newDecision returns a decision with room for the verdicts of some rules. For as
-// many rules as cover most requests, it makes one allocation.
-func newDecision(rules int) *Decision {
+// newDecision returns a decision with verdicts for some rules, each with room for
+// the result of one limit. For as many rules as cover most requests, it makes one
+// allocation.
+func newDecision(rules int) (d *Decision) {
+	var results []limit.Result
 	switch {
 	case rules == 0:
 		return &Decision{}
 	case rules == 1:
-		d := &struct {
+		all := &struct {
 			Decision
 			verdicts [1]Verdict
 			results  [1]limit.Result
 		}{}
-		d.Verdicts, d.room = d.verdicts[:0], d.results[:]
-		return &d.Decision
+		d, results = &all.Decision, all.results[:]
+		d.Verdicts = all.verdicts[:]
 	case rules <= 3:
-		d := &struct {
+		all := &struct {
 			Decision
 			verdicts [3]Verdict
-			results  [4]limit.Result
+			results  [3]limit.Result
 		}{}
-		d.Verdicts, d.room = d.verdicts[:0], d.results[:]
-		return &d.Decision
+		d, results = &all.Decision, all.results[:]
+		d.Verdicts = all.verdicts[:rules]
+	default:
+		d, results = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules)
 	}
-	return &Decision{Verdicts: make([]Verdict, 0, rules), room: make([]limit.Result, rules)}
-}
-
-// giveRoom gives a verdict room for the results of its limits.
-func (d *Decision) giveRoom(v *Verdict) {
-	if n := len(v.Terms.Limits); n <= len(d.room) {
-		v.Limits, d.room = d.room[:n:n], d.room[n:]
-	} else {
-		v.Resize(n)
+	for i := range d.Verdicts {
+		d.Verdicts[i].Limits = results[i : i : i+1]
 	}
+	return d
 }
 
 // Verdict is one rule's answer to a request.

@@ -187,7 +187,6 @@ func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, re
 // be read, or by the store's snapshot. Rules with overrides to look up come
 // last, so that a flood that other rules deny costs no lookups.
 func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *request.Request, d *Decision) (denied bool) {
-	d.Verdicts = d.Verdicts[:len(matched)]
 	for _, lookup := range []bool{false, true} {
 		for i, rule := range matched {
 			if rule.TakesOverrides() != lookup {
@@ -195,7 +194,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			}
 			v := &d.Verdicts[i]
 			r.resolve(ctx, &v.Resolution, rule, req, d.Plan)
-			d.giveRoom(v)
+			v.Resize(len(v.Terms.Limits))
 			bypass := e.applyBypass(ctx, now, v)
 			switch {
 			case !rule.Enforced():

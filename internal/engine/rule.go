@@ -42,8 +42,8 @@ func (e *Engine) admit(v *Verdict) {
 // DecisionOf returns the decision that one rule's verdict makes.
 func DecisionOf(set *rules.Set, v Verdict) *Decision {
 	d := newDecision(1)
-	v.Limits = append(d.room[:0], v.Limits...) // callers use theirs again
-	d.set, d.Verdicts = set, append(d.Verdicts, v)
+	v.Limits = append(d.Verdicts[0].Limits, v.Limits...) // callers use theirs again
+	d.set, d.Verdicts[0] = set, v
 	if v.Allowed {
 		d.conclude(nil)
 	} else {

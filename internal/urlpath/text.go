@@ -25,6 +25,9 @@ func NewText(p string) Text {
 	return t
 }
 
+// Folded returns the text without letter case.
+func (t *Text) Folded() string { return t.folded }
+
 // Usual prepares a path as sent if it has the form of most: it is clean, has one
 // meaning, and is of ASCII without capital letters and escapes. For such a path
 // it does the work of Clean, Examine and NewText in one pass. ok is false for
