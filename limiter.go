@@ -23,7 +23,7 @@ type Limiter struct {
 	private bool // no other limiter uses the store
 	set     *rules.Set
 	rule    *rules.Rule
-	terms   rules.Terms
+	terms   *rules.Terms
 	order   []int // of the limits that New was given, in the rule
 	engine  *engine.Engine
 	calls   sync.Pool // of *call
@@ -263,7 +263,7 @@ func (l *Limiter) item(name string) string {
 	if l.private && len(name) < key.MaxLen {
 		return name
 	}
-	return l.rule.Item(string(key.AppendValue(nil, name)), &l.terms)
+	return l.rule.Item(string(key.AppendValue(nil, name)), l.terms)
 }
 
 // decide is AllowN for a middleware.

@@ -67,15 +67,15 @@ func (c *compiler) ruleIsWrong(r *Rule) bool {
 }
 
 // planned compiles the limits of a rule on a plan.
-func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
-	p := &planned{slices.Clone(r.Limits), d.Unlimited}
+func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *Terms {
+	p := &Terms{Limits: slices.Clone(r.Limits), Unlimited: d.Unlimited}
 	for _, name := range sortedKeys(d.Capacity) {
 		at := capacityPath(path, name)
 		if c.wrong[at] {
 			continue
 		}
 		if i, l, problem := r.adjusted(name, d.Capacity[name]); c.check(at, problem) {
-			p.limits[i] = l
+			p.Limits[i] = l
 		}
 	}
 	return p

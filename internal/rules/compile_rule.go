@@ -21,7 +21,7 @@ func (c *compiler) rules() {
 func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
 	r := &Rule{
 		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
-		plans:   map[string]*planned{},
+		plans:   map[string]*Terms{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
 	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {

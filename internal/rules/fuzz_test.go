@@ -99,13 +99,13 @@ func FuzzCompile(f *testing.F) {
 }
 
 // checkTerms checks what stores rely on.
-func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
+func checkTerms(t *testing.T, r *Rule, plan string, o *Override) *Terms {
 	t.Helper()
 	terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 	if terms.Unlimited || terms.Denied {
 		return terms
 	}
-	if err := (&limit.Charge{Key: r.Item("k", &terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
+	if err := (&limit.Charge{Key: r.Item("k", terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
 		t.Errorf("stale %t, %v", terms.Stale, err)
 	}
 	for i := range terms.Limits {

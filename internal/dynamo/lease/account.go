@@ -92,19 +92,19 @@ func (a *account) handOut(now time.Time, c *limit.Charge, v *limit.Verdict) {
 	for i, cost := range c.Costs {
 		a.left[i] -= cost
 	}
-	*v = a.answer
-	a.restate(now, v, len(c.Costs))
+	a.state(now, v)
 }
 
-// restate makes v, which is the answer to the charge that took the lease, one of
-// now. The units that are left can still be used, here.
-func (a *account) restate(now time.Time, v *limit.Verdict, limits int) {
-	for i := range v.Limits[:limits] {
-		r := &v.Limits[i]
+// state makes v what the answer to the charge that took the lease is now. The
+// units that are left can still be used, here.
+func (a *account) state(now time.Time, v *limit.Verdict) {
+	v.Resize(len(a.answer.Limits))
+	for i, r := range a.answer.Limits {
 		r.Remaining += a.left[i]
 		r.Reset = max(0, r.Reset-now.Sub(a.at))
+		v.Limits[i] = r
 	}
-	v.Result = limit.Combine(v.Limits[:limits])
+	v.Result, v.Receipt = limit.Combine(v.Limits), a.answer.Receipt
 }
 
 // arrived adds the charges beyond the first to the lease, if they were made.
@@ -120,6 +120,7 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 		a.left = [limit.MaxLimits]int64{}
 	}
 	a.answer, a.at, a.end = *v, now, math.MaxInt64
+	a.answer.Limits = slices.Clone(v.Limits)
 	for i, cost := range c.Costs {
 		a.left[i] += more * cost
 		if l := &c.Limits[i]; cost > 0 {
@@ -127,7 +128,7 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 		}
 	}
 	a.admitted(v, c)
-	a.restate(now, v, len(c.Costs))
+	a.state(now, v)
 }
 
 // sameSlots reports whether two charges took from the same slots of a counter.
