@@ -79,6 +79,7 @@ var allowed = map[string]string{
 	"examples/worker":   ".",
 
 	"internal/golden":       "github.com/google/go-cmp",
+	"internal/lambdatest":   "",
 	"internal/netfault":     "",
 	"internal/pathtest":     "",
 	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
