@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/lambdatest"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -93,7 +94,7 @@ func build(module, path, binary string) error {
 // tables creates the tables in the DynamoDB at AWS_ENDPOINT_URL, and publishes
 // the rule. remove deletes them.
 func (c *contest) tables(ctx context.Context) (remove func(), err error) {
-	client, err := dynamo.Connect(ctx, time.Now)
+	client, err := awsconfig.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
 	}

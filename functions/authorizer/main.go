@@ -44,7 +44,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamo.Connect(ctx, time.Now)
+	client, err := dynamo.ConnectLambda(os.Getenv, time.Now)
 	if err != nil {
 		return nil, err
 	}
