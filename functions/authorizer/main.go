@@ -53,6 +53,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
+	go warm()
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first
 	// answer also sets the clock. If that fails, the first request reads them
 	// again.
@@ -72,6 +73,16 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials
 	authorizer.Receipts = receipt.NewIssuer(s.keys, log)
 	return authorizer, nil
+}
+
+// warm compiles a document of one rule. Package encoding/json and the checks of
+// documents learn Go types when they first meet them, which takes as long as the
+// table takes to answer. So warm runs beside the first read.
+func warm() {
+	d, err := ruledoc.Unmarshal([]byte(`{"rules": [{"name": "r", "key": "ip:{ip}", "limits": [{"capacity": 1, "window": "60s"}]}]}`))
+	if err == nil {
+		_, _ = rules.Compile(d)
+	}
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip
