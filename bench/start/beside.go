@@ -112,7 +112,7 @@ func (c *contest) tables(ctx context.Context) (remove func(), err error) {
 	if _, err := ruletable.New(client, rules.Name).Publish(ctx, ruletable.Version{Text: []byte(aRule), Document: set.Document()}, 0); err != nil {
 		return nil, err
 	}
-	c.env = []string{"SLIDEGATE_COUNTERS=" + counters.Name, "SLIDEGATE_RULES=" + rules.Name, "SLIDEGATE_DEADLINE=5s"}
+	c.env = []string{"SLIDEGATE_COUNTERS=" + counters.Name, "SLIDEGATE_RULES=" + rules.Name, "SLIDEGATE_DEADLINE=5s", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		c.env = append(c.env, name+"="+os.Getenv(name))
 	}

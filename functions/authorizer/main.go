@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,13 +30,27 @@ import (
 )
 
 func main() {
+	collectLess(os.Getenv)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	authorizer, err := build(context.Background(), log)
 	if err != nil {
 		log.Error("authorizer cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(authorizer.Handle)
+	lambda.Start(handler{authorizer})
+}
+
+// handler takes events as they come. For a function, lambda.Start would scan and
+// copy each event before Handle reads it.
+type handler struct{ authorizer *apigw.Authorizer }
+
+// Invoke answers an event.
+func (h handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	answer, err := h.authorizer.Handle(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 // build returns the authorizer that the environment describes.
