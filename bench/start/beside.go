@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	coldRounds = 41
-	warmRounds = 21
-	perRound   = 400 // events of each function
+	coldRounds = 61
+	warmRounds = 61
+	perRound   = 250 // events of each function
 	addresses  = 100 // of clients, in turn
 	limitTime  = 2 * time.Minute
 )

@@ -3,7 +3,7 @@
 //
 // Without arguments it compares the authorizer with the hello-world function in
 // hello, before the DynamoDB at AWS_ENDPOINT_URL: cold starts to the first
-// answer, warm events, memory and bytes. It takes a minute:
+// answer, warm events, memory and bytes. It takes less than a minute:
 //
 //	../localstack/engine.sh dynoxide go run ./start [-json]
 //
