@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -157,12 +156,12 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	}
 }
 
-var statusClass = regexp.MustCompile(`^[1-5]xx$`)
+var statusClass = ruledoc.Regexp(`^[1-5]xx$`)
 
 func (c *compiler) statuses(path string, texts []string) (all []Statuses) {
 	for i, text := range texts {
 		first, others := text, 0
-		if statusClass.MatchString(text) {
+		if statusClass().MatchString(text) {
 			first, others = text[:1]+"00", 99
 		}
 		code, err := strconv.ParseUint(first, 10, 30)
