@@ -21,7 +21,6 @@ type batch struct {
 	warnings []string // of the log's format
 	lines    []parsed
 	read     int64 // bytes of all logs as stored that were read so far
-	held     int   // bytes of the text that the lines share
 }
 
 // parsed is a line that has a request, or that cannot be read.
@@ -81,7 +80,7 @@ func (r *reading) parse(b *batch, from *block) {
 		r.parseLine(b, from.log, number, text)
 		number++
 	}
-	b.read, b.held = from.read, len(from.text)
+	b.read = from.read
 	b.warnings, r.warnings = r.warnings, nil
 }
 

@@ -144,12 +144,10 @@ func (r *reading) readTo(ctx context.Context, s *sorter) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		held := b.held
 		for l := range r.requests(b) {
-			if err := s.add(l.timedLine, held); err != nil {
+			if err := s.add(l.timedLine); err != nil {
 				return err
 			}
-			held = 0
 			r.progress(time.Unix(0, l.at))
 		}
 	}

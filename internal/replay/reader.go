@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 )
 
 const (
@@ -176,8 +177,13 @@ func (n *byteCount) Write(p []byte) (int, error) {
 
 // interruptible returns a reader of r that fails when the context ends, also
 // during a read that waits for a terminal. That read goes on in the background,
-// so nothing else may read from r.
-func interruptible(ctx context.Context, r io.Reader) *io.PipeReader {
+// so nothing else may read from r. A regular file has nothing to wait for.
+func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
 	go func() {

@@ -15,58 +15,75 @@ import (
 
 const (
 	// sortBytes bounds the lines that a sorter has in memory.
-	sortBytes = 64 << 20
+	sortBytes = 32 << 20
 	// lineBytes is what a line takes in memory besides its text.
-	lineBytes = 32
+	lineBytes = 24
 	// leastBuffer and mostBuffer bound how much of each sorted chunk is read at
-	// once. A terabyte has 32,000 chunks.
-	leastBuffer, mostBuffer = 8 << 10, 64 << 10
+	// once. A terabyte has 64,000 chunks.
+	leastBuffer, mostBuffer = 4 << 10, 64 << 10
 )
 
 // timedLine is a line to sort: a fraction of the size of its Entry.
 type timedLine struct {
 	at   int64 // Unix nanoseconds
 	log  int32 // index of its log
-	turn int32 // of the line among those in memory: equal times keep their order
 	text string
-}
-
-func compareLines(a, b timedLine) int {
-	if a.at != b.at {
-		return cmp.Compare(a.at, b.at)
-	}
-	return cmp.Compare(a.turn, b.turn)
 }
 
 // sorter sorts lines by time, whatever their number. What is more than limit
 // goes into a temporary file, in sorted chunks, while more lines are added.
 type sorter struct {
 	limit   int // bytes in memory: half for lines that are added, half for those being written
-	lines   []timedLine
-	size    int // bytes of lines
+	held    heldLines
 	file    *os.File
 	ends    []int64      // of the chunks, as offsets in the file
 	writing chan written // nil unless a chunk is being written
 }
 
-// written is a chunk in the temporary file.
+// heldLines are lines in memory. They hold no pointers, which would make it
+// slower to sort them.
+type heldLines struct {
+	lines []heldLine
+	text  []byte
+}
+
+type heldLine struct {
+	at               int64
+	log, start, size int32 // start and size are of the text
+}
+
+func (h *heldLines) size() int { return len(h.lines)*lineBytes + len(h.text) }
+
+func (h *heldLines) add(l timedLine) {
+	h.lines = append(h.lines, heldLine{l.at, l.log, int32(len(h.text)), int32(len(l.text))})
+	h.text = append(h.text, l.text...)
+}
+
+// sort keeps the order of lines of the same time.
+func (h *heldLines) sort() {
+	slices.SortFunc(h.lines, func(a, b heldLine) int {
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.start, b.start)
+	})
+}
+
+// written is the end of a chunk in the temporary file.
 type written struct {
-	lines []timedLine // empty, to be reused
+	empty heldLines // memory to be reused
 	end   int64
 	err   error
 }
 
-// add adds a line that holds size bytes of text, in any order. It fails if the
-// temporary file does.
-func (s *sorter) add(l timedLine, size int) error {
-	size += lineBytes
-	if s.size+size > s.limit/2 && len(s.lines) > 0 {
+// add adds a line, in any order. It fails if the temporary file does.
+func (s *sorter) add(l timedLine) error {
+	if s.held.size()+lineBytes+len(l.text) > s.limit/2 && len(s.held.lines) > 0 {
 		if err := s.spill(); err != nil {
 			return sortError(err)
 		}
 	}
-	l.turn = int32(len(s.lines))
-	s.lines, s.size = append(s.lines, l), s.size+size
+	s.held.add(l)
 	return nil
 }
 
@@ -85,35 +102,34 @@ func (s *sorter) spill() error {
 		_ = os.Remove(file.Name()) // an open file stays without its name, and is gone if the process dies
 	}
 	done := make(chan written, 1)
-	go func(lines []timedLine, file *os.File) { done <- write(lines, file) }(s.lines, s.file)
-	s.writing, s.lines, s.size = done, empty, 0
+	go func(h heldLines, file *os.File) { done <- h.write(file) }(s.held, s.file)
+	s.writing, s.held = done, empty
 	return nil
 }
 
 // wait waits for the chunk that is being written, and returns its memory.
-func (s *sorter) wait() ([]timedLine, error) {
+func (s *sorter) wait() (empty heldLines, err error) {
 	if s.writing == nil {
-		return nil, nil
+		return heldLines{}, nil
 	}
 	w := <-s.writing
 	s.writing, s.ends = nil, append(s.ends, w.end)
-	return w.lines, w.err
+	return w.empty, w.err
 }
 
-func write(lines []timedLine, file *os.File) (done written) {
-	slices.SortFunc(lines, compareLines)
+// write writes a chunk to the temporary file.
+func (h heldLines) write(file *os.File) written {
+	h.sort()
 	w := bufio.NewWriterSize(file, 64<<10)
-	for i := range lines {
-		l := &lines[i]
+	for _, l := range h.lines {
 		head := l.head()
 		_, _ = w.Write(head[:])
-		_, _ = w.WriteString(l.text) // Flush has the error
+		_, _ = w.Write(h.text[l.start : l.start+l.size]) // Flush has the error
 	}
+	done := written{empty: heldLines{h.lines[:0], h.text[:0]}}
 	if done.err = w.Flush(); done.err == nil {
 		done.end, done.err = file.Seek(0, io.SeekCurrent)
 	}
-	clear(lines)
-	done.lines = lines[:0]
 	return done
 }
 
@@ -187,13 +203,16 @@ func (s *sorter) chunks() (all merge, err error) {
 		}
 		start = end
 	}
-	slices.SortFunc(s.lines, compareLines)
-	inMemory := func() (l timedLine, err error) {
-		if len(s.lines) == 0 {
-			return l, io.EOF
+	s.held.sort()
+	lines, text := s.held.lines, string(s.held.text)
+	s.held = heldLines{}
+	inMemory := func() (timedLine, error) {
+		if len(lines) == 0 {
+			return timedLine{}, io.EOF
 		}
-		l, s.lines = s.lines[0], s.lines[1:]
-		return l, nil
+		l := lines[0]
+		lines = lines[1:]
+		return timedLine{l.at, l.log, text[l.start : l.start+l.size]}, nil
 	}
 	err = add(inMemory)
 	heap.Init(&all)
@@ -221,10 +240,10 @@ func (m *merge) Pop() any {
 // of the text.
 const headBytes = 8 + 4 + 4
 
-func (l *timedLine) head() (b [headBytes]byte) {
+func (l *heldLine) head() (b [headBytes]byte) {
 	binary.BigEndian.PutUint64(b[:], uint64(l.at))
 	binary.BigEndian.PutUint32(b[8:], uint32(l.log))
-	binary.BigEndian.PutUint32(b[12:], uint32(len(l.text)))
+	binary.BigEndian.PutUint32(b[12:], uint32(l.size))
 	return b
 }
 
@@ -242,7 +261,7 @@ func (r *lineReader) next() (timedLine, error) {
 		if len(r.text) >= headBytes {
 			head := []byte(r.text[:headBytes])
 			if need = headBytes + int(binary.BigEndian.Uint32(head[12:])); len(r.text) >= need {
-				l := timedLine{at: int64(binary.BigEndian.Uint64(head)), log: int32(binary.BigEndian.Uint32(head[8:])), text: r.text[headBytes:need]}
+				l := timedLine{int64(binary.BigEndian.Uint64(head)), int32(binary.BigEndian.Uint32(head[8:])), r.text[headBytes:need]}
 				r.text = r.text[need:]
 				return l, nil
 			}

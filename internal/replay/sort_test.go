@@ -17,19 +17,19 @@ func TestSorterBoundsMemory(t *testing.T) {
 	defer s.close()
 	var want, got []int
 	for i, size := range []int{350, 350, 350, 900, 5000, 1} {
-		if err := s.add(timedLine{at: int64(-i), text: strings.Repeat("x", size)}, size); err != nil {
+		if err := s.add(timedLine{at: int64(-i), text: strings.Repeat("x", size)}); err != nil {
 			t.Fatal(err)
 		}
-		if s.size > s.limit/2 && len(s.lines) > 1 {
-			t.Errorf("line %d: %d bytes in memory", i, s.size)
+		if s.held.size() > s.limit/2 && len(s.held.lines) > 1 {
+			t.Errorf("line %d: %d bytes in memory", i, s.held.size())
 		}
 		want = append([]int{size}, want...)
 	}
 	if _, err := s.wait(); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.ends) != 4 || len(s.lines) != 1 {
-		t.Errorf("%d chunks in the file, %d lines in memory; want 4, 1", len(s.ends), len(s.lines))
+	if len(s.ends) != 4 || len(s.held.lines) != 1 {
+		t.Errorf("%d chunks in the file, %d lines in memory; want 4, 1", len(s.ends), len(s.held.lines))
 	}
 	for l, err := range s.sorted() {
 		if err != nil {
@@ -48,7 +48,7 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	s := sorter{limit: 1}
 	defer s.close()
 	for i := range 3 {
-		if err := s.add(timedLine{at: int64(i), text: "text"}, 4); err != nil {
+		if err := s.add(timedLine{at: int64(i), text: "text"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 
 func TestLineReader(t *testing.T) {
 	want := timedLine{at: -5, log: 3, text: "GET /\xff\n"}
-	head := want.head()
+	head := (&heldLine{want.at, want.log, 0, int32(len(want.text))}).head()
 	b := string(head[:]) + want.text
 	for size := range 3 * len(b) {
 		r := lineReader{source: strings.NewReader(b + b), buffer: make([]byte, size)}
