@@ -20,14 +20,16 @@ const (
 type batch struct {
 	warnings []string // of the log's format
 	lines    []parsed
-	read     int64 // bytes of all logs as stored that were read so far
+	text     []byte // encoded records of lines that are to be sorted
+	read     int64  // bytes of all logs as stored that were read so far
 }
 
 // parsed is a line that has a request, or that cannot be read.
 type parsed struct {
-	timedLine
-	entry Entry      // unset while requests are read to be sorted
-	err   *LineError // nil for a request
+	at         int64      // Unix nanoseconds
+	entry      Entry      // if it is decided next
+	start, end int        // of its record in the batch's text, if it is to be sorted first
+	err        *LineError // nil for a request
 }
 
 // add adds a line, which has an old entry to reuse.
@@ -47,12 +49,11 @@ func (r *reading) newBatch() *batch {
 	if !ok {
 		return &batch{}
 	}
-	b.lines = b.lines[:0]
+	b.lines, b.text = b.lines[:0], b.text[:0]
 	return b
 }
 
-// parsed yields the lines of all logs in batches. An error is the last. Lines
-// that are to be sorted get no entries.
+// parsed yields the lines of all logs in batches. An error is the last.
 func (r *reading) parsed(ctx context.Context) iter.Seq2[*batch, error] {
 	return ahead(ctx, batchesAhead, func(ctx context.Context) iter.Seq2[*batch, error] {
 		return func(yield func(*batch, error) bool) {
@@ -104,10 +105,14 @@ func (r *reading) parseLine(b *batch, log int, number int64, text string) {
 		b.add().err = &LineError{r.Logs[log].Name, number, err}
 	case found:
 		l := b.add()
-		l.timedLine = timedLine{at: r.record.time.UnixNano(), log: int32(log), text: text}
+		l.at = r.record.time.UnixNano()
 		if r.extent.Order == AsLogged {
 			r.record.fill(&l.entry)
+			return
 		}
+		l.start = len(b.text)
+		b.text = r.record.encode(b.text)
+		l.end = len(b.text)
 	}
 }
 
@@ -117,13 +122,11 @@ func (r *reading) sorted(ctx context.Context, s *sorter) iter.Seq2[*batch, error
 		return func(yield func(*batch, error) bool) {
 			b := r.newBatch()
 			for l, err := range s.sorted() {
-				if err == nil {
-					_, err = r.parsers[l.log](l.text, &r.record)
-				}
 				if err != nil {
 					_ = yield(b, nil) && yield(nil, err)
 					return
 				}
+				r.record.decode(l.at, l.text)
 				r.record.fill(&b.add().entry)
 				if len(b.lines) == sortedBatch {
 					if !yield(b, nil) {

@@ -145,7 +145,7 @@ func (r *reading) readTo(ctx context.Context, s *sorter) error {
 			return err
 		}
 		for l := range r.requests(b) {
-			if err := s.add(l.timedLine); err != nil {
+			if err := s.add(l.at, b.text[l.start:l.end]); err != nil {
 				return err
 			}
 			r.progress(time.Unix(0, l.at))

@@ -58,7 +58,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A log in another format is read again by its own columns.
+// Each log is read by its own columns.
 func TestOrderOfSeveralFormats(t *testing.T) {
 	var seen []string
 	var warned []string

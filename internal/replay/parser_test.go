@@ -54,6 +54,19 @@ func (p *lineParser) parse(line string) (*Entry, error) {
 	return &p.entry, nil
 }
 
+// wantSameSorted checks that the last request is the same after it was kept to be
+// sorted.
+func (p *lineParser) wantSameSorted(t *testing.T) {
+	t.Helper()
+	var kept record
+	kept.decode(p.record.time.UnixNano(), string(p.record.encode(nil)))
+	var e Entry
+	kept.fill(&e)
+	if diff := cmp.Diff(found(&p.entry), found(&e), cmp.AllowUnexported(wanted{})); diff != "" {
+		t.Error("sorted, the request is another one:", diff)
+	}
+}
+
 func runParser(t *testing.T, f Format, cases []parserCase) {
 	t.Helper()
 	var reused lineParser
@@ -76,6 +89,7 @@ func runParser(t *testing.T, f Format, cases []parserCase) {
 			if diff := cmp.Diff(tc.want, found(e), cmp.AllowUnexported(wanted{})); diff != "" {
 				t.Error(diff)
 			}
+			reused.wantSameSorted(t)
 		})
 	}
 }
@@ -145,4 +159,5 @@ func checkParser(t *testing.T, p *lineParser, line string) {
 	if r := e.Request; !request.IsToken(r.Method) || r.Path == "" {
 		t.Errorf("%q: method %q, path %q", line, r.Method, r.Path)
 	}
+	p.wantSameSorted(t)
 }

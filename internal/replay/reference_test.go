@@ -220,7 +220,7 @@ func randomLine(g *rand.Rand, format Format, at time.Time) string {
 	switch format {
 	case JSONL:
 		return fmt.Sprintf(`{"time":%d,"path":"%s","ip":"%s","headers":{"a":"%s","b":["c","d"]},"jwt":%s}`,
-			at.Unix(), path, ip, pick("", "x"), pick("null", "{}", `{"sub":"7"}`))
+			at.Unix(), path, ip, pick("", "x"), pick("null", "{}", `{"sub":"7"}`, `{"n":1e400,"a":["\ud800<é",null,{"b":true}]}`))
 	case CSV:
 		return fmt.Sprintf(pick("%[1]d,%[2]s,%[3]s,h,i,9", "%[2]s,%[1]d", `%[1]d,"%[2]s"`), at.Unix(), path, ip)
 	}

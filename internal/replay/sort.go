@@ -17,17 +17,16 @@ const (
 	// sortBytes bounds the lines that a sorter has in memory.
 	sortBytes = 32 << 20
 	// lineBytes is what a line takes in memory besides its text.
-	lineBytes = 24
+	lineBytes = 16
 	// leastBuffer and mostBuffer bound how much of each sorted chunk is read at
 	// once. A terabyte has 64,000 chunks.
 	leastBuffer, mostBuffer = 4 << 10, 64 << 10
 )
 
-// timedLine is a line to sort: a fraction of the size of its Entry.
+// timedLine is a line that was sorted.
 type timedLine struct {
-	at   int64 // Unix nanoseconds
-	log  int32 // index of its log
-	text string
+	at   int64  // Unix nanoseconds
+	text string // an encoded record
 }
 
 // sorter sorts lines by time, whatever their number. What is more than limit
@@ -48,15 +47,15 @@ type heldLines struct {
 }
 
 type heldLine struct {
-	at               int64
-	log, start, size int32 // start and size are of the text
+	at          int64
+	start, size int32 // of the text
 }
 
 func (h *heldLines) size() int { return len(h.lines)*lineBytes + len(h.text) }
 
-func (h *heldLines) add(l timedLine) {
-	h.lines = append(h.lines, heldLine{l.at, l.log, int32(len(h.text)), int32(len(l.text))})
-	h.text = append(h.text, l.text...)
+func (h *heldLines) add(at int64, text []byte) {
+	h.lines = append(h.lines, heldLine{at, int32(len(h.text)), int32(len(text))})
+	h.text = append(h.text, text...)
 }
 
 // sort keeps the order of lines of the same time.
@@ -77,13 +76,13 @@ type written struct {
 }
 
 // add adds a line, in any order. It fails if the temporary file does.
-func (s *sorter) add(l timedLine) error {
-	if s.held.size()+lineBytes+len(l.text) > s.limit/2 && len(s.held.lines) > 0 {
+func (s *sorter) add(at int64, text []byte) error {
+	if s.held.size()+lineBytes+len(text) > s.limit/2 && len(s.held.lines) > 0 {
 		if err := s.spill(); err != nil {
 			return sortError(err)
 		}
 	}
-	s.held.add(l)
+	s.held.add(at, text)
 	return nil
 }
 
@@ -212,7 +211,7 @@ func (s *sorter) chunks() (all merge, err error) {
 		}
 		l := lines[0]
 		lines = lines[1:]
-		return timedLine{l.at, l.log, text[l.start : l.start+l.size]}, nil
+		return timedLine{l.at, text[l.start : l.start+l.size]}, nil
 	}
 	err = add(inMemory)
 	heap.Init(&all)
@@ -236,14 +235,13 @@ func (m *merge) Pop() any {
 	return c
 }
 
-// headBytes precede the text of a line in the temporary file: time, log, and size
-// of the text.
-const headBytes = 8 + 4 + 4
+// headBytes precede the text of a line in the temporary file: its time and the
+// size of the text.
+const headBytes = 8 + 4
 
 func (l *heldLine) head() (b [headBytes]byte) {
 	binary.BigEndian.PutUint64(b[:], uint64(l.at))
-	binary.BigEndian.PutUint32(b[8:], uint32(l.log))
-	binary.BigEndian.PutUint32(b[12:], uint32(l.size))
+	binary.BigEndian.PutUint32(b[8:], uint32(l.size))
 	return b
 }
 
@@ -260,8 +258,8 @@ func (r *lineReader) next() (timedLine, error) {
 	for {
 		if len(r.text) >= headBytes {
 			head := []byte(r.text[:headBytes])
-			if need = headBytes + int(binary.BigEndian.Uint32(head[12:])); len(r.text) >= need {
-				l := timedLine{int64(binary.BigEndian.Uint64(head)), int32(binary.BigEndian.Uint32(head[8:])), r.text[headBytes:need]}
+			if need = headBytes + int(binary.BigEndian.Uint32(head[8:])); len(r.text) >= need {
+				l := timedLine{int64(binary.BigEndian.Uint64(head)), r.text[headBytes:need]}
 				r.text = r.text[need:]
 				return l, nil
 			}
