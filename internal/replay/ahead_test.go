@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,4 +78,50 @@ func TestDecidedAsWritten(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What runs ahead has ended when ahead ends: it may use a file that is closed
+// next.
+func TestAheadWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		endless := func(context.Context) iter.Seq2[int, error] {
+			return func(yield func(int, error) bool) {
+				for yield(1, nil) {
+				}
+				time.Sleep(time.Second)
+				ended = true
+			}
+		}
+		for range ahead(t.Context(), 1, endless) {
+			break
+		}
+		if !ended {
+			t.Error("it still runs")
+		}
+	})
+}
+
+// A context that ends is no end of the values.
+func TestAheadOfAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	many := func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := range 100 {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+	var last error
+	for i, err := range ahead(ctx, 1, many) {
+		if last = err; i == 50 {
+			cancel()
+		}
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("the last error is %v", last)
+	}
 }

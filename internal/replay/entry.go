@@ -13,7 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Entry is a recorded request and its time.
+// Entry is a recorded request and its time. Entries are reused: one is valid
+// until the next.
 type Entry struct {
 	Time    time.Time // between 1678 and 2262, where Unix nanoseconds fit 64 bits
 	Request *request.Request

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -261,4 +262,21 @@ func FuzzCLFReference(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Lines are numbered beyond what is read at once.
+func TestLineNumbers(t *testing.T) {
+	const lines = 5000
+	log := strings.Repeat(requests("1 /"), lines)
+	if len(log) < 3*blockBytes {
+		t.Fatalf("a log of %d bytes is read at once", len(log))
+	}
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log + "?\n")}}, Options{Engine: allowAll(new([]string))})
+	if got, want := fmt.Sprint(report.FirstSkipped, err), fmt.Sprintf("log:%d: line is no JSON: invalid character '?' looking for beginning of value <nil>", lines+1); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	broken := Stream("log", io.MultiReader(strings.NewReader(log), iotest.ErrReader(errDown)), JSONL)
+	if _, err = Run(t.Context(), &Traffic{Logs: []Log{broken}}, Options{Engine: allowAll(new([]string))}); message(err) != fmt.Sprintf("log:%d: %v", lines+1, errDown) {
+		t.Errorf("error %v", err)
+	}
 }
