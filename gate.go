@@ -180,9 +180,9 @@ func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome
 func newDecision(d *engine.Decision) *Decision {
 	decision := &Decision{Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}, Reason: d.Reason.String(), decision: d}
 	if v, _ := d.Tightest(); v != nil {
-		decision.Result, decision.Rule, decision.Key = result(v, nil), v.Rule.Name, v.Key
+		decision.Result, decision.Rule, decision.Key = resultOf(v), v.Rule.Name, v.Key
 	} else if len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
-		decision.Result, decision.Rule, decision.Key = result(&d.Verdicts[0], nil), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
+		decision.Result, decision.Rule, decision.Key = resultOf(&d.Verdicts[0]), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
 	}
 	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay
 	if !d.Allowed && d.Delay > 0 { // too long for the middleware
@@ -198,7 +198,7 @@ func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
 		for i := range vs {
 			v := &vs[i]
-			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: result(v, nil)})
+			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: resultOf(v)})
 		}
 	}
 	report(d.Verdicts, d.Reason, false)

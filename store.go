@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -42,7 +41,7 @@ type counters = memory.Store
 // the [ErrorPolicy]. It never drops a key in use, because a client could free
 // itself by a flood of made-up keys.
 func NewMemory(keys int) *Memory {
-	return &Memory{memory.New(keys), processClock(clock.Machine(time.Now))}
+	return &Memory{memory.New(keys), processClock()}
 }
 
 // Now returns the time of the machine's wall clock when the Memory was made plus
