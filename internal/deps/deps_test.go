@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	"internal/httplimit":   "internal/clock internal/engine internal/headers internal/outcome internal/receipt",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
-	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":       "internal/breaker internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
@@ -68,6 +68,7 @@ var allowed = map[string]string{
 	"internal/dynamo/awsconfig": "internal/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 
 	// The protocol is pure: DynamoDB's types, and no client of it.
+	"internal/dynamo/itemjson":     "github.com/aws/aws-sdk-go-v2/service/dynamodb",
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
 	"internal/dynamo/lease":        "internal/limit github.com/maypok86/otter",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -34,7 +35,9 @@ const (
 // Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
 type Client struct {
 	*dynamodb.Client
-	Clock *Clock
+	Clock   *Clock
+	direct  *direct          // nil if the SDK makes every call
+	breaker *breaker.Breaker // nil for none
 }
 
 // Transport returns the HTTP client of DynamoDB's clients.
@@ -52,11 +55,30 @@ func Transport() *awshttp.BuildableClient {
 // count twice. now is time.Now.
 func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	corrected := NewClock(clock.Machine(now))
-	return &Client{dynamodb.New(like.Options(), func(o *dynamodb.Options) {
+	d := newDirect(like.Options(), corrected)
+	sdk := dynamodb.New(like.Options(), func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
-		o.HTTPClient = plainBodies{o.HTTPClient}
+		o.HTTPClient = ownBodies{o.HTTPClient, d}
 		o.APIOptions = append(o.APIOptions, corrected.listen)
-	}), corrected}
+	})
+	if d != nil {
+		d.sdk = sdk
+	}
+	return &Client{Client: sdk, Clock: corrected, direct: d}
+}
+
+// UpdateItem makes a call, mostly without the SDK's middleware.
+func (c *Client) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
+) (out *dynamodb.UpdateItemOutput, err error) {
+	if c.direct == nil || len(opts) > 0 {
+		return c.Client.UpdateItem(ctx, in, opts...)
+	}
+	err = c.breaker.Do(ctx, func() (failed error) {
+		out, failed = c.direct.update(ctx, in)
+		return failed
+	}, answered)
+	return out, err
 }
 
 // Guarded returns a client whose calls go through a circuit breaker. It shares
@@ -74,23 +96,35 @@ func (c *Client) Guarded(b *breaker.Breaker) *Client {
 			return out, metadata, err
 		}), middleware.Before)
 	}
-	return &Client{dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) }), c.Clock}
+	guarded := dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) })
+	return &Client{Client: guarded, Clock: c.Clock, direct: c.direct, breaker: b}
 }
 
-// plainBodies hides that a request's body implements io.WriterTo. The SDK
-// closes the body as soon as it has the head of the answer. If net/http still
-// reads the body then, its WriteTo fails, and net/http closes the connection
-// under the answer ("use of closed network connection"). The SDK relies on
-// retries to hide that, but a charge must not be sent twice. A plain Read of a
-// closed body ends it in good order.
-type plainBodies struct{ dynamodb.HTTPClient }
+// ownBodies sends the bodies of requests from memory of its own. The SDK closes
+// a body as soon as it has the head of the answer. If net/http still reads the
+// body then, it closes the connection under the answer ("use of closed network
+// connection"). The SDK relies on retries to hide that, but a charge must not be
+// sent twice. Besides, net/http sends a body that it knows to be in memory in
+// one packet with the header.
+type ownBodies struct {
+	dynamodb.HTTPClient
+	direct *direct // learns from requests that were answered
+}
 
 // Do sends a request.
-func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
+func (c ownBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = struct{ io.ReadCloser }{r.Body}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	return c.HTTPClient.Do(r)
+	answer, err := c.HTTPClient.Do(r)
+	if err == nil && answer != nil && c.direct != nil && answer.StatusCode == http.StatusOK {
+		c.direct.learn(r)
+	}
+	return answer, err
 }
 
 // listen adds a step next to the wire that reports the Date of every answer to
@@ -102,11 +136,16 @@ func (c *Clock) listen(stack *middleware.Stack) error {
 		sent := c.machine()
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok {
-			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-				c.Observe(sent, date)
-			}
+			c.hear(sent, answer.Header)
 		}
 		return out, metadata, err
 	})
 	return stack.Deserialize.Add(step, middleware.After)
+}
+
+// hear reports the Date of an answer to the clock.
+func (c *Clock) hear(sent clock.Reading, header http.Header) {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		c.Observe(sent, date)
+	}
 }

@@ -30,17 +30,17 @@ func environment(more map[string]string) func(string) string {
 }
 
 // TestConnectBounds checks the client's parts: two seconds for a connection,
-// and plain bodies.
+// and bodies of its own.
 func TestConnectBounds(t *testing.T) {
 	client, err := ConnectLambda(environment(nil), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, ok := client.Options().HTTPClient.(plainBodies)
+	own, ok := client.Options().HTTPClient.(ownBodies)
 	if !ok {
-		t.Fatalf("the client is a %T, which sends bodies with WriteTo", client.Options().HTTPClient)
+		t.Fatalf("the client is a %T, which sends the SDK's bodies", client.Options().HTTPClient)
 	}
-	if got := plain.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
+	if got := own.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
 		t.Errorf("a connection may take %v, want 2s", got)
 	}
 }
@@ -92,22 +92,44 @@ func (r *recorder) Do(request *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// TestPlainBodies hides only the WriteTo of a body. A request without a body
+// closable is a body that cannot be read once it is closed, as the SDK's.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Read(b []byte) (int, error) {
+	if c.closed {
+		return 0, errors.New("read after close")
+	}
+	return c.Reader.Read(b)
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// TestOwnBodies sends a body that outlives the SDK's. A request without a body
 // stays so.
-func TestPlainBodies(t *testing.T) {
+func TestOwnBodies(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"no body": nil, "an empty one": http.NoBody} {
 		var sent recorder
-		if _, err := (plainBodies{&sent}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
+		if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
 			t.Errorf("%s became %#v, error %v", name, sent.got.Body, err)
 		}
 	}
 	var sent recorder
-	if _, err := (plainBodies{&sent}).Do(&http.Request{Body: io.NopCloser(strings.NewReader("text"))}); err != nil {
+	body := &closable{Reader: strings.NewReader("text")}
+	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil {
 		t.Fatal(err)
 	}
-	_, writes := sent.got.Body.(io.WriterTo)
-	if text, err := io.ReadAll(sent.got.Body); writes || string(text) != "text" || err != nil {
-		t.Errorf("the body is %q, error %v, has WriteTo: %v", text, err, writes)
+	body.Close()
+	if text, err := io.ReadAll(sent.got.Body); string(text) != "text" || err != nil {
+		t.Errorf("the body is %q, error %v", text, err)
+	}
+	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err == nil {
+		t.Error("a body that cannot be read is sent")
 	}
 }
 
