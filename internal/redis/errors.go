@@ -23,7 +23,7 @@ var (
 	ErrTLS         = errors.New("the encrypted connection to redis failed; use redis:// if it speaks no TLS, and if an authority of your own " +
 		"signed its certificate, name that authority's file in SSL_CERT_FILE")
 	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
-	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
+	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hmget +hset +pexpire +time +del, " +
 		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
 	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 	ErrFull        = fmt.Errorf("redis is out of memory; raise its maxmemory: %w", limit.ErrUndecided)

@@ -278,7 +278,7 @@ func (s *Session) LocalNow() time.Time { return s.process.Now() }
 func (s *Session) Counters() Store {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{Breaker: s.breaker}) // decides by its own clock
+		return redis.New(s.redis, redis.Options{Breaker: s.breaker, Clock: clock.Machine(time.Now)}) // decides by its own clock
 	case s.InMemory():
 		return memory.New(0)
 	}
