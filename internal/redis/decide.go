@@ -36,7 +36,9 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 	}
 	allowed := true
 	for i, c := range cs {
-		if err := s.conclude(&a, c, vs[i], taken); err != nil {
+		if err := s.conclude(&a, c, vs[i], taken); err != nil && !a.charged {
+			return unwritten{err}
+		} else if err != nil {
 			return err
 		}
 		allowed = allowed && vs[i].Allowed

@@ -83,8 +83,21 @@ func translate(err error) error {
 	if ours == nil {
 		return fmt.Errorf("redis: %w", err)
 	}
-	return fmt.Errorf("%w (%w)", ours, err)
+	if ours = fmt.Errorf("%w (%w)", ours, err); errors.Is(ours, ErrForeign) || errors.Is(ours, ErrAhead) || errors.Is(ours, ErrClock) || errors.Is(ours, ErrApart) {
+		return unwritten{ours}
+	}
+	return ours
 }
+
+// unwritten is an error of one counter, or of several keys at once. Nothing was
+// written.
+type unwritten struct{ error }
+
+// Unwrap returns the error.
+func (e unwritten) Unwrap() error { return e.error }
+
+// Is reports whether the target is limit.ErrGroup.
+func (unwritten) Is(target error) bool { return target == limit.ErrGroup }
 
 func ofCode(text string) error {
 	for _, code := range codes {

@@ -12,6 +12,7 @@ package redis
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,9 @@ type Options struct {
 	// CallerClock the caller's time takes its place. nil makes every denial a
 	// call.
 	Clock clock.Source
+	// Together has the engine charge all rules of a request in one call. It is for
+	// one server: a Cluster keeps their counters on several.
+	Together bool
 	// Unbounded says that the client's calls may outlast their context, as those
 	// of go-redis do without ContextTimeoutEnabled. The store then returns when
 	// the context ends, and leaves the call to the client's own timeouts.
@@ -70,7 +74,8 @@ type Options struct {
 type Store struct {
 	client    Client
 	opts      Options
-	snapshots *snapshots // nil for none
+	snapshots *snapshots  // nil for none
+	apart     atomic.Bool // the server has refused several keys at once
 }
 
 // New returns a store over a client, which must not repeat commands on its own:
@@ -95,6 +100,10 @@ func generations() func() string {
 	return func() string { return process + strconv.FormatUint(last.Add(1), 36) }
 }
 
+// Together reports whether the engine is to charge all rules of a request in one
+// call. A server that refuses several keys is a Cluster's, and is not asked again.
+func (s *Store) Together() bool { return s.opts.Together && !s.apart.Load() }
+
 // Charge takes the costs from all limits of the key or from none. An error
 // means that the store admitted nothing and has no answer. If the answer was
 // lost, the charge may still have been made.
@@ -111,7 +120,11 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	if err := limit.CheckAll(cs, vs); err != nil {
 		return err
 	}
-	return s.decide(ctx, modeCharge, now, cs, vs)
+	err := s.decide(ctx, modeCharge, now, cs, vs)
+	if errors.Is(err, ErrApart) {
+		s.apart.Store(true)
+	}
+	return err
 }
 
 // Denies reports, without any call, whether an earlier answer proves that the

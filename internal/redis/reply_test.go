@@ -169,8 +169,12 @@ func TestReadAnswer(t *testing.T) {
 		store := New(answering{test.reply}, Options{})
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{perMinute, perMinute}, Costs: []int64{1, 0}}
 		var v limit.Verdict
-		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+		err := store.Charge(t.Context(), time.Now(), c, &v)
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if test.reply != "" && test.reply[0] == 1 && errors.Is(err, limit.ErrGroup) {
+			t.Errorf("%s: %v says that nothing was charged", name, err)
 		}
 	}
 }
