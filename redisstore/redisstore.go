@@ -105,7 +105,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		set(&o)
 	}
 	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log))
-	_, o.Together = client.(*redis.Client)
+	_, o.OneServer = client.(*redis.Client)
 	_, ring := client.(*redis.Ring)
 	return &Store{store.New(client, o.Options), ring}
 }

@@ -39,13 +39,18 @@ func call(ctx context.Context, client Client, words []any) (answer string, err e
 	return answer, err
 }
 
-// answered reports whether an error is the server's answer to a command.
+// answered reports whether an error is the server's answer to a command, or does
+// not count because another call reports it.
 func answered(err error) bool {
 	var server goredis.Error
-	return errors.As(err, &server)
+	var shared sharedError
+	return errors.As(err, &server) || errors.As(err, &shared)
 }
 
 func process(ctx context.Context, client Client, words []any) (answer string, err error) {
+	if p, ok := client.(*pipelined); ok {
+		return p.call(ctx, words)
+	}
 	if _, ok := client.(unbounded); !ok || ctx.Done() == nil {
 		cmd := once{goredis.NewStringCmd(ctx, words...)}
 		_ = client.Process(ctx, cmd) // its error is the command's too

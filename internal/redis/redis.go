@@ -48,9 +48,10 @@ type Options struct {
 	// CallerClock the caller's time takes its place. nil makes every denial a
 	// call.
 	Clock clock.Source
-	// Together has the engine charge all rules of a request in one call. It is for
-	// one server: a Cluster keeps their counters on several.
-	Together bool
+	// OneServer says that the client is of one server, and not of a Cluster or a
+	// Ring. Then the engine charges all rules of a request in one call, and
+	// concurrent calls share round trips.
+	OneServer bool
 	// Unbounded says that the client's calls may outlast their context, as those
 	// of go-redis do without ContextTimeoutEnabled. The store then returns when
 	// the context ends, and leaves the call to the client's own timeouts.
@@ -86,6 +87,8 @@ func New(client Client, opts Options) *Store {
 	}
 	if opts.Unbounded {
 		client = unbounded{client}
+	} else if p, ok := client.(pipeliner); ok && opts.OneServer {
+		client = &pipelined{pipeliner: p}
 	}
 	if opts.Breaker != nil {
 		client = guarded{client, opts.Breaker}
@@ -102,7 +105,7 @@ func generations() func() string {
 
 // Together reports whether the engine is to charge all rules of a request in one
 // call. A server that refuses several keys is a Cluster's, and is not asked again.
-func (s *Store) Together() bool { return s.opts.Together && !s.apart.Load() }
+func (s *Store) Together() bool { return s.opts.OneServer && !s.apart.Load() }
 
 // Charge takes the costs from all limits of the key or from none. An error
 // means that the store admitted nothing and has no answer. If the answer was

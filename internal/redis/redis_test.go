@@ -26,7 +26,7 @@ const (
 func TestStore(t *testing.T) {
 	for name, opts := range map[string]redis.Options{
 		"every denial a call": {CallerClock: true},
-		"snapshots":           {CallerClock: true, Clock: clock.Machine(time.Now)},
+		"snapshots":           {CallerClock: true, Clock: clock.Machine(time.Now), OneServer: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Harness {

@@ -94,7 +94,7 @@ func TestCluster(t *testing.T) {
 	if !connection.Clustered() || connect(t, redistest.Start(t).URL()).Clustered() {
 		t.Error("Clustered is wrong of a Cluster or of one server")
 	}
-	store := redis.New(connection, redis.Options{CallerClock: true, Together: true}) // as of a client that does not know the Cluster
+	store := redis.New(connection, redis.Options{CallerClock: true, OneServer: true}) // as of a client that does not know the Cluster
 	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
 	if !store.Together() {
 		t.Error("several keys are not asked for")
