@@ -52,7 +52,7 @@ func Rules(n int) []measure.Subject {
 			}
 			store, rule := memory.New(0), set.Rules[len(set.Rules)-1]
 			terms := rule.Terms(visitor(), "pro", nil, time.Now())
-			c := &limit.Charge{Key: rule.Item("user:7", &terms), Limits: terms.Limits, Costs: terms.Costs}
+			c := &limit.Charge{Key: rule.Item("user:7", terms), Limits: terms.Limits, Costs: terms.Costs}
 			var v limit.Verdict
 			return func(ctx context.Context, _ string) (bool, error) {
 				err := store.Charge(ctx, time.Now(), c, &v)
