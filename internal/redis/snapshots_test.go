@@ -35,10 +35,10 @@ func (m *machine) Process(_ context.Context, cmd goredis.Cmder) error {
 	return nil
 }
 
-// full is a window of nine requests a minute that is full until its first slot
-// leaves it, at 61 s after serverStart.
 const serverStart = 1_000_000 // by the server's clock, in seconds
 
+// full is a denial by a window of nine requests a minute, which is full until its
+// only slot leaves it, 61 s after serverStart.
 func full(at float64) string {
 	return reply(0, at, 0, packCounter("x", PackWindow(serverStart, 0, 9, 0), ""))
 }
@@ -100,6 +100,7 @@ func TestClocksOfTheMachine(t *testing.T) {
 		"set back a little, after the wait":   {time.Second, 6 * time.Second, false},
 		"frozen, in the window":               {time.Second, 0, true},
 		"frozen, after the wait":              {6 * time.Second, 0, false},
+		"set forward a little":                {3 * time.Second, time.Second, true},
 		"set forward":                         {time.Hour, time.Second, false},
 	} {
 		store, m := flooded(t)
@@ -107,6 +108,9 @@ func TestClocksOfTheMachine(t *testing.T) {
 		var v limit.Verdict
 		if got := store.Denies(m.Wall, minutely(), &v); got != test.local {
 			t.Errorf("%s: a local denial %v, want %v", name, got, test.local)
+		}
+		if v.RetryAfter != 0 && v.RetryAfter < 6*time.Second-max(0, min(test.wall, test.mono)) {
+			t.Errorf("%s: retry after %v is too short", name, v.RetryAfter)
 		}
 	}
 }

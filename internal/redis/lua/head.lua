@@ -30,7 +30,7 @@
 local floor, max, min, sub = math.floor, math.max, math.min, string.sub
 local read, pack, call = struct.unpack, struct.pack, redis.call
 
-local MOST = 9007199254740991 -- the most units in one slot, 2^53 - 1
+local MOST = 9007199254740991 -- the most units in one window, 2^53 - 1
 local ERA = 9223372035        -- Unix nanoseconds in 64 bits cover so many seconds before and after 1970
 local AHEAD = 3               -- seconds, besides one slot, by which a counter may be ahead of the server's clock
 
