@@ -59,6 +59,13 @@ func TestIndex(t *testing.T) {
 			return match.Selector{Routes: patterns(match.ParseRoute, fmt.Sprintf("/v1/items%d/{id}", i))}
 		}, routed, []int32{7}},
 		{"by route without a template", func(i int) match.Selector { return match.Selector{Routes: path("/v1/items%d/**", i)} }, sent, []int32{7}},
+		{"by the template alone", func(i int) match.Selector {
+			return match.Selector{Routes: patterns(match.ParseRoute, fmt.Sprintf("/v1/items%d/x/**", i))}
+		}, routed, nil},
+		{"by two paths with one head", func(i int) match.Selector {
+			return match.Selector{Paths: patterns(match.ParsePath, fmt.Sprintf("/v1/items%d/*/a", i), fmt.Sprintf("/v1/items%d/*/y", i))}
+		}, sent, []int32{7}},
+		{"by a path that several share", func(i int) match.Selector { return match.Selector{Paths: path("/v1/items%d/**", i%400)} }, sent, []int32{7, 407, 807}},
 		{"by claim", func(i int) match.Selector { return match.Selector{Match: claim("tenant", "t%d", i)} }, sent, []int32{7}},
 		{"by a list of claims", func(i int) match.Selector { return match.Selector{Match: claim("roles", "t%d", i)} }, sent, []int32{8, 9}},
 		{"by claim on one path", func(i int) match.Selector {
