@@ -90,10 +90,13 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	long := match.Selector{Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: many(0)}}}
-	list := append(make([]*match.Selector, 9), &long, &match.Selector{}, &match.Selector{Paths: patterns(match.ParsePath, "/v1/*")})
+	list := []*match.Selector{&long, {}, {Paths: patterns(match.ParsePath, "/v1/*")}}
+	for i := range 9 {
+		list = append(list, &match.Selector{Paths: path("/v2/%d", i)})
+	}
 	var got []int32
 	match.NewIndex(list).Each(&sent, func(place int32) { got = append(got, place) })
-	if slices.Sort(got); !slices.Equal(got, []int32{9, 10, 11}) {
+	if slices.Sort(got); !slices.Equal(got, []int32{0, 1, 2}) {
 		t.Errorf("%v are compared, want those of many values, of none, and of the head", got)
 	}
 }
