@@ -31,7 +31,7 @@ type Gate struct {
 
 // NewGate returns a gate that decides by rules: by [Rules], by a file of package
 // rulesfile, or by a table of package rulestable. It takes the options of [New],
-// but for limits and a name, which are in the rules. FailError is for limiters.
+// but for limits, a name and a lease, which are in the rules. FailError is for limiters.
 //
 // The error lists everything that is wrong with the rules, each with its place,
 // such as "Rules[1].When.Paths[0]". What is valid but probably not meant is
@@ -51,8 +51,8 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 		return nil, err
 	case source == nil:
 		return nil, errors.New("a gate needs rules, such as Rules{Rules: []Rule{…}}")
-	case len(c.limits) > 0 || c.name != "":
-		return nil, errors.New("a gate takes no limits and no name: write them in its rules")
+	case len(c.limits) > 0 || c.name != "" || c.lease > 0:
+		return nil, errors.New("a gate takes no limits, no name and no lease: write them in its rules")
 	case c.policy.fail:
 		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
 	}
@@ -180,9 +180,9 @@ func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome
 func newDecision(d *engine.Decision) *Decision {
 	decision := &Decision{Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}, Reason: d.Reason.String(), decision: d}
 	if v, _ := d.Tightest(); v != nil {
-		decision.Result, decision.Rule, decision.Key = result(v, nil), v.Rule.Name, v.Key
+		decision.Result, decision.Rule, decision.Key = resultOf(v), v.Rule.Name, v.Key
 	} else if len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
-		decision.Result, decision.Rule, decision.Key = result(&d.Verdicts[0], nil), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
+		decision.Result, decision.Rule, decision.Key = resultOf(&d.Verdicts[0]), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
 	}
 	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay
 	if !d.Allowed && d.Delay > 0 { // too long for the middleware
@@ -198,7 +198,7 @@ func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decisio
 	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
 		for i := range vs {
 			v := &vs[i]
-			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: result(v, nil)})
+			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: resultOf(v)})
 		}
 	}
 	report(d.Verdicts, d.Reason, false)

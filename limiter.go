@@ -35,6 +35,14 @@ type call struct {
 	costs [limit.MaxLimits]int64
 }
 
+// newCall returns a call without what differs from one to the next.
+func (l *Limiter) newCall() *call {
+	c := &call{}
+	c.Rule, c.Terms = l.rule, l.terms
+	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], l.lease
+	return c
+}
+
 // New returns a limiter by one limit, or by several that are charged all or
 // none. Without [WithStore] it counts in memory.
 //
@@ -56,7 +64,7 @@ func New(options ...Option) (*Limiter, error) {
 		l.store = NewMemory(0)
 	}
 	l.engine = l.newEngine(engine.Options{Rules: engine.Fixed{Set: l.set}})
-	l.calls.New = func() any { return &call{} }
+	l.calls.New = func() any { return l.newCall() }
 	return l, nil
 }
 
@@ -64,7 +72,7 @@ func New(options ...Option) (*Limiter, error) {
 // answer has one of these statuses. It panics if one of them is none.
 func (l *Limiter) refunding(statuses []string) *Limiter {
 	r := &Limiter{config: l.config, private: l.private, engine: l.engine}
-	r.calls.New = l.calls.New
+	r.calls.New = func() any { return r.newCall() }
 	if err := r.compile(statuses); err != nil {
 		panic("slidegate: " + err.Error())
 	}
@@ -76,23 +84,33 @@ func (l *Limiter) compile(refundOn []string) error {
 	switch {
 	case len(l.limits) == 0:
 		return errors.New("a limiter needs a limit, such as SlidingWindow(100, time.Minute)")
+	case l.lease > 0 && inMemory(l.store):
+		return errors.New("WithLease: counters in memory need no leases: leave the option out")
 	case l.name == "" && l.store != nil:
 		return errors.New(`a limiter with WithStore needs a name for its counters, such as WithName("api")`)
 	case l.name == "":
 		l.name = "default"
 	}
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn}}}
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn, Lease: l.lease}}}
 	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
 		return limitErrors(problems, l.limits)
 	}
 	l.set, l.rule = set, set.Rules[0]
 	l.set.Instances, l.rule.OnError = l.policy.instances, l.policy.onError
+	if err := (&limit.Charge{Limits: l.rule.Limits, Costs: make([]int64, len(l.rule.Limits))}).Check(); err != nil {
+		return err
+	}
 	l.terms = l.rule.Terms(&request.Request{}, "", nil, time.Time{})
 	for _, given := range ruledoc.WithDefaults(document).Rules[0].Limits { // named, in the order given
 		l.order = append(l.order, slices.IndexFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Name == given.Name }))
 	}
 	return nil
+}
+
+func inMemory(s Store) bool {
+	_, ok := s.(*Memory)
+	return ok || s == nil
 }
 
 // Allow charges one unit of a key if its limits allow it. A denial is a result,
@@ -102,8 +120,9 @@ func (l *Limiter) compile(refundOn []string) error {
 //
 // The key is any text, such as "user:7". Of a key of 505 bytes or more, stores
 // keep the start and a hash.
-func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
-	return l.AllowAt(ctx, l.now(), key)
+func (l *Limiter) Allow(ctx context.Context, key string) (r Result, err error) {
+	err = l.allow(ctx, l.now(), key, nil, &r)
+	return r, err
 }
 
 // AllowN charges n units, which is one number for all limits, or one for each
@@ -112,21 +131,30 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 //
 //	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
 //	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
-func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (Result, error) {
-	return l.AllowAt(ctx, l.now(), key, n...)
+func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (r Result, err error) {
+	err = l.allow(ctx, l.now(), key, n, &r)
+	return r, err
 }
 
 // AllowAt is AllowN at a given time. Time never runs backwards for a key: a
 // request from the past is charged to the newest slot. A store of package
 // redisstore uses the server's clock, whatever the time, unless it was opened
 // otherwise.
-func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (Result, error) {
+func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (r Result, err error) {
+	err = l.allow(ctx, now, key, n, &r)
+	return r, err
+}
+
+// allow is AllowAt. It fills in r, because to copy a result takes longer than to
+// decide.
+func (l *Limiter) allow(ctx context.Context, now time.Time, key string, n []int64, r *Result) error {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
 	if err := l.charge(ctx, now, c, key, n); err != nil {
-		return Result{}, err
+		return err
 	}
-	return l.report(ctx, now, c), nil
+	l.report(ctx, now, c, r)
+	return nil
 }
 
 // Peek returns what AllowN would return, and charges nothing: Remaining and
@@ -134,25 +162,26 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...i
 // left. If the store fails, it returns the store's error, whatever the error
 // policy. The deadline of the context bounds it, or WithDeadline if the context
 // has none. Observers do not see it.
-func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (Result, error) {
+func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, err error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
 	now := l.now()
 	if err := l.resolve(ctx, now, c, key, n); err != nil {
-		return Result{}, err
+		return r, err
 	}
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
 	if err := l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict); err != nil {
-		return Result{}, l.wrap(err)
+		return r, l.wrap(err)
 	}
-	return result(&c.Verdict, l.order), nil
+	r.fill(&c.Verdict, l.order)
+	return r, nil
 }
 
 // Reset deletes the counter of a key, so that its next request finds all limits
 // unused. It returns the store's error if that fails, and takes as long as
 // [Limiter.Peek] may. Other processes may deny by what they know of a counter in
-// DynamoDB for ten seconds more, and counters of [FailLocal] stay.
+// DynamoDB or Redis for ten seconds more, and counters of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
@@ -181,19 +210,19 @@ func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string
 
 // resolve makes c the charge of n units of a key, unless the caller has hung up.
 func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
-	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+	err := ctx.Err()
+	if err != nil && errors.Is(err, context.Canceled) {
 		return l.wrap(err)
 	}
-	err := checkTime(now)
+	err = checkTime(now)
 	if err != nil {
 		return l.wrap(err)
 	}
-	if c.costs, err = l.units(n); err != nil {
+	if err := l.units(n, &c.costs); err != nil {
 		return err
 	}
-	c.Verdict = engine.Verdict{Verdict: limit.Verdict{Limits: c.Limits}} // with their room
-	c.Rule, c.Key, c.Terms = l.rule, key, l.terms
-	c.Charge = limit.Charge{Key: l.item(key), Limits: l.rule.Limits, Costs: c.costs[:len(l.order)]}
+	c.Renew()
+	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
 	return nil
 }
 
@@ -207,10 +236,10 @@ func checkTime(now time.Time) error {
 	return nil
 }
 
-// units returns n as one number for each limit of the rule.
-func (l *Limiter) units(n []int64) (units [limit.MaxLimits]int64, err error) {
+// units fills in n as one number for each limit of the rule.
+func (l *Limiter) units(n []int64, units *[limit.MaxLimits]int64) error {
 	if len(n) > 1 && len(n) != len(l.order) {
-		return units, l.wrap(fmt.Errorf("%d numbers of units for %d limits: give one for all, or one for each", len(n), len(l.order)))
+		return l.wrap(fmt.Errorf("%d numbers of units for %d limits: give one for all, or one for each", len(n), len(l.order)))
 	}
 	for given, i := range l.order {
 		switch len(n) {
@@ -222,10 +251,10 @@ func (l *Limiter) units(n []int64) (units [limit.MaxLimits]int64, err error) {
 			units[i] = n[given]
 		}
 		if units[i] < 0 {
-			return units, l.wrap(fmt.Errorf("%d units: a request cannot take less than 0", units[i]))
+			return l.wrap(fmt.Errorf("%d units: a request cannot take less than 0", units[i]))
 		}
 	}
-	return units, nil
+	return nil
 }
 
 // item returns the name of a key's counter. In a store that no other limiter
@@ -239,11 +268,12 @@ func (l *Limiter) item(name string) string {
 
 // decide is AllowN for a middleware.
 func (l *Limiter) decide(ctx context.Context, key string, n []int64) (*engine.Decision, error) {
-	now, c := l.now(), &call{}
+	now, c := l.now(), l.newCall()
 	if err := l.charge(ctx, now, c, key, n); err != nil {
 		return nil, err
 	}
-	l.report(ctx, now, c)
+	var r Result
+	l.report(ctx, now, c, &r)
 	return engine.DecisionOf(l.set, c.Verdict), nil
 }
 
@@ -252,11 +282,12 @@ func (l *Limiter) finish(ctx context.Context, d *engine.Decision, o *engine.Outc
 	l.engine.Finish(ctx, l.now(), d, o)
 }
 
-// report returns the result of a call, and passes it on to the observer.
-func (l *Limiter) report(ctx context.Context, now time.Time, c *call) Result {
-	r := result(&c.Verdict, l.order)
-	l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Reason: engine.Limited.String(), Result: r})
-	return r
+// report fills in the result of a call, and passes it on to the observers.
+func (l *Limiter) report(ctx context.Context, now time.Time, c *call, r *Result) {
+	r.fill(&c.Verdict, l.order)
+	if len(l.observers) > 0 {
+		l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Reason: engine.Limited.String(), Result: *r})
+	}
 }
 
 // wrap adds the limiter's name to an error; nil stays nil.

@@ -41,11 +41,13 @@ func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reserva
 }
 
 func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []int64) (*Reservation, error) {
-	c := &call{}
+	c := l.newCall()
 	if err := l.charge(ctx, now, c, key, n); err != nil {
 		return nil, err
 	}
-	return &Reservation{Result: l.report(ctx, now, c), limiter: l, call: c}, nil
+	r := &Reservation{limiter: l, call: c}
+	l.report(ctx, now, c, &r.Result)
+	return r, nil
 }
 
 var (
@@ -77,8 +79,8 @@ func (r *Reservation) settle(ctx context.Context, now time.Time, actual []int64)
 	if len(actual) == 0 { // which would stand for 1
 		return l.wrap(errUnstated)
 	}
-	units, err := l.units(actual)
-	if err != nil {
+	var units [limit.MaxLimits]int64
+	if err := l.units(actual, &units); err != nil {
 		return err
 	}
 	if err := checkTime(now); err != nil {
@@ -89,7 +91,7 @@ func (r *Reservation) settle(ctx context.Context, now time.Time, actual []int64)
 	}
 	ctx, cancel := l.bound(context.WithoutCancel(ctx))
 	defer cancel()
-	err = l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)])
+	err := l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)])
 	if err != nil {
 		l.observe(ctx, Event{Time: now, Rule: l.name, Key: r.call.Key, Action: "settle", Err: err})
 	}

@@ -52,23 +52,28 @@ type LimitResult struct {
 	Delay      time.Duration
 }
 
-// result translates a verdict. order has the index of each limit in the order
-// that New was given.
-func result(v *engine.Verdict, order []int) Result {
+// fill translates a verdict into r, which is zero. order has the index of each
+// limit in the order that New was given; it is nil for a rule of a gate.
+func (r *Result) fill(v *engine.Verdict, order []int) {
 	tightest := v.Tightest()
-	r := Result{
-		Allowed: v.Allowed, Limit: v.Terms.Limits[tightest].Capacity, Remaining: v.Limits[tightest].Remaining,
-		ResetAfter: v.Reset, RetryAfter: v.RetryAfter, Delay: v.Delay, Degraded: v.Degraded,
+	r.Allowed, r.Degraded = v.Allowed, v.Degraded
+	r.Limit, r.Remaining = v.Terms.Limits[tightest].Capacity, v.Limits[tightest].Remaining
+	r.ResetAfter, r.RetryAfter, r.Delay = v.Reset, v.RetryAfter, v.Delay
+	if len(order) < 2 || v.Uncounted {
+		return
 	}
-	if len(order) > 1 && !v.Uncounted {
-		r.Limits = make([]LimitResult, len(order))
-		for given, i := range order {
-			l := &v.Limits[i]
-			r.Limits[given] = LimitResult{
-				Name: v.Terms.Limits[i].Name, Allowed: l.Allowed, Limit: v.Terms.Limits[i].Capacity, Remaining: l.Remaining,
-				ResetAfter: l.Reset, RetryAfter: l.RetryAfter, Delay: l.Delay,
-			}
+	r.Limits = make([]LimitResult, len(order))
+	for given, i := range order {
+		l := &v.Limits[i]
+		r.Limits[given] = LimitResult{
+			Name: v.Terms.Limits[i].Name, Allowed: l.Allowed, Limit: v.Terms.Limits[i].Capacity, Remaining: l.Remaining,
+			ResetAfter: l.Reset, RetryAfter: l.RetryAfter, Delay: l.Delay,
 		}
 	}
+}
+
+// resultOf returns the result of one rule of a gate.
+func resultOf(v *engine.Verdict) (r Result) {
+	r.fill(v, nil)
 	return r
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -35,14 +34,15 @@ type Memory struct {
 type counters = memory.Store
 
 // NewMemory returns a store for this many keys; 0 stands for 250,000. A key
-// takes about 250 bytes, and 16 bytes for each slot in use.
+// takes about 115 bytes beside its text, and 16 bytes for each slot in use after
+// the first.
 //
 // A store that is full of keys with units in their windows takes no new key:
 // Allow then denies, or returns an error that wraps [ErrUndecided], depending on
 // the [ErrorPolicy]. It never drops a key in use, because a client could free
 // itself by a flood of made-up keys.
 func NewMemory(keys int) *Memory {
-	return &Memory{memory.New(keys), processClock(clock.Machine(time.Now))}
+	return &Memory{memory.New(keys), processClock()}
 }
 
 // Now returns the time of the machine's wall clock when the Memory was made plus

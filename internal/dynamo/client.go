@@ -1,8 +1,8 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,9 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -32,46 +30,24 @@ const (
 	maxConnections = 128
 	// maxIdle bounds the connections that are kept between requests.
 	maxIdle = 64
-	// credentialTimeout bounds the search for credentials, which may run a
-	// sign-in or another program.
-	credentialTimeout = 30 * time.Second
 )
 
 // Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
 type Client struct {
 	*dynamodb.Client
-	Clock *Clock
+	Clock   *Clock
+	direct  *direct          // nil if the SDK makes every call
+	breaker *breaker.Breaker // nil for none
 }
 
-// Connect returns a client configured by the usual AWS variables and files. It
-// fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does
-// not call DynamoDB yet. now is time.Now.
-func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
-	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
-	defer cancel()
-	transport := awshttp.NewBuildableClient().
+// Transport returns the HTTP client of DynamoDB's clients.
+func Transport() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) {
 			t.TLSHandshakeTimeout = connectTimeout
 			t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxIdle, maxConnections
 		})
-	// The calls return every error, so the SDK's own log would only repeat
-	// them.
-	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
-	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		return nil, ErrNoRegion
-	}
-	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
-		reason := ErrNoCredentials
-		if bounded.Err() != nil {
-			reason = ErrCredentialsTimeout
-		}
-		return nil, fmt.Errorf("%w (%w)", reason, err)
-	}
-	return NewClient(dynamodb.NewFromConfig(cfg), now), nil
 }
 
 // NewClient returns a client of its own with the settings of another, which it
@@ -79,11 +55,30 @@ func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
 // count twice. now is time.Now.
 func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	corrected := NewClock(clock.Machine(now))
-	return &Client{dynamodb.New(like.Options(), func(o *dynamodb.Options) {
+	d := newDirect(like.Options(), corrected)
+	sdk := dynamodb.New(like.Options(), func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
-		o.HTTPClient = plainBodies{o.HTTPClient}
+		o.HTTPClient = ownBodies{o.HTTPClient, d}
 		o.APIOptions = append(o.APIOptions, corrected.listen)
-	}), corrected}
+	})
+	if d != nil {
+		d.sdk = sdk
+	}
+	return &Client{Client: sdk, Clock: corrected, direct: d}
+}
+
+// UpdateItem makes a call, mostly without the SDK's middleware.
+func (c *Client) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
+) (out *dynamodb.UpdateItemOutput, err error) {
+	if c.direct == nil || len(opts) > 0 {
+		return c.Client.UpdateItem(ctx, in, opts...)
+	}
+	err = c.breaker.Do(ctx, func() (failed error) {
+		out, failed = c.direct.update(ctx, in)
+		return failed
+	}, answered)
+	return out, err
 }
 
 // Guarded returns a client whose calls go through a circuit breaker. It shares
@@ -101,23 +96,35 @@ func (c *Client) Guarded(b *breaker.Breaker) *Client {
 			return out, metadata, err
 		}), middleware.Before)
 	}
-	return &Client{dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) }), c.Clock}
+	guarded := dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) })
+	return &Client{Client: guarded, Clock: c.Clock, direct: c.direct, breaker: b}
 }
 
-// plainBodies hides that a request's body implements io.WriterTo. The SDK
-// closes the body as soon as it has the head of the answer. If net/http still
-// reads the body then, its WriteTo fails, and net/http closes the connection
-// under the answer ("use of closed network connection"). The SDK relies on
-// retries to hide that, but a charge must not be sent twice. A plain Read of a
-// closed body ends it in good order.
-type plainBodies struct{ dynamodb.HTTPClient }
+// ownBodies sends the bodies of requests from memory of its own. The SDK closes
+// a body as soon as it has the head of the answer. If net/http still reads the
+// body then, it closes the connection under the answer ("use of closed network
+// connection"). The SDK relies on retries to hide that, but a charge must not be
+// sent twice. Besides, net/http sends a body that it knows to be in memory in
+// one packet with the header.
+type ownBodies struct {
+	dynamodb.HTTPClient
+	direct *direct // learns from requests that were answered
+}
 
 // Do sends a request.
-func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
+func (c ownBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = struct{ io.ReadCloser }{r.Body}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	return c.HTTPClient.Do(r)
+	answer, err := c.HTTPClient.Do(r)
+	if err == nil && answer != nil && c.direct != nil && answer.StatusCode == http.StatusOK {
+		c.direct.learn(r)
+	}
+	return answer, err
 }
 
 // listen adds a step next to the wire that reports the Date of every answer to
@@ -129,11 +136,16 @@ func (c *Clock) listen(stack *middleware.Stack) error {
 		sent := c.machine()
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok {
-			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-				c.Observe(sent, date)
-			}
+			c.hear(sent, answer.Header)
 		}
 		return out, metadata, err
 	})
 	return stack.Deserialize.Add(step, middleware.After)
+}
+
+// hear reports the Date of an answer to the clock.
+func (c *Clock) hear(sent clock.Reading, header http.Header) {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		c.Observe(sent, date)
+	}
 }

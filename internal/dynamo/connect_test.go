@@ -10,28 +10,77 @@ import (
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
-// TestConnectBounds checks the client's parts: two seconds for a connection,
-// and plain bodies.
-func TestConnectBounds(t *testing.T) {
-	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
-		t.Setenv(name, "test")
+// environment returns the getenv of a Lambda with more variables.
+func environment(more map[string]string) func(string) string {
+	return func(name string) string {
+		if value, ok := more[name]; ok {
+			return value
+		}
+		return map[string]string{
+			"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
+		}[name]
 	}
-	client, err := Connect(context.Background(), time.Now)
+}
+
+// TestConnectBounds checks the client's parts: two seconds for a connection,
+// and bodies of its own.
+func TestConnectBounds(t *testing.T) {
+	client, err := ConnectLambda(environment(nil), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, ok := client.Options().HTTPClient.(plainBodies)
+	own, ok := client.Options().HTTPClient.(ownBodies)
 	if !ok {
-		t.Fatalf("the client is a %T, which sends bodies with WriteTo", client.Options().HTTPClient)
+		t.Fatalf("the client is a %T, which sends the SDK's bodies", client.Options().HTTPClient)
 	}
-	if got := plain.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
+	if got := own.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
 		t.Errorf("a connection may take %v, want 2s", got)
+	}
+}
+
+// TestConnectLambda checks where a Lambda's calls go, and how they are signed.
+func TestConnectLambda(t *testing.T) {
+	for name, test := range map[string]struct {
+		more map[string]string
+		url  string
+	}{
+		"a Lambda":            {nil, "https://dynamodb.eu-west-1.amazonaws.com/"},
+		"FIPS":                {map[string]string{"AWS_USE_FIPS_ENDPOINT": "true"}, "https://dynamodb-fips.eu-west-1.amazonaws.com/"},
+		"IPv6":                {map[string]string{"AWS_USE_DUALSTACK_ENDPOINT": "true"}, "https://dynamodb.eu-west-1.api.aws/"},
+		"an endpoint":         {map[string]string{"AWS_ENDPOINT_URL": "http://all"}, "http://all/"},
+		"DynamoDB's endpoint": {map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://one", "AWS_ENDPOINT_URL": "http://all"}, "http://one/"},
+	} {
+		client, err := ConnectLambda(environment(test.more), time.Now)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var sent recorder
+		table := "t"
+		_, _ = client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table}, func(o *dynamodb.Options) { o.HTTPClient = &sent })
+		if got := sent.got.URL.String(); got != test.url {
+			t.Errorf("%s: sent to %s, want %s", name, got, test.url)
+		}
+		signed := sent.got.Header.Get("Authorization")
+		if sent.got.Header.Get("X-Amz-Security-Token") != "token" || !strings.Contains(signed, "Credential=id/") || !strings.Contains(signed, "/eu-west-1/dynamodb/") {
+			t.Errorf("%s: signed by %s, with headers %v", name, signed, sent.got.Header)
+		}
+	}
+}
+
+func TestConnectLambdaNeedsRegionAndCredentials(t *testing.T) {
+	for name, want := range map[string]error{
+		"AWS_REGION": ErrNoRegion, "AWS_ACCESS_KEY_ID": ErrNoCredentials, "AWS_SECRET_ACCESS_KEY": ErrNoCredentials,
+	} {
+		if _, err := ConnectLambda(environment(map[string]string{name: ""}), time.Now); !errors.Is(err, want) {
+			t.Errorf("without %s: error %v, want %v", name, err, want)
+		}
 	}
 }
 
@@ -43,22 +92,44 @@ func (r *recorder) Do(request *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// TestPlainBodies hides only the WriteTo of a body. A request without a body
+// closable is a body that cannot be read once it is closed, as the SDK's.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Read(b []byte) (int, error) {
+	if c.closed {
+		return 0, errors.New("read after close")
+	}
+	return c.Reader.Read(b)
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// TestOwnBodies sends a body that outlives the SDK's. A request without a body
 // stays so.
-func TestPlainBodies(t *testing.T) {
+func TestOwnBodies(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"no body": nil, "an empty one": http.NoBody} {
 		var sent recorder
-		if _, err := (plainBodies{&sent}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
+		if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
 			t.Errorf("%s became %#v, error %v", name, sent.got.Body, err)
 		}
 	}
 	var sent recorder
-	if _, err := (plainBodies{&sent}).Do(&http.Request{Body: io.NopCloser(strings.NewReader("text"))}); err != nil {
+	body := &closable{Reader: strings.NewReader("text")}
+	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil {
 		t.Fatal(err)
 	}
-	_, writes := sent.got.Body.(io.WriterTo)
-	if text, err := io.ReadAll(sent.got.Body); writes || string(text) != "text" || err != nil {
-		t.Errorf("the body is %q, error %v, has WriteTo: %v", text, err, writes)
+	body.Close()
+	if text, err := io.ReadAll(sent.got.Body); string(text) != "text" || err != nil {
+		t.Errorf("the body is %q, error %v", text, err)
+	}
+	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err == nil {
+		t.Error("a body that cannot be read is sent")
 	}
 }
 

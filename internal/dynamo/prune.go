@@ -14,19 +14,16 @@ type pruning struct {
 	snapshot *protocol.Snapshot
 }
 
-// notePruning remembers to remove expired slots after a charge that had no
+// planPruning remembers to remove expired slots after a charge that had no
 // snapshot to name them by. The write waits for the next request, because a
-// Lambda does nothing between requests.
-func (s *Store) notePruning(after *protocol.Snapshot, c *limit.Charge) {
-	if after.NeedsPruning(c.Limits) {
+// Lambda does nothing between requests. A charge with a snapshot has just removed
+// them.
+func (s *Store) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSnapshot bool) {
+	due := s.pruning.Load()
+	switch {
+	case !hadSnapshot && after.NeedsPruning(c.Limits):
 		s.pruning.Store(&pruning{&limit.Charge{Key: c.Key, Limits: c.Limits}, after})
-	}
-}
-
-// pruned drops a due write whose slots a charge with a snapshot has just
-// removed.
-func (s *Store) pruned(key string) {
-	if due := s.pruning.Load(); due != nil && due.charge.Key == key {
+	case hadSnapshot && due != nil && due.charge.Key == c.Key:
 		s.pruning.CompareAndSwap(due, nil)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/internal/dynamo/lease"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -68,6 +69,8 @@ type Store struct {
 	table     string
 	opts      Options
 	snapshots *snapshotCache
+	leases    *lease.Leases
+	turns     turns
 	pruning   atomic.Pointer[pruning]
 	reads     atomic.Int64
 	writes    atomic.Int64
@@ -78,7 +81,10 @@ func New(api API, table string, opts Options) *Store {
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
 	}
-	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)}
+	return &Store{
+		api: api, table: table, opts: opts,
+		snapshots: newSnapshotCache(opts.MaxSnapshots), leases: lease.New(), turns: turns{lines: map[string][]*charging{}},
+	}
 }
 
 // Calls returns how many items a store has read and how many writes it has sent,
@@ -93,49 +99,24 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.ZeroCost() {
+	switch {
+	case c.ZeroCost():
 		return s.Peek(ctx, now, c, v)
+	case c.Lease > 1:
+		return s.leases.Charge(ctx, now, c, v, s.charge)
 	}
-	snapshot := s.snapshots.get(c)
-	for attempt := range protocol.MaxAttempts + 1 {
-		var err error
-		if snapshot, err = s.decide(ctx, now, c, snapshot, v); err != nil || !v.Allowed {
-			return err
-		}
-		if attempt == protocol.MaxAttempts {
-			break
-		}
-		if attempt == 0 {
-			defer s.pruneOther(ctx, c.Key)()
-		}
-		plan := protocol.PlanCharge(snapshot, c, now, s.opts.Wall(), attempt == 0)
-		after, outcome, err := s.send(ctx, now, c, plan.Update(s.opts.NewGeneration()))
-		if err != nil {
-			return err
-		}
-		if outcome == written {
-			return s.admit(now, c, v, after, snapshot != nil)
-		}
-		if outcome != transactionConflict {
-			snapshot = after
-		}
-	}
-	return ErrContended
+	return s.charge(ctx, now, c, v)
 }
 
-// admit fills in the verdict of a charge that was written and has left the item
-// as after shows.
-func (s *Store) admit(now time.Time, c *limit.Charge, v *limit.Verdict, after *protocol.Snapshot, hadSnapshot bool) error {
-	if err := after.Verify(c, now); err != nil {
+// charge is Charge in the table.
+func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	x := charging{Store: s, ctx: ctx, charge: c, now: now, verdict: v, snapshot: s.snapshots.get(c)}
+	err := s.evaluate(x.snapshot, c, now, v)
+	if x.stale = tooOld(x.snapshot, now, err, v); !x.stale && (err != nil || !v.Allowed) {
 		return err
 	}
-	after.Admit(c, now, v)
-	if hadSnapshot {
-		s.pruned(c.Key)
-	} else {
-		s.notePruning(after, c)
-	}
-	return nil
+	defer s.pruneOther(ctx, c.Key)()
+	return x.run()
 }
 
 // Denies reports, without any call, whether a snapshot proves that the charge
@@ -143,6 +124,9 @@ func (s *Store) admit(now time.Time, c *limit.Charge, v *limit.Verdict, after *p
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	if c.Check() != nil {
 		return false // Charge reports what is wrong with it
+	}
+	if c.Lease > 1 && s.leases.Covers(now, c) {
+		return false
 	}
 	snapshot := s.snapshots.get(c)
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
@@ -213,7 +197,7 @@ func (s *Store) decide(
 	ctx context.Context, now time.Time, c *limit.Charge, snapshot *protocol.Snapshot, v *limit.Verdict,
 ) (*protocol.Snapshot, error) {
 	err := s.evaluate(snapshot, c, now, v)
-	if err == nil && v.Allowed || snapshot == nil || snapshot.Fresh(now) {
+	if !tooOld(snapshot, now, err, v) {
 		return snapshot, err
 	}
 	again, failed := s.read(ctx, now, c)
@@ -224,6 +208,12 @@ func (s *Store) decide(
 		return snapshot, failed
 	}
 	return again, s.evaluate(again, c, now, v)
+}
+
+// tooOld reports whether a snapshot does not allow a charge and is too old to
+// deny it.
+func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
+	return (err != nil || !v.Allowed) && snapshot != nil && !snapshot.Fresh(now)
 }
 
 // evaluate decides the charge on a snapshot alone; nil is a counter never

@@ -204,7 +204,7 @@ func (d *Decision) Tightest() (v *Verdict, i int) {
 // Tightest returns the index of the rule's tightest limit, as Decision.Tightest
 // chooses it.
 func (v *Verdict) Tightest() (i int) {
-	for j := range v.Terms.Limits {
+	for j := 1; j < len(v.Terms.Limits); j++ {
 		if tighter(v, j, v, i) {
 			i = j
 		}

@@ -12,6 +12,7 @@ import (
 // chargeLocally charges this process's share of the rule's limits. It returns
 // false if the local store has no room for the key.
 func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Set, v *Verdict) (ok bool) {
+	v.Charge.Checked = false
 	v.Charge.Limits = localShare(v.Charge.Limits, v.Charge.Costs, set.Instances)
 	if err := e.opts.Local.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
 		return false

@@ -138,7 +138,7 @@ func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules
 		res.Override, res.Err = r.override(ctx, rule.Name, res.OverrideKey, rule.TakesOverrides())
 	}
 	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
-	res.Charge.Limits, res.Charge.Costs = res.Terms.Limits, res.Terms.Costs
+	res.Charge.Limits, res.Charge.Costs, res.Charge.Lease = res.Terms.Limits, res.Terms.Costs, rule.Lease
 }
 
 // override returns the override of a key: the one set by command, if the rule

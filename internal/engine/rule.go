@@ -31,6 +31,11 @@ func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
 	return nil
 }
 
+// Renew makes v ready for the next charge of the same rule.
+func (v *Verdict) Renew() {
+	v.Uncounted, v.Degraded, v.decided, v.charged, v.local = false, false, false, nil, false
+}
+
 // admit notes that the store has made a charge.
 func (e *Engine) admit(v *Verdict) {
 	v.charged = e.opts.Store

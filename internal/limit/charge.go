@@ -13,6 +13,12 @@ type Charge struct {
 	Key    string  // the counter's name: rule, key and shape
 	Limits []Limit // one to MaxLimits, in the order of their names
 	Costs  []int64 // units, one for each limit; 0 is always allowed and counts nothing
+	// Checked says that Check has accepted these limits before. It then looks at
+	// the costs alone, without divisions.
+	Checked bool
+	// Lease is the most charges of these costs that a process may make ahead in
+	// one write; 0 for none. Only the DynamoDB store does.
+	Lease int64
 }
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")
@@ -24,7 +30,7 @@ func (c *Charge) Check() error {
 		return errShape
 	}
 	for i := range c.Limits {
-		if l := &c.Limits[i]; !l.Valid() {
+		if l := &c.Limits[i]; !c.Checked && !l.Valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
 		}
 		if c.Costs[i] < 0 {
@@ -162,8 +168,9 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 		q := s.current(l, n)
 		v.Resize(1)
 		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, q
-		s.apply(l, n, q, c.Costs[0], &v.Result)
-		v.Limits[0] = v.Result
+		r := &v.Limits[0]
+		s.apply(l, n, q, c.Costs[0], r)
+		v.set(r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay)
 		return v.Allowed && c.Costs[0] > 0
 	}
 	Decide(states, c, now, v)

@@ -139,7 +139,11 @@ func (l *Limit) Valid() bool {
 	}
 	switch l.Algorithm {
 	case SlidingWindow:
-		return l.Granularity > 0 && l.Window%l.Granularity == 0 && l.Slots() <= MaxSlots
+		if l.Granularity <= 0 {
+			return false
+		}
+		k := l.Window / l.Granularity // the only division: it takes longer than all else
+		return k*l.Granularity == l.Window && k <= MaxSlots
 	case FixedWindow, SlidingWindowCounter:
 		return l.Granularity == l.Window
 	case SlidingWindowLog:
@@ -177,6 +181,31 @@ func (l *Limit) Slots() int64 {
 		return int64(l.Window) - 1 // a nanosecond is over as soon as it begins
 	}
 	return int64(l.Window / l.Granularity) // 1 for a counter: the older window
+}
+
+// gone reports whether a slot no longer counts in slot q, at or after it: more
+// than Slots lie in between. It multiplies, because to divide takes longer.
+func (l *Limit) gone(slot, q int64) bool {
+	if l.Algorithm == FixedWindow {
+		return slot < q
+	}
+	span := uint64(l.Window)
+	if l.Algorithm == SlidingWindowLog {
+		span--
+	}
+	return uint64(q-slot)*uint64(l.Granularity) > span // unsigned, for times up to 584 years apart
+}
+
+// untilGone returns the time from now until a slot has left the window.
+func (l *Limit) untilGone(slot, now int64) time.Duration {
+	if l.Algorithm == FixedWindow {
+		return l.until(slot+1, now)
+	}
+	end := slot*int64(l.Granularity) + int64(l.Window)
+	if l.Algorithm != SlidingWindowLog {
+		end += int64(l.Granularity)
+	}
+	return time.Duration(end - now)
 }
 
 // SlotAt returns the number of the slot that contains t, counted from the Unix
@@ -235,6 +264,12 @@ type Result struct {
 	// Delay is how long an admitted request must wait for its turn. Only a
 	// leaky bucket sets it: at 1 unit a second and 5 units queued, it is 5 s.
 	Delay time.Duration
+}
+
+// set fills in r. To copy a result that was just written takes longer, because
+// the processor has to wait for the parts.
+func (r *Result) set(allowed bool, remaining int64, reset, retryAfter, delay time.Duration) {
+	r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay = allowed, remaining, reset, retryAfter, delay
 }
 
 // Combine returns the result of limits that are charged all or none: allowed if

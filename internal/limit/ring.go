@@ -25,11 +25,11 @@ func (r *ring) len() int {
 // at returns slot i, from 0.
 func (r *ring) at(i int) *Slot { return &r.slots[(r.head+i)&(len(r.slots)-1)] }
 
-// before returns how many slots lie before a number, and their units.
-func (r *ring) before(number int64) (n int, units int64) {
+// before returns how many slots no longer count in slot q, and their units.
+func (r *ring) before(l *Limit, q int64) (n int, units int64) {
 	for n < r.n {
 		s := r.at(n)
-		if s.Number >= number {
+		if !l.gone(s.Number, q) {
 			break
 		}
 		units += s.Units

@@ -3,6 +3,7 @@ package limit
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -20,10 +21,10 @@ func TestRing(t *testing.T) {
 				r.push(s)
 				want = append(want, s)
 			case step == 3:
-				first := next - rapid.Int64Range(-1, 20).Draw(t, "back")
-				n, units := r.before(first)
+				q, k := next+rapid.Int64Range(0, 3).Draw(t, "later"), rapid.Int64Range(0, 20).Draw(t, "slots that still count")
+				n, units := r.before(&Limit{Window: time.Duration(3 * k), Granularity: 3}, q)
 				r.drop(n, units)
-				want = slices.DeleteFunc(want, func(s Slot) bool { return s.Number < first })
+				want = slices.DeleteFunc(want, func(s Slot) bool { return s.Number < q-k })
 			case step == 4 && len(want) > 0:
 				i := rapid.IntRange(0, len(want)-1).Draw(t, "slot")
 				units := rapid.Int64Range(0, 6).Draw(t, "refund")

@@ -94,16 +94,15 @@ func (s *Slots) Used(l *Limit, now time.Time) int64 {
 }
 
 func (s *Slots) used(l *Limit, now, q int64) int64 {
-	first := q - l.Slots()
 	switch {
 	case l.Algorithm == SlidingWindowCounter:
 		return s.weighted(l, now, q)
-	case s.number() < first:
+	case l.gone(s.number(), q):
 		return 0
 	case s.older == nil:
 		return s.units
 	}
-	_, gone := s.older.before(first)
+	_, gone := s.older.before(l, q)
 	return s.units + s.older.sum - gone
 }
 
@@ -129,7 +128,7 @@ func (s *Slots) apply(l *Limit, now, q, cost int64, r *Result) {
 		return
 	}
 	s.add(l, q, cost)
-	*r = Result{Allowed: true, Remaining: l.Capacity - used - cost, Reset: max(0, l.until(q+l.Slots()+1, now))}
+	r.set(true, l.Capacity-used-cost, max(0, l.untilGone(q, now)), 0, 0)
 }
 
 // take charges cost units to slot q, whatever the capacity.
@@ -149,11 +148,10 @@ func (s *Slots) add(l *Limit, q, cost int64) {
 		s.units += cost
 		return
 	}
-	first := q - l.Slots()
 	if s.older != nil {
-		s.older.drop(s.older.before(first))
+		s.older.drop(s.older.before(l, q))
 	}
-	if s.number() < first { // or never charged
+	if !s.charged() || l.gone(s.number(), q) {
 		s.newest, s.units = q^math.MinInt64, cost
 		return
 	}
@@ -191,7 +189,7 @@ func (s *Slots) reset(l *Limit, now int64) time.Duration {
 			return 0
 		}
 	}
-	return max(0, l.until(last+l.Slots()+1, now))
+	return max(0, l.untilGone(last, now))
 }
 
 // retryAfter returns the time until enough units have left the window.
@@ -202,14 +200,14 @@ func (s *Slots) retryAfter(l *Limit, now, q, cost, used int64) time.Duration {
 	if l.Algorithm == SlidingWindowCounter {
 		return s.retryWeighted(l, now, q, cost)
 	}
-	last, first := s.number(), q-l.Slots()
+	last := s.number()
 	for i := 0; i < s.older.len() && cost > l.Capacity-used; i++ {
-		if slot := s.older.at(i); slot.Number >= first {
+		if slot := s.older.at(i); !l.gone(slot.Number, q) {
 			used, last = used-slot.Units, slot.Number
 		}
 	}
 	if cost > l.Capacity-used {
 		last = s.number()
 	}
-	return l.until(last+l.Slots()+1, now)
+	return l.untilGone(last, now)
 }

@@ -19,15 +19,15 @@ const (
 
 // shard is a part of the keys behind one mutex.
 type shard struct {
-	mu          sync.Mutex
-	index       int // in the store
-	table       table
-	queue       queue
-	newest      int64 // the latest time of any caller; one behind it must not revive expired counters
-	serial      uint32 // of the latest counter
-	bound       int
-	known       *known   // keys that may fill it; nil for all
-	_           [64]byte // keeps two shards out of one line of a cache
+	mu     sync.Mutex
+	index  int // in the store
+	table  table
+	queue  queue
+	newest int64  // the latest time of any caller; one behind it must not revive expired counters
+	serial uint32 // of the latest counter
+	bound  int
+	known  *known   // keys that may fill it; nil for all
+	_      [64]byte // keeps two shards out of one line of a cache
 }
 
 // boundFor returns how many keys the shard may hold with a new one.

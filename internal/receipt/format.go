@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -26,6 +28,10 @@ const (
 	farthestWindow = 1 << 20
 )
 
+// serialMark stands before the serial number of a generation. The random marks
+// of stores do not contain it.
+const serialMark = "#"
+
 // A receipt is a head, and the charges up to its end. Numbers are varints, and
 // texts have their length before them.
 
@@ -38,7 +44,7 @@ func appendHead(data []byte, now time.Time, rulesVersion int64) []byte {
 func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 	data = appendText(data, p.Rule)
 	data = appendText(data, p.Charge.Key)
-	data = appendText(data, p.Receipt.Generation)
+	data = appendText(data, generation(&p.Receipt))
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
 	for _, s := range p.Refunds {
 		data = binary.AppendUvarint(data, uint64(s.First))
@@ -55,6 +61,15 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		}
 	}
 	return data
+}
+
+// generation returns the generation of a receipt, with its serial number behind
+// it if it has one.
+func generation(r *limit.Receipt) string {
+	if r.Serial == 0 {
+		return r.Generation
+	}
+	return r.Generation + serialMark + strconv.FormatUint(r.Serial, 10)
 }
 
 func appendLimit(data []byte, l *limit.Limit) []byte {
@@ -101,7 +116,8 @@ func decode(data []byte) (*Receipt, error) {
 }
 
 func (d *decoder) pending(at time.Time) (p engine.Pending) {
-	p.Rule, p.Charge.Key, p.Receipt.Generation = d.text(), d.text(), d.text()
+	p.Rule, p.Charge.Key = d.text(), d.text()
+	p.Receipt.Generation, p.Receipt.Serial = d.generation()
 	d.check(p.Rule != "" && p.Charge.Key != "", "rule or key")
 	for range d.number(maxStatuses, "number of statuses") {
 		first := int(d.number(999, "status"))
@@ -123,6 +139,17 @@ func (d *decoder) pending(at time.Time) (p engine.Pending) {
 	}
 	d.check(n > 0, "limit")
 	return p
+}
+
+// generation reads what generation wrote.
+func (d *decoder) generation() (mark string, serial uint64) {
+	mark, number, numbered := strings.Cut(d.text(), serialMark)
+	if !numbered {
+		return mark, 0
+	}
+	serial, err := strconv.ParseUint(number, 10, 64)
+	d.check(err == nil && serial > 0, "generation")
+	return mark, serial
 }
 
 // limit reads a limit; it is valid if there is no error.

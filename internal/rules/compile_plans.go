@@ -45,7 +45,7 @@ func (c *compiler) plans() {
 	c.set.plans = sortedKeys(c.doc.Plans)
 	for _, plan := range c.set.plans {
 		path := ruledoc.Join("plans", plan)
-		if !planName.MatchString(plan) {
+		if !planName().MatchString(plan) {
 			c.failKey(path, "%q cannot be a plan: use 1 to 63 printable ASCII characters, no blank at either end", plan)
 		}
 		for _, name := range sortedKeys(c.doc.Plans[plan]) {

@@ -123,7 +123,7 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) *Terms {
 func checkSet(t *testing.T, s *Set) {
 	names := map[string]bool{}
 	for _, r := range s.Rules {
-		if names[r.Name] || !ruleName.pattern.MatchString(r.Name) {
+		if names[r.Name] || !ruleName.pattern().MatchString(r.Name) {
 			t.Errorf("rule name %q", r.Name)
 		}
 		names[r.Name] = true

@@ -150,6 +150,7 @@ type Rule struct {
 	Limits  []limit.Limit // one to limit.MaxLimits, sorted by name
 	Costs   []Cost        // what a request takes from each limit
 	Atomic  bool          // charged together with other atomic rules, all or none
+	Lease   int64         // the most charges that a process makes ahead; 0 for none
 	OnError OnError
 	Mode    Mode
 	Quiet   bool // responses do not mention it

@@ -68,7 +68,9 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 			k.violated(w, "limit "+prefixOf(i)+": "+broken)
 		}
 		w.peak(peak)
-		k.checkTotal(w, i, l, item)
+		if !c.more {
+			k.checkTotal(w, i, l, item)
+		}
 		k.charged[i].Take(l, r.now, cost)
 		if !of.admitted {
 			w.report.LostUnits += cost

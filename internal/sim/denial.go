@@ -49,7 +49,7 @@ func (r *request) denied() {
 		}
 		k := p.counter
 		switch {
-		case p.itemRead && !p.room, !p.itemRead && !k.room(&p.charge, r.now):
+		case p.itemRead && !p.room, (!p.itemRead || w.plan.Gateways) && !k.room(&p.charge, r.now): // those of a gateway share answers
 		case k.late(&p.charge, r.now):
 			w.report.Needless.LateClock++
 		case w.now-k.lowered <= int64(maxAge+w.plan.patience()):

@@ -9,12 +9,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
 // call is one call of DynamoDB on its way.
 type call struct {
 	environment *environment
 	request     *request
+	members     []*request // whose charges a write makes
+	more        bool       // the write makes more charges than this one
 	in          any
 	sent        clock.Reading
 	lost        bool // its answer is lost or too late
@@ -51,6 +54,10 @@ type requestKey struct{}
 func send[Out any](ctx context.Context, e *environment, in any) (out *Out, err error) {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	c := &call{environment: e, request: r, in: in, answered: make(chan struct{})}
+	for _, caller := range dynamo.Callers(ctx) {
+		member, _ := caller.Value(requestKey{}).(*request)
+		c.members = append(c.members, member)
+	}
 	e.world.post(c)
 	out, _ = c.out.(*Out)
 	return out, c.err

@@ -17,7 +17,11 @@ func (w *world) updated(c *call, err error) {
 	case p == nil:
 		w.pruned(c, err)
 	default:
-		p.written(w, c, err)
+		for i, member := range c.members {
+			one := *c
+			one.request, one.more = member, i+1 < len(c.members)
+			member.part(c.key()).written(w, &one, err)
+		}
 	}
 }
 

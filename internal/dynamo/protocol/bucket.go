@@ -22,8 +22,7 @@ type bucketPlan struct {
 func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64) *bucketPlan {
 	p := &bucketPlan{prefix: prefixOf(i), need: cost * int64(l.Interval()), now: now.UnixNano()}
 	p.latest = p.now + int64(l.Drain()) - p.need
-	full, charged := s.known()[i].Full()
-	p.draining = charged && full > p.now
+	p.draining = draining(&s.known()[i], now)
 	return p
 }
 

@@ -208,7 +208,14 @@ func (o *oracle) snapshot(v *Snapshot) uint32 {
 	return o.snapshots.number(v.text(), func() *Snapshot { return v })
 }
 
-func (v *Snapshot) text() string { return fmt.Sprint(v.Generation, v.totals, v.states) }
+func (v *Snapshot) text() string {
+	text := fmt.Sprint(v.Generation, v.totals)
+	for i := range v.states {
+		full, _ := v.states[i].Full()
+		text += fmt.Sprint(full, slices.Collect(v.states[i].All()))
+	}
+	return text
+}
 
 // snapshotOf returns the snapshot of an item.
 func (o *oracle) snapshotOf(i uint32) uint32 { return o.items.all[i].snapshot }

@@ -44,9 +44,19 @@ func PrimaryKey(key string) Item {
 	return Item{AttributeKey: &types.AttributeValueMemberS{Value: key}}
 }
 
-func prefixOf(i int) string { return string(rune('a' + i)) }
+func prefixOf(i int) string { return "abcdefgh"[i : i+1] }
 
 func slotName(prefix string, slot int64) string { return prefix + strconv.FormatInt(slot, 36) }
+
+// slotNumber reads the number in a slot's name. There is one spelling of it.
+func slotNumber(text string) (number int64, ok bool) {
+	if text == "" || text[0] >= 'A' && text[0] <= 'Z' {
+		return 0, false // mostly another attribute of the limit
+	}
+	number, err := strconv.ParseInt(text, 36, 64)
+	var spelled [16]byte
+	return number, err == nil && string(strconv.AppendInt(spelled[:0], number, 36)) == text
+}
 
 // readSlots collects the slot counters of all limits, ascending. It ignores
 // attributes that no limit owns.
@@ -59,13 +69,16 @@ func readSlots(item Item, limits []limit.Limit) (slots [limit.MaxLimits][]limit.
 		if i < 0 || i >= len(limits) || limits[i].Bucket() || limits[i].Algorithm == limit.SlidingWindowLog {
 			continue
 		}
-		number, err := strconv.ParseInt(name[1:], 36, 64)
-		if err != nil || slotName(prefixOf(i), number) != name {
+		number, ok := slotNumber(name[1:])
+		if !ok {
 			continue
 		}
 		units, err := readNumber(name, value)
 		if err != nil {
 			return slots, err
+		}
+		if slots[i] == nil {
+			slots[i] = make([]limit.Slot, 0, len(item))
 		}
 		slots[i] = append(slots[i], limit.Slot{Number: number, Units: units})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -203,7 +204,7 @@ func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connectio
 func connect(ctx context.Context, guard *breaker.Breaker, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	client, err := dynamo.Connect(ctx, time.Now)
+	client, err := awsconfig.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +279,9 @@ func (s *Session) LocalNow() time.Time { return s.process.Now() }
 func (s *Session) Counters() Store {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{Breaker: s.breaker}) // decides by its own clock
+		return redis.New(s.redis, redis.Options{ // decides by its own clock
+			Breaker: s.breaker, Clock: clock.Machine(time.Now), OneServer: !s.redis.Clustered(),
+		})
 	case s.InMemory():
 		return memory.New(0)
 	}
@@ -291,7 +294,7 @@ func (s *Session) Counters() Store {
 func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{CallerClock: true}), nil
+		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !s.redis.Clustered()}), nil
 	case s.InMemory():
 		return memory.New(RecordedKeys), nil
 	}

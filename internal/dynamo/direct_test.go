@@ -1,0 +1,265 @@
+package dynamo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+// endpoint is a DynamoDB that answers as a test says, and keeps the requests.
+type endpoint struct {
+	*httptest.Server
+	answer   http.HandlerFunc
+	requests []*http.Request
+	bodies   []string
+}
+
+func newEndpoint(t *testing.T) *endpoint {
+	e := &endpoint{answer: succeed}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		e.requests, e.bodies = append(e.requests, r), append(e.bodies, string(body))
+		e.answer(w, r)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func succeed(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"Attributes":{}}`) }
+
+func (e *endpoint) options() dynamodb.Options {
+	return dynamodb.Options{
+		BaseEndpoint: &e.URL, Region: "eu-north-1", HTTPClient: awshttp.NewBuildableClient(),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "token"),
+	}
+}
+
+func (e *endpoint) client(change func(*dynamodb.Options)) *dynamo.Client {
+	return dynamo.NewClient(dynamodb.New(e.options(), change), time.Now)
+}
+
+// update is an input with all that a charge has.
+func update() *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: aws.String("counters"), Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: "rule|\"é\"\n\x00\xff<|"}},
+		ConditionExpression: aws.String("#n < :max"), UpdateExpression: aws.String("SET #n = :one, #l = :log"),
+		ExpressionAttributeNames: map[string]string{"#n": "n", "#l": "l"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":one": &types.AttributeValueMemberN{Value: "1"}, ":max": &types.AttributeValueMemberN{Value: "9"},
+			":log": &types.AttributeValueMemberB{Value: []byte{0, 1, 255}},
+		},
+		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// TestDirectRequest sends what the SDK sends: the same body and header fields,
+// but for those of one request.
+func TestDirectRequest(t *testing.T) {
+	e := newEndpoint(t)
+	client := e.client(func(*dynamodb.Options) {})
+	for range 2 { // the first by the SDK
+		if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var bodies [2]any
+	for i := range bodies {
+		if err := json.Unmarshal([]byte(e.bodies[i]), &bodies[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(bodies[0], bodies[1]) {
+		t.Errorf("the SDK sends\n%s\nand direct\n%s", e.bodies[0], e.bodies[1])
+	}
+	sdk, direct := e.requests[0], e.requests[1]
+	if direct.Header.Get("Amz-Sdk-Invocation-Id") != "" {
+		t.Error("the second request is the SDK's")
+	}
+	for name := range maps.Keys(sdk.Header) {
+		if own := []string{"Authorization", "Content-Length", "X-Amz-Date", "Amz-Sdk-Invocation-Id"}; !slices.Contains(own, name) &&
+			!slices.Equal(sdk.Header[name], direct.Header[name]) {
+			t.Errorf("%s is %q, of the SDK %q", name, direct.Header[name], sdk.Header[name])
+		}
+	}
+	scope := regexp.MustCompile(`Credential=AKIDEXAMPLE/\d{8}/eu-north-1/dynamodb/aws4_request`)
+	if got := direct.Header.Get("Authorization"); !scope.MatchString(got) || direct.URL.Path != sdk.URL.Path || direct.Host != sdk.Host {
+		t.Errorf("authorization %q, path %s, host %s", got, direct.URL.Path, direct.Host)
+	}
+}
+
+// TestDirectAnswers compares what the SDK makes of an answer with what comes of
+// it directly.
+func TestDirectAnswers(t *testing.T) {
+	fail := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amzn-Requestid", "request")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	answer := func(body string) http.HandlerFunc { return fail(http.StatusOK, body) }
+	const prefix = `{"__type":"com.amazonaws.dynamodb.v20120810#`
+	for name, handler := range map[string]http.HandlerFunc{
+		"an item":                            answer(`{"Attributes":{"k":{"S":"key"},"aC":{"N":"12"},"aL":{"B":"AAH/"}}}`),
+		"spaces":                             answer(" { \"Attributes\" :\n{ \"k\" : { \"S\" : \"key\" } , \"n\":{\"N\":\"1\"}} } \n"),
+		"escapes":                            answer(`{"Attributes":{"k":{"S":"a\"b\\\u00e9"}}}`),
+		"other types":                        answer(`{"Attributes":{"k":{"L":[{"S":"x"}]},"b":{"BOOL":true}}}`),
+		"more than an item":                  answer(`{"ConsumedCapacity":{"TableName":"counters"},"Attributes":{"k":{"S":"key"}}}`),
+		"no attributes":                      answer(`{"Attributes":{}}`),
+		"nothing":                            answer(`{}`),
+		"no body":                            answer(``),
+		"no JSON":                            answer(`<html>`),
+		"a broken item":                      answer(`{"Attributes":{"k":{"S":"key"}`),
+		"a broken log":                       answer(`{"Attributes":{"k":{"B":"***"}}}`),
+		"two answers":                        answer(`{"Attributes":{}}{}`),
+		"a failed condition":                 fail(400, prefix+`ConditionalCheckFailedException","message":"The conditional request failed","Item":{"k":{"S":"key"},"n":{"N":"9"}}}`),
+		"a failed condition without an item": fail(400, prefix+`ConditionalCheckFailedException"}`),
+		"throttled":                          fail(400, prefix+`ProvisionedThroughputExceededException","message":"slow","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded","resource":"arn"}]}`),
+		"a conflict":                         fail(400, prefix+`TransactionConflictException"}`),
+		"no table":                           fail(400, prefix+`ResourceNotFoundException","message":"no"}`),
+		"a fault":                            fail(500, `{}`), "a proxy": fail(503, `<html>`), "moved": fail(301, ``),
+		"a right checksum": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`))))
+			succeed(w, nil)
+		},
+		"a wrong checksum": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Crc32", "1")
+			succeed(w, nil)
+		},
+		"an answer cut off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			succeed(w, nil)
+		},
+		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t)
+			client := e.client(func(o *dynamodb.Options) {
+				o.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			})
+			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+				t.Fatal(err)
+			}
+			e.answer = handler
+			want, wantErr := client.Client.UpdateItem(t.Context(), update())
+			got, err := client.UpdateItem(t.Context(), update())
+			if len(e.requests) != 3 {
+				t.Fatalf("%d requests, want 3: nothing is sent twice", len(e.requests))
+			}
+			if (err == nil) != (wantErr == nil) || err != nil && withoutPorts(err) != withoutPorts(wantErr) {
+				t.Fatalf("error\n%v, of the SDK\n%v", err, wantErr)
+			}
+			if err == nil && !reflect.DeepEqual(got.Attributes, want.Attributes) {
+				t.Errorf("item %v, of the SDK %v", got.Attributes, want.Attributes)
+			}
+			failed, wanted := new(types.ConditionalCheckFailedException), new(types.ConditionalCheckFailedException)
+			if errors.As(err, &failed) && (!errors.As(wantErr, &wanted) || !reflect.DeepEqual(failed.Item, wanted.Item)) {
+				t.Errorf("the condition failed with the item %v, of the SDK %v", failed.Item, wanted.Item)
+			}
+		})
+	}
+}
+
+func withoutPorts(err error) string {
+	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(err.Error(), "address")
+}
+
+// TestDirectEnds ends the context of a call.
+func TestDirectEnds(t *testing.T) {
+	e := newEndpoint(t)
+	client := e.client(func(*dynamodb.Options) {})
+	_, _ = client.UpdateItem(t.Context(), update())
+	e.answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := client.UpdateItem(ctx, update())
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(dynamo.Translate(err, "counters"), dynamo.ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// rotating gives credentials that change.
+type rotating struct{ id string }
+
+func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: r.id, SecretAccessKey: "secret"}, nil
+}
+
+// TestDirectCredentials has the SDK make the first call under other credentials,
+// which may belong to another address.
+func TestDirectCredentials(t *testing.T) {
+	e, keys := newEndpoint(t), &rotating{"FIRST"}
+	client := e.client(func(o *dynamodb.Options) { o.Credentials = keys })
+	for i, bySDK := range []bool{true, false, true, false} {
+		if i == 2 {
+			keys.id = "SECOND"
+		}
+		if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+			t.Fatal(err)
+		}
+		r := e.requests[i]
+		if !strings.Contains(r.Header.Get("Authorization"), keys.id+"/") || (r.Header.Get("Amz-Sdk-Invocation-Id") != "") != bySDK {
+			t.Errorf("call %d: %v", i, r.Header)
+		}
+	}
+}
+
+// TestNotDirect has the SDK make every call of a client with middleware of its
+// own, and every call that package itemjson cannot write.
+func TestNotDirect(t *testing.T) {
+	ours := func(*dynamodb.Options) {}
+	for name, test := range map[string]struct {
+		change func(*dynamodb.Options)
+		input  func(*dynamodb.UpdateItemInput)
+		opts   []func(*dynamodb.Options)
+	}{
+		"middleware": {change: func(o *dynamodb.Options) {
+			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
+		}},
+		"compressed":        {change: func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }},
+		"logged":            {change: func(o *dynamodb.Options) { o.ClientLogMode = aws.LogRetries }},
+		"options of a call": {change: ours, opts: []func(*dynamodb.Options){ours}},
+		"another type": {change: ours, input: func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeValues[":one"] = &types.AttributeValueMemberBOOL{Value: true}
+		}},
+		"capacity": {change: ours, input: func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal }},
+	} {
+		e := newEndpoint(t)
+		client := e.client(test.change)
+		for range 3 {
+			in := update()
+			if test.input != nil {
+				test.input(in)
+			}
+			if _, err := client.UpdateItem(t.Context(), in, test.opts...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range e.requests {
+			if r.Header.Get("Amz-Sdk-Invocation-Id") == "" {
+				t.Errorf("%s: a request that is not the SDK's", name)
+			}
+		}
+	}
+}
