@@ -229,13 +229,15 @@ func clientAddress(proxies int) func(*http.Request) string {
 			ip = req.IP
 		}
 		ip = ip.Unmap()
+		var most [64]byte
+		key := append(most[:0], "ip:"...)
 		switch {
 		case !ip.IsValid():
 			return "ip:"
 		case ip.Is4():
-			return "ip:" + ip.String()
+			return string(ip.AppendTo(key))
 		}
 		network, _ := ip.Prefix(request.NetworkBits) // an IPv6 address has one
-		return "ip:" + network.String()
+		return string(network.AppendTo(key))
 	}
 }

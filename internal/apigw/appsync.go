@@ -7,14 +7,6 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// appSyncEvent is the event of a GraphQL API's authorizer. It follows
-// "Configuring authorization and authentication to secure your GraphQL APIs" in
-// the AWS documentation, section "AWS_LAMBDA authorization".
-type appSyncEvent struct {
-	Token   string            `json:"authorizationToken"`
-	Headers map[string]string `json:"requestHeaders"`
-}
-
 // appSyncAnswer has the JSON of events.AppSyncLambdaAuthorizerResponse.
 type appSyncAnswer struct {
 	IsAuthorized    bool     `json:"isAuthorized"`
@@ -22,16 +14,18 @@ type appSyncAnswer struct {
 	TTLOverride     *int     `json:"ttlOverride"`
 }
 
-// readAppSync reads an event. AppSync stands behind CloudFront, and no field
+// readAppSync reads the event of a GraphQL API's authorizer. It follows
+// "Configuring authorization and authentication to secure your GraphQL APIs" in
+// the AWS documentation, section "AWS_LAMBDA authorization". AppSync stands behind CloudFront, and no field
 // holds an address: the last one in X-Forwarded-For is CloudFront's, and the one
 // before it the client's.
-func readAppSync(ev *appSyncEvent) (call, error) {
-	req := &request.Request{Method: "POST", Path: "/graphql", Headers: several(nil, ev.Headers)}
+func readAppSync(ev *event) (call, error) {
+	req := &request.Request{Method: "POST", Path: "/graphql", Headers: several(nil, ev.RequestHeaders)}
 	if req.Headers == nil {
 		req.Headers = map[string][]string{}
 	}
 	if len(req.Header("authorization")) == 0 {
-		req.Headers["authorization"] = []string{ev.Token}
+		req.Headers["authorization"] = []string{ev.token()}
 	}
 	req.Missing = &request.Missing{
 		Event:   "the event of an AppSync authorizer",

@@ -109,7 +109,7 @@ func (a *Authorizer) deny(c *call, about *Context) reply {
 // that sees the backend's answer must pass the decision and the outcome to
 // Finish, if there is no error.
 func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
-	req, err := readRequest(&ev)
+	req, err := readRequest(eventOf(&ev))
 	if err != nil {
 		return Response{}, nil, err
 	}

@@ -5,6 +5,7 @@
 package apigw
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -20,10 +21,74 @@ import (
 // "Output from an API Gateway Lambda authorizer".
 type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
+// event is what rules need of an authorizer's event of any kind. The events of all
+// kinds have the same types for the same names, so one pass over an event finds
+// its kind and reads it.
+type event struct {
+	Type      string  `json:"type"`
+	Version   string  `json:"version"`
+	MethodARN string  `json:"methodArn"`
+	RouteARN  string  `json:"routeArn"`
+	Token     *string `json:"authorizationToken"`
+
+	HTTPMethod string `json:"httpMethod"`
+	Resource   string `json:"resource"`
+	Path       string `json:"path"`
+	RouteKey   string `json:"routeKey"`
+	RawPath    string `json:"rawPath"`
+	RawQuery   string `json:"rawQueryString"`
+
+	Cookies        []string            `json:"cookies"`
+	HeadersJSON    json.RawMessage     `json:"headers"`
+	Headers        map[string]string   `json:"-"` // HeadersJSON, read if there are no MultiHeaders
+	MultiHeaders   map[string][]string `json:"multiValueHeaders"`
+	RequestHeaders map[string]string   `json:"requestHeaders"` // of GraphQL
+	Query          map[string]string   `json:"queryStringParameters"`
+	MultiQuery     map[string][]string `json:"multiValueQueryStringParameters"`
+	PathParameters map[string]string   `json:"pathParameters"`
+
+	RequestContext eventContext `json:"requestContext"`
+}
+
+type eventContext struct {
+	RouteKey  string  `json:"routeKey"`
+	Stage     string  `json:"stage"`
+	Query     *string `json:"queryString"`   // of GraphQL
+	Operation string  `json:"operationName"` // of GraphQL; a connection of subscriptions has no query
+	HTTP      struct {
+		Method   string `json:"method"`
+		SourceIP string `json:"sourceIp"`
+	} `json:"http"`
+	Identity struct {
+		SourceIP string `json:"sourceIp"`
+		APIKey   string `json:"apiKey"`
+		APIKeyID string `json:"apiKeyId"`
+	} `json:"identity"`
+}
+
+// token returns the authorization token.
+func (ev *event) token() string {
+	if ev.Token == nil {
+		return ""
+	}
+	return *ev.Token
+}
+
+// eventOf returns the event of a REST API.
+func eventOf(ev *RequestEvent) *event {
+	own := &event{
+		Type: ev.Type, MethodARN: ev.MethodArn, HTTPMethod: ev.HTTPMethod, Resource: ev.Resource, Path: ev.Path,
+		Headers: ev.Headers, MultiHeaders: ev.MultiValueHeaders, PathParameters: ev.PathParameters,
+		Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters,
+	}
+	own.RequestContext.Stage, own.RequestContext.Identity.SourceIP = ev.RequestContext.Stage, ev.RequestContext.Identity.SourceIP
+	return own
+}
+
 // readRequest reads an event. The client's address is the one that API Gateway saw,
 // whatever the headers say. An event without an address, a path or a method is
 // none of a REST API: rules must not count it as a client without an address.
-func readRequest(ev *RequestEvent) (*request.Request, error) {
+func readRequest(ev *event) (*request.Request, error) {
 	if ev.Type != "REQUEST" {
 		return nil, fmt.Errorf("event type is %q: the authorizer must be of type REQUEST", ev.Type)
 	}
@@ -41,8 +106,8 @@ func readRequest(ev *RequestEvent) (*request.Request, error) {
 		Route:      ev.Resource,
 		Stage:      ev.RequestContext.Stage,
 		IP:         ip,
-		Headers:    several(ev.MultiValueHeaders, ev.Headers),
-		Query:      several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters),
+		Headers:    several(ev.MultiHeaders, ev.Headers),
+		Query:      several(ev.MultiQuery, ev.Query),
 		PathParams: ev.PathParameters,
 	}, nil
 }

@@ -4,18 +4,12 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // The events of an HTTP API's authorizer, and their answers, follow "Control
 // access to HTTP APIs with AWS Lambda authorizers" in the AWS documentation. A
 // denial is answered 403: an HTTP API has no gateway responses.
-type (
-	httpAPI1Event = events.APIGatewayV2CustomAuthorizerV1Request
-	httpAPI2Event = events.APIGatewayV2CustomAuthorizerV2Request
-)
 
 // SimpleResponse is the answer to an HTTP API without a policy. Its JSON is that
 // of events.APIGatewayV2CustomAuthorizerSimpleResponse.
@@ -26,7 +20,7 @@ type SimpleResponse struct {
 
 // readHTTPAPI1 reads an event of payload version 1.0. It has one value for each
 // header and parameter.
-func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
+func readHTTPAPI1(ev *event) (call, error) {
 	if err := required(field{"httpMethod", ev.HTTPMethod}, field{"path", ev.Path}); err != nil {
 		return call{}, err
 	}
@@ -41,9 +35,9 @@ func readHTTPAPI1(ev *httpAPI1Event) (call, error) {
 		Stage:      ev.RequestContext.Stage,
 		IP:         ip,
 		Headers:    several(nil, ev.Headers),
-		Query:      several(nil, ev.QueryStringParameters),
+		Query:      several(nil, ev.Query),
 		PathParams: ev.PathParameters,
-	}, ev.MethodArn))
+	}, ev.MethodARN))
 }
 
 func ofHTTPAPI(c call, err error) (call, error) {
@@ -52,13 +46,13 @@ func ofHTTPAPI(c call, err error) (call, error) {
 }
 
 // readHTTPAPI2 reads the event of an authorizer with payload version 2.0.
-func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
+func (a *Authorizer) readHTTPAPI2(ev *event) (call, error) {
 	req, err := readHTTPAPI2(ev)
 	switch {
 	case err != nil:
 		return call{}, err
 	case a.Policies:
-		return ofHTTPAPI(byPolicy(req, ev.RouteArn))
+		return ofHTTPAPI(byPolicy(req, ev.RouteARN))
 	}
 	return ofHTTPAPI(call{request: req, answer: func(r reply) any {
 		return SimpleResponse{IsAuthorized: r.passes, Context: r.context}
@@ -67,7 +61,7 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 
 // readHTTPAPI2 reads an event of payload version 2.0. The gateway joins repeated
 // headers by commas, and lists cookies apart from the headers.
-func readHTTPAPI2(ev *httpAPI2Event) (*request.Request, error) {
+func readHTTPAPI2(ev *event) (*request.Request, error) {
 	about := &ev.RequestContext.HTTP
 	if err := required(field{"requestContext.http.method", about.Method}, field{"rawPath", ev.RawPath}); err != nil {
 		return nil, err
@@ -88,7 +82,7 @@ func readHTTPAPI2(ev *httpAPI2Event) (*request.Request, error) {
 		Stage:      ev.RequestContext.Stage,
 		IP:         ip,
 		Headers:    headers,
-		Query:      query(ev.RawQueryString, ev.QueryStringParameters),
+		Query:      query(ev.RawQuery, ev.Query),
 		PathParams: ev.PathParameters,
 	}, nil
 }

@@ -2,6 +2,7 @@ package apigw
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,26 +25,9 @@ type reply struct {
 	usageKey string // by which the usage plans of a REST API count the request; "" for none
 }
 
-// marks are the fields by which kinds of events differ.
-type marks struct {
-	Type           string  `json:"type"`
-	Version        string  `json:"version"`
-	Token          *string `json:"authorizationToken"`
-	MethodARN      string  `json:"methodArn"`
-	RequestContext struct {
-		RouteKey  string  `json:"routeKey"`
-		Query     *string `json:"queryString"`   // of GraphQL
-		Operation string  `json:"operationName"` // of GraphQL; a connection of subscriptions has no query
-		Identity  struct {
-			APIKey   string `json:"apiKey"`
-			APIKeyID string `json:"apiKeyId"`
-		} `json:"identity"`
-	} `json:"requestContext"`
-}
-
 // withKey adds the id of the API key that API Gateway has found for a request.
-func (m *marks) withKey(c call, err error) (call, error) {
-	if about := &m.RequestContext.Identity; err == nil {
+func (ev *event) withKey(c call, err error) (call, error) {
+	if about := &ev.RequestContext.Identity; err == nil {
 		c.request.GatewayKey = keyID(about.APIKeyID, about.APIKey)
 	}
 	return c, err
@@ -61,77 +45,85 @@ func keyID(id, value string) string {
 
 // isHTTPAPI1 tells a version 1.0 event of an HTTP API from one of a REST API,
 // which has no version.
-func (m *marks) isHTTPAPI1() bool { return m.Type == "REQUEST" && m.Version == "1.0" }
+func (ev *event) isHTTPAPI1() bool { return ev.Type == "REQUEST" && ev.Version == "1.0" }
 
-func (m *marks) isHTTPAPI2() bool { return m.Type == "REQUEST" && m.Version == "2.0" }
+func (ev *event) isHTTPAPI2() bool { return ev.Type == "REQUEST" && ev.Version == "2.0" }
 
-func (m *marks) isWebSocket() bool {
-	return m.Type == "REQUEST" && m.Version == "" && strings.HasPrefix(m.RequestContext.RouteKey, "$")
+func (ev *event) isWebSocket() bool {
+	return ev.Type == "REQUEST" && ev.Version == "" && strings.HasPrefix(ev.RequestContext.RouteKey, "$")
 }
 
-func (m *marks) isREST() bool { return m.Type == "REQUEST" && m.Version == "" }
+func (ev *event) isREST() bool { return ev.Type == "REQUEST" && ev.Version == "" }
 
-func (m *marks) isToken() bool { return m.Type == "TOKEN" }
+func (ev *event) isToken() bool { return ev.Type == "TOKEN" }
 
-func (m *marks) isAppSync() bool {
-	return m.Type == "" && m.MethodARN == "" && m.Token != nil && (m.RequestContext.Query != nil || m.RequestContext.Operation != "")
+func (ev *event) isAppSync() bool {
+	return ev.Type == "" && ev.MethodARN == "" && ev.Token != nil && (ev.RequestContext.Query != nil || ev.RequestContext.Operation != "")
 }
 
 // read finds the kind of an event, and reads the event.
-func (a *Authorizer) read(event []byte) (call, error) {
-	var m marks
-	if err := json.Unmarshal(event, &m); err != nil {
-		return call{}, fmt.Errorf("event is no authorizer's: %w", err)
+func (a *Authorizer) read(data []byte) (call, error) {
+	var ev event
+	if err := ev.decode(data); err != nil {
+		return call{}, err
 	}
 	switch {
-	case m.isHTTPAPI2():
-		return readAs(event, a.readHTTPAPI2)
-	case m.isHTTPAPI1():
-		return readAs(event, readHTTPAPI1)
-	case m.isWebSocket():
-		return m.withKey(readAs(event, readWebSocket))
-	case m.isREST():
-		return m.withKey(readAs(event, readREST))
-	case m.isToken():
-		return readAs(event, readToken)
-	case m.isAppSync():
-		return readAs(event, readAppSync)
+	case ev.isHTTPAPI2():
+		return a.readHTTPAPI2(&ev)
+	case ev.isHTTPAPI1():
+		return readHTTPAPI1(&ev)
+	case ev.isWebSocket():
+		return ev.withKey(readWebSocket(&ev))
+	case ev.isREST():
+		return ev.withKey(readREST(&ev))
+	case ev.isToken():
+		return readToken(&ev)
+	case ev.isAppSync():
+		return readAppSync(&ev)
 	}
-	return call{}, unknownKind(event, &m)
+	return call{}, unknownKind(data, &ev)
 }
 
-func readAs[E any](event []byte, read func(*E) (call, error)) (call, error) {
-	var ev E
-	if err := json.Unmarshal(event, &ev); err != nil {
-		return call{}, fmt.Errorf("event has another form than AWS documents: %w", err)
+func (ev *event) decode(data []byte) error {
+	const otherForm = "event has another form than AWS documents: %w"
+	if err := json.Unmarshal(data, ev); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
+			return fmt.Errorf(otherForm, err)
+		}
+		return fmt.Errorf("event is no authorizer's: %w", err)
 	}
-	return read(&ev)
+	if len(ev.MultiHeaders) == 0 && ev.HeadersJSON != nil {
+		if err := json.Unmarshal(ev.HeadersJSON, &ev.Headers); err != nil {
+			return fmt.Errorf(otherForm, err)
+		}
+	}
+	return nil
 }
 
 // unknownKind describes an event by its type, version and fields. The values of
 // other fields may be secret.
-func unknownKind(event []byte, m *marks) error {
+func unknownKind(data []byte, ev *event) error {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(event, &fields) // marks have been read, so it is an object or null
+	_ = json.Unmarshal(data, &fields) // it has been read, so it is an object or null
 	names := slices.Sorted(maps.Keys(fields))
 	if len(names) > maxFields {
 		names = append(names[:maxFields], "…")
 	}
 	return fmt.Errorf("event is of no known kind: type %.32q, version %.32q, fields [%s]: "+
 		"attach this function as a Lambda authorizer of a REST, HTTP, WebSocket or AppSync API",
-		m.Type, m.Version, strings.Join(names, " "))
+		ev.Type, ev.Version, strings.Join(names, " "))
 }
 
 // maxFields is how many fields of an unknown event are named.
 const maxFields = 20
 
 // readREST reads the event of a REST API's REQUEST authorizer.
-func readREST(ev *RequestEvent) (call, error) {
+func readREST(ev *event) (call, error) {
 	req, err := readRequest(ev)
 	if err != nil {
 		return call{}, err
 	}
-	return withUsageKey(byPolicy(req, ev.MethodArn))
+	return withUsageKey(byPolicy(req, ev.MethodARN))
 }
 
 // withUsageKey adds the key by which usage plans count the request. API Gateway

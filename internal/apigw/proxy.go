@@ -18,10 +18,10 @@ import (
 // 1.0. It follows "Input format of a Lambda function for proxy integration".
 func FromREST(ev *events.APIGatewayProxyRequest) (*request.Request, error) {
 	identity := &ev.RequestContext.Identity
-	asAuthorizer := RequestEvent{
+	asAuthorizer := event{
 		Type: "REQUEST", HTTPMethod: ev.HTTPMethod, Resource: ev.Resource, Path: ev.Path, PathParameters: ev.PathParameters,
-		Headers: ev.Headers, MultiValueHeaders: ev.MultiValueHeaders,
-		QueryStringParameters: ev.QueryStringParameters, MultiValueQueryStringParameters: ev.MultiValueQueryStringParameters,
+		Headers: ev.Headers, MultiHeaders: ev.MultiValueHeaders,
+		Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters,
 	}
 	asAuthorizer.RequestContext.Stage, asAuthorizer.RequestContext.Identity.SourceIP = ev.RequestContext.Stage, identity.SourceIP
 	req, err := readRequest(&asAuthorizer)
@@ -41,10 +41,13 @@ func FromREST(ev *events.APIGatewayProxyRequest) (*request.Request, error) {
 // FromHTTPAPI reads the event of an HTTP API with payload version 2.0. It follows
 // "Create AWS Lambda proxy integrations for HTTP APIs".
 func FromHTTPAPI(ev *events.APIGatewayV2HTTPRequest) (*request.Request, error) {
-	req, err := readHTTPAPI2(&httpAPI2Event{
-		RouteKey: ev.RouteKey, RawPath: ev.RawPath, RawQueryString: ev.RawQueryString, Cookies: ev.Cookies, Headers: ev.Headers,
-		QueryStringParameters: ev.QueryStringParameters, PathParameters: ev.PathParameters, RequestContext: ev.RequestContext,
-	})
+	about := &ev.RequestContext
+	asAuthorizer := event{
+		RouteKey: ev.RouteKey, RawPath: ev.RawPath, RawQuery: ev.RawQueryString, Cookies: ev.Cookies, Headers: ev.Headers,
+		Query: ev.QueryStringParameters, PathParameters: ev.PathParameters, RequestContext: eventContext{Stage: about.Stage},
+	}
+	asAuthorizer.RequestContext.HTTP.Method, asAuthorizer.RequestContext.HTTP.SourceIP = about.HTTP.Method, about.HTTP.SourceIP
+	req, err := readHTTPAPI2(&asAuthorizer)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +60,12 @@ func FromHTTPAPI(ev *events.APIGatewayV2HTTPRequest) (*request.Request, error) {
 // FromFunctionURL reads the event of a function URL, which has the form of an
 // HTTP API's without routes. It follows "Invoking Lambda function URLs".
 func FromFunctionURL(ev *events.LambdaFunctionURLRequest) (*request.Request, error) {
-	asHTTPAPI := httpAPI2Event{
-		RouteKey: "$default", RawPath: ev.RawPath, RawQueryString: ev.RawQueryString, Cookies: ev.Cookies, Headers: ev.Headers,
-		QueryStringParameters: ev.QueryStringParameters,
+	about := &ev.RequestContext
+	asHTTPAPI := event{
+		RouteKey: "$default", RawPath: ev.RawPath, RawQuery: ev.RawQueryString, Cookies: ev.Cookies, Headers: ev.Headers,
+		Query: ev.QueryStringParameters, RequestContext: eventContext{Stage: "$default"},
 	}
-	asHTTPAPI.RequestContext.Stage = "$default"
-	asHTTPAPI.RequestContext.HTTP = events.APIGatewayV2HTTPRequestContextHTTPDescription(ev.RequestContext.HTTP)
+	asHTTPAPI.RequestContext.HTTP.Method, asHTTPAPI.RequestContext.HTTP.SourceIP = about.HTTP.Method, about.HTTP.SourceIP
 	req, err := readHTTPAPI2(&asHTTPAPI)
 	if err != nil {
 		return nil, err
@@ -86,10 +89,12 @@ var missingInMessage = &request.Missing{
 // "/sendMessage". Both have the id of the connection as a path parameter.
 func FromWebSocket(ev *events.APIGatewayWebsocketProxyRequest) (*request.Request, error) {
 	about := &ev.RequestContext
-	req, err := readHandshake(&webSocketEvent{
-		Headers: ev.Headers, MultiHeaders: ev.MultiValueHeaders,
-		Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters, RequestContext: *about,
-	})
+	asAuthorizer := event{
+		Headers: ev.Headers, MultiHeaders: ev.MultiValueHeaders, Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters,
+		RequestContext: eventContext{RouteKey: about.RouteKey, Stage: about.Stage},
+	}
+	asAuthorizer.RequestContext.Identity.SourceIP = about.Identity.SourceIP
+	req, err := readHandshake(&asAuthorizer)
 	if err != nil {
 		return nil, err
 	}

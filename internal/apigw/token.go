@@ -4,15 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/slidegate/slidegate/internal/request"
 )
-
-// tokenEvent is the event of a REST API's TOKEN authorizer. It follows "Input to
-// an API Gateway Lambda authorizer" in the AWS documentation, and holds no more
-// than a token and the method's ARN.
-type tokenEvent = events.APIGatewayCustomAuthorizerRequest
 
 var missingInToken = &request.Missing{
 	Event:   "the event of a TOKEN authorizer",
@@ -20,11 +13,13 @@ var missingInToken = &request.Missing{
 	Address: true, Headers: true, Query: true, PathParams: true,
 }
 
-// readToken reads the method, the stage and the path from the ARN, which has no
+// readToken reads the event of a REST API's TOKEN authorizer. It follows "Input to
+// an API Gateway Lambda authorizer" in the AWS documentation, and holds no more
+// than a token and the method's ARN. It reads the method, the stage and the path from the ARN, which has no
 // base path. The token counts as the header Authorization, from which it is
 // unless the authorizer names another token source.
-func readToken(ev *tokenEvent) (call, error) {
-	parts := strings.SplitN(ev.MethodArn, "/", 4)
+func readToken(ev *event) (call, error) {
+	parts := strings.SplitN(ev.MethodARN, "/", 4)
 	if len(parts) < 3 || !request.IsMethod(parts[2]) {
 		return call{}, fmt.Errorf("event's methodArn names no method: want %s", methodARNForm)
 	}
@@ -36,7 +31,7 @@ func readToken(ev *tokenEvent) (call, error) {
 		Method:  parts[2],
 		Path:    path,
 		Stage:   parts[1],
-		Headers: map[string][]string{"Authorization": {ev.AuthorizationToken}},
+		Headers: map[string][]string{"Authorization": {ev.token()}},
 		Missing: missingInToken,
-	}, ev.MethodArn))
+	}, ev.MethodARN))
 }

@@ -3,25 +3,13 @@ package apigw
 import (
 	"fmt"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// webSocketEvent is the event of a WebSocket API's authorizer, for the route
+// readWebSocket reads the event of a WebSocket API's authorizer, for the route
 // $connect. It follows "Control access to WebSocket APIs with AWS Lambda REQUEST
 // authorizers" in the AWS documentation.
-type webSocketEvent struct {
-	MethodARN      string                                        `json:"methodArn"`
-	Headers        map[string]string                             `json:"headers"`
-	MultiHeaders   map[string][]string                           `json:"multiValueHeaders"`
-	Query          map[string]string                             `json:"queryStringParameters"`
-	MultiQuery     map[string][]string                           `json:"multiValueQueryStringParameters"`
-	RequestContext events.APIGatewayWebsocketProxyRequestContext `json:"requestContext"`
-}
-
-// readWebSocket reads the event of an authorizer.
-func readWebSocket(ev *webSocketEvent) (call, error) {
+func readWebSocket(ev *event) (call, error) {
 	if route := ev.RequestContext.RouteKey; route != "$connect" {
 		return call{}, fmt.Errorf("event is for the route %.32q: a WebSocket API has authorizers for $connect alone", route)
 	}
@@ -34,7 +22,7 @@ func readWebSocket(ev *webSocketEvent) (call, error) {
 
 // readHandshake reads an event. It has no method and no path: the handshake is
 // GET by RFC 6455, and an API has one path.
-func readHandshake(ev *webSocketEvent) (*request.Request, error) {
+func readHandshake(ev *event) (*request.Request, error) {
 	about := &ev.RequestContext
 	ip, err := address("requestContext.identity.sourceIp", about.Identity.SourceIP)
 	if err != nil {

@@ -32,8 +32,11 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 		}
 		return nil
 	}
-	e.correct(ctx, now, d.Verdicts, "settle", settlement).Wait()
-	e.correct(ctx, now, d.Shadows, "settle", settlement).Wait()
+	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
+		if corrections := e.correct(ctx, now, vs, "settle", settlement); corrections != nil {
+			corrections.Wait()
+		}
+	}
 }
 
 // refund returns what a decision has charged so far, and waits for that until
@@ -46,6 +49,9 @@ func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
 		return deltas(&v.Charge, func(i int) int64 { return refund(&v.Charge, i) })
 	})
+	if refunds == nil {
+		return
+	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		refunds.Wait()
@@ -60,11 +66,10 @@ func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 }
 
 // correct settles charges concurrently by their deltas; nil leaves one as it is.
-// The caller waits for them by the group that it returns.
+// The caller waits for them by the group that it returns, nil if there are none.
 func (e *Engine) correct(
 	ctx context.Context, now time.Time, vs []Verdict, action string, deltasOf func(*Verdict) []int64,
-) *sync.WaitGroup {
-	var wg sync.WaitGroup
+) (wg *sync.WaitGroup) {
 	for i := range vs {
 		v := &vs[i]
 		if v.charged == nil {
@@ -73,6 +78,9 @@ func (e *Engine) correct(
 		deltas := deltasOf(v)
 		if deltas == nil {
 			continue
+		}
+		if wg == nil {
+			wg = &sync.WaitGroup{}
 		}
 		wg.Go(func() {
 			// The correction must go out even if the caller has hung up or the
@@ -84,5 +92,5 @@ func (e *Engine) correct(
 			}
 		})
 	}
-	return &wg
+	return wg
 }

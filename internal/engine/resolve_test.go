@@ -17,7 +17,7 @@ plans: {pro: {api: 500}, all: {api: unlimited}}
 rules:
   - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 100, window: 60s}]}
   - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
-overrides: {api: {"user:written": {capacity: 7}}}
+overrides: {api: {"user:written": {capacity: 7}, "user:other": {limits: [{capacity: 5, window: 1s}]}}}
 `
 
 func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
@@ -52,6 +52,7 @@ func TestResolve(t *testing.T) {
 		{sub: "nobody", plan: "all", wantPlan: "all", bypass: engine.Unlimited},
 		{sub: "granted", plan: "pro", wantPlan: "pro", capacity: 550, overridden: true},
 		{sub: "written", plan: "pro", wantPlan: "pro", capacity: 7, overridden: true},
+		{sub: "other", plan: "pro", wantPlan: "pro", capacity: 5, overridden: true},
 		{sub: "gone", plan: "all", wantPlan: "all", bypass: engine.Refused, overridden: true},
 		{sub: "free", bypass: engine.Unlimited, overridden: true},
 		{sub: "banned", plan: "pro", denied: true, capacity: 100},

@@ -187,10 +187,13 @@ type Field struct {
 	Value     string
 }
 
+// MostFields is the number of Fields of an answer that has them all.
+const MostFields = 7
+
 // Fields are the fields that tell a client of the decision, in an answer of the
 // backend and in a denial alike.
 func (a *Answer) Fields() iter.Seq[Field] {
-	fields := [...]Field{
+	fields := [MostFields]Field{
 		{"RateLimit", "Ratelimit", a.RateLimit},
 		{"RateLimit-Policy", "Ratelimit-Policy", a.RateLimitPolicy},
 		{"X-RateLimit-Limit", "X-Ratelimit-Limit", a.LegacyLimit},

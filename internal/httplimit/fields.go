@@ -11,8 +11,14 @@ import (
 // same name. A handler can read and replace them. The names are in canonical
 // case, by which Header finds them.
 func setFields(h http.Header, a *headers.Answer) {
+	var values []string // of all fields, in one allocation
 	for field := range a.Fields() {
-		h[field.Canonical] = []string{field.Value}
+		if values == nil {
+			values = make([]string, 0, headers.MostFields)
+		}
+		n := len(values)
+		values = append(values, field.Value)
+		h[field.Canonical] = values[n : n+1 : n+1]
 	}
 }
 

@@ -103,6 +103,9 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) *Terms {
 	t.Helper()
 	terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 	if terms.Unlimited || terms.Denied {
+		if terms.Costs != nil || terms.Settles(0) {
+			t.Errorf("a key without limits pays %v", terms.Costs)
+		}
 		return terms
 	}
 	if err := (&limit.Charge{Key: r.Item("k", terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {

@@ -100,22 +100,6 @@ func NewUnpublished() *Set {
 // must not be changed.
 func (s *Set) Document() *ruledoc.Document { return s.document }
 
-// precompute derives what requests need from the fields of a final set.
-func (s *Set) precompute() {
-	covered := make([]*match.Selector, len(s.Rules))
-	for i, r := range s.Rules {
-		r.precompute()
-		if r.place = i; r.Mode != Off {
-			covered[i] = &r.when
-		}
-	}
-	s.index = match.NewIndex(covered)
-	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
-	if s.hash != nil {
-		s.hashBy(key.RandomSecret())
-	}
-}
-
 // Ambiguous reports whether the request is denied before anything else, because
 // servers may read its path in several ways (see urlpath.Examine). The gateway's
 // route does not matter: it says where the gateway sends the request, not what

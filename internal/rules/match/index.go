@@ -35,15 +35,13 @@ type table struct {
 }
 
 // NewIndex returns the index of a list of selectors, which must not change
-// afterwards. It leaves out those that are nil.
+// afterwards.
 func NewIndex(list []*Selector) *Index {
 	x := &Index{}
 	for place, s := range list {
-		switch {
-		case s == nil:
-		case len(list) <= fewSelectors:
+		if len(list) <= fewSelectors {
 			x.others = append(x.others, int32(place))
-		default:
+		} else {
 			x.add(s, int32(place))
 		}
 	}

@@ -1,0 +1,81 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
+)
+
+// precompute derives what requests need from the fields of a final set.
+func (s *Set) precompute() {
+	covered := make([]*match.Selector, len(s.Rules))
+	for i, r := range s.Rules {
+		r.precompute()
+		r.place, covered[i] = i, &r.when
+	}
+	s.index = match.NewIndex(covered)
+	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
+	if s.hash != nil {
+		s.hashBy(key.RandomSecret())
+	}
+}
+
+// precompute derives what no request can change.
+func (r *Rule) precompute() {
+	r.fixed = r.fixedCosts()
+	r.own = Terms{Limits: r.Limits, own: true}
+	r.own.precompute(r, suffix(r.Limits))
+	for _, t := range r.plans {
+		t.precompute(r, r.own.suffix)
+	}
+}
+
+// precompute completes the terms of a plan, which changes capacities alone.
+func (t *Terms) precompute(r *Rule, suffix string) {
+	if t.suffix, t.candidates = suffix, r.Candidates; !t.Unlimited {
+		t.costs, t.Costs = r.Costs, r.fixed
+	}
+}
+
+// fixedCosts returns the costs if no request and no plan can change them, else
+// nil.
+func (r *Rule) fixedCosts() []int64 {
+	fixed := make([]int64, len(r.Costs))
+	for i, c := range r.Costs {
+		if c.from.Kind != key.Literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
+			return nil
+		}
+		fixed[i] = c.of(nil, r.Limits[i].MaxCost())
+	}
+	return fixed
+}
+
+// suffix returns the end of the names of counters with these limits: 8 hex
+// digits that identify how the limits count, which is everything but how much
+// they allow. Limits that count in another way never meet an older counter's
+// state, while a changed capacity, burst or queue keeps it. Stores have the
+// digits, so this text must never change.
+func suffix(limits []limit.Limit) string {
+	var text strings.Builder
+	for i := range limits {
+		l := &limits[i]
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		timezone, anchor := "", ""
+		if c := l.Calendar; c != nil {
+			timezone = c.Location.String()
+			if c.Anchor > 1 { // months that start on the 1st state none
+				anchor = strconv.Itoa(c.Anchor)
+			}
+		}
+		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
+	}
+	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
+}
