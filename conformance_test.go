@@ -230,6 +230,7 @@ func exported(l *limit.Limit) slidegate.Limit {
 // fill translates a result back to the suite's verdict.
 func fill(v *limit.Verdict, c *limit.Charge, r slidegate.Result) {
 	v.Result = limit.Result{Allowed: r.Allowed, Remaining: r.Remaining, Reset: r.ResetAfter, RetryAfter: r.RetryAfter, Delay: r.Delay}
+	v.Resize(len(c.Limits))
 	if v.Limits[0] = v.Result; len(c.Limits) == 1 {
 		return
 	}

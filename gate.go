@@ -31,7 +31,7 @@ type Gate struct {
 
 // NewGate returns a gate that decides by rules: by [Rules], by a file of package
 // rulesfile, or by a table of package rulestable. It takes the options of [New],
-// but for limits and a name, which are in the rules. FailError is for limiters.
+// but for limits, a name and a lease, which are in the rules. FailError is for limiters.
 //
 // The error lists everything that is wrong with the rules, each with its place,
 // such as "Rules[1].When.Paths[0]". What is valid but probably not meant is
@@ -51,8 +51,8 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 		return nil, err
 	case source == nil:
 		return nil, errors.New("a gate needs rules, such as Rules{Rules: []Rule{…}}")
-	case len(c.limits) > 0 || c.name != "":
-		return nil, errors.New("a gate takes no limits and no name: write them in its rules")
+	case len(c.limits) > 0 || c.name != "" || c.lease > 0:
+		return nil, errors.New("a gate takes no limits, no name and no lease: write them in its rules")
 	case c.policy.fail:
 		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
 	}

@@ -23,7 +23,7 @@ type Limiter struct {
 	private bool // no other limiter uses the store
 	set     *rules.Set
 	rule    *rules.Rule
-	terms   rules.Terms
+	terms   *rules.Terms
 	order   []int // of the limits that New was given, in the rule
 	engine  *engine.Engine
 	calls   sync.Pool // of *call
@@ -39,7 +39,7 @@ type call struct {
 func (l *Limiter) newCall() *call {
 	c := &call{}
 	c.Rule, c.Terms = l.rule, l.terms
-	c.Charge.Costs = c.costs[:len(l.order)]
+	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], l.lease
 	return c
 }
 
@@ -84,12 +84,14 @@ func (l *Limiter) compile(refundOn []string) error {
 	switch {
 	case len(l.limits) == 0:
 		return errors.New("a limiter needs a limit, such as SlidingWindow(100, time.Minute)")
+	case l.lease > 0 && inMemory(l.store):
+		return errors.New("WithLease: counters in memory need no leases: leave the option out")
 	case l.name == "" && l.store != nil:
 		return errors.New(`a limiter with WithStore needs a name for its counters, such as WithName("api")`)
 	case l.name == "":
 		l.name = "default"
 	}
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn}}}
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn, Lease: l.lease}}}
 	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
 		return limitErrors(problems, l.limits)
@@ -104,6 +106,11 @@ func (l *Limiter) compile(refundOn []string) error {
 		l.order = append(l.order, slices.IndexFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Name == given.Name }))
 	}
 	return nil
+}
+
+func inMemory(s Store) bool {
+	_, ok := s.(*Memory)
+	return ok || s == nil
 }
 
 // Allow charges one unit of a key if its limits allow it. A denial is a result,
@@ -256,7 +263,7 @@ func (l *Limiter) item(name string) string {
 	if l.private && len(name) < key.MaxLen {
 		return name
 	}
-	return l.rule.Item(string(key.AppendValue(nil, name)), &l.terms)
+	return l.rule.Item(string(key.AppendValue(nil, name)), l.terms)
 }
 
 // decide is AllowN for a middleware.

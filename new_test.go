@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/slidegatetest"
 )
 
 // TestNewErrors: each error names the call that is wrong and what to write, in
@@ -90,6 +91,10 @@ func TestNewErrors(t *testing.T) {
 		{options{minute, slidegate.WithLogger(nil)}, "WithLogger: the logger is nil: leave the option out for slog.Default"},
 		{options{minute, slidegate.WithObserver(nil)}, "WithObserver: the function is nil: leave the option out to observe nothing"},
 		{options{minute, slidegate.WithDeadline(0)}, "WithDeadline: the time must be positive, such as 100*time.Millisecond"},
+		{options{minute, slidegate.WithLease(1)}, "WithLease: give a number from 2 to 1000"},
+		{options{minute, slidegate.WithLease(2)}, "WithLease: counters in memory need no leases: leave the option out"},
+		{options{slidegate.TokenBucket(5, time.Minute, 5), slidegate.WithName("x"), withStore(slidegatetest.Fail(errDown)), slidegate.WithLease(2)},
+			"WithLease: a TokenBucket has no slots that a lease could end with: remove the lease, or use a SlidingWindow"},
 		{options{minute, slidegate.WithErrorPolicy(slidegate.ErrorPolicy{})},
 			"WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process"},
 		{options{minute, slidegate.WithErrorPolicy(slidegate.FailLocal(0))},

@@ -21,6 +21,7 @@ type config struct {
 	policy      ErrorPolicy
 	policyGiven bool
 	deadline    time.Duration
+	lease       int64
 	now         func() time.Time
 	log         *slog.Logger
 	observers   []func(context.Context, Event)
@@ -62,6 +63,18 @@ func WithErrorPolicy(p ErrorPolicy) Option {
 	return option(func(c *config) {
 		c.refuse(!p.fail && p.instances < 1, "WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process")
 		c.policy, c.policyGiven = p, true
+	})
+}
+
+// WithLease lets a limiter in package dynamostore charge up to n requests ahead
+// in one write, for keys above 1,000 requests a second. A lease ends with its slot,
+// so no window exceeds the limit; what is left of it then is lost to the window.
+// It takes 2 to 1000, and limits by windows. A store of package redisstore
+// ignores it.
+func WithLease(n int64) Option {
+	return option(func(c *config) {
+		c.refuse(n < 2 || n > 1000, "WithLease: give a number from 2 to 1000")
+		c.lease = n
 	})
 }
 

@@ -27,6 +27,8 @@ func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 		case strings.HasSuffix(p.Path, "].name") && !ok:
 			name, _ := strconv.QuotedPrefix(p.Reason) // with which every reason begins
 			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, strings.TrimPrefix(p.Reason, name+" ")))
+		case strings.HasSuffix(p.Path, "].lease"):
+			errs = append(errs, fmt.Errorf("WithLease: %s", goReason(p.Reason)))
 		case strings.Contains(p.Path, "].refund_on"):
 			errs = append(errs, fmt.Errorf("RefundOn: %s", strings.ReplaceAll(goReason(p.Reason), "Rules[0].", "")))
 		case len(limits) > limit.MaxLimits:
@@ -71,7 +73,7 @@ var missing = map[string]string{
 // goFields are the fields of Rules and their parts by their names in documents.
 var goFields = map[string]string{
 	"rules": "Rules", "deny": "Deny", "skip": "Skip", "client_ip": "TrustedProxies", "trusted_hops": "",
-	"name": "Name", "when": "When", "unless": "Unless", "key": "Key", "limits": "Limits", "cost": "Cost", "refund_on": "RefundOn", "atomic": "Atomic",
+	"name": "Name", "when": "When", "unless": "Unless", "key": "Key", "limits": "Limits", "cost": "Cost", "refund_on": "RefundOn", "atomic": "Atomic", "lease": "Lease",
 	"methods": "Methods", "path": "Paths", "route": "Routes", "cidrs": "CIDRs", "caller": "Callers", "match": "Claims",
 }
 
@@ -113,6 +115,7 @@ var documentPath = regexp.MustCompile(`\b(rules|deny|skip)\[\d+\][a-z_.\[\]0-9]*
 var goWords = strings.NewReplacer(
 	"a token_bucket", "a TokenBucket", "a leaky_bucket", "a LeakyBucket", "a sliding_window_log", "a SlidingLog",
 	"remove refund_on, or write algorithm: sliding_window there", "remove RefundOn, or use a SlidingWindow",
+	"remove lease, or write algorithm: sliding_window", "remove the lease, or use a SlidingWindow",
 	"write atomic: true in both", "set Atomic in both", " under methods", " under Methods", "or match on route", "or match Routes",
 	"lower the cost, raise the capacity, or write over: clamp in the limit", "lower Cost, or raise n of the limit",
 	"client_ip does not trust CloudFront: write client_ip: {header: cloudfront-viewer-address, secret: {header: x-origin-secret, env: ORIGIN_SECRET}}",

@@ -60,6 +60,10 @@ type Rule struct {
 	Shadow bool
 	// Atomic charges this rule together with the other atomic ones, all or none.
 	Atomic bool
+	// Lease is for keys above 1,000 requests a second in package dynamostore: how
+	// many requests a process may charge ahead in one write, from 2 to 1000; 0 for
+	// none. It takes windows, and no Atomic.
+	Lease int64
 	// Quiet keeps the rule out of answers.
 	Quiet bool
 }
@@ -157,7 +161,7 @@ func (p ErrorPolicy) of(d *ruledoc.Defaults) error {
 }
 
 func (r *Rule) document() ruledoc.Rule {
-	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic}
+	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic, Lease: r.Lease}
 	if r.OnError != (ErrorPolicy{}) {
 		d.OnError = r.OnError.onError.String()
 	}

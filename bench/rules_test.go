@@ -53,7 +53,7 @@ func BenchmarkRules(b *testing.B) {
 			b.ReportAllocs()
 			store, rule := memory.New(0), set.Rules[len(set.Rules)-1]
 			terms := rule.Terms(&request, "pro", nil, epoch)
-			c := &limit.Charge{Key: rule.Item("user:7", &terms), Limits: terms.Limits, Costs: terms.Costs}
+			c := &limit.Charge{Key: rule.Item("user:7", terms), Limits: terms.Limits, Costs: terms.Costs}
 			var v limit.Verdict
 			for b.Loop() {
 				if err := store.Charge(context.Background(), epoch, c, &v); err != nil {

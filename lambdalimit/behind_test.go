@@ -59,11 +59,11 @@ func (a authorizer) request(t *testing.T, headers map[string]string) httpRequest
 	if err != nil {
 		t.Fatal(err)
 	}
-	simple, ok := answer.(events.APIGatewayV2CustomAuthorizerSimpleResponse)
+	simple, ok := answer.(apigw.SimpleResponse)
 	if !ok || !simple.IsAuthorized {
 		t.Fatalf("the authorizer answers %+v", answer)
 	}
-	ev.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: simple.Context}
+	ev.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: simple.Context.Map()}
 	return ev
 }
 

@@ -183,6 +183,7 @@ func call(op, key string, units []int64) Call { return Call{op, key, slices.Clon
 // fill makes v the verdict of an answer that counts nothing.
 func (a *Answer) fill(v *limit.Verdict, c *limit.Charge) {
 	*v = limit.Verdict{}
+	v.Resize(len(c.Limits))
 	for i := range c.Limits {
 		l, r := &c.Limits[i], &v.Limits[i]
 		*r = limit.Result{Allowed: a.allowed || c.ZeroCost(), Reset: l.Window}
@@ -193,5 +194,5 @@ func (a *Answer) fill(v *limit.Verdict, c *limit.Charge) {
 			r.RetryAfter, r.Reset = a.retryAfter, max(a.retryAfter, 0)
 		}
 	}
-	v.Result = limit.Combine(v.Limits[:len(c.Limits)])
+	v.Result = limit.Combine(v.Limits)
 }

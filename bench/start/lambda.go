@@ -2,10 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/lambdatest"
 )
 
 // start is one start of the binary.
@@ -26,62 +29,53 @@ func median(all []start) start {
 	return all[len(all)/2]
 }
 
+// read reads what a process has used so far.
+func (s *start) read(pid int) (err error) {
+	process := fmt.Sprintf("/proc/%d/", pid)
+	if s.cpu, err = threads(process); err == nil {
+		s.memory, err = peak(process + "status")
+	}
+	return err
+}
+
 // measure starts the binary before a table with the item in force, and returns
 // what it has used when it asks for its first event.
-func measure(binary, cgroup string, item []byte) (s start, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return s, err
-	}
-	defer listener.Close()
-	ready := make(chan bool, 1)
-	go func() { _ = http.Serve(listener, aws{item, ready}) }()
+func measure(ctx context.Context, binary, cgroup string, item []byte) (s start, err error) {
+	table := httptest.NewServer(rulesTable(item))
+	defer table.Close()
 	command := exec.Command(binary)
 	if cgroup != "" {
 		command = exec.Command("sh", "-c", `echo $$ > "$0" && exec "$1"`, filepath.Join(cgroup, "cgroup.procs"), binary)
 	}
 	var log bytes.Buffer
 	command.Stderr = &log
-	address := listener.Addr().String()
 	command.Env = []string{
-		"AWS_ENDPOINT_URL=http://" + address, "AWS_LAMBDA_RUNTIME_API=" + address, "AWS_REGION=us-east-1",
+		"AWS_ENDPOINT_URL=" + table.URL, "AWS_REGION=us-east-1",
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SLIDEGATE_COUNTERS=counters", "SLIDEGATE_RULES=rules",
 	}
 	begun := time.Now()
-	if err := command.Start(); err != nil {
+	function, err := lambdatest.Start(command)
+	if err != nil {
 		return s, err
 	}
-	defer func() { _ = command.Process.Kill(); _ = command.Wait() }()
-	select {
-	case <-ready:
-	case <-time.After(5 * time.Minute):
-		return s, fmt.Errorf("no start in 5 minutes: %s", log.String())
+	defer function.Stop()
+	if err := function.Ready(ctx); err != nil {
+		return s, fmt.Errorf("%w: %s", err, log.String())
 	}
 	s.wall = time.Since(begun)
 	if strings.Contains(log.String(), "ERROR") {
 		return s, fmt.Errorf("the authorizer logs %s", log.String())
 	}
-	process := fmt.Sprintf("/proc/%d/", command.Process.Pid)
-	if s.cpu, err = threads(process); err == nil {
-		s.memory, err = peak(process + "status")
-	}
-	return s, err
+	return s, s.read(function.PID())
 }
 
-// aws answers as DynamoDB and as the Lambda runtime.
-type aws struct {
-	item  []byte // of the version in force, as JSON of DynamoDB
-	ready chan<- bool
-}
+// rulesTable answers as DynamoDB, with the item of the version in force, as
+// JSON.
+type rulesTable []byte
 
-func (a aws) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.Contains(r.URL.Path, "/runtime/") {
-		a.ready <- true
-		<-r.Context().Done()
-		return
-	}
+func (item rulesTable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	answer := a.item
+	answer := item
 	if bytes.Contains(body, []byte(`"current"`)) {
 		answer = []byte(`{"Item":{"version":{"N":"1"}}}`)
 	}

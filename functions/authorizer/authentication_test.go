@@ -86,7 +86,7 @@ rules:
 			if i >= test.allowed {
 				want, allowed = nil, "false"
 			}
-			if !errors.Is(err, want) || err == nil && (answer.Context["allowed"] != allowed || answer.Context["degraded"] != "false") {
+			if !errors.Is(err, want) || err == nil && (answer.Context.Allowed != allowed || answer.Context.Degraded != "false") {
 				t.Errorf("%s, request %d: %v, error %v; want allowed %s, error %v", name, i, answer.Context, err, allowed, want)
 			}
 		}

@@ -89,7 +89,7 @@ rules:
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for i := range 5 {
 		answer, _, err := a.Decide(t.Context(), ev)
-		if err != nil || answer.Context["degraded"] != "false" || (answer.Context["allowed"] == "true") != (i < 3) {
+		if err != nil || answer.Context.Degraded != "false" || (answer.Context.Allowed == "true") != (i < 3) {
 			t.Fatalf("request %d: %v, error %v", i, answer.Context, err)
 		}
 	}

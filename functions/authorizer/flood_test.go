@@ -73,13 +73,13 @@ func TestFlood(t *testing.T) {
 	for i := range flood {
 		if answer, err := ask(apikeys.New()); errors.Is(err, apigw.ErrUnauthorized) {
 			refused++
-		} else if err != nil || answer.Context["degraded"] != "true" || answer.Context["rule"] != "unmatched" {
+		} else if err != nil || answer.Context.Degraded != "true" || answer.Context.Rule != "unmatched" {
 			t.Fatalf("a made-up key: %v, error %v", answer.Context, err)
 		}
 		if i%100 != 0 {
 			continue
 		}
-		if answer, err := ask(known); err != nil || answer.Context["rule"] != "r" || answer.Context["allowed"] != "true" {
+		if answer, err := ask(known); err != nil || answer.Context.Rule != "r" || answer.Context.Allowed != "true" {
 			t.Errorf("the known key: %v, error %v", answer.Context, err)
 		}
 	}

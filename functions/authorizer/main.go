@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,13 +30,27 @@ import (
 )
 
 func main() {
+	collectLess(os.Getenv)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	authorizer, err := build(context.Background(), log)
 	if err != nil {
 		log.Error("authorizer cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(authorizer.Handle)
+	lambda.Start(handler{authorizer})
+}
+
+// handler takes events as they come. For a function, lambda.Start would scan and
+// copy each event before Handle reads it.
+type handler struct{ authorizer *apigw.Authorizer }
+
+// Invoke answers an event.
+func (h handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	answer, err := h.authorizer.Handle(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 // build returns the authorizer that the environment describes.
@@ -44,7 +59,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamo.Connect(ctx, time.Now)
+	client, err := dynamo.ConnectLambda(os.Getenv, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +68,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
+	go warm()
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first
 	// answer also sets the clock. If that fails, the first request reads them
 	// again.
@@ -72,6 +88,16 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials
 	authorizer.Receipts = receipt.NewIssuer(s.keys, log)
 	return authorizer, nil
+}
+
+// warm compiles a document of one rule. Package encoding/json and the checks of
+// documents learn Go types when they first meet them, which takes as long as the
+// table takes to answer. So warm runs beside the first read.
+func warm() {
+	d, err := ruledoc.Unmarshal([]byte(`{"rules": [{"name": "r", "key": "ip:{ip}", "limits": [{"capacity": 1, "window": "60s"}]}]}`))
+	if err == nil {
+		_, _ = rules.Compile(d)
+	}
 }
 
 // rulesCopy reads the copy of the rules beside the executable, which lambdazip

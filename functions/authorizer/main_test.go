@@ -58,7 +58,7 @@ func TestNothingPublished(t *testing.T) {
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for range 3 {
 		answer, _, err := a.Decide(context.Background(), ev)
-		if c := answer.Context; err != nil || c["allowed"] != "true" || c["degraded"] != "true" {
+		if c := answer.Context; err != nil || c.Allowed != "true" || c.Degraded != "true" {
 			t.Errorf("answer %v, error %v", c, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRulesCopy(t *testing.T) {
 			ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/banned", HTTPMethod: "GET", Path: "/banned"}
 			ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 			answer, _, err := a.Decide(context.Background(), ev)
-			if works := err == nil && answer.Context["rule"] == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
+			if works := err == nil && answer.Context.Rule == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())
 			}
 		})

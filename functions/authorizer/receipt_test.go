@@ -173,6 +173,6 @@ func receiptOf(t *testing.T, a *apigw.Authorizer) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := answer.(apigw.Response).Context[receipt.ContextName].(string)
+	text := answer.(apigw.Response).Context.Receipt
 	return text
 }

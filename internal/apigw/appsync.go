@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -17,7 +15,12 @@ type appSyncEvent struct {
 	Headers map[string]string `json:"requestHeaders"`
 }
 
-type appSyncAnswer = events.AppSyncLambdaAuthorizerResponse
+// appSyncAnswer has the JSON of events.AppSyncLambdaAuthorizerResponse.
+type appSyncAnswer struct {
+	IsAuthorized    bool     `json:"isAuthorized"`
+	ResolverContext *Context `json:"resolverContext"`
+	TTLOverride     *int     `json:"ttlOverride"`
+}
 
 // readAppSync reads an event. AppSync stands behind CloudFront, and no field
 // holds an address: the last one in X-Forwarded-For is CloudFront's, and the one

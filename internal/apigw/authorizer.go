@@ -23,8 +23,14 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, now time.Time, r *request.Request) error
 }
 
-// Response is an authorizer's answer: a policy, with the decision as context.
-type Response = events.APIGatewayCustomAuthorizerResponse
+// Response is an authorizer's answer: a policy, with the decision as context. Its
+// JSON is that of events.APIGatewayCustomAuthorizerResponse.
+type Response struct {
+	PrincipalID        string                                  `json:"principalId"`
+	PolicyDocument     events.APIGatewayCustomAuthorizerPolicy `json:"policyDocument"`
+	Context            *Context                                `json:"context"`
+	UsageIdentifierKey string                                  `json:"usageIdentifierKey,omitempty"`
+}
 
 // Authorizer answers the events of Lambda authorizers. The gateway must not
 // cache its answers (TTL 0), so that every request counts.
@@ -83,28 +89,20 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	}
 	about := contextOf(d)
 	if a.Receipts != nil {
-		stamp(about, a.Receipts.Issue(now, d))
+		about.Receipt = a.Receipts.Issue(now, d)
 	}
 	return c.answer(reply{passes: true, context: about, usageKey: d.UsageIdentifierKey(c.request)}), nil
 }
 
 // deny returns the reply to a denied request. On HTTP APIs it may pass, and the
 // backend answers it by the context.
-func (a *Authorizer) deny(c *call, about map[string]any) reply {
+func (a *Authorizer) deny(c *call, about *Context) reply {
 	passes := c.http && a.PassDenials
 	if passes && a.Receipts != nil {
-		denial, fields, _ := denialOf(about)
-		stamp(about, a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body}))
+		denial, fields, _ := denialOf(about.Map())
+		about.Receipt = a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body})
 	}
 	return reply{passes: passes, context: about}
-}
-
-// stamp adds the text by which a backend settles an allowed request, or answers a
-// denied one.
-func stamp(about map[string]any, text string) {
-	if text != "" {
-		about[receipt.ContextName] = text
-	}
 }
 
 // Decide is Handle for the event of a REST API's REQUEST authorizer. A gateway
@@ -150,20 +148,19 @@ func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Req
 }
 
 // policy returns an IAM policy that lets a request pass to a resource, or not.
-func policy(passes bool, resource string, about map[string]any) Response {
-	effect := "Deny"
+func policy(passes bool, resource string, about *Context) Response {
+	all := &struct {
+		statement        [1]events.IAMPolicyStatement
+		action, resource [1]string
+	}{action: [1]string{"execute-api:Invoke"}, resource: [1]string{resource}}
+	all.statement[0] = events.IAMPolicyStatement{Effect: "Deny", Action: all.action[:], Resource: all.resource[:]}
 	if passes {
-		effect = "Allow"
+		all.statement[0].Effect = "Allow"
 	}
 	return Response{
-		PrincipalID: "slidegate", // for every caller: the context names the rule
-		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
-			Version: "2012-10-17",
-			Statement: []events.IAMPolicyStatement{{
-				Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{resource},
-			}},
-		},
-		Context: about,
+		PrincipalID:    "slidegate", // for every caller: the context names the rule
+		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{Version: "2012-10-17", Statement: all.statement[:]},
+		Context:        about,
 	}
 }
 

@@ -112,7 +112,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			compare(t, name, answer)
-			checkContext(t, answer.Context)
+			checkContext(t, answer.Context.Map())
 		})
 	}
 }
@@ -224,7 +224,7 @@ func FuzzEvent(f *testing.F) {
 		if err != nil {
 			return
 		}
-		checkContext(t, answer.Context)
+		checkContext(t, answer.Context.Map())
 		if ev.RequestContext.Identity.SourceIP == "198.51.100.7" && answer.PolicyDocument.Statement[0].Effect != "Deny" {
 			t.Error("a banned address was let through")
 		}

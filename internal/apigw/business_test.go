@@ -59,10 +59,11 @@ func TestBusiness(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		about := answer.Context.Map()
 		var values []string
-		for _, name := range slices.Sorted(maps.Keys(answer.Context)) {
+		for _, name := range slices.Sorted(maps.Keys(about)) {
 			if !strings.HasPrefix(name, "problem") && name != "deniedBody" && name != "deniedContentType" {
-				values = append(values, fmt.Sprint(name, "=", answer.Context[name]))
+				values = append(values, fmt.Sprint(name, "=", about[name]))
 			}
 		}
 		if got := strings.Join(values, " "); got != test.want {
@@ -91,7 +92,7 @@ func TestDeniedContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = answer.Context
+		got = answer.Context.Map()
 	}
 	var want strings.Builder
 	for _, name := range rules.BodyVariables {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/receipt"
 )
 
 // Names in the context of an authorizer's answer, which templates and backends
@@ -44,43 +45,77 @@ const (
 	contextDeniedBody        = "deniedBody"
 )
 
+// Context is the context of an authorizer's answer. An empty field does not apply.
+// A map would take an allocation for each text, and most of the time to answer.
+type Context struct {
+	Allowed           string `json:"allowed,omitempty"`
+	Degraded          string `json:"degraded,omitempty"`
+	DelayMs           string `json:"delayMs,omitempty"`
+	DeniedBody        string `json:"deniedBody,omitempty"`
+	DeniedContentType string `json:"deniedContentType,omitempty"`
+	DeniedStatus      string `json:"deniedStatus,omitempty"`
+	Limit             string `json:"limit,omitempty"`
+	ProblemTitle      string `json:"problemTitle,omitempty"`
+	ProblemType       string `json:"problemType,omitempty"`
+	RateLimit         string `json:"rateLimit,omitempty"`
+	RateLimitPolicy   string `json:"rateLimitPolicy,omitempty"`
+	Receipt           string `json:"receipt,omitempty"`
+	Remaining         string `json:"remaining,omitempty"`
+	Reset             string `json:"reset,omitempty"`
+	RetryAfter        string `json:"retryAfter,omitempty"`
+	Rule              string `json:"rule,omitempty"`
+	LegacyLimit       string `json:"xRateLimitLimit,omitempty"`
+	LegacyRemaining   string `json:"xRateLimitRemaining,omitempty"`
+	LegacyReset       string `json:"xRateLimitReset,omitempty"`
+	LegacyRetryAfter  string `json:"xRateLimitRetryAfter,omitempty"`
+}
+
+// Map returns the context as a backend gets it.
+func (c *Context) Map() map[string]any {
+	all := map[string]any{}
+	for name, text := range map[string]string{
+		contextAllowed: c.Allowed, contextDegraded: c.Degraded, contextDelayMs: c.DelayMs, contextDeniedBody: c.DeniedBody,
+		contextDeniedContentType: c.DeniedContentType, contextDeniedStatus: c.DeniedStatus, contextLimit: c.Limit,
+		contextProblemTitle: c.ProblemTitle, contextProblemType: c.ProblemType, contextRateLimit: c.RateLimit,
+		contextRateLimitPolicy: c.RateLimitPolicy, receipt.ContextName: c.Receipt, contextRemaining: c.Remaining, contextReset: c.Reset,
+		contextRetryAfter: c.RetryAfter, contextRule: c.Rule, contextLegacyLimit: c.LegacyLimit,
+		contextLegacyRemaining: c.LegacyRemaining, contextLegacyReset: c.LegacyReset, contextLegacyRetryAfter: c.LegacyRetryAfter,
+	} {
+		if text != "" {
+			all[name] = text
+		}
+	}
+	return all
+}
+
 // contextOf returns a decision as an authorizer's context.
-func contextOf(d *engine.Decision) map[string]any {
+func contextOf(d *engine.Decision) *Context {
 	a := headers.Describe(d)
 	return decisionContext(&a)
 }
 
 // decisionContext returns what clients learn of a decision as an authorizer's
 // context.
-func decisionContext(a *headers.Answer) map[string]any {
-	c := map[string]any{
-		contextAllowed:  strconv.FormatBool(a.Allowed),
-		contextDegraded: strconv.FormatBool(a.Degraded),
-	}
-	for _, text := range [...]struct{ name, value string }{
-		{contextRule, a.Rule}, {contextLimit, a.Limit}, {contextRemaining, a.Remaining}, {contextReset, a.Reset},
-		{contextRetryAfter, a.RetryAfter}, {contextRateLimit, a.RateLimit}, {contextRateLimitPolicy, a.RateLimitPolicy},
-		{contextProblemType, a.Problem.Type}, {contextProblemTitle, a.Problem.Title},
-		{contextLegacyLimit, a.LegacyLimit}, {contextLegacyRemaining, a.LegacyRemaining},
-		{contextLegacyReset, a.LegacyReset}, {contextLegacyRetryAfter, a.LegacyRetryAfter},
-	} {
-		if text.value != "" {
-			c[text.name] = text.value
-		}
+func decisionContext(a *headers.Answer) *Context {
+	c := &Context{
+		Allowed: strconv.FormatBool(a.Allowed), Degraded: strconv.FormatBool(a.Degraded),
+		Rule: a.Rule, Limit: a.Limit, Remaining: a.Remaining, Reset: a.Reset, RetryAfter: a.RetryAfter,
+		RateLimit: a.RateLimit, RateLimitPolicy: a.RateLimitPolicy, ProblemType: a.Problem.Type, ProblemTitle: a.Problem.Title,
+		LegacyLimit: a.LegacyLimit, LegacyRemaining: a.LegacyRemaining, LegacyReset: a.LegacyReset, LegacyRetryAfter: a.LegacyRetryAfter,
 	}
 	if a.Delay > 0 { // rounded up, so that no request goes on before its turn
-		c[contextDelayMs] = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
+		c.DelayMs = strconv.FormatInt(int64((a.Delay+time.Millisecond-1)/time.Millisecond), 10)
 	}
 	if !a.Allowed && !a.IsCommon() {
 		own := a.Denial()
-		c[contextDeniedStatus], c[contextDeniedContentType], c[contextDeniedBody] = strconv.Itoa(own.Status), own.ContentType, own.Body
+		c.DeniedStatus, c.DeniedContentType, c.DeniedBody = strconv.Itoa(own.Status), own.ContentType, own.Body
 	}
 	return c
 }
 
 // unauthorizedContext returns the context of a denial for invalid credentials, for
 // gateways that an error does not make answer 401.
-func unauthorizedContext() map[string]any {
+func unauthorizedContext() *Context {
 	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
 }
 
@@ -89,7 +124,7 @@ func unauthorizedContext() map[string]any {
 // after the delay.
 func TooLong(d *engine.Decision) map[string]any {
 	a := headers.Describe(d).TooLong()
-	return decisionContext(&a)
+	return decisionContext(&a).Map()
 }
 
 // OwnDenial returns the answer to a denial that has another than most, from the

@@ -93,11 +93,12 @@ func several(all map[string][]string, last map[string]string) map[string][]strin
 // stage. The method's own ARN holds the path as the client sent it, and may be
 // longer than a policy allows.
 func stageARN(methodARN string) (string, error) {
-	parts := strings.SplitN(methodARN, "/", 3)
-	if len(parts) < 3 || !strings.HasPrefix(methodARN, "arn:") || parts[0] == "" || parts[1] == "" {
+	api, rest, _ := strings.Cut(methodARN, "/")
+	stage, _, found := strings.Cut(rest, "/")
+	if !found || !strings.HasPrefix(api, "arn:") || stage == "" {
 		return "", errors.New("event has no methodArn of the form " + methodARNForm)
 	}
-	return parts[0] + "/" + parts[1] + "/*", nil
+	return methodARN[:len(api)+1+len(stage)] + "/*", nil
 }
 
 const methodARNForm = "arn:PARTITION:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH"

@@ -15,8 +15,14 @@ import (
 type (
 	httpAPI1Event = events.APIGatewayV2CustomAuthorizerV1Request
 	httpAPI2Event = events.APIGatewayV2CustomAuthorizerV2Request
-	simpleAnswer  = events.APIGatewayV2CustomAuthorizerSimpleResponse
 )
+
+// SimpleResponse is the answer to an HTTP API without a policy. Its JSON is that
+// of events.APIGatewayV2CustomAuthorizerSimpleResponse.
+type SimpleResponse struct {
+	IsAuthorized bool     `json:"isAuthorized"`
+	Context      *Context `json:"context"`
+}
 
 // readHTTPAPI1 reads an event of payload version 1.0. It has one value for each
 // header and parameter.
@@ -55,7 +61,7 @@ func (a *Authorizer) readHTTPAPI2(ev *httpAPI2Event) (call, error) {
 		return ofHTTPAPI(byPolicy(req, ev.RouteArn))
 	}
 	return ofHTTPAPI(call{request: req, answer: func(r reply) any {
-		return simpleAnswer{IsAuthorized: r.passes, Context: r.context}
+		return SimpleResponse{IsAuthorized: r.passes, Context: r.context}
 	}}, nil)
 }
 

@@ -20,7 +20,7 @@ type call struct {
 // reply is what an answer of any form says.
 type reply struct {
 	passes   bool // the request goes on to the backend
-	context  map[string]any
+	context  *Context
 	usageKey string // by which the usage plans of a REST API count the request; "" for none
 }
 

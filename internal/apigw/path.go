@@ -14,6 +14,14 @@ import (
 // path's own: otherwise "/api/v1/../.." would reach into the base path. found is
 // false if the template does not show the end; below is then the whole path.
 func pathBelow(sent, template string, parameters map[string]string) (below string, found bool) {
+	if isFilledIn(sent, template, parameters) { // without a base path, as most are sent
+		return sent, true
+	}
+	return findBelow(sent, template, parameters)
+}
+
+// findBelow is pathBelow for a path that may have a base path.
+func findBelow(sent, template string, parameters map[string]string) (below string, found bool) {
 	filled, ok := filledIn(template, parameters)
 	if !ok {
 		return sent, false
@@ -50,6 +58,30 @@ func pathBelowStage(sent, stage, template string, parameters map[string]string) 
 		return rest
 	}
 	return sent
+}
+
+// isFilledIn reports whether a path is a template with a request's parameters, to
+// the letter.
+func isFilledIn(sent, template string, parameters map[string]string) bool {
+	if !strings.HasPrefix(template, "/") {
+		return false
+	}
+	for part := range strings.SplitSeq(template[1:], "/") {
+		if name, isParameter := strings.CutPrefix(part, "{"); isParameter {
+			value, ok := parameters[strings.TrimRight(name, "+}")]
+			if !ok {
+				return false
+			}
+			part = value
+		}
+		rest, slash := strings.CutPrefix(sent, "/")
+		rest, same := strings.CutPrefix(rest, part)
+		if !slash || !same {
+			return false
+		}
+		sent = rest
+	}
+	return sent == ""
 }
 
 // filledIn returns a template with a request's parameters.

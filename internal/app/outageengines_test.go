@@ -18,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/netfault"
@@ -162,7 +163,7 @@ func (m *ministack) kill() {
 
 // restore makes the tables again that the emulator has lost.
 func (m *ministack) restore(t *testing.T) {
-	client, err := dynamo.Connect(t.Context(), time.Now)
+	client, err := awsconfig.Connect(t.Context(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

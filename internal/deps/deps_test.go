@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	"internal/httplimit":   "internal/clock internal/engine internal/headers internal/outcome internal/receipt",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
-	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":       "internal/breaker internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
@@ -65,9 +65,12 @@ var allowed = map[string]string{
 	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
 
+	"internal/dynamo/awsconfig": "internal/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+
 	// The protocol is pure: DynamoDB's types, and no client of it.
 	"internal/dynamo/itemjson":     "github.com/aws/aws-sdk-go-v2/service/dynamodb",
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
+	"internal/dynamo/lease":        "internal/limit github.com/maypok86/otter",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
 	"docs":              "", // tests of the pages
@@ -80,6 +83,7 @@ var allowed = map[string]string{
 	"examples/worker":   ".",
 
 	"internal/golden":       "github.com/google/go-cmp",
+	"internal/lambdatest":   "",
 	"internal/netfault":     "",
 	"internal/pathtest":     "",
 	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
@@ -181,12 +185,14 @@ func permits(rule, imported string) bool {
 
 // TestLambda: the Lambda's binary links nothing that it does not need, because
 // every package makes a cold start longer. It reads rules as JSON, so no YAML
-// package is in it.
+// package is in it, and its AWS settings from the environment, so no clients for
+// other ways to sign in are.
 func TestLambda(t *testing.T) {
 	for _, p := range list(t, "./functions/authorizer") {
 		for _, dep := range p.Deps {
 			for _, unwanted := range []string{
 				"yaml", "internal/rulefile", "github.com/redis", "github.com/aws/aws-cdk-go", "github.com/spf13/cobra", "internal/gateway", "internal/replay",
+				"internal/dynamo/awsconfig", "aws-sdk-go-v2/config", "aws-sdk-go-v2/credentials", "aws-sdk-go-v2/service/s", "aws-sdk-go-v2/feature/ec2", "encoding/xml",
 			} {
 				if strings.Contains(dep, unwanted) {
 					t.Errorf("the authorizer links %s", dep)

@@ -227,3 +227,31 @@ func TestPeekChargesNothing(t *testing.T) {
 		t.Errorf("the peek created an item: %v", w.item())
 	}
 }
+
+// TestLease: a busy process charges ahead, and what its lease covers, no
+// snapshot denies.
+func TestLease(t *testing.T) {
+	w := newWorld(t, 40, 60)
+	charge := func() (v limit.Verdict) {
+		c := w.charge(1)
+		c.Lease = 10
+		if err := w.caller("A").Charge(context.Background(), w.time(0), c, &v); err != nil {
+			t.Fatal(err)
+		}
+		if denied := w.caller("A").Denies(w.time(0), c, &limit.Verdict{}); denied != (v.Remaining == 0) {
+			t.Fatalf("a snapshot denies a charge: %v, with %d remaining", denied, v.Remaining)
+		}
+		return v
+	}
+	for left := range int64(40) {
+		if v := charge(); !v.Allowed || v.Remaining != 39-left {
+			t.Fatalf("allowed %v, %d remaining; want %d", v.Allowed, v.Remaining, 39-left)
+		}
+	}
+	if charge().Allowed {
+		t.Error("the window has more than the capacity")
+	}
+	if _, writes := w.calls("A"); writes > 20 {
+		t.Errorf("%d writes for 40 requests", writes)
+	}
+}

@@ -3,7 +3,6 @@ package dynamo
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,9 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -33,9 +30,6 @@ const (
 	maxConnections = 128
 	// maxIdle bounds the connections that are kept between requests.
 	maxIdle = 64
-	// credentialTimeout bounds the search for credentials, which may run a
-	// sign-in or another program.
-	credentialTimeout = 30 * time.Second
 )
 
 // Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
@@ -46,35 +40,14 @@ type Client struct {
 	breaker *breaker.Breaker // nil for none
 }
 
-// Connect returns a client configured by the usual AWS variables and files. It
-// fails with ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it does
-// not call DynamoDB yet. now is time.Now.
-func Connect(ctx context.Context, now func() time.Time) (*Client, error) {
-	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
-	defer cancel()
-	transport := awshttp.NewBuildableClient().
+// Transport returns the HTTP client of DynamoDB's clients.
+func Transport() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
 		WithTransportOptions(func(t *http.Transport) {
 			t.TLSHandshakeTimeout = connectTimeout
 			t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxIdle, maxConnections
 		})
-	// The calls return every error, so the SDK's own log would only repeat
-	// them.
-	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
-	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		return nil, ErrNoRegion
-	}
-	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
-		reason := ErrNoCredentials
-		if bounded.Err() != nil {
-			reason = ErrCredentialsTimeout
-		}
-		return nil, fmt.Errorf("%w (%w)", reason, err)
-	}
-	return NewClient(dynamodb.NewFromConfig(cfg), now), nil
 }
 
 // NewClient returns a client of its own with the settings of another, which it

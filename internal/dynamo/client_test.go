@@ -2,19 +2,13 @@ package dynamo_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamotest"
@@ -104,36 +98,5 @@ func TestMissingDates(t *testing.T) {
 			t.Errorf("date %q: the clock is at %v, confirmed %v", date, now, client.Clock.Confirmed())
 		}
 		server.Close()
-	}
-}
-
-// TestSlowCredentials signs in with a program that takes too long. The error is
-// not ErrNoCredentials.
-func TestSlowCredentials(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nregion = us-east-1\ncredential_process = sleep 0.5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{
-		"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
-	} {
-		t.Setenv(name, value)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := dynamo.Connect(ctx, time.Now); !errors.Is(err, dynamo.ErrCredentialsTimeout) {
-		t.Errorf("error %v, want ErrCredentialsTimeout", err)
-	}
-}
-
-// TestNoSuchProfile uses a profile that no file defines.
-func TestNoSuchProfile(t *testing.T) {
-	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
-	t.Setenv("AWS_PROFILE", "unknown")
-	var missing config.SharedConfigProfileNotExistError
-	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.As(err, &missing) || !strings.HasPrefix(err.Error(), "AWS configuration: ") {
-		t.Errorf("error %v", err)
 	}
 }

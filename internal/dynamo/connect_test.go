@@ -10,19 +10,29 @@ import (
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
+// environment returns the getenv of a Lambda with more variables.
+func environment(more map[string]string) func(string) string {
+	return func(name string) string {
+		if value, ok := more[name]; ok {
+			return value
+		}
+		return map[string]string{
+			"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
+		}[name]
+	}
+}
+
 // TestConnectBounds checks the client's parts: two seconds for a connection,
 // and bodies of its own.
 func TestConnectBounds(t *testing.T) {
-	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
-		t.Setenv(name, "test")
-	}
-	client, err := Connect(context.Background(), time.Now)
+	client, err := ConnectLambda(environment(nil), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +42,45 @@ func TestConnectBounds(t *testing.T) {
 	}
 	if got := own.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
 		t.Errorf("a connection may take %v, want 2s", got)
+	}
+}
+
+// TestConnectLambda checks where a Lambda's calls go, and how they are signed.
+func TestConnectLambda(t *testing.T) {
+	for name, test := range map[string]struct {
+		more map[string]string
+		url  string
+	}{
+		"a Lambda":            {nil, "https://dynamodb.eu-west-1.amazonaws.com/"},
+		"FIPS":                {map[string]string{"AWS_USE_FIPS_ENDPOINT": "true"}, "https://dynamodb-fips.eu-west-1.amazonaws.com/"},
+		"IPv6":                {map[string]string{"AWS_USE_DUALSTACK_ENDPOINT": "true"}, "https://dynamodb.eu-west-1.api.aws/"},
+		"an endpoint":         {map[string]string{"AWS_ENDPOINT_URL": "http://all"}, "http://all/"},
+		"DynamoDB's endpoint": {map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://one", "AWS_ENDPOINT_URL": "http://all"}, "http://one/"},
+	} {
+		client, err := ConnectLambda(environment(test.more), time.Now)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var sent recorder
+		table := "t"
+		_, _ = client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table}, func(o *dynamodb.Options) { o.HTTPClient = &sent })
+		if got := sent.got.URL.String(); got != test.url {
+			t.Errorf("%s: sent to %s, want %s", name, got, test.url)
+		}
+		signed := sent.got.Header.Get("Authorization")
+		if sent.got.Header.Get("X-Amz-Security-Token") != "token" || !strings.Contains(signed, "Credential=id/") || !strings.Contains(signed, "/eu-west-1/dynamodb/") {
+			t.Errorf("%s: signed by %s, with headers %v", name, signed, sent.got.Header)
+		}
+	}
+}
+
+func TestConnectLambdaNeedsRegionAndCredentials(t *testing.T) {
+	for name, want := range map[string]error{
+		"AWS_REGION": ErrNoRegion, "AWS_ACCESS_KEY_ID": ErrNoCredentials, "AWS_SECRET_ACCESS_KEY": ErrNoCredentials,
+	} {
+		if _, err := ConnectLambda(environment(map[string]string{name: ""}), time.Now); !errors.Is(err, want) {
+			t.Errorf("without %s: error %v, want %v", name, err, want)
+		}
 	}
 }
 

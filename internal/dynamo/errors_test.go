@@ -102,22 +102,6 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-func TestConnectNeedsRegionAndCredentials(t *testing.T) {
-	for name, value := range map[string]string{
-		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "",
-	} {
-		t.Setenv(name, value)
-	}
-	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.Is(err, dynamo.ErrNoRegion) {
-		t.Errorf("error %v, want ErrNoRegion", err)
-	}
-	t.Setenv("AWS_REGION", "us-east-1")
-	if _, err := dynamo.Connect(context.Background(), time.Now); !errors.Is(err, dynamo.ErrNoCredentials) {
-		t.Errorf("error %v, want ErrNoCredentials", err)
-	}
-}
-
 // TestDateReachesTheClock makes a real call, whose answer confirms a correct
 // clock.
 func TestDateReachesTheClock(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/internal/dynamo/lease"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -69,6 +70,7 @@ type Store struct {
 	opts      Options
 	snapshots *snapshotCache
 	turns     turns
+	leases    *lease.Leases
 	pruning   atomic.Pointer[pruning]
 	reads     atomic.Int64
 	writes    atomic.Int64
@@ -79,7 +81,10 @@ func New(api API, table string, opts Options) *Store {
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
 	}
-	return &Store{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots), turns: turns{lines: map[string][]*charging{}}}
+	return &Store{
+		api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots),
+		turns: turns{lines: map[string][]*charging{}}, leases: lease.New(),
+	}
 }
 
 // Calls returns how many items a store has read and how many writes it has sent,
@@ -94,9 +99,17 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.ZeroCost() {
+	switch {
+	case c.ZeroCost():
 		return s.Peek(ctx, now, c, v)
+	case c.Lease > 1:
+		return s.leases.Charge(ctx, now, c, v, s.charge)
 	}
+	return s.charge(ctx, now, c, v)
+}
+
+// charge is Charge in the table.
+func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	x := charging{Store: s, ctx: ctx, charge: c, now: now, verdict: v, snapshot: s.snapshots.get(c)}
 	err := s.evaluate(x.snapshot, c, now, v)
 	if x.stale = tooOld(x.snapshot, now, err, v); !x.stale && (err != nil || !v.Allowed) {
@@ -111,6 +124,9 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	if c.Check() != nil {
 		return false // Charge reports what is wrong with it
+	}
+	if c.Lease > 1 && s.leases.Covers(now, c) {
+		return false
 	}
 	snapshot := s.snapshots.get(c)
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed

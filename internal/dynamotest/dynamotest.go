@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 )
 
 const howTo = `no DynamoDB engine to test against: AWS_ENDPOINT_URL is not set.
@@ -36,7 +37,7 @@ func Connect(t testing.TB) *dynamo.Client {
 			t.Setenv(name, value)
 		}
 	}
-	client, err := dynamo.Connect(context.Background(), time.Now)
+	client, err := awsconfig.Connect(context.Background(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestRefunds(t *testing.T) {
 	}
 	v := first.Verdicts[0]
 	var now limit.Verdict
-	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Rule.Limits, Costs: make([]int64, 5)}, &now); err != nil {
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, v.Terms), Limits: v.Rule.Limits, Costs: make([]int64, 5)}, &now); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []int64{44, 47, 47, 44, 47} {

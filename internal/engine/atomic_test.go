@@ -19,7 +19,7 @@ func (b *bench) left(t *testing.T, d *engine.Decision, rule string) int64 {
 	}
 	v := &d.Verdicts[i]
 	var now limit.Verdict
-	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Terms.Limits, Costs: v.Terms.Costs}, &now); err != nil {
+	if err := b.store.Peek(t.Context(), epoch, &limit.Charge{Key: v.Rule.Item(v.Key, v.Terms), Limits: v.Terms.Limits, Costs: v.Terms.Costs}, &now); err != nil {
 		t.Fatal(err)
 	}
 	return now.Remaining

@@ -57,6 +57,39 @@ type Decision struct {
 	set *rules.Set // the rules that made the decision
 }
 
+// newDecision returns a decision with verdicts for some rules, each with room for
+// the result of one limit. For as many rules as cover most requests, it makes one
+// allocation.
+func newDecision(rules int) (d *Decision) {
+	var results []limit.Result
+	switch {
+	case rules == 0:
+		return &Decision{}
+	case rules == 1:
+		all := &struct {
+			Decision
+			verdicts [1]Verdict
+			results  [1]limit.Result
+		}{}
+		d, results = &all.Decision, all.results[:]
+		d.Verdicts = all.verdicts[:]
+	case rules <= 3:
+		all := &struct {
+			Decision
+			verdicts [3]Verdict
+			results  [3]limit.Result
+		}{}
+		d, results = &all.Decision, all.results[:]
+		d.Verdicts = all.verdicts[:rules]
+	default:
+		d, results = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules)
+	}
+	for i := range d.Verdicts {
+		d.Verdicts[i].Limits = results[i : i : i+1]
+	}
+	return d
+}
+
 // Verdict is one rule's answer to a request.
 type Verdict struct {
 	limit.Verdict
@@ -71,25 +104,38 @@ type Verdict struct {
 	local   bool  // charged is this process's own
 }
 
-// deny marks the request as denied by v, the only verdict reported.
+// deny marks the request as denied by v, an element of Verdicts and the only one
+// reported. It does not move, because refunds of the others may still go on.
 func (d *Decision) deny(v *Verdict) {
 	d.Degraded = d.Degraded || v.Degraded
 	d.Allowed, d.Delay = false, 0
-	d.Verdicts, d.Shadows = []Verdict{*v}, nil
+	for i := range d.Verdicts {
+		if &d.Verdicts[i] == v {
+			d.Verdicts, d.Shadows = d.Verdicts[i:i+1], nil
+			return
+		}
+	}
 }
 
-// add appends v to Verdicts or Shadows. A lifted rule has no verdict, unless
-// its override could not be read and on_error has decided.
-func (d *Decision) add(v *Verdict) {
-	if v.Rule.Enforced() {
-		d.Degraded = d.Degraded || v.Degraded
-	}
-	switch {
-	case v.Terms.Unlimited && !v.decided:
-	case v.Rule.Enforced():
-		d.Verdicts = append(d.Verdicts, *v)
-	default:
-		d.Shadows = append(d.Shadows, *v)
+// sort leaves in Verdicts those of enforced rules, and moves the others to
+// Shadows. A lifted rule has no verdict, unless its override could not be read
+// and on_error has decided.
+func (d *Decision) sort() {
+	all := d.Verdicts
+	d.Verdicts = all[:0]
+	for i := range all {
+		v := &all[i]
+		enforced := v.Rule.Enforced()
+		d.Degraded = d.Degraded || enforced && v.Degraded
+		switch n := len(d.Verdicts); {
+		case v.Terms.Unlimited && !v.decided:
+		case !enforced:
+			d.Shadows = append(d.Shadows, *v)
+		case n == i: // as of most rules
+			d.Verdicts = all[:n+1]
+		default:
+			d.Verdicts = append(d.Verdicts, *v)
+		}
 	}
 }
 

@@ -142,17 +142,19 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	case set.Skipped(req):
 		return &Decision{Reason: Skipped, Allowed: true, set: set}, nil
 	}
-	d := &Decision{Reason: Limited, Degraded: set.Unpublished || req.Unverified, set: set}
 	resolver := Resolver{Set: set, Overrides: e.opts.Overrides, Now: now}
 	if !e.opts.Today.IsZero() {
 		resolver.Now = e.opts.Today
 	}
-	if e.resolvePlan(ctx, now, &resolver, req, d) {
-		d.Reason = Banned
-		return d, nil
+	plan := e.resolvePlan(ctx, now, &resolver, req)
+	degraded := set.Unpublished || req.Unverified || plan.Err != nil
+	if plan.Denied {
+		return &Decision{Reason: Banned, Degraded: degraded, Plan: plan.Name, Why: plan.Override.Why, set: set}, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
+	d := newDecision(len(matched))
+	d.Degraded, d.Plan, d.set = degraded, plan.Name, set
 	switch {
 	case e.precheck(ctx, now, &resolver, matched, req, d):
 		return d, nil
@@ -167,23 +169,17 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	return d, nil
 }
 
-// resolvePlan sets the caller's plan, and reports whether an override denies
-// everything to the caller. If the override cannot be read, the plan that the
-// request itself names applies.
-func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request, d *Decision) (denied bool) {
+// resolvePlan returns the caller's plan, and records what of it could not be used.
+// If its override cannot be read, the plan that the request itself names applies.
+func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request) Plan {
 	plan := r.Plan(ctx, req)
-	d.Plan = plan.Name
 	if plan.Err != nil {
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
-		d.Degraded = true
 	}
 	if plan.Stale {
 		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
 	}
-	if plan.Denied {
-		d.Why = plan.Override.Why
-	}
-	return plan.Denied
+	return plan
 }
 
 // precheck resolves the matched rules, and reports whether one of them denies
@@ -191,14 +187,14 @@ func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, re
 // be read, or by the store's snapshot. Rules with overrides to look up come
 // last, so that a flood that other rules deny costs no lookups.
 func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *request.Request, d *Decision) (denied bool) {
-	verdicts := make([]Verdict, len(matched))
 	for _, lookup := range []bool{false, true} {
 		for i, rule := range matched {
 			if rule.TakesOverrides() != lookup {
 				continue
 			}
-			v := &verdicts[i]
-			v.Resolution = r.Resolve(ctx, rule, req, d.Plan)
+			v := &d.Verdicts[i]
+			r.resolve(ctx, &v.Resolution, rule, req, d.Plan)
+			v.Resize(len(v.Terms.Limits))
 			bypass := e.applyBypass(ctx, now, v)
 			switch {
 			case !rule.Enforced():
@@ -213,10 +209,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			}
 		}
 	}
-	d.Verdicts = verdicts[:0] // in place: no verdict moves past one that is still to come
-	for i := range verdicts {
-		d.add(&verdicts[i])
-	}
+	d.sort()
 	return false
 }
 

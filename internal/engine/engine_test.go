@@ -82,7 +82,7 @@ func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {
 // itemOf is the counter of a rule whose key is "all".
 func itemOf(rule *rules.Rule) string {
 	terms := rule.Terms(&request.Request{}, "", nil, epoch)
-	return rule.Item("all", &terms)
+	return rule.Item("all", terms)
 }
 
 type bench struct {

@@ -119,7 +119,9 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	}
 	e.opts.Recorder.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
 	v.Degraded = true
-	v.Verdict = limit.Verdict{}
+	v.Verdict = limit.Verdict{Limits: v.Limits}
+	v.Resize(len(v.Charge.Limits))
+	clear(v.Limits)
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.ZeroCost():
 		v.Uncounted, v.Allowed = true, true

@@ -46,7 +46,7 @@ type Resolution struct {
 	// if the rule has none, or if the key is not known.
 	OverrideKey string
 	Override    *rules.Override // of OverrideKey; nil for none
-	Terms       rules.Terms     // the limits and costs in effect
+	Terms       *rules.Terms    // the limits and costs in effect; read-only
 	Charge      limit.Charge    // what the next request would take
 	Err         error           // the overrides set by command could not be read
 }
@@ -81,10 +81,7 @@ func (r *Resolution) Bypass() Bypass {
 // Plan returns the plan of the caller who makes a request.
 func (r *Resolver) Plan(ctx context.Context, req *request.Request) Plan {
 	var buffer [64]byte
-	key, ok := r.Set.AppendPlanKey(buffer[:0], req)
-	if !ok {
-		key = nil
-	}
+	key, _ := r.Set.AppendPlanKey(buffer[:0], req) // none if there are no overrides
 	return r.PlanByKey(ctx, req, string(key))
 }
 
@@ -102,25 +99,46 @@ func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key stri
 
 // Resolve resolves a rule for a request that it matches, of a caller on this plan
 // ("" for none).
-func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) Resolution {
-	key := string(rule.AppendKey(make([]byte, 0, 64), req))
-	overrideKey, ok := rule.AppendOverrideKey(make([]byte, 0, 64), req)
-	if !ok {
-		overrideKey = nil
+func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) (res Resolution) {
+	r.resolve(ctx, &res, rule, req, plan)
+	return res
+}
+
+// resolve is Resolve into a new Resolution.
+func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
+	var name string
+	name, res.Key = rule.Counter(req)
+	if rule.OverridesByKey() {
+		res.OverrideKey = res.Key
+	} else {
+		var buffer [64]byte
+		overrideKey, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
+		res.OverrideKey = string(overrideKey)
 	}
-	return r.ResolveKey(ctx, rule, req, plan, key, string(overrideKey))
+	r.resolveKeys(ctx, res, rule, req, plan)
+	if res.Charge.Key = name; !rule.CountsBy(res.Terms) {
+		res.Charge.Key = rule.Item(res.Key, res.Terms)
+	}
 }
 
 // ResolveKey is Resolve for keys that are known already. If overrideKey is empty,
 // no override of the rule applies. The request states the costs.
 func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
-	res := Resolution{Rule: rule, Key: key, OverrideKey: overrideKey}
-	if overrideKey != "" {
-		res.Override, res.Err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
+	res := Resolution{Key: key, OverrideKey: overrideKey}
+	r.resolveKeys(ctx, &res, rule, req, plan)
+	res.Charge.Key = rule.Item(key, res.Terms)
+	return res
+}
+
+// resolveKeys completes a Resolution that has its keys, but for the name of the
+// counter.
+func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
+	res.Rule = rule
+	if res.OverrideKey != "" {
+		res.Override, res.Err = r.override(ctx, rule.Name, res.OverrideKey, rule.TakesOverrides())
 	}
 	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
-	res.Charge = limit.Charge{Key: rule.Item(key, &res.Terms), Limits: res.Terms.Limits, Costs: res.Terms.Costs}
-	return res
+	res.Charge.Limits, res.Charge.Costs, res.Charge.Lease = res.Terms.Limits, res.Terms.Costs, rule.Lease
 }
 
 // override returns the override of a key: the one set by command, if the rule

@@ -72,7 +72,7 @@ func TestResolve(t *testing.T) {
 			if res.Key != key || res.OverrideKey != key || res.Bypass() != test.bypass || (res.Override != nil) != test.overridden || res.Err != nil {
 				t.Errorf("%s on %q by %s: %+v", test.sub, test.plan, name, res)
 			}
-			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, &res.Terms)) {
+			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, res.Terms)) {
 				t.Errorf("%s on %q by %s: charges %+v", test.sub, test.plan, name, res.Charge)
 			}
 		}

@@ -46,11 +46,13 @@ func (e *Engine) admit(v *Verdict) {
 
 // DecisionOf returns the decision that one rule's verdict makes.
 func DecisionOf(set *rules.Set, v Verdict) *Decision {
-	d := &Decision{Reason: Limited, Verdicts: []Verdict{v}, set: set}
+	d := newDecision(1)
+	v.Limits = append(d.Verdicts[0].Limits, v.Limits...) // callers use theirs again
+	d.set, d.Verdicts[0] = set, v
 	if v.Allowed {
 		d.conclude(nil)
 	} else {
-		d.conclude(&v)
+		d.conclude(&d.Verdicts[0])
 	}
 	return d
 }

@@ -156,7 +156,7 @@ rules:
 		left := func(i, j int) int64 {
 			v := &d.Verdicts[i]
 			var now limit.Verdict
-			c := &limit.Charge{Key: v.Rule.Item(v.Key, &v.Terms), Limits: v.Terms.Limits, Costs: make([]int64, len(v.Terms.Limits))}
+			c := &limit.Charge{Key: v.Rule.Item(v.Key, v.Terms), Limits: v.Terms.Limits, Costs: make([]int64, len(v.Terms.Limits))}
 			if err := b.store.Peek(t.Context(), epoch.Add(time.Second), c, &now); err != nil {
 				t.Fatal(err)
 			}

@@ -104,7 +104,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !d.Allowed {
-		g.respond(w, r, "ACCESS_DENIED", answer.Context)
+		g.respond(w, r, "ACCESS_DENIED", answer.Context.Map())
 		return
 	}
 	if d.Delay > g.maxDelay {
@@ -114,7 +114,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if clock.Sleep(r.Context(), d.Delay) != nil {
 		abort() // its turn passes unused
 	}
-	g.pass(w, r, answer.Context, d)
+	g.pass(w, r, answer.Context.Map(), d)
 }
 
 // pass lets the backend answer, and corrects the request's charge by its

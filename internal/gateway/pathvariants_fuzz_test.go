@@ -152,11 +152,11 @@ func throughMiniStack(t tester, l *limited, target string) {
 		if err != nil {
 			t.Errorf("%q: %v", target, err)
 		}
-		if answer.Context["problemType"] == headers.AmbiguousPath.Type {
+		if answer.Context.ProblemType == headers.AmbiguousPath.Type {
 			l.expectAmbiguous(t, target)
 			continue
 		}
-		limits, _ := answer.Context["rateLimit"].(string)
+		limits := answer.Context.RateLimit
 		l.expectLimits(t, target, limits, "MiniStack below "+base, place)
 	}
 }

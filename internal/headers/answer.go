@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -110,20 +109,21 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 	if !d.Allowed {
 		jitter = a.jitter()
 	}
-	var rateLimits, policies []string
+	var most [2][256]byte
+	rateLimits, policies := most[0][:0], most[1][:0]
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
 		if v.Uncounted || v.Rule.Quiet {
 			continue
 		}
 		for j := range v.Terms.Limits {
-			name, result := v.PolicyName(j), asAnswered(d, v, j, jitter)
-			rateLimits = append(rateLimits, RateLimit(name, &result))
-			policies = append(policies, RateLimitPolicy(name, &v.Terms.Limits[j]))
+			l, result := &v.Terms.Limits[j], asAnswered(d, v, j, jitter)
+			rateLimits = AppendRateLimit(rateLimits, v.Rule.Name, l.Name, &result)
+			policies = AppendRateLimitPolicy(policies, v.Rule.Name, l)
 		}
 	}
 	if a.of.Fields.Standard() {
-		a.RateLimit, a.RateLimitPolicy = strings.Join(rateLimits, ", "), strings.Join(policies, ", ")
+		a.RateLimit, a.RateLimitPolicy = string(rateLimits), string(policies)
 	}
 	a.describeTightest(d, jitter)
 	if !d.Allowed {

@@ -7,7 +7,6 @@
 package headers
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,12 +18,25 @@ import (
 // scheme of the credentials that are wanted (RFC 6750, section 3).
 const InvalidToken = `Bearer error="invalid_token"`
 
-// RateLimit returns one item of the RateLimit field, such as
+// AppendRateLimit appends one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
 // unused. For a denial, t is at most the retry-after, so that no client waits
 // longer than it has to.
-func RateLimit(name string, r *limit.Result) string {
-	return fmt.Sprintf(`"%s";r=%d;t=%d`, name, r.Remaining, untilReset(r))
+func AppendRateLimit(dst []byte, rule, name string, r *limit.Result) []byte {
+	return appendItem(dst, rule, name, ";r=", r.Remaining, ";t=", untilReset(r))
+}
+
+// appendItem appends an item of a list: a limit by its name, and two numbers.
+func appendItem(dst []byte, rule, limit, first string, m int64, second string, n int64) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, ", "...)
+	}
+	dst = append(append(dst, '"'), rule...)
+	if limit != "" {
+		dst = append(append(dst, '.'), limit...)
+	}
+	dst = strconv.AppendInt(append(append(dst, '"'), first...), m, 10)
+	return strconv.AppendInt(append(dst, second...), n, 10)
 }
 
 // untilReset returns the t of a RateLimit item.
@@ -36,12 +48,12 @@ func untilReset(r *limit.Result) int64 {
 	return Seconds(wait)
 }
 
-// RateLimitPolicy returns one item of the RateLimit-Policy field, such as
+// AppendRateLimitPolicy appends one item of the RateLimit-Policy field, such as
 // `"per-user";q=100;w=60`: the capacity and the window in seconds, which is the
 // nominal length for a calendar window. That is the rate that a client can
 // sustain. A token bucket may allow more than q units for a while.
-func RateLimitPolicy(name string, l *limit.Limit) string {
-	return fmt.Sprintf(`"%s";q=%d;w=%d`, name, l.Capacity, Seconds(l.Window))
+func AppendRateLimitPolicy(dst []byte, rule string, l *limit.Limit) []byte {
+	return appendItem(dst, rule, l.Name, ";q=", l.Capacity, ";w=", Seconds(l.Window))
 }
 
 // RetryAfter returns the value of the Retry-After field: whole seconds, rounded

@@ -1,7 +1,6 @@
 package headers_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 
 // policy is one limit as a client sees it.
 type policy struct {
-	name   string
+	rule   string
 	limit  *limit.Limit
 	result limit.Result
 }
@@ -19,6 +18,7 @@ type policy struct {
 func TestFields(t *testing.T) {
 	perUser := limit.Limit{Capacity: 100, Window: time.Minute}
 	burst := limit.Limit{Name: "burst", Capacity: 5, Window: 2500 * time.Millisecond}
+	long := limit.Limit{Name: "long", Capacity: 100, Window: time.Minute}
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 10, Window: time.Minute, Burst: 25}
 	utc := limit.Calendar{Unit: limit.Month, Location: time.UTC}
 	monthly := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 500, Window: utc.Nominal(), Granularity: utc.Nominal(), Calendar: &utc}
@@ -32,13 +32,13 @@ func TestFields(t *testing.T) {
 			`"per-user";r=50;t=30`, `"per-user";q=100;w=60`,
 		},
 		"parts of a second are rounded up": {
-			[]policy{{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1, Reset: 1001 * time.Millisecond}}},
+			[]policy{{"chat", &burst, limit.Result{Allowed: true, Remaining: 1, Reset: 1001 * time.Millisecond}}},
 			`"chat.burst";r=1;t=2`, `"chat.burst";q=5;w=3`,
 		},
 		"several": {
 			[]policy{
-				{"chat.burst", &burst, limit.Result{Allowed: true, Remaining: 1}},
-				{"chat.long", &perUser, limit.Result{Allowed: true, Remaining: 7, Reset: time.Second}},
+				{"chat", &burst, limit.Result{Allowed: true, Remaining: 1}},
+				{"chat", &long, limit.Result{Allowed: true, Remaining: 7, Reset: time.Second}},
 			},
 			`"chat.burst";r=1;t=0, "chat.long";r=7;t=1`, `"chat.burst";q=5;w=3, "chat.long";q=100;w=60`,
 		},
@@ -63,12 +63,12 @@ func TestFields(t *testing.T) {
 			`"per-user";r=3;t=61`, `"per-user";q=100;w=60`,
 		},
 	} {
-		var rateLimits, policies []string
+		var rateLimits, policies []byte
 		for _, p := range test.policies {
-			rateLimits = append(rateLimits, headers.RateLimit(p.name, &p.result))
-			policies = append(policies, headers.RateLimitPolicy(p.name, p.limit))
+			rateLimits = headers.AppendRateLimit(rateLimits, p.rule, p.limit.Name, &p.result)
+			policies = headers.AppendRateLimitPolicy(policies, p.rule, p.limit)
 		}
-		if rateLimit, policy := strings.Join(rateLimits, ", "), strings.Join(policies, ", "); rateLimit != test.rateLimit || policy != test.policy {
+		if rateLimit, policy := string(rateLimits), string(policies); rateLimit != test.rateLimit || policy != test.policy {
 			t.Errorf("%s:\nRateLimit: %s\nRateLimit-Policy: %s\nwant\n%s\n%s", name, rateLimit, policy, test.rateLimit, test.policy)
 		}
 	}

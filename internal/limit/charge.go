@@ -16,6 +16,9 @@ type Charge struct {
 	// Checked says that Check has accepted these limits before. It then looks at
 	// the costs alone, without divisions.
 	Checked bool
+	// Lease is the most charges of these costs that a process may make ahead in
+	// one write; 0 for none. Only the DynamoDB store does.
+	Lease int64
 }
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")
@@ -120,8 +123,8 @@ type Verdict struct {
 	Result
 	// Limits holds each limit's own result in the charge's order: 8 requests
 	// remain and would allow the charge; 200 tokens remain and deny it.
-	// Elements beyond the charge's limits are undefined.
-	Limits [MaxLimits]Result
+	// A store allocates it if the caller has given too little room.
+	Limits []Result
 	// Receipt names what was charged. It is undefined unless the charge was
 	// made.
 	Receipt Receipt
@@ -147,6 +150,7 @@ type Receipt struct {
 // Take would charge.
 func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
+	v.Resize(len(c.Limits))
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.current(l, n)
@@ -162,6 +166,7 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	if len(c.Limits) == 1 { // as of most rules
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
+		v.Resize(1)
 		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, q
 		r := &v.Limits[0]
 		s.apply(l, n, q, c.Costs[0], r)
@@ -189,6 +194,7 @@ func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 // made now, and that has left these states in a counter of this generation.
 func AfterCharge(states []State, generation string, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
+	v.Resize(len(c.Limits))
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.current(l, n)
@@ -211,6 +217,15 @@ func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64
 			states[i].Take(&c.Limits[i], now, delta)
 		}
 	}
+}
+
+// Resize makes room for the results of so many limits, whose values are
+// undefined. It allocates if there is too little room.
+func (v *Verdict) Resize(limits int) {
+	if cap(v.Limits) < limits {
+		v.Limits = make([]Result, limits)
+	}
+	v.Limits = v.Limits[:limits]
 }
 
 // add combines the result of limit i with those before it. Most rules have one

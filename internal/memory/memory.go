@@ -21,8 +21,9 @@ import (
 // a clock an hour ahead ends the windows of all counters.
 var ErrFull = fmt.Errorf("memory store is full of live keys: %w", limit.ErrUndecided)
 
-// DefaultMaxKeys is the default bound. A key takes about 250 bytes and 16 bytes
-// for each slot in use: at most 1.2 KB with one limit of 60 slots.
+// DefaultMaxKeys is the default bound. A key takes about 115 bytes beside its
+// text, and 16 bytes for each slot in use after the first: at most 1.2 KB with
+// one limit of 60 slots.
 const DefaultMaxKeys = 250_000
 
 const shardCount = 64 // a power of two

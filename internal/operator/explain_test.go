@@ -81,7 +81,7 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 		if v.Terms.Denied {
 			continue
 		}
-		if want := v.Rule.Item(v.Key, &v.Terms); found.Counter != want || len(found.Limits) != len(v.Terms.Limits) {
+		if want := v.Rule.Item(v.Key, v.Terms); found.Counter != want || len(found.Limits) != len(v.Terms.Limits) {
 			t.Errorf("rule %s counted it in %s by %d limits; explained as %+v", v.Rule.Name, want, len(v.Terms.Limits), found)
 			continue
 		}

@@ -55,7 +55,7 @@ func (t *OverrideTarget) raise(o *rules.Override, g ruletable.Grant) (*GrantedRe
 	if err != nil {
 		return nil, err
 	}
-	terms := func(plan string, o *rules.Override) rules.Terms {
+	terms := func(plan string, o *rules.Override) *rules.Terms {
 		return rule.Terms(&request.Request{}, plan, o, g.When)
 	}
 	from := terms("", o).Limits

@@ -81,11 +81,15 @@ type ReplayOptions struct {
 func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
 	store, calls := s.Recorded()
 	var failures replay.Failures
+	deadline := replayDeadline
+	if !s.Remote() {
+		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
+	}
 	progress := listener.Progress()
 	result, err := replay.Run(ctx, recorded(o.Logs, o.Order, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
-			Deadline: replayDeadline,
+			Deadline: deadline,
 		}),
 		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions,
 	})

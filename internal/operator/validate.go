@@ -28,6 +28,7 @@ type RuleReport struct {
 	Mode         string                `json:"mode"`             // enforce, shadow or off
 	OnError      string                `json:"on_error"`
 	Atomic       bool                  `json:"atomic"`
+	Lease        int64                 `json:"lease,omitempty"`
 	Quiet        bool                  `json:"quiet,omitempty"` // responses do not name it
 	Limits       []LimitReport         `json:"limits"`
 	Plans        map[string]PlanLimits `json:"plans,omitempty"`         // by name
@@ -87,7 +88,7 @@ type UsageReport struct {
 func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
 	document := set.Document().Rule(r.Name)
 	report := RuleReport{
-		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Quiet: r.Quiet,
+		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Lease: r.Lease, Quiet: r.Quiet,
 		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
 		Plans: map[string]PlanLimits{},
 	}

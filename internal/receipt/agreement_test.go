@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func compare(t *testing.T, stores [2]*memory.Store, d *engine.Decision, now time
 						t.Fatal(err)
 					}
 				}
-				if got[0].Limits != got[1].Limits {
+				if !slices.Equal(got[0].Limits, got[1].Limits) {
 					t.Fatalf("%s, %v later:\nengine  %+v\nreceipt %+v\n%s", c.Key, later, got[0].Limits, got[1].Limits, document)
 				}
 			}

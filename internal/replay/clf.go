@@ -6,12 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/slidegate/slidegate/internal/request"
 )
-
-const clfTime = "02/Jan/2006:15:04:05 -0700"
 
 var (
 	errNoClient  = errors.New("no client address: not the common or combined log format")
@@ -21,7 +16,7 @@ var (
 	errQuote     = errors.New("a quoted field is never closed")
 )
 
-// parseCLF reads a line in the Common Log Format or the combined one, as "Log
+// clfLog reads lines in the Common Log Format or the combined one, as "Log
 // Files" in Apache's documentation and NGINX's ngx_http_log_module define them:
 //
 //	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
@@ -30,11 +25,13 @@ var (
 // inside the referer or the user agent. It accepts a request without a protocol
 // (HTTP/0.9). A line whose request is "-", or lacks a method or a target, is an
 // error: a gateway would not have called the limiter either.
-func parseCLF(line string) (*Entry, error) {
-	var r record
+type clfLog struct{ clock clfClock }
+
+func (c *clfLog) parse(line string, r *record) (bool, error) {
+	*r = record{headers: r.headers[:0]}
 	var ok bool
 	if r.IP, line, ok = strings.Cut(line, " "); !ok {
-		return nil, errNoClient
+		return false, errNoClient
 	}
 	user, after, ok := strings.Cut(line, `] "`)
 	if !ok {
@@ -43,27 +40,23 @@ func parseCLF(line string) (*Entry, error) {
 	line = after
 	opened := strings.LastIndexByte(user, '[') // a user's name may contain one, a time does not
 	if !ok || opened < 0 {
-		return nil, errNoStamp
+		return false, errNoStamp
 	}
-	stamp := user[opened+1:]
 	var err error
-	if r.time, err = time.Parse(clfTime, stamp); err != nil {
-		return nil, fmt.Errorf("time %s is not like %s", quote(stamp), clfTime)
-	}
-	if err := checkTime(r.time); err != nil {
-		return nil, err
+	if r.time, err = c.clock.parse(user[opened+1:]); err != nil {
+		return false, err
 	}
 	requestLine, line, closed := cutQuoted(line)
 	if !closed {
-		return nil, errQuote
+		return false, errQuote
 	}
 	if err := r.setRequestLine(requestLine); err != nil {
-		return nil, err
+		return false, err
 	}
 	if err := r.setOutcome(line); err != nil {
-		return nil, err
+		return false, err
 	}
-	return r.entry()
+	return true, r.check()
 }
 
 // setRequestLine reads "GET /path HTTP/1.1". A target may contain spaces: NGINX
@@ -76,7 +69,7 @@ func (r *record) setRequestLine(text string) error {
 	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
 		r.Target = r.Target[:i]
 	}
-	if r.Target == "" || !request.IsToken(r.Method) {
+	if r.Target == "" || !isMethod(r.Method) {
 		return fmt.Errorf("%s is no HTTP request", quote(text))
 	}
 	return nil
@@ -90,7 +83,7 @@ func (r *record) setOutcome(rest string) error {
 	if !ok || len(status) != 3 || !isDecimal(status) || size != absent && !isDecimal(size) {
 		return errNoStatus
 	}
-	for _, name := range []string{"referer", "user-agent"} {
+	for _, name := range [...]string{"referer", "user-agent"} {
 		field, ok := strings.CutPrefix(rest, `"`)
 		if !ok {
 			break
@@ -104,11 +97,21 @@ func (r *record) setOutcome(rest string) error {
 	return nil
 }
 
-func isDecimal(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+func isDecimal(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
 
 // cutQuoted cuts text behind an opening quote at the closing one, and unescapes
 // what is before it. Without a closing quote, that is all of the text.
 func cutQuoted(text string) (value, rest string, closed bool) {
+	if value, rest, closed = strings.Cut(text, `"`); strings.IndexByte(value, '\\') < 0 {
+		return value, rest, closed
+	}
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':

@@ -112,7 +112,7 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 func TestMostChanged(t *testing.T) {
 	c := comparing{changes: map[ruleKey]*Change{}}
 	deny := func(rule, key string) *engine.Decision {
-		return &engine.Decision{Verdicts: []engine.Verdict{{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key}}}}
+		return &engine.Decision{Verdicts: []engine.Verdict{{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}}}
 	}
 	for i := range 12 {
 		for range 1 + i/2 {

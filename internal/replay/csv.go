@@ -30,10 +30,10 @@ func newCSV(warn func(string)) *csvLog {
 	return &csvLog{warn: warn, line: bufio.NewReader(strings.NewReader(""))}
 }
 
-// parse returns nil for the header line.
-func (c *csvLog) parse(line string) (*Entry, error) {
+// parse finds no request in the header line.
+func (c *csvLog) parse(line string, r *record) (bool, error) {
 	if c.bad != nil {
-		return nil, c.bad
+		return false, c.bad
 	}
 	values, err := c.split(line)
 	if c.columns == nil {
@@ -41,21 +41,21 @@ func (c *csvLog) parse(line string) (*Entry, error) {
 			err = c.setColumns(values)
 		}
 		c.bad = err
-		return nil, err
+		return false, err
 	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if len(values) != len(c.columns) {
-		return nil, fmt.Errorf("%d values under %d columns", len(values), len(c.columns))
+		return false, fmt.Errorf("%d values under %d columns", len(values), len(c.columns))
 	}
-	var r record
+	*r = record{headers: r.headers[:0]}
 	for i, value := range values {
-		if err := c.columns[i](&r, value); err != nil {
-			return nil, err
+		if err := c.columns[i](r, value); err != nil {
+			return false, err
 		}
 	}
-	return r.entry()
+	return true, r.check()
 }
 
 // split returns the values of a line. It reuses the bufio.Reader: otherwise

@@ -45,7 +45,7 @@ func TestCSV(t *testing.T) {
 func TestCSVWarnsOfUnusedColumns(t *testing.T) {
 	var warned []string
 	p := newCSV(func(text string) { warned = append(warned, text) })
-	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey"); err != nil {
+	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey", &record{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"columns not used: methd, status, header., jwt., jwt./a/b"}; !reflect.DeepEqual(warned, want) {

@@ -13,10 +13,14 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Entry is a recorded request and its time.
+// Entry is a recorded request and its time. Entries are reused: one is valid
+// until the next.
 type Entry struct {
 	Time    time.Time // between 1678 and 2262, where Unix nanoseconds fit 64 bits
 	Request *request.Request
+
+	headers map[string][]string // of a request, to be reused
+	values  []string            // in headers
 }
 
 // LineError says why a line could not be read.
@@ -36,7 +40,8 @@ const absent = "-"
 // Lines.
 type record struct {
 	time    time.Time
-	headers map[string][]string
+	addr    netip.Addr // of IP; the zero Addr if it is unknown
+	headers []header
 
 	Method string `json:"method"` // empty for GET
 	Target string `json:"path"`   // as sent, with the query; empty for /
@@ -46,35 +51,72 @@ type record struct {
 	Claims claims `json:"jwt"`    // of a verified token; nil for none
 }
 
+// header is one value of a header.
+type header struct{ name, value string }
+
 // addHeader adds a header's value unless it is empty.
 func (r *record) addHeader(name, value string) {
-	if value == "" {
-		return
+	if value != "" {
+		r.headers = append(r.headers, header{name, value})
 	}
-	if r.headers == nil {
-		r.headers = map[string][]string{}
-	}
-	r.headers[name] = append(r.headers[name], value)
 }
 
-func (r *record) entry() (*Entry, error) {
-	var ip netip.Addr
+// check checks what all formats have in common, and completes the record.
+func (r *record) check() (err error) {
 	if r.IP != "" && r.IP != absent {
-		var err error
-		if ip, err = netip.ParseAddr(r.IP); err != nil {
-			return nil, fmt.Errorf("client %s is no IP address", quote(r.IP))
+		if r.addr, err = netip.ParseAddr(r.IP); err != nil {
+			return fmt.Errorf("client %s is no IP address", quote(r.IP))
 		}
 	}
 	if r.Method == "" {
 		r.Method = "GET"
 	}
-	if !request.IsToken(r.Method) {
-		return nil, fmt.Errorf("%s is no HTTP method", quote(r.Method))
+	if !isMethod(r.Method) {
+		return fmt.Errorf("%s is no HTTP method", quote(r.Method))
+	}
+	return nil
+}
+
+// isMethod knows the methods of nearly all requests without looking at their
+// letters.
+func isMethod(text string) bool {
+	return text == "GET" || text == "POST" || text == "HEAD" || request.IsToken(text)
+}
+
+// fill makes an entry from a record that was checked. It reuses what the entry
+// holds.
+func (r *record) fill(e *Entry) {
+	e.Time = r.time
+	if e.Request == nil {
+		e.Request = &request.Request{}
 	}
 	path, query := request.SplitTarget(r.Target)
-	return &Entry{r.time, &request.Request{
-		Method: r.Method, Path: path, Route: r.Route, IP: ip, Headers: r.headers, Query: query, APIKey: r.APIKey, Claims: r.Claims,
-	}}, nil
+	*e.Request = request.Request{
+		Method: r.Method, Path: path, Route: r.Route, IP: r.addr, Headers: e.setHeaders(r.headers), Query: query, APIKey: r.APIKey,
+		Claims: r.Claims,
+	}
+}
+
+// setHeaders returns headers as a map, nil for none.
+func (e *Entry) setHeaders(all []header) map[string][]string {
+	if len(all) == 0 {
+		return nil
+	}
+	if e.headers == nil {
+		e.headers = map[string][]string{}
+	}
+	clear(e.headers)
+	e.values = e.values[:0]
+	for _, h := range all {
+		if same, ok := e.headers[h.name]; ok {
+			e.headers[h.name] = append(same, h.value)
+			continue
+		}
+		e.values = append(e.values, h.value)
+		last := len(e.values)
+		e.headers[h.name] = e.values[last-1 : last : last]
+	}
+	return e.headers
 }
 
 var (

@@ -24,21 +24,22 @@ type jsonLine struct {
 	Headers map[string]jsonValues `json:"headers"`
 }
 
-func parseJSONL(line string) (_ *Entry, err error) {
+func parseJSONL(line string, r *record) (_ bool, err error) {
 	var j jsonLine
 	if err := json.Unmarshal([]byte(line), &j); err != nil {
-		return nil, plainError(err)
+		return false, plainError(err)
 	}
 	if j.time, err = jsonTime(j.Time); err != nil {
-		return nil, err
+		return false, err
 	}
-	if len(j.Headers) > 0 {
-		j.headers = make(map[string][]string, len(j.Headers))
-		for name, values := range j.Headers {
-			j.headers[name] = values
+	j.headers = r.headers[:0]
+	for name, values := range j.Headers {
+		for _, value := range values {
+			j.headers = append(j.headers, header{name, value})
 		}
 	}
-	return j.entry()
+	*r = j.record
+	return true, r.check()
 }
 
 // jsonTime keeps a number's digits: a float would lose nanoseconds.

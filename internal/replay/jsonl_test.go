@@ -16,7 +16,7 @@ func TestJSONL(t *testing.T) {
 			want: wanted{
 				at: at.Add(1), method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
 				query:   map[string][]string{"b": {"c"}},
-				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}, "none": nil},
+				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}},
 				apiKey:  "k1", claims: map[string]any{"sub": "7", "scope": []any{"a"}},
 			},
 		},

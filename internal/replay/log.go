@@ -38,9 +38,9 @@ func FormatOf(path string) Format {
 	return CLF
 }
 
-// parser parses the lines of one log. It returns nil for a line that has no
-// request, such as a header.
-type parser func(line string) (*Entry, error)
+// parser parses the lines of one log, one after another. It reports whether a
+// line has a request, which a header line has not, and puts it into a record.
+type parser func(line string, r *record) (bool, error)
 
 // parser returns a parser for one log. warn gets what the log has and a replay
 // does not use.
@@ -51,7 +51,7 @@ func (f Format) parser(warn func(string)) parser {
 	case CSV:
 		return newCSV(warn).parse
 	}
-	return parseCLF
+	return new(clfLog).parse
 }
 
 // Log is recorded traffic: lines of text, gzipped or not.

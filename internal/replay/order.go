@@ -3,8 +3,9 @@ package replay
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
+	"math"
+	"sync"
 	"time"
 )
 
@@ -25,20 +26,23 @@ const (
 // reading is recorded traffic that is being read.
 type reading struct {
 	*Traffic
-	parsers []parser // of the logs
-	extent  *Extent
-	last    time.Time // of the request that was read last
-	at      Progress
+	extent *Extent
+	last   int64 // time of the request that was read last
+	at     Progress
+
+	// The goroutine that parses has these.
+	parsers  []parser // of the logs
+	record   record
+	warnings []string // not yet in a batch
+	batches  sync.Pool
 }
 
 func newReading(t *Traffic, extent *Extent) *reading {
 	extent.Order = cmp.Or(t.Order, ByTime)
-	r := &reading{Traffic: t, extent: extent, at: Progress{Size: totalSize(t.Logs)}}
+	r := &reading{Traffic: t, extent: extent, last: math.MinInt64, at: Progress{Size: totalSize(t.Logs)}}
 	for i := range t.Logs {
 		r.parsers = append(r.parsers, t.Logs[i].Format.parser(func(text string) {
-			if t.Warn != nil {
-				t.Warn(t.Logs[i].Name + ": " + text)
-			}
+			r.warnings = append(r.warnings, t.Logs[i].Name+": "+text)
 		}))
 	}
 	return r
@@ -54,51 +58,57 @@ func (r *reading) progress(at time.Time) {
 }
 
 // entries yields the requests in the order of the traffic. An error is the
-// last. It records lines that cannot be read, or are out of order, in the extent.
+// last. It records lines that cannot be read, or are out of order, in the
+// extent. An entry is valid until the next one.
 func (r *reading) entries(ctx context.Context) iter.Seq2[*Entry, error] {
 	if r.extent.Order == ByTime {
 		return r.byTime(ctx)
 	}
+	return r.asLogged(ctx)
+}
+
+func (r *reading) asLogged(ctx context.Context) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		for l, err := range r.asLogged(ctx) {
-			if !yield(l.entry, err) {
+		for b, err := range r.parsed(ctx) {
+			if err != nil {
+				yield(nil, err)
 				return
+			}
+			for l := range r.requests(b) {
+				if !yield(&l.entry, nil) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// readEntry is a line with its request.
-type readEntry struct {
-	line
-	entry *Entry
-}
-
-// asLogged yields the lines that have a request, in the order of the logs.
-func (r *reading) asLogged(ctx context.Context) iter.Seq2[readEntry, error] {
-	return func(yield func(readEntry, error) bool) {
-		for l, err := range lines(ctx, r.Logs, &r.at.Read) {
-			var e *Entry
-			if err == nil {
-				if e, err = r.parsers[l.log](l.text); err != nil {
-					err = &LineError{r.Logs[l.log].Name, l.number, err}
-				}
+// requests yields the lines of a batch that have a request, and then reuses the
+// batch.
+func (r *reading) requests(b *batch) iter.Seq[*parsed] {
+	return func(yield func(*parsed) bool) {
+		r.at.Read = b.read
+		for _, text := range b.warnings {
+			if r.Warn != nil {
+				r.Warn(text)
 			}
-			if unreadable, ok := errors.AsType[*LineError](err); ok {
+		}
+		for i := range b.lines {
+			l := &b.lines[i]
+			if l.err != nil {
 				r.extent.Skipped++
-				r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, unreadable)
+				r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, l.err)
 				continue
 			}
-			if e != nil {
-				if e.Time.Before(r.last) {
-					r.extent.OutOfOrder++
-				}
-				r.last = e.Time
+			if l.at < r.last {
+				r.extent.OutOfOrder++
 			}
-			if (e != nil || err != nil) && !yield(readEntry{l, e}, err) {
+			r.last = l.at
+			if !yield(l) {
 				return
 			}
 		}
+		r.batches.Put(b)
 	}
 }
 
@@ -112,14 +122,17 @@ func (r *reading) byTime(ctx context.Context) iter.Seq2[*Entry, error] {
 			yield(nil, err)
 			return
 		}
-		for l, err := range s.sorted() {
-			var e *Entry
-			if err == nil {
-				e, err = r.parsers[l.log](l.text)
-			}
-			if !yield(e, err) {
+		for b, err := range r.sorted(ctx, &s) {
+			if err != nil {
+				yield(nil, err)
 				return
 			}
+			for i := range b.lines {
+				if !yield(&b.lines[i].entry, nil) {
+					return
+				}
+			}
+			r.batches.Put(b)
 		}
 	}
 }
@@ -127,14 +140,16 @@ func (r *reading) byTime(ctx context.Context) iter.Seq2[*Entry, error] {
 // readTo reads all logs and adds their lines to a sorter.
 func (r *reading) readTo(ctx context.Context, s *sorter) error {
 	r.at.Sorting = true
-	for l, err := range r.asLogged(ctx) {
+	for b, err := range r.parsed(ctx) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		if err := s.add(timedLine{l.line, l.entry.Time.UnixNano()}); err != nil {
-			return err
+		for l := range r.requests(b) {
+			if err := s.add(l.at, b.text[l.start:l.end]); err != nil {
+				return err
+			}
+			r.progress(time.Unix(0, l.at))
 		}
-		r.progress(l.entry.Time)
 	}
 	r.at.Sorting, r.at.Total, r.at.Requests = false, r.at.Requests, 0
 	return nil

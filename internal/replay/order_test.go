@@ -58,7 +58,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A log in another format is read again by its own columns.
+// Each log is read by its own columns.
 func TestOrderOfSeveralFormats(t *testing.T) {
 	var seen []string
 	var warned []string
@@ -101,10 +101,10 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 	}
 }
 
-// fewBytes has room for 70 of manyLines.
+// fewBytes has room for 128 of manyLines, and as many that are being written.
 const fewBytes = 8 << 10
 
-// manyLines returns lines for five chunks of fewBytes, each with its own number.
+// manyLines returns lines for three chunks of fewBytes, each with its own number.
 func manyLines() (log string, want []string) {
 	const lines = 333
 	var b strings.Builder

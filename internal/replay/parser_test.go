@@ -37,15 +37,46 @@ func found(e *Entry) wanted {
 	return w
 }
 
+// lineParser parses line after line into the same entry.
+type lineParser struct {
+	parser
+	record record
+	entry  Entry
+}
+
+// parse returns nil for a line without a request.
+func (p *lineParser) parse(line string) (*Entry, error) {
+	ok, err := p.parser(line, &p.record)
+	if !ok || err != nil {
+		return nil, err
+	}
+	p.record.fill(&p.entry)
+	return &p.entry, nil
+}
+
+// wantSameSorted checks that the last request is the same after it was kept to be
+// sorted.
+func (p *lineParser) wantSameSorted(t *testing.T) {
+	t.Helper()
+	var kept record
+	kept.decode(p.record.time.UnixNano(), string(p.record.encode(nil)))
+	var e Entry
+	kept.fill(&e)
+	if diff := cmp.Diff(found(&p.entry), found(&e), cmp.AllowUnexported(wanted{})); diff != "" {
+		t.Error("sorted, the request is another one:", diff)
+	}
+}
+
 func runParser(t *testing.T, f Format, cases []parserCase) {
 	t.Helper()
+	var reused lineParser
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			p := f.parser(func(string) {})
+			reused.parser = f.parser(func(string) {})
 			if tc.header != "" {
-				_, _ = p(tc.header) // a refused one is reported again for every line
+				_, _ = reused.parse(tc.header) // a refused one is reported again for every line
 			}
-			e, err := p(tc.line)
+			e, err := reused.parse(tc.line)
 			if err != nil {
 				if err.Error() != tc.err {
 					t.Fatalf("error %q, want %q", err, tc.err)
@@ -58,6 +89,7 @@ func runParser(t *testing.T, f Format, cases []parserCase) {
 			if diff := cmp.Diff(tc.want, found(e), cmp.AllowUnexported(wanted{})); diff != "" {
 				t.Error(diff)
 			}
+			reused.wantSameSorted(t)
 		})
 	}
 }
@@ -87,7 +119,7 @@ func FuzzCLF(f *testing.F) {
 	f.Add(`- - - [17/May/2015:10:05:03 +0000] "-" 408 0`)
 	f.Add(`203.0.113.9 - - [] "\`)
 	f.Add(`203.0.113.9 - - [17/May/9999:10:05:03 +0000] "OPTIONS * HTTP/1.1" 200 0 "-" "\xf`)
-	f.Fuzz(func(t *testing.T, line string) { checkParser(t, parseCLF, line) })
+	f.Fuzz(func(t *testing.T, line string) { checkParser(t, &lineParser{parser: CLF.parser(nil)}, line) })
 }
 
 func FuzzJSONL(f *testing.F) {
@@ -95,7 +127,7 @@ func FuzzJSONL(f *testing.F) {
 	f.Add(`{"time":-1431857103.123456789,"jwt":{"sub":null,"n":1e400},"route":"$default","apikey":"k"}`)
 	f.Add(`{"time":1e999,"headers":null}`)
 	f.Add(`[[[[`)
-	f.Fuzz(func(t *testing.T, line string) { checkParser(t, parseJSONL, line) })
+	f.Fuzz(func(t *testing.T, line string) { checkParser(t, &lineParser{parser: parseJSONL}, line) })
 }
 
 func FuzzCSV(f *testing.F) {
@@ -104,17 +136,17 @@ func FuzzCSV(f *testing.F) {
 	f.Add("time,time", "")
 	f.Add("header.,time", `",`)
 	f.Fuzz(func(t *testing.T, header, line string) {
-		parse := CSV.parser(func(string) {})
-		if e, err := parse(header); e != nil {
+		p := &lineParser{parser: CSV.parser(func(string) {})}
+		if e, err := p.parse(header); e != nil {
 			t.Fatalf("the header line became a request: %+v, %v", found(e), err)
 		}
-		checkParser(t, parse, line)
+		checkParser(t, p, line)
 	})
 }
 
 // checkParser checks that a line becomes an error or a valid entry.
-func checkParser(t *testing.T, parse parser, line string) {
-	e, err := parse(line)
+func checkParser(t *testing.T, p *lineParser, line string) {
+	e, err := p.parse(line)
 	if err != nil {
 		if e != nil || err.Error() == "" {
 			t.Fatalf("%q: both %+v and error %q", line, e, err)
@@ -127,4 +159,5 @@ func checkParser(t *testing.T, parse parser, line string) {
 	if r := e.Request; !request.IsToken(r.Method) || r.Path == "" {
 		t.Errorf("%q: method %q, path %q", line, r.Method, r.Path)
 	}
+	p.wantSameSorted(t)
 }

@@ -280,7 +280,7 @@ func TestTopDenied(t *testing.T) {
 	tally := newTally(nil)
 	deny := func(rule, key string, times int) {
 		for range times {
-			v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key}}
+			v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}
 			tally.count(&Entry{}, &engine.Decision{Verdicts: []engine.Verdict{v}})
 		}
 	}

@@ -15,48 +15,83 @@ import (
 
 const (
 	// sortBytes bounds the lines that a sorter has in memory.
-	sortBytes = 64 << 20
+	sortBytes = 32 << 20
 	// lineBytes is what a line takes in memory besides its text.
-	lineBytes = 48
-	// mergeBuffer is how much of each sorted chunk is read at once. A terabyte
-	// has 16,000 chunks.
-	mergeBuffer = 8 << 10
+	lineBytes = 16
+	// leastBuffer and mostBuffer bound how much of each sorted chunk is read at
+	// once. A terabyte has 64,000 chunks.
+	leastBuffer, mostBuffer = 4 << 10, 64 << 10
 )
 
-// timedLine is a line to sort: a fraction of the size of its Entry.
+// timedLine is a line that was sorted.
 type timedLine struct {
-	line
-	at int64 // Unix nanoseconds
-}
-
-func compareLines(a, b timedLine) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.log, b.log), cmp.Compare(a.number, b.number))
+	at   int64  // Unix nanoseconds
+	text string // an encoded record
 }
 
 // sorter sorts lines by time, whatever their number. What is more than limit
-// goes into a temporary file, in sorted chunks.
+// goes into a temporary file, in sorted chunks, while more lines are added.
 type sorter struct {
-	limit int // bytes in memory
-	lines []timedLine
-	size  int // bytes of lines
-	file  *os.File
-	ends  []int64 // of the chunks, as offsets in the file
+	limit   int // bytes in memory: half for lines that are added, half for those being written
+	held    heldLines
+	file    *os.File
+	ends    []int64      // of the chunks, as offsets in the file
+	writing chan written // nil unless a chunk is being written
+}
+
+// heldLines are lines in memory. They hold no pointers, which would make it
+// slower to sort them.
+type heldLines struct {
+	lines []heldLine
+	text  []byte
+}
+
+type heldLine struct {
+	at          int64
+	start, size int32 // of the text
+}
+
+func (h *heldLines) size() int { return len(h.lines)*lineBytes + len(h.text) }
+
+func (h *heldLines) add(at int64, text []byte) {
+	h.lines = append(h.lines, heldLine{at, int32(len(h.text)), int32(len(text))})
+	h.text = append(h.text, text...)
+}
+
+// sort keeps the order of lines of the same time.
+func (h *heldLines) sort() {
+	slices.SortFunc(h.lines, func(a, b heldLine) int {
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.start, b.start)
+	})
+}
+
+// written is the end of a chunk in the temporary file.
+type written struct {
+	empty heldLines // memory to be reused
+	end   int64
+	err   error
 }
 
 // add adds a line, in any order. It fails if the temporary file does.
-func (s *sorter) add(l timedLine) error {
-	size := lineBytes + len(l.text)
-	if s.size+size > s.limit && len(s.lines) > 0 {
+func (s *sorter) add(at int64, text []byte) error {
+	if s.held.size()+lineBytes+len(text) > s.limit/2 && len(s.held.lines) > 0 {
 		if err := s.spill(); err != nil {
 			return sortError(err)
 		}
 	}
-	s.lines, s.size = append(s.lines, l), s.size+size
+	s.held.add(at, text)
 	return nil
 }
 
-// spill moves the lines in memory to the temporary file.
+// spill begins to write the lines in memory to the temporary file.
 func (s *sorter) spill() error {
+	empty, err := s.wait()
+	if err != nil {
+		return err
+	}
 	if s.file == nil {
 		file, err := os.CreateTemp(cmp.Or(os.Getenv("TMPDIR"), "/var/tmp"), "slidegate-")
 		if err != nil {
@@ -65,56 +100,63 @@ func (s *sorter) spill() error {
 		s.file = file
 		_ = os.Remove(file.Name()) // an open file stays without its name, and is gone if the process dies
 	}
-	slices.SortFunc(s.lines, compareLines)
-	w := bufio.NewWriterSize(s.file, 64<<10)
-	var buffer []byte
-	for _, l := range s.lines {
-		buffer = appendLine(buffer[:0], l)
-		_, _ = w.Write(buffer) // Flush has its error
+	done := make(chan written, 1)
+	go func(h heldLines, file *os.File) { done <- h.write(file) }(s.held, s.file)
+	s.writing, s.held = done, empty
+	return nil
+}
+
+// wait waits for the chunk that is being written, and returns its memory.
+func (s *sorter) wait() (empty heldLines, err error) {
+	if s.writing == nil {
+		return heldLines{}, nil
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	w := <-s.writing
+	s.writing, s.ends = nil, append(s.ends, w.end)
+	return w.empty, w.err
+}
+
+// write writes a chunk to the temporary file.
+func (h heldLines) write(file *os.File) written {
+	h.sort()
+	w := bufio.NewWriterSize(file, 64<<10)
+	for _, l := range h.lines {
+		head := l.head()
+		_, _ = w.Write(head[:])
+		_, _ = w.Write(h.text[l.start : l.start+l.size]) // Flush has the error
 	}
-	end, err := s.file.Seek(0, io.SeekCurrent)
-	s.ends = append(s.ends, end)
-	clear(s.lines)
-	s.lines, s.size = s.lines[:0], 0
-	return err
+	done := written{empty: heldLines{h.lines[:0], h.text[:0]}}
+	if done.err = w.Flush(); done.err == nil {
+		done.end, done.err = file.Seek(0, io.SeekCurrent)
+	}
+	return done
 }
 
 // sorted yields all lines in their order. An error is the last.
 func (s *sorter) sorted() iter.Seq2[timedLine, error] {
 	return func(yield func(timedLine, error) bool) {
-		var all merge
-		for _, c := range s.chunks() {
-			err := c.advance()
-			if err == nil {
-				all = append(all, c)
-			} else if !errors.Is(err, io.EOF) {
-				yield(timedLine{}, sortError(err))
+		all, err := s.chunks()
+		for err == nil && len(all) > 0 {
+			first := all[0]
+			if !yield(first.first, nil) {
 				return
 			}
-		}
-		heap.Init(&all)
-		for len(all) > 0 {
-			if !yield(all[0].first, nil) {
-				return
-			}
-			switch err := all[0].advance(); {
-			case err == nil:
-				heap.Fix(&all, 0)
-			case errors.Is(err, io.EOF):
+			if err = first.advance(); errors.Is(err, io.EOF) {
 				heap.Pop(&all)
-			default:
-				yield(timedLine{}, sortError(err))
-				return
+				err = nil
+				continue
 			}
+			heap.Fix(&all, 0)
+		}
+		if err != nil {
+			yield(timedLine{}, sortError(err))
 		}
 	}
 }
 
 // close removes the temporary file.
 func (s *sorter) close() {
+	_, _ = s.wait()
 	if s.file != nil {
 		_ = s.file.Close()
 		_ = os.Remove(s.file.Name()) // where an open file keeps its name
@@ -127,6 +169,7 @@ func sortError(err error) error {
 
 // chunk is sorted lines that are being read.
 type chunk struct {
+	index int // in the order in which the chunks were added
 	first timedLine
 	rest  func() (timedLine, error) // io.EOF after the last
 }
@@ -137,31 +180,54 @@ func (c *chunk) advance() (err error) {
 }
 
 // chunks returns the chunks of the temporary file, and the lines in memory.
-func (s *sorter) chunks() []*chunk {
-	slices.SortFunc(s.lines, compareLines)
-	inMemory := func() (l timedLine, err error) {
-		if len(s.lines) == 0 {
-			return l, io.EOF
-		}
-		l, s.lines = s.lines[0], s.lines[1:]
-		return l, nil
+func (s *sorter) chunks() (all merge, err error) {
+	if _, err := s.wait(); err != nil {
+		return nil, err
 	}
-	all, start := []*chunk{{rest: inMemory}}, int64(0)
+	add := func(rest func() (timedLine, error)) error {
+		c := &chunk{index: len(all), rest: rest}
+		err := c.advance()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		all = append(all, c)
+		return err
+	}
+	buffer := min(max(leastBuffer, s.limit/2/(len(s.ends)+1)), mostBuffer)
+	start := int64(0)
 	for _, end := range s.ends {
-		r := bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), mergeBuffer)
-		all = append(all, &chunk{rest: func() (timedLine, error) { return readLine(r) }})
+		r := &lineReader{source: io.NewSectionReader(s.file, start, end-start), buffer: make([]byte, buffer)}
+		if err := add(r.next); err != nil {
+			return nil, err
+		}
 		start = end
 	}
-	return all
+	s.held.sort()
+	lines, text := s.held.lines, string(s.held.text)
+	s.held = heldLines{}
+	inMemory := func() (timedLine, error) {
+		if len(lines) == 0 {
+			return timedLine{}, io.EOF
+		}
+		l := lines[0]
+		lines = lines[1:]
+		return timedLine{l.at, text[l.start : l.start+l.size]}, nil
+	}
+	err = add(inMemory)
+	heap.Init(&all)
+	return all, err
 }
 
 // merge is a heap of chunks by their first lines.
 type merge []*chunk
 
-func (m merge) Len() int           { return len(m) }
-func (m merge) Less(i, j int) bool { return compareLines(m[i].first, m[j].first) < 0 }
-func (m merge) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
-func (m *merge) Push(c any)        { *m = append(*m, c.(*chunk)) }
+func (m merge) Len() int { return len(m) }
+func (m merge) Less(i, j int) bool {
+	a, b := m[i], m[j]
+	return a.first.at < b.first.at || a.first.at == b.first.at && a.index < b.index
+}
+func (m merge) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m *merge) Push(c any)   { *m = append(*m, c.(*chunk)) }
 func (m *merge) Pop() any {
 	last := len(*m) - 1
 	c := (*m)[last]
@@ -169,26 +235,51 @@ func (m *merge) Pop() any {
 	return c
 }
 
-const headNumbers = 4 // time, log, number and size of the text, 8 bytes each
+// headBytes precede the text of a line in the temporary file: its time and the
+// size of the text.
+const headBytes = 8 + 4
 
-// appendLine and readLine write and read the temporary file.
-func appendLine(b []byte, l timedLine) []byte {
-	for _, n := range [headNumbers]int64{l.at, int64(l.log), l.number, int64(len(l.text))} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
-	}
-	return append(b, l.text...)
+func (l *heldLine) head() (b [headBytes]byte) {
+	binary.BigEndian.PutUint64(b[:], uint64(l.at))
+	binary.BigEndian.PutUint32(b[8:], uint32(l.size))
+	return b
 }
 
-// readLine fails with io.EOF only where a line would begin.
-func readLine(r io.Reader) (l timedLine, err error) {
-	var head [8 * headNumbers]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return l, err
+// lineReader reads lines of the temporary file.
+type lineReader struct {
+	source io.Reader
+	buffer []byte
+	text   string // was read
+}
+
+// next fails with io.EOF only where a line would begin.
+func (r *lineReader) next() (timedLine, error) {
+	need := headBytes
+	for {
+		if len(r.text) >= headBytes {
+			head := []byte(r.text[:headBytes])
+			if need = headBytes + int(binary.BigEndian.Uint32(head[8:])); len(r.text) >= need {
+				l := timedLine{int64(binary.BigEndian.Uint64(head)), r.text[headBytes:need]}
+				r.text = r.text[need:]
+				return l, nil
+			}
+		}
+		if err := r.fill(need); err != nil {
+			return timedLine{}, err
+		}
 	}
-	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(head[8*i:])) }
-	text := make([]byte, number(3))
-	if _, err := io.ReadFull(r, text); err != nil {
-		return l, io.ErrUnexpectedEOF
+}
+
+// fill reads until there are need bytes of text.
+func (r *lineReader) fill(need int) error {
+	if need > len(r.buffer) {
+		r.buffer = make([]byte, need)
 	}
-	return timedLine{line{int(number(1)), number(2), string(text)}, number(0)}, nil
+	had := copy(r.buffer, r.text)
+	n, err := io.ReadAtLeast(r.source, r.buffer[had:], need-had)
+	r.text = string(r.buffer[:had+n])
+	if errors.Is(err, io.EOF) && had > 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }

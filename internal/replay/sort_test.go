@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -13,20 +14,23 @@ import (
 // is in memory. A line above the limit is alone.
 func TestSorterBoundsMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	s := sorter{limit: 1000}
+	s := sorter{limit: 2000}
 	defer s.close()
 	var want, got []int
-	for i, size := range []int{300, 300, 300, 900, 5000, 1} {
-		if err := s.add(timedLine{line{number: int64(i), text: strings.Repeat("x", size)}, int64(-i)}); err != nil {
+	for i, size := range []int{350, 350, 350, 900, 5000, 1} {
+		if err := s.add(int64(-i), bytes.Repeat([]byte("x"), size)); err != nil {
 			t.Fatal(err)
 		}
-		if s.size > s.limit && len(s.lines) > 1 {
-			t.Errorf("line %d: %d bytes in memory", i, s.size)
+		if s.held.size() > s.limit/2 && len(s.held.lines) > 1 {
+			t.Errorf("line %d: %d bytes in memory", i, s.held.size())
 		}
 		want = append([]int{size}, want...)
 	}
-	if len(s.ends) != 4 || len(s.lines) != 1 {
-		t.Errorf("%d chunks in the file, %d lines in memory; want 4, 1", len(s.ends), len(s.lines))
+	if _, err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.ends) != 4 || len(s.held.lines) != 1 {
+		t.Errorf("%d chunks in the file, %d lines in memory; want 4, 1", len(s.ends), len(s.held.lines))
 	}
 	for l, err := range s.sorted() {
 		if err != nil {
@@ -45,9 +49,12 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	s := sorter{limit: 1}
 	defer s.close()
 	for i := range 3 {
-		if err := s.add(timedLine{line{text: "text"}, int64(i)}); err != nil {
+		if err := s.add(int64(i), []byte("text")); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := s.wait(); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.file.Truncate(s.ends[1] - 1); err != nil {
 		t.Fatal(err)
@@ -61,14 +68,24 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	}
 }
 
-func TestAppendLine(t *testing.T) {
-	want := timedLine{line{3, 1 << 40, "GET /\xff\n"}, -5}
-	b := string(appendLine(nil, want))
-	if got, err := readLine(strings.NewReader(b)); got != want || err != nil {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
+func TestLineReader(t *testing.T) {
+	want := timedLine{-5, "GET /\xff\n"}
+	head := (&heldLine{want.at, 0, int32(len(want.text))}).head()
+	b := string(head[:]) + want.text
+	for size := range 3 * len(b) {
+		r := lineReader{source: strings.NewReader(b + b), buffer: make([]byte, size)}
+		for range 2 {
+			if got, err := r.next(); got != want || err != nil {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		if _, err := r.next(); !errors.Is(err, io.EOF) {
+			t.Errorf("after the last line: error %v", err)
+		}
 	}
 	for n := 1; n < len(b); n++ {
-		if _, err := readLine(strings.NewReader(b[:n])); !errors.Is(err, io.ErrUnexpectedEOF) {
+		r := lineReader{source: strings.NewReader(b[:n])}
+		if _, err := r.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("a line cut after %d bytes: error %v", n, err)
 		}
 	}

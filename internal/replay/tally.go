@@ -111,7 +111,7 @@ func newTally(all []*rules.Rule) tally {
 			continue
 		}
 		t.rule(r)
-		own := engine.Verdict{Resolution: engine.Resolution{Rule: r, Terms: rules.Terms{Limits: r.Limits}}}
+		own := engine.Verdict{Resolution: engine.Resolution{Rule: r, Terms: &rules.Terms{Limits: r.Limits}}}
 		for i, c := range r.Candidates {
 			if c != (rules.Candidate{}) {
 				t.candidate(own.PolicyName(i))

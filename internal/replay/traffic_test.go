@@ -89,7 +89,7 @@ func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request)
 func (f *fleet) proves(i int, now time.Time, req *request.Request) bool {
 	rule := f.set.Rules[0]
 	terms := rule.Terms(req, "", nil, now)
-	item := rule.Item(string(rule.AppendKey(nil, req)), &terms)
+	item := rule.Item(string(rule.AppendKey(nil, req)), terms)
 	var v limit.Verdict
 	return f.stores[i].Denies(now, &limit.Charge{Key: item, Limits: terms.Limits, Costs: terms.Costs}, &v)
 }

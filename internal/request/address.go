@@ -34,6 +34,9 @@ func (a *ClientAddress) Locate(r *Request) {
 	default:
 		text = r.only(a.Header)
 	}
+	if text == "" { // netip would make an error of it
+		return
+	}
 	if addr, ok := parseAddr(text); ok {
 		r.IP = addr
 	}

@@ -78,26 +78,32 @@ type Derived struct {
 // Derived returns what rules derive from the request. The first call derives it.
 func (r *Request) Derived() *Derived {
 	if !r.derived.known {
-		r.derived = r.derive()
+		r.derive()
 	}
 	return &r.derived
 }
 
-func (r *Request) derive() Derived {
-	f := Derived{
-		known: true, Path: urlpath.Clean(r.Path), Ambiguity: urlpath.Examine(r.Path),
-		Template: routeTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""),
+func (r *Request) derive() {
+	f := &r.derived
+	*f = Derived{known: true, Template: routeTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""), Path: r.Path, Exact: true, count: 1}
+	var usual bool
+	if f.Variants[0], usual = urlpath.Usual(r.Path); !usual {
+		f.derivePath(r.Path)
 	}
-	f.Variants[0], f.count = urlpath.NewText(f.Path), 1
-	if f.Ambiguity.Ambiguous() {
-		f.Variants[1], f.count = urlpath.NewText(urlpath.Decode(r.Path)), 2
-	}
-	f.Exact = !f.Ambiguity.Ambiguous() && (f.Path == r.Path || r.Path == "")
 	f.Route = f.Variants[0]
 	if f.Template != "" {
 		f.Route = urlpath.NewText(f.Template)
 	}
-	return f
+}
+
+// derivePath reads a path of any form.
+func (f *Derived) derivePath(raw string) {
+	f.Path, f.Ambiguity = urlpath.Clean(raw), urlpath.Examine(raw)
+	f.Variants[0] = urlpath.NewText(f.Path)
+	if f.Ambiguity.Ambiguous() {
+		f.Variants[1], f.count = urlpath.NewText(urlpath.Decode(raw)), 2
+	}
+	f.Exact = !f.Ambiguity.Ambiguous() && (f.Path == raw || raw == "")
 }
 
 // PathVariants are the forms of the path that limits and bans look at.

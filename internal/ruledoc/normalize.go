@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -278,13 +277,13 @@ func withoutCovered(statuses Statuses) Statuses {
 	})
 }
 
-var headerSource = regexp.MustCompile(`\{header\.[^{}]*\}`)
+var headerSource = Regexp(`\{header\.[^{}]*\}`)
 
 // lowerSources writes the names of headers in a key template in lower case, and
 // the default {ip/64} as {ip}.
 func lowerSources(template string) string {
 	template = strings.ReplaceAll(template, "{ip/64}", "{ip}")
-	return headerSource.ReplaceAllStringFunc(template, strings.ToLower)
+	return headerSource().ReplaceAllStringFunc(template, strings.ToLower)
 }
 
 func lowerSource(source string) string {

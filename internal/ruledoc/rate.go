@@ -44,7 +44,7 @@ func (l *Limit) UnmarshalJSON(data []byte) error {
 // parseRate fills in the limit that a rate stands for. The window is checked as
 // any other is.
 func (l *Limit) parseRate(rate string) error {
-	parts := ratePattern.FindStringSubmatch(rate)
+	parts := ratePattern().FindStringSubmatch(rate)
 	if parts == nil {
 		return noRate(rate)
 	}
@@ -62,14 +62,14 @@ func (l *Limit) parseRate(rate string) error {
 
 // noRate says what to write in place of a text that is no rate.
 func noRate(text string) error {
-	if window := strings.TrimLeft(text, "0123456789"); window != text && ratePattern.MatchString("1"+window) {
+	if window := strings.TrimLeft(text, "0123456789"); window != text && ratePattern().MatchString("1"+window) {
 		return fmt.Errorf("%q is no rate: its units are 1 to 999999999; those of a map, such as {capacity: 2000000000, window: 60s}, "+
 			"are up to 4294967295", text)
 	}
 	i := strings.LastIndexAny(text, "/ ") + 1
 	for _, w := range rateWords {
 		meant := text[i:] != "" && strings.HasPrefix(w.word, text[i:]) || Closest(text[i:], []string{w.word}) != ""
-		if rate := text[:i] + w.word; meant && ratePattern.MatchString(rate) {
+		if rate := text[:i] + w.word; meant && ratePattern().MatchString(rate) {
 			return fmt.Errorf("%q is no rate: did you mean %s?", text, rate)
 		}
 	}

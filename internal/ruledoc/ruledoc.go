@@ -114,6 +114,7 @@ type Rule struct {
 	RefundOn  Statuses      `json:"refund_on,omitempty" example:"5xx" doc:"Statuses of the backend's answer, such as 404 or 5xx, that refund the request."`
 	Mode      string        `json:"mode,omitempty" enum:"enforce shadow off" doc:"enforce (the default), shadow (charge and record, but let through) or off."`
 	Atomic    bool          `json:"atomic,omitempty" doc:"true: charged together with the other atomic rules that match a request, all or none."`
+	Lease     int64         `json:"lease,omitempty" range:"2 1000" doc:"For keys above 1,000 requests a second: how many charges a process may make ahead in one write to DynamoDB."`
 	OnError   string        `json:"on_error,omitempty" enum:"local allow deny" doc:"While the counters cannot be reached: count in this process (local), let through (allow) or refuse (deny)."`
 	Headers   string        `json:"headers,omitempty" enum:"on off" doc:"off: responses do not mention the rule."`
 }

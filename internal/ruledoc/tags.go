@@ -116,11 +116,20 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Pattern returns the pattern that the tags of a field of a struct state.
-func Pattern(of any, field string) *regexp.Regexp {
-	fields := Fields(reflect.TypeOf(of))
-	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == field })
-	return regexp.MustCompile(fields[i].Tags.Pattern)
+// Pattern returns the pattern that the tags of a field of a struct state, as
+// Regexp does.
+func Pattern(of any, field string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		fields := Fields(reflect.TypeOf(of))
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == field })
+		return regexp.MustCompile(fields[i].Tags.Pattern)
+	})
+}
+
+// Regexp returns a regular expression that is compiled when it is first used. A
+// Lambda starts without those that its rules do not need.
+func Regexp(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // Union is a type whose values have several forms in documents. Forms returns a

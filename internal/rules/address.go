@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -26,7 +25,7 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 	a.Header = c.form(path+".header", d.Header, "header", "cf-connecting-ip", request.IsToken(d.Header))
 	if d.Secret != nil {
 		a.SecretHeader = c.form(path+".secret.header", d.Secret.Header, "header", "x-origin-secret", request.IsToken(d.Secret.Header))
-		a.SecretEnv = c.form(path+".secret.env", d.Secret.Env, "environment variable", "ORIGIN_SECRET", envName.MatchString(d.Secret.Env))
+		a.SecretEnv = c.form(path+".secret.env", d.Secret.Env, "environment variable", "ORIGIN_SECRET", envName().MatchString(d.Secret.Env))
 	}
 	switch {
 	case d.TrustedHops != nil && d.Header != "":
@@ -65,17 +64,17 @@ func (c *compiler) viewerProblem(p key.Part) string {
 }
 
 var (
-	countryCode = regexp.MustCompile(`^[A-Z][A-Z0-9]$`)
-	asNumber    = regexp.MustCompile(`^[1-9][0-9]{0,9}$`)
+	countryCode = ruledoc.Regexp(`^[A-Z][A-Z0-9]$`)
+	asNumber    = ruledoc.Regexp(`^[1-9][0-9]{0,9}$`)
 )
 
 // viewerWord returns what is wrong with a value that match compares with a
 // source that CloudFront states.
 func viewerWord(p key.Part, word string) (problem string) {
 	switch {
-	case p.Kind == key.FromCountry && !countryCode.MatchString(word):
+	case p.Kind == key.FromCountry && !countryCode().MatchString(word):
 		return fmt.Sprintf("%q is no country: write two capital letters (ISO 3166-1), such as DE", word)
-	case p.Kind == key.FromASN && !asNumber.MatchString(word):
+	case p.Kind == key.FromASN && !asNumber().MatchString(word):
 		return fmt.Sprintf("%q is no autonomous system: write its number alone, such as 64496", word)
 	}
 	return ""

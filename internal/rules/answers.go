@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,11 +57,11 @@ func (f Fields) Reset() bool { return f == LegacyFields || f == BothFields }
 // in an authorizer's context. They hold no quotes, backslashes or brackets.
 var BodyVariables = []string{"rule", "limit", "remaining", "reset", "retryAfter", "degraded", "problemType", "problemTitle"}
 
-var bodyVariable = regexp.MustCompile(`\{[A-Za-z]+\}`)
+var bodyVariable = ruledoc.Regexp(`\{[A-Za-z]+\}`)
 
 // FillBody substitutes the variables of a body. One without a value is empty.
 func FillBody(body string, value func(name string) string) string {
-	return bodyVariable.ReplaceAllStringFunc(body, func(v string) string { return value(v[1 : len(v)-1]) })
+	return bodyVariable().ReplaceAllStringFunc(body, func(v string) string { return value(v[1 : len(v)-1]) })
 }
 
 const (
@@ -72,8 +71,8 @@ const (
 )
 
 var (
-	mediaType = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+/[!#$%&'*+.^_|~0-9A-Za-z-]+( *; *[!#$%&'*+.^_|~0-9A-Za-z-]+=[!#$%&'*+.^_|~0-9A-Za-z-]+)*$`)
-	plainText = regexp.MustCompile(`^[\t\n\r -~]*$`)
+	mediaType = ruledoc.Regexp(`^[!#$%&'*+.^_|~0-9A-Za-z-]+/[!#$%&'*+.^_|~0-9A-Za-z-]+( *; *[!#$%&'*+.^_|~0-9A-Za-z-]+=[!#$%&'*+.^_|~0-9A-Za-z-]+)*$`)
+	plainText = ruledoc.Regexp(`^[\t\n\r -~]*$`)
 )
 
 // answers compiles what clients learn of decisions.
@@ -98,14 +97,14 @@ func (c *compiler) denied(path string, d *ruledoc.Denied) *Denied {
 		c.fail(path, "is empty: write a status, or a content_type and a body, or remove it")
 	case d.Body != "" && d.ContentType == "":
 		c.fail(path, "has a body of unknown type: write content_type: application/json, or another type")
-	case d.ContentType != "" && !mediaType.MatchString(d.ContentType):
+	case d.ContentType != "" && !mediaType().MatchString(d.ContentType):
 		c.fail(path+".content_type", "%q is no media type: write one such as application/json or text/html; charset=utf-8", d.ContentType)
 	case len(d.Body) > longestBody:
 		c.fail(path+".body", "has %d bytes: the most is %d", len(d.Body), longestBody)
-	case !plainText.MatchString(d.Body):
+	case !plainText().MatchString(d.Body):
 		c.fail(path+".body", "has other characters than plain ASCII: write them as \\u00e9 in JSON, or as &eacute; in HTML")
 	}
-	for _, v := range bodyVariable.FindAllString(d.Body, -1) {
+	for _, v := range bodyVariable().FindAllString(d.Body, -1) {
 		if !slices.Contains(BodyVariables, v[1:len(v)-1]) {
 			c.fail(path+".body", "unknown value %s: there are {%s}", v, strings.Join(BodyVariables, "}, {"))
 			break

@@ -221,10 +221,10 @@ func (r *Rule) whyRestrictOnly() string {
 func (r *Rule) highest(i int) int64 {
 	most := r.Limits[i].Capacity
 	for _, p := range r.plans {
-		if p.unlimited {
+		if p.Unlimited {
 			return limit.MaxCapacity
 		}
-		most = max(most, p.limits[i].Capacity)
+		most = max(most, p.Limits[i].Capacity)
 	}
 	return most
 }

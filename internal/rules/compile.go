@@ -133,7 +133,7 @@ func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 
 // nameForm is what names of a kind look like.
 type nameForm struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	longest int    // in characters
 	another string // what to write in place of a name that is taken
 }
@@ -148,7 +148,7 @@ var (
 func (c *compiler) name(path, name string, form nameForm, taken map[string]string) {
 	switch other, ok := taken[name]; {
 	case name == "": // Check reports names that are missing
-	case !form.pattern.MatchString(name):
+	case !form.pattern().MatchString(name):
 		c.fail(path, "%q cannot be a name: use 1 to %d lower-case letters, digits and hyphens, a letter or digit first", name, form.longest)
 	case ok:
 		c.fail(path, "%q is the name of %s too: %s", name, other, form.another)

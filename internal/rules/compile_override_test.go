@@ -263,7 +263,7 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	}
 	api, _ := s.Rule("api")
 	terms := api.Terms(&request.Request{}, "", o, now)
-	if got := describeTerms(&terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
+	if got := describeTerms(terms); terms.Stale || got != "a 1/1s cost 1, b 5/1h0m0s cost 1" {
 		t.Errorf("stale %t: %s", terms.Stale, got)
 	}
 	o.Grants[0].Limit = "c"
@@ -274,7 +274,7 @@ func TestGrantsOnOverriddenLimits(t *testing.T) {
 	o = &Override{Grants: []Grant{{Add: 4, Until: now.Add(1)}}}
 	terms = only.Rules[0].Terms(&request.Request{}, "", o, now)
 	if err := only.CheckOverride("r", "k", o); err != nil || terms.Stale || terms.Limits[0].Capacity != 5 {
-		t.Errorf("%v, stale %t, %s", err, terms.Stale, describeTerms(&terms))
+		t.Errorf("%v, stale %t, %s", err, terms.Stale, describeTerms(terms))
 	}
 }
 

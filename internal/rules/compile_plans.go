@@ -45,7 +45,7 @@ func (c *compiler) plans() {
 	c.set.plans = sortedKeys(c.doc.Plans)
 	for _, plan := range c.set.plans {
 		path := ruledoc.Join("plans", plan)
-		if !planName.MatchString(plan) {
+		if !planName().MatchString(plan) {
 			c.failKey(path, "%q cannot be a plan: use 1 to 63 printable ASCII characters, no blank at either end", plan)
 		}
 		for _, name := range sortedKeys(c.doc.Plans[plan]) {
@@ -67,15 +67,15 @@ func (c *compiler) ruleIsWrong(r *Rule) bool {
 }
 
 // planned compiles the limits of a rule on a plan.
-func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *planned {
-	p := &planned{slices.Clone(r.Limits), d.Unlimited}
+func (c *compiler) planned(path string, d ruledoc.PlanCapacity, r *Rule) *Terms {
+	p := &Terms{Limits: slices.Clone(r.Limits), Unlimited: d.Unlimited}
 	for _, name := range sortedKeys(d.Capacity) {
 		at := capacityPath(path, name)
 		if c.wrong[at] {
 			continue
 		}
 		if i, l, problem := r.adjusted(name, d.Capacity[name]); c.check(at, problem) {
-			p.limits[i] = l
+			p.Limits[i] = l
 		}
 	}
 	return p

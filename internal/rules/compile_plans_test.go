@@ -41,10 +41,10 @@ func TestPlans(t *testing.T) {
 	} {
 		r, _ := s.Rule(tt.rule)
 		terms := r.Terms(&request.Request{}, tt.plan, nil, time.Time{})
-		if got := describeTerms(&terms); got != tt.want {
+		if got := describeTerms(terms); got != tt.want {
 			t.Errorf("%s on %s: %s, want %s", tt.rule, tt.plan, got, tt.want)
 		}
-		if before := own(r); r.Item("k", &terms) != r.Item("k", &before) {
+		if before := own(r); r.Item("k", terms) != r.Item("k", before) {
 			t.Errorf("%s on %s is another counter", tt.rule, tt.plan)
 		}
 	}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -20,8 +19,8 @@ func (c *compiler) rules() {
 
 func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *Rule {
 	r := &Rule{
-		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
-		plans:   map[string]*planned{},
+		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		plans:   map[string]*Terms{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
 	if c.name(path+".name", d.Name, ruleName, taken); c.wrong[path+".name"] {
@@ -47,7 +46,24 @@ func (c *compiler) rule(path string, d *ruledoc.Rule, taken map[string]string) *
 	if r.Mode == Shadow && r.Atomic {
 		c.fail(path+".atomic", "a rule in shadow is evaluated alone, after all others have allowed: remove atomic, or write mode: enforce")
 	}
+	c.lease(path+".lease", r)
 	return r
+}
+
+// lease checks a rule whose charges are made ahead.
+func (c *compiler) lease(path string, r *Rule) {
+	switch {
+	case r.Lease == 0:
+	case r.Atomic:
+		c.fail(path, "the charges of an atomic rule are made together with those of others, never ahead: remove lease, or remove atomic")
+	default:
+		for i := range r.Limits {
+			if l := &r.Limits[i]; !l.Correctable() {
+				c.fail(path, "a %s has no slots that a lease could end with: remove lease, or write algorithm: %s", l.Algorithm, limit.SlidingWindow)
+				return
+			}
+		}
+	}
 }
 
 // keys compiles the key templates of the rule and of its overrides.
@@ -140,12 +156,12 @@ func (c *compiler) ruleLimits(path string, d *ruledoc.Rule, r *Rule) {
 	}
 }
 
-var statusClass = regexp.MustCompile(`^[1-5]xx$`)
+var statusClass = ruledoc.Regexp(`^[1-5]xx$`)
 
 func (c *compiler) statuses(path string, texts []string) (all []Statuses) {
 	for i, text := range texts {
 		first, others := text, 0
-		if statusClass.MatchString(text) {
+		if statusClass().MatchString(text) {
 			first, others = text[:1]+"00", 99
 		}
 		code, err := strconv.ParseUint(first, 10, 30)

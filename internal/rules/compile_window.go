@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -62,11 +61,11 @@ func (c *compiler) calendar(path string, d *ruledoc.Limit, l *limit.Limit) {
 // zoneName is the form of names in the IANA time zone database. Systems keep
 // more in the same place under lower-case names, such as zones with leap
 // seconds, which other systems do not have.
-var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
+var zoneName = ruledoc.Regexp(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
 
 func (c *compiler) location(path, name string) *time.Location {
 	location, err := time.LoadLocation(name)
-	if err != nil || name == "Local" || !zoneName.MatchString(name) {
+	if err != nil || name == "Local" || !zoneName().MatchString(name) {
 		c.fail(path, "unknown timezone %q: write a name of the IANA time zone database, such as Europe/Berlin or UTC", name)
 		return time.UTC
 	}

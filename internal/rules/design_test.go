@@ -159,7 +159,7 @@ func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.
 	if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil {
 		t.Error(err)
 	}
-	return describeTerms(&terms)
+	return describeTerms(terms)
 }
 
 func describeTerms(t *Terms) string {
@@ -188,14 +188,14 @@ func TestDesignKeys(t *testing.T) {
 	export, _ := s.Rule("export")
 	day := func(day any) string {
 		terms := export.Terms(user("GET", "/v1/export", claimSet{"billing_day": day}), "", nil, time.Time{})
-		return export.Item("k", &terms)
+		return export.Item("k", terms)
 	}
 	if day(nil) != day(1.0) || day(nil) != day("1") || day(nil) == day("2") {
 		t.Error("counters whose months start on different days are the same")
 	}
 	api, _ := s.Rule("api")
 	own, pro := api.Terms(&request.Request{}, "", nil, time.Time{}), api.Terms(&request.Request{}, "pro", nil, time.Time{})
-	if api.Item("k", &own) != api.Item("k", &pro) {
+	if api.Item("k", own) != api.Item("k", pro) {
 		t.Error("a change of plan starts a new counter")
 	}
 	if !Among(export.RefundOn(), 503) || Among(export.RefundOn(), 404) || export.Mode != Shadow {

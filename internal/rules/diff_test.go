@@ -171,6 +171,7 @@ var edits = []struct {
 	{"key", []string{"key: ip:{ip}", "key: address:{ip}"}, []string{"rule anonymous, key: from ip:{ip} to address:{ip}", "rule anonymous: " + reset}},
 	{"counter", []string{"key: ip:{ip}", "key: ip:{ip}\n    counter: visitors"}, []string{"rule anonymous, counter: from none to visitors", "rule anonymous: " + reset}},
 	{"atomic", []string{"key: ip:{ip}", "key: ip:{ip}\n    atomic: true"}, []string{"rule anonymous, atomic: from none to true", "rule anonymous: " + keep}},
+	{"lease", []string{"key: ip:{ip}", "key: ip:{ip}\n    lease: 9"}, []string{"rule anonymous, lease: from none to 9", "rule anonymous: " + keep}},
 	{"on_error", []string{"    on_error: allow\n", ""}, []string{"rule burst, on_error: from allow to local", "rule burst: " + keep}},
 	{"mode", []string{"    mode: shadow\n", ""}, []string{"rule export, mode: from shadow to enforce", "rule export: " + keep}},
 	{"headers", []string{"key: ip:{ip}", "key: ip:{ip}\n    headers: off"}, []string{"rule anonymous, headers: from none to off", "rule anonymous: " + keep}},

@@ -99,13 +99,13 @@ func FuzzCompile(f *testing.F) {
 }
 
 // checkTerms checks what stores rely on.
-func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
+func checkTerms(t *testing.T, r *Rule, plan string, o *Override) *Terms {
 	t.Helper()
 	terms := r.Terms(&request.Request{}, plan, o, time.Time{})
 	if terms.Unlimited || terms.Denied {
 		return terms
 	}
-	if err := (&limit.Charge{Key: r.Item("k", &terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
+	if err := (&limit.Charge{Key: r.Item("k", terms), Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil || terms.Stale {
 		t.Errorf("stale %t, %v", terms.Stale, err)
 	}
 	for i := range terms.Limits {
@@ -120,7 +120,7 @@ func checkTerms(t *testing.T, r *Rule, plan string, o *Override) Terms {
 func checkSet(t *testing.T, s *Set) {
 	names := map[string]bool{}
 	for _, r := range s.Rules {
-		if names[r.Name] || !ruleName.pattern.MatchString(r.Name) {
+		if names[r.Name] || !ruleName.pattern().MatchString(r.Name) {
 			t.Errorf("rule name %q", r.Name)
 		}
 		names[r.Name] = true

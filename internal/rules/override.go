@@ -61,6 +61,10 @@ func (r *Rule) AppendOverrideKey(dst []byte, req *request.Request) (key []byte, 
 	return appendKey(dst, r.overridable, req, &r.when)
 }
 
+// OverridesByKey reports whether the keys of the rule's overrides are those that
+// it counts by.
+func (r *Rule) OverridesByKey() bool { return r.overridable == &r.template }
+
 // TakesOverrides reports whether the rule may have overrides outside the
 // document, which callers must look up in the table.
 func (r *Rule) TakesOverrides() bool { return r.overridable != nil && !r.documentOnly }

@@ -103,6 +103,7 @@ func behaviour(r *Rule) Rule {
 	if len(b.Candidates) == 0 {
 		b.Candidates = nil
 	}
+	b.own.Limits, b.own.candidates = b.Limits, b.Candidates
 	if r.overridable == nil {
 		b.cost = Cost{} // no limit needs it
 	}

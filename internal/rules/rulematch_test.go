@@ -113,11 +113,18 @@ func patternRegexp(pattern string, fold bool) *regexp.Regexp {
 	return patternRegexps[key]
 }
 
+// setOf returns a set that matches these rules.
+func setOf(rules []*Rule) *Set {
+	s := &Set{Rules: rules}
+	s.precompute()
+	return s
+}
+
 // agree fails unless Match and expectedMatches find the same rules, and Match
 // appends them.
 func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Request) {
 	before := &Rule{Name: "before"}
-	s := Set{Rules: rules}
+	s := setOf(rules)
 	got, want := s.Match([]*Rule{before}, req), append([]*Rule{before}, expectedMatches(rules, req)...)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s %.200q on route %q, claims %v: %v, want %v", req.Method, req.Path, req.Route, req.Claims, namesOf(got), namesOf(want))
@@ -237,7 +244,7 @@ func TestMatchOfThousand(t *testing.T) {
 		{"nothing tells them apart", each(func(i int) match.Selector { return match.Selector{Paths: everywhere(i)} }), request.Request{Path: "/v1/items7"}, n},
 	} {
 		agree(t, tt.rules, &tt.req)
-		s := Set{Rules: tt.rules}
+		s := setOf(tt.rules)
 		if got := len(s.Match(nil, &tt.req)); got != tt.want {
 			t.Errorf("%s: %d rules match, want %d", tt.name, got, tt.want)
 		}
@@ -357,6 +364,7 @@ func TestMatchDoesNotExplode(t *testing.T) {
 		}
 		s.Rules = append(s.Rules, ruleFor(i, match.Selector{Paths: patternsOf(match.ParseRoute, pattern, pattern+strings.Repeat("/*/a", 100)+"/**")}))
 	}
+	s.precompute()
 	for _, tt := range []struct {
 		path string
 		want int
@@ -391,7 +399,7 @@ func TestMatchAllocations(t *testing.T) {
 	for i := range 20 {
 		rules = append(rules, ruleFor(i, match.Selector{Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "scope"}, Words: []string{fmt.Sprint("s", i)}}}}))
 	}
-	s := Set{Rules: rules}
+	s := setOf(rules)
 	buffer := make([]*Rule, 0, 8)
 	sent := requestTo("/v1/items41/x")
 	sent.Claims = map[string]any{"scope": "openid s7 s8"}
@@ -407,7 +415,7 @@ func TestMatchAllocations(t *testing.T) {
 
 func BenchmarkMatch(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		s := Set{Rules: ownRoutes(n)}
+		s := setOf(ownRoutes(n))
 		for _, tt := range []struct{ name, path string }{
 			{"hit", "/v1/items5/x"}, {"miss", "/v2/nothing/x"}, {"deep", "/v1/items5" + strings.Repeat("/segment", 40)},
 		} {
@@ -430,7 +438,7 @@ func BenchmarkMatchClaims(b *testing.B) {
 	for i := range 1000 {
 		rules = append(rules, ruleFor(i, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**"), Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}}))
 	}
-	s := Set{Rules: rules}
+	s := setOf(rules)
 	sent := requestTo("/v1/items5/x")
 	sent.Claims = map[string]any{"tenant": "t7"}
 	buffer := make([]*Rule, 0, 8)

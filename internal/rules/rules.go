@@ -78,6 +78,7 @@ type Set struct {
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []match.Selector
 	banned, skipped *match.Lookup // deny and skip, ready to be looked up
+	index           *match.Index  // of when of the rules
 	denyAmbiguous   bool          // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
@@ -101,9 +102,14 @@ func (s *Set) Document() *ruledoc.Document { return s.document }
 
 // precompute derives what requests need from the fields of a final set.
 func (s *Set) precompute() {
-	for _, r := range s.Rules {
+	covered := make([]*match.Selector, len(s.Rules))
+	for i, r := range s.Rules {
 		r.precompute()
+		if r.place = i; r.Mode != Off {
+			covered[i] = &r.when
+		}
 	}
+	s.index = match.NewIndex(covered)
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
 		s.hashBy(key.RandomSecret())
@@ -141,12 +147,15 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 // nothing beyond dst, except on the first look at a request: to clean its path,
 // or to remove its letter case.
 func (s *Set) Match(dst []*Rule, req *request.Request) []*Rule {
-	for _, r := range s.Rules {
-		if r.Matches(req) {
+	before := len(dst)
+	s.index.Each(req, func(place int32) {
+		if r := s.Rules[place]; r.Matches(req) {
 			dst = append(dst, r)
 		}
-	}
-	return dst
+	})
+	found := dst[before:]
+	slices.SortFunc(found, func(a, b *Rule) int { return a.place - b.place })
+	return dst[:before+len(slices.Compact(found))]
 }
 
 // Rule says which requests it matches, by which keys it counts them and how
@@ -157,24 +166,27 @@ type Rule struct {
 	Limits  []limit.Limit // one to limit.MaxLimits, sorted by name
 	Costs   []Cost        // what a request takes from each limit
 	Atomic  bool          // charged together with other atomic rules, all or none
+	Lease   int64         // the most charges that a process makes ahead; 0 for none
 	OnError OnError
 	Mode    Mode
 	Quiet   bool // responses do not mention it
 	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
-	when           match.Selector
-	unless         *match.Selector // nil for none
-	template       key.Template
-	prefix, suffix string  // of the names of its counters
-	cost           Cost    // of limits without a cost of their own
-	fixed          []int64 // the costs, if no request and no plan can change them
-	plans          map[string]*planned
-	anchors        []anchor
-	refunds        []Statuses
-	overridable    *key.Template // of the keys of its overrides; nil for none
-	restrictOnly   bool          // overrides cannot loosen it: the client fills in their keys
-	documentOnly   bool          // its overrides are those of the document alone
+	place        int // in the file
+	when         match.Selector
+	unless       *match.Selector // nil for none
+	template     key.Template
+	prefix       string            // of the names of its counters
+	cost         Cost              // of limits without a cost of their own
+	fixed        []int64           // the costs, if no request and no plan can change them
+	own          Terms             // without a plan and an override
+	plans        map[string]*Terms // without an override, by plan
+	anchors      []anchor
+	refunds      []Statuses
+	overridable  *key.Template // of the keys of its overrides; nil for none
+	restrictOnly bool          // overrides cannot loosen it: the client fills in their keys
+	documentOnly bool          // its overrides are those of the document alone
 }
 
 // Mode says whether a rule is enforced.

@@ -30,14 +30,14 @@ func parse(t testing.TB, document string) *Set {
 }
 
 // own returns the rule's terms for an empty request without a plan or an override.
-func own(r *Rule) Terms { return r.Terms(&request.Request{}, "", nil, time.Time{}) }
+func own(r *Rule) *Terms { return r.Terms(&request.Request{}, "", nil, time.Time{}) }
 
 func costs(r *Rule) []int64 { return own(r).Costs }
 
 // item returns the name of a key's counter.
 func item(r *Rule, key string) string {
 	terms := own(r)
-	return r.Item(key, &terms)
+	return r.Item(key, terms)
 }
 
 // parseRule reads a document of one rule: its fields in YAML, without key and limits unless they matter.

@@ -136,10 +136,10 @@ func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
 	if d == nil {
 		return nil
 	}
-	if d.Check != "" && !checkPattern.MatchString(d.Check) {
+	if d.Check != "" && !checkPattern().MatchString(d.Check) {
 		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
 	}
-	env := c.form("hash_secret.env", d.Env, "environment variable", "KEY_SECRET", envName.MatchString(d.Env))
+	env := c.form("hash_secret.env", d.Env, "environment variable", "KEY_SECRET", envName().MatchString(d.Env))
 	h := &key.Hash{Env: env, Check: d.Check}
 	_, h.Missing = secretOf("hash_secret", h.Env, func(string) (string, bool) { return "", false }) // until it is loaded
 	return h

@@ -40,12 +40,6 @@ type Terms struct {
 // count only with the rule's own capacity, a percentage with any.
 type Candidate = ruledoc.Candidate
 
-// planned are the limits of a rule on a plan.
-type planned struct {
-	limits    []limit.Limit
-	unlimited bool
-}
-
 // anchor says where the first day of a limit's months comes from.
 type anchor struct {
 	limit int // its index
@@ -56,12 +50,25 @@ type anchor struct {
 // Terms returns the effective limits for a request of a caller on this plan (""
 // for none), whose key has this override (nil for none). Each capacity is the
 // override's, else the plan's, else the rule's own. Grants are added to it.
-func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Time) Terms {
-	t := Terms{Limits: r.Limits, suffix: r.suffix, candidates: r.Candidates, own: true}
-	costs, fixed := r.Costs, r.fixed
+//
+// Requests share terms that were compiled, so the caller must not change them.
+func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Time) *Terms {
+	compiled := &r.own
 	if p := r.plans[plan]; p != nil {
-		t.Limits, t.Unlimited, t.own = p.limits, p.unlimited, false
+		compiled = p
 	}
+	if o == nil && r.fixed != nil && len(r.anchors) == 0 {
+		return compiled
+	}
+	t := *compiled
+	t.change(r, req, o, now)
+	return &t
+}
+
+// change makes of the terms of a plan those of one request.
+func (t *Terms) change(r *Rule, req *request.Request, o *Override, now time.Time) {
+	costs, fixed := r.Costs, r.fixed
+	t.costs, t.Costs = nil, nil // of a key without limits
 	if o.InForce(now) {
 		t.override(r, o)
 		if t.replaced {
@@ -69,7 +76,7 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 		}
 	}
 	if t.Unlimited || t.Denied {
-		return t
+		return
 	}
 	if o != nil && len(o.Grants) > 0 {
 		t.grant(r, o.Grants, now)
@@ -84,7 +91,6 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 		}
 	}
 	t.costs, t.Costs = costs, fixed
-	return t
 }
 
 // MostCost returns the largest cost that a request may state for limit i.
@@ -224,6 +230,21 @@ func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
 // and shape.
 func (r *Rule) Item(key string, t *Terms) string { return r.prefix + key + t.suffix }
 
+// Counter returns the key that the rule counts a request by, which it must match,
+// and the name of the counter unless the terms name another: see CountsBy.
+func (r *Rule) Counter(req *request.Request) (name, key string) {
+	var most [128]byte
+	text := append(most[:0], r.prefix...)
+	text = r.AppendKey(text, req)
+	end := len(text)
+	name = string(append(text, r.own.suffix...))
+	return name, name[len(r.prefix):end]
+}
+
+// CountsBy reports whether the counters of these terms are those of the rule's
+// own limits. Other capacities keep a counter.
+func (r *Rule) CountsBy(t *Terms) bool { return t.suffix == r.own.suffix }
+
 // limitNamed returns the index of a limit; -1 for none. The name "" stands for
 // the only limit, whatever its name.
 func limitNamed(limits []limit.Limit, name string) int {
@@ -235,15 +256,32 @@ func limitNamed(limits []limit.Limit, name string) int {
 
 // precompute derives what no request can change.
 func (r *Rule) precompute() {
-	r.suffix = suffix(r.Limits)
+	r.fixed = r.fixedCosts()
+	r.own = Terms{Limits: r.Limits, own: true}
+	r.own.precompute(r, suffix(r.Limits))
+	for _, t := range r.plans {
+		t.precompute(r, r.own.suffix)
+	}
+}
+
+// precompute completes the terms of a plan, which changes capacities alone.
+func (t *Terms) precompute(r *Rule, suffix string) {
+	if t.suffix, t.candidates = suffix, r.Candidates; !t.Unlimited {
+		t.costs, t.Costs = r.Costs, r.fixed
+	}
+}
+
+// fixedCosts returns the costs if no request and no plan can change them, else
+// nil.
+func (r *Rule) fixedCosts() []int64 {
 	fixed := make([]int64, len(r.Costs))
 	for i, c := range r.Costs {
 		if c.from.Kind != key.Literal || c.Clamp && (len(r.plans) > 0 || r.overridable != nil) {
-			return
+			return nil
 		}
 		fixed[i] = c.of(nil, r.Limits[i].MaxCost())
 	}
-	r.fixed = fixed
+	return fixed
 }
 
 // suffix returns the end of the names of counters with these limits: 8 hex

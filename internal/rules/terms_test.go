@@ -42,10 +42,10 @@ func TestTerms(t *testing.T) {
 	} {
 		r, _ := s.Rule(tt.rule)
 		terms := r.Terms(&request.Request{}, tt.plan, &tt.o, now)
-		if got := describeTerms(&terms); got != tt.want || terms.Stale != tt.stale {
+		if got := describeTerms(terms); got != tt.want || terms.Stale != tt.stale {
 			t.Errorf("%s: %s, stale %t; want %s, %t", tt.name, got, terms.Stale, tt.want, tt.stale)
 		}
-		if before := own(r); r.Item("k", &terms) != r.Item("k", &before) {
+		if before := own(r); r.Item("k", terms) != r.Item("k", before) {
 			t.Errorf("%s: another counter", tt.name)
 		}
 	}
@@ -64,7 +64,7 @@ func TestAnchorAfterOverride(t *testing.T) {
 		o.Until:         "9/720h0m0s from day 7 cost 1",
 	} {
 		terms := r.Terms(req, "", o, now)
-		if got := describeTerms(&terms); got != want {
+		if got := describeTerms(terms); got != want {
 			t.Errorf("at %s: %s, want %s", now, got, want)
 		}
 	}

@@ -63,7 +63,7 @@ func TestClientKeysCannotLoosen(t *testing.T) {
 			t.Fatal(err)
 		}
 		terms := partner.Terms(&request.Request{}, "", o, time.Time{})
-		if got := describeTerms(&terms); got != want {
+		if got := describeTerms(terms); got != want {
 			t.Errorf("%s: %s, want %s", document, got, want)
 		}
 	}

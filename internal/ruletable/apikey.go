@@ -9,12 +9,13 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // APIKey is what the table holds of an API key. Its secret is not there.
@@ -60,11 +61,11 @@ var (
 )
 
 // apiKeyID is the form of an id, which is in counters, logs and commands.
-var apiKeyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)
+var apiKeyID = ruledoc.Regexp(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)
 
 func (k *APIKey) check() error {
 	switch {
-	case !apiKeyID.MatchString(k.ID):
+	case !apiKeyID().MatchString(k.ID):
 		return fmt.Errorf("id %.130q: want 1 to 128 letters, digits, . _ : @ and -, a letter or digit first", k.ID)
 	case len(k.Plan)+len(k.Claims)+k.size() > maxAPIKey:
 		return fmt.Errorf("its plan, claims and notes are %w: the limit is %d bytes", ErrTooLarge, maxAPIKey)

@@ -16,6 +16,7 @@ const (
 	attrSort      = "s"
 	attrVersion   = "version" // of the pointer
 	attrDocument  = "document"
+	attrJSON      = "json"
 	attrRevision  = "revision"
 	attrGrants    = "grants"
 

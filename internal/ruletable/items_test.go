@@ -75,7 +75,7 @@ func TestItems(t *testing.T) {
 	}))
 	want := []string{
 		`document=binary json=binary p="set" s="0000000001" when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
-		`p="set" s="current" version=1`,
+		`json=binary p="set" s="current" version=1`,
 		`kind="published" p="history" s="2023-11-14T22:14:00.500000000Z#" to=1 when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
 		`document="{}" p="override#api" s="k" when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
 		`after="{}" key="k" kind="override set" p="history" rule="api" s="2023-11-14T22:14:00.500000000Z#" ` +

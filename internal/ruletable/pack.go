@@ -100,12 +100,17 @@ func unpack(i item) (*Version, error) {
 	if p.JSON == nil {
 		return v, nil
 	}
-	data, err := unzip(p.JSON)
+	v.Document, err = unpackJSON(p.JSON)
+	return v, err
+}
+
+// unpackJSON returns the document of a version's JSON, which is gzipped.
+func unpackJSON(zipped []byte) (*ruledoc.Document, error) {
+	data, err := unzip(zipped)
 	if err != nil {
 		return nil, fmt.Errorf("json: %w", err)
 	}
-	v.Document, err = ruledoc.Unmarshal(data)
-	return v, err
+	return ruledoc.Unmarshal(data)
 }
 
 func zip(data []byte) ([]byte, error) {

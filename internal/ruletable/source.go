@@ -108,16 +108,16 @@ func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, 
 	return next, err
 }
 
-// newest reads the pointer. It reads the document too, unless last already has
-// that version.
+// newest reads the pointer, and the version too if last is another one and the
+// pointer does not hold its JSON.
 func (s *Source) newest(ctx context.Context, last inForce) (inForce, error) {
-	number, err := s.table.Current(ctx)
-	if err != nil || number == last.version {
+	p, err := s.table.pointer(ctx)
+	if err != nil || p.Version == last.version {
 		return last, err
 	}
-	set, err := s.table.Rules(ctx, number)
+	set, err := s.table.pointed(ctx, p)
 	if err == nil && s.opts.Prepare != nil {
-		err = s.opts.Prepare(s.table.nameOf(number), set)
+		err = s.opts.Prepare(s.table.nameOf(p.Version), set)
 	}
-	return inForce{set: set, version: number}, err
+	return inForce{set: set, version: p.Version}, err
 }

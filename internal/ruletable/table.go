@@ -5,7 +5,7 @@
 // Items have the keys p and s, both text:
 //
 //	set            ten digits            a version, with its author, time and reason
-//	set            current               the pointer: the number of the version in force
+//	set            current               the pointer: the number of the version in force, and its JSON if that is small
 //	override#RULE  KEY                   the override of one key of a rule
 //	apikey         sg_ and 16 digits     an API key: the hash of its secret, and whose it is
 //	history        time # random digits  one change

@@ -21,6 +21,10 @@ const (
 	partitionSet = "set"
 	sortCurrent  = "current"
 	lastVersion  = 9_999_999_999 // the most that ten digits hold
+
+	// maxPointed is the most bytes of JSON, gzipped, that the pointer holds. So
+	// limiters, which read it every ten seconds, still read one unit of 4 KB.
+	maxPointed = 3_900
 )
 
 // Version is one published rules document. It never changes.
@@ -54,7 +58,7 @@ func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number 
 	number = max(previous, last) + 1
 	maps.Copy(packed, versionAt(number))
 	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: previous, To: number},
-		t.put(packed, absent), t.point(previous, number))
+		t.put(packed, absent), t.point(previous, number, packed))
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +70,11 @@ func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number 
 // fails with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
 // ErrNoDocument, and ErrInForce if both versions are the same.
 func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
-	v, err := t.Get(ctx, to)
+	found, err := t.item(ctx, to)
+	if err != nil {
+		return err
+	}
+	v, err := t.version(to, found)
 	switch {
 	case err != nil:
 		return err
@@ -75,41 +83,61 @@ func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	case v.Document == nil:
 		return t.errorf("version %d: %w", to, ErrNoDocument)
 	}
-	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, t.point(from, to))
+	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, t.point(from, to, found))
 }
 
 // Current returns the number of the version in force. It fails with ErrNone if
 // the table has no versions.
 func (t *Table) Current(ctx context.Context) (int64, error) {
+	p, err := t.pointer(ctx)
+	return p.Version, err
+}
+
+// pointer is the item that names the version in force, without its key.
+type pointer struct {
+	Version int64  `dynamodbav:"version"`
+	JSON    []byte `dynamodbav:"json"` // of that version, gzipped; nil if it is large, or an older Slidegate moved the pointer
+}
+
+func (t *Table) pointer(ctx context.Context) (p pointer, err error) {
 	found, err := t.get(ctx, key(partitionSet, sortCurrent), true)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	if found == nil {
-		return 0, t.errorf("%w", ErrNone)
+		return p, t.errorf("%w", ErrNone)
 	}
-	var pointer struct {
-		Version int64 `dynamodbav:"version"`
-	}
-	if err = unmarshal(found, &pointer); err == nil && pointer.Version < 1 {
+	if err = unmarshal(found, &p); err == nil && p.Version < 1 {
 		err = errors.New("no version above 0")
 	}
 	if err != nil {
-		return 0, t.errorf("item (%s, %s): %w", partitionSet, sortCurrent, err)
+		return pointer{}, t.errorf("item (%s, %s): %w", partitionSet, sortCurrent, err)
 	}
-	return pointer.Version, nil
+	return p, nil
 }
 
 // Get returns a version. It fails with ErrNoVersion if there is none with this
 // number.
 func (t *Table) Get(ctx context.Context, number int64) (*Version, error) {
-	found, err := t.get(ctx, versionAt(number), true)
+	found, err := t.item(ctx, number)
 	if err != nil {
 		return nil, err
 	}
-	if found == nil {
-		return nil, t.errorf("version %d: %w", number, ErrNoVersion)
+	return t.version(number, found)
+}
+
+// item returns the item of a version. It fails with ErrNoVersion if there is
+// none.
+func (t *Table) item(ctx context.Context, number int64) (item, error) {
+	found, err := t.get(ctx, versionAt(number), true)
+	if err == nil && found == nil {
+		err = t.errorf("version %d: %w", number, ErrNoVersion)
 	}
+	return found, err
+}
+
+// version returns the version in its item.
+func (t *Table) version(number int64, found item) (*Version, error) {
 	v, err := unpack(found)
 	if err != nil {
 		return nil, t.errorf("version %d: %w", number, err)
@@ -125,10 +153,27 @@ func (t *Table) Rules(ctx context.Context, number int64) (*rules.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Document == nil {
+	return t.compile(number, v.Document)
+}
+
+// pointed returns the compiled rules of the version in force.
+func (t *Table) pointed(ctx context.Context, p pointer) (*rules.Set, error) {
+	if p.JSON == nil {
+		return t.Rules(ctx, p.Version)
+	}
+	document, err := unpackJSON(p.JSON)
+	if err != nil {
+		return nil, t.errorf("version %d: %w", p.Version, err)
+	}
+	return t.compile(p.Version, document)
+}
+
+// compile compiles the document of a version, nil for none.
+func (t *Table) compile(number int64, document *ruledoc.Document) (*rules.Set, error) {
+	if document == nil {
 		return nil, t.errorf("version %d: %w", number, ErrNoDocument)
 	}
-	set, err := Compile(t.nameOf(number), v.Document)
+	set, err := Compile(t.nameOf(number), document)
 	if err != nil {
 		return nil, err
 	}
@@ -191,10 +236,14 @@ func (t *Table) numberOf(version item) (int64, error) {
 	return n, nil
 }
 
-// point moves the pointer if it is still at version from, 0 for none.
-func (t *Table) point(from, to int64) types.TransactWriteItem {
+// point moves the pointer to a version with this item if it is still at version
+// from, 0 for none.
+func (t *Table) point(from, to int64, version item) types.TransactWriteItem {
 	moved := key(partitionSet, sortCurrent)
 	moved[attrVersion] = numberValue(to)
+	if json, ok := version[attrJSON].(*types.AttributeValueMemberB); ok && len(json.Value) <= maxPointed {
+		moved[attrJSON] = json
+	}
 	return t.put(moved, unchanged(attrVersion, from))
 }
 

@@ -179,7 +179,10 @@ func FuzzExamine(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, raw string) { expectOneVariant(t, raw) })
+	f.Fuzz(func(t *testing.T, raw string) {
+		expectOneVariant(t, raw)
+		expectUsual(t, raw)
+	})
 }
 
 // TestOneVariant draws paths from the parts that servers handle differently.
@@ -189,6 +192,7 @@ func TestOneVariant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := strings.Join(rapid.SliceOfN(parts, 0, 8).Draw(t, "path"), "")
 		expectOneVariant(t, raw)
+		expectUsual(t, raw)
 		if Examine(raw).Ambiguous() {
 			ambiguous++
 		} else {
@@ -272,5 +276,31 @@ func BenchmarkExamine(b *testing.B) {
 				Clean(raw)
 			}
 		})
+	}
+}
+
+// expectUsual fails if Usual takes a path that the other functions read in
+// another way.
+func expectUsual(t interface{ Errorf(string, ...any) }, raw string) {
+	text, ok := Usual(raw)
+	if ok && (Clean(raw) != raw || Examine(raw).Ambiguous() || text != NewText(raw)) {
+		t.Errorf("Usual(%q) = %+v; it is %q if clean, %+v, and %+v", raw, text, Clean(raw), Examine(raw), NewText(raw))
+	}
+}
+
+func TestUsual(t *testing.T) {
+	for _, raw := range []string{"/", "/a", "/v1/items/42", "/.well-known/x", "/a b/c..d", "/auth0|7/~x:y@z", "/a?b"} {
+		if _, ok := Usual(raw); !ok {
+			t.Errorf("Usual(%q) = false", raw)
+		}
+		expectUsual(t, raw)
+	}
+	for _, raw := range []string{
+		"", "a", "a/b", "//", "/a/", "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/a.", "/a./b", "/a ", "/a /b", "/ ", "/A", "/aZ/b",
+		"/%61", "/a%", "/a;b", `/a\b`, "/a#b", "/a\x00", "/a\x1f", "/a\x7f", "/caf\u00e9", "/\xff", "/\x80",
+	} {
+		if _, ok := Usual(raw); ok {
+			t.Errorf("Usual(%q) = true", raw)
+		}
 	}
 }

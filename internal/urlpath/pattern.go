@@ -86,6 +86,13 @@ var fromRegexp = strings.NewReplacer("/.*", "/**", "/.+", "/**", "[^/]+", "*", "
 // Segments returns the pattern's segments. The caller must not change them.
 func (p *Pattern) Segments() []string { return p.segments }
 
+// Head returns the segments before the first star, such as "v1/items" of
+// /v1/items/*/x, without letter case; "" for none. Every text that the pattern
+// matches begins with these segments.
+func (p *Pattern) Head() string {
+	return p.folded.head[:max(0, strings.LastIndexByte(p.folded.head, '/'))]
+}
+
 // Match reports whether the pattern matches, letter case aside. It is for what
 // limits or bans: capital letters must not help a client around it.
 func (p *Pattern) Match(t *Text) bool { return p.folded.match(t.folded, t.segments) }

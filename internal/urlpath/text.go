@@ -25,6 +25,52 @@ func NewText(p string) Text {
 	return t
 }
 
+// Folded returns the text without letter case.
+func (t *Text) Folded() string { return t.folded }
+
+// Usual prepares a path as sent if it has the form of most: it is clean, has one
+// meaning, and is of ASCII without capital letters and escapes. For such a path
+// it does the work of Clean, Examine and NewText in one pass. ok is false for
+// others.
+func Usual(raw string) (t Text, ok bool) {
+	if raw == "/" {
+		return t, true
+	}
+	last := byte('.') // the start is no end of a segment
+	for i := range len(raw) {
+		switch c := raw[i]; {
+		case c == '/':
+			if i > 0 && !endsSegment(last) {
+				return t, false
+			}
+			t.segments++
+		case i == 0 || unusual[c]:
+			return t, false
+		}
+		last = raw[i]
+	}
+	if !endsSegment(last) {
+		return t, false
+	}
+	t.exact = raw[1:]
+	t.folded = t.exact
+	return t, true
+}
+
+// endsSegment reports whether a segment can end in a byte, and is no dot segment
+// and not ambiguous.
+func endsSegment(c byte) bool { return c != '/' && c != '.' && c != ' ' }
+
+// unusual has the bytes that need a second look: those that make a path
+// ambiguous, escapes, capital letters, and what is not ASCII.
+var unusual = func() (of [256]bool) {
+	for i := range of {
+		c := byte(i)
+		of[c] = c == '%' || ambiguousByte(c, false) != "" || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
+	}
+	return of
+}()
+
 // fold returns the same text for all texts that strings.EqualFold takes for
 // equal, and no others.
 func fold(s string) string {

@@ -64,7 +64,7 @@ func (im *importer) addPlans() {
 	for i := range im.plans {
 		p := &im.plans[i]
 		name := p.Name
-		for !planName.MatchString(name) || taken[name] {
+		for !planName().MatchString(name) || taken[name] {
 			name = made.Take(p.Name, p.ID)
 		}
 		taken[name] = true

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
@@ -203,7 +204,7 @@ func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connectio
 func connect(ctx context.Context, guard *breaker.Breaker, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	client, err := dynamo.Connect(ctx, time.Now)
+	client, err := awsconfig.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (c *checker) sharesNothing(i int) *rules.Rule {
 	counter := func(i int) string { return cmp.Or(c.doc.Rules[i].Counter, c.doc.Rules[i].Name) }
 	item := func(r *rules.Rule) string {
 		terms := r.Terms(&request.Request{}, "", nil, time.Time{})
-		return r.Item("", &terms)
+		return r.Item("", terms)
 	}
 	for j, other := range c.set.Rules[:i] {
 		if counter(i) == counter(j) && item(other) != item(c.set.Rules[i]) && other.Mode != rules.Off {

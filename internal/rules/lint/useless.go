@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,23 +55,23 @@ const usualMethods = 7
 
 var (
 	// regexpPart does not match [id], which is a parameter elsewhere.
-	regexpPart = regexp.MustCompile(`\.[*+]|\[[^\]]+\][*+]|\[\w*[^\]\w]+\w*\]|\\[dw]|\||\$$`)
+	regexpPart = ruledoc.Regexp(`\.[*+]|\[[^\]]+\][*+]|\[\w*[^\]\w]+\w*\]|\\[dw]|\||\$$`)
 	// parameter matches those of other programs: :id, <id>, <int:id> and [id].
-	parameter = regexp.MustCompile(`/(:(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])`)
+	parameter = ruledoc.Regexp(`/(:(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])`)
 )
 
 // checkPattern warns about a pattern that means another thing elsewhere. form
 // is how a parameter of a path is written here.
 func (c *checker) checkPattern(path, text, form string) {
 	warn := func(format string, args ...any) { c.warn(path, "pattern %q: "+format, append([]any{text}, args...)...) }
-	switch found := parameter.FindStringSubmatch(text); {
+	switch found := parameter().FindStringSubmatch(text); {
 	case strings.Contains(text, "?"):
 		before, _, _ := strings.Cut(text, "?")
 		warn("a ? begins the query, which no path holds: write %s, or * for any text in a segment", before)
 	case strings.Contains(text, "#"):
 		before, _, _ := strings.Cut(text, "#")
 		warn("a # begins the fragment, which no client sends: write %s", before)
-	case regexpPart.MatchString(strings.ReplaceAll(text, "*.*", "*")): // *.* is a pattern of its own
+	case regexpPart().MatchString(strings.ReplaceAll(text, "*.*", "*")): // *.* is a pattern of its own
 		warn("a pattern is no regular expression, and all but * is text: write %s", urlpath.FromRegexp(text))
 	case found != nil:
 		name := strings.Join(found[2:], "")

@@ -140,7 +140,8 @@ func (c *Condition) Holds(r *request.Request) (holds bool) {
 // which there may be very many, share one set.
 type Lookup struct {
 	networks *bart.Lite
-	Others   []*Selector // compared one by one
+	Others   []*Selector
+	index    *Index // of Others
 }
 
 // NewLookup returns the lookup of a list of selectors, which must not change
@@ -155,18 +156,23 @@ func NewLookup(list []Selector) *Lookup {
 			l.Others = append(l.Others, s)
 		}
 	}
+	l.index = NewIndex(l.Others)
 	l.networks = setOf(networks)
 	return l
 }
 
 // Covers reports whether any of them covers the request.
-func (l *Lookup) Covers(r *request.Request) bool {
-	return l.networks.Contains(r.Derived().Addr) || slices.ContainsFunc(l.Others, func(s *Selector) bool { return s.Covers(r) })
-}
+func (l *Lookup) Covers(r *request.Request) bool { return l.covers(r, false) }
 
 // CoversExactly reports whether any of them covers the request exactly.
-func (l *Lookup) CoversExactly(r *request.Request) bool {
-	return l.networks.Contains(r.Derived().Addr) || slices.ContainsFunc(l.Others, func(s *Selector) bool { return s.CoversExactly(r) })
+func (l *Lookup) CoversExactly(r *request.Request) bool { return l.covers(r, true) }
+
+func (l *Lookup) covers(r *request.Request, exactly bool) (covers bool) {
+	if l.networks.Contains(r.Derived().Addr) {
+		return true
+	}
+	l.index.Each(r, func(place int32) { covers = covers || l.Others[place].covers(r, exactly) })
+	return covers
 }
 
 func (s *Selector) onlyNetworks() bool {

@@ -1,0 +1,45 @@
+// Package awsconfig connects to DynamoDB by the usual AWS variables and files.
+// It links the SDK's clients for every way to sign in, which cost a Lambda a
+// quarter of its start. So the authorizer uses dynamo.ConnectLambda instead.
+package awsconfig
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
+)
+
+// credentialTimeout bounds the search for credentials, which may run a
+// sign-in or another program.
+const credentialTimeout = 30 * time.Second
+
+// Connect returns a client configured by the usual AWS variables and files. It
+// fails with dynamo.ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it
+// does not call DynamoDB yet. now is time.Now.
+func Connect(ctx context.Context, now func() time.Time) (*dynamo.Client, error) {
+	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
+	defer cancel()
+	// The calls return every error, so the SDK's own log would only repeat
+	// them.
+	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(dynamo.Transport()), config.WithLogger(logging.Nop{}))
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, dynamo.ErrNoRegion
+	}
+	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
+		reason := dynamo.ErrNoCredentials
+		if bounded.Err() != nil {
+			reason = dynamo.ErrCredentialsTimeout
+		}
+		return nil, fmt.Errorf("%w (%w)", reason, err)
+	}
+	return dynamo.NewClient(dynamodb.NewFromConfig(cfg), now), nil
+}

@@ -1,0 +1,155 @@
+package lease
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// period is the time over which a process counts its requests for a key, to
+// foresee how many come. Slots that are shorter have periods of their length.
+const period = time.Second
+
+// account is the lease of one counter, and how many requests the process has
+// admitted for it lately.
+type account struct {
+	mu     sync.Mutex
+	answer limit.Verdict          // of the charge that took the lease
+	at     time.Time              // when that was
+	end    int64                  // of the first of its slots, in Unix nanoseconds
+	left   [limit.MaxLimits]int64 // units that are charged and not handed out
+	flying bool                   // a charge for a new lease is under way
+	room   int64                  // how many charges had room after the latest answer
+
+	current int64 // the period of the latest request
+	now     int64 // requests admitted in it
+	before  int64 // in the period before
+}
+
+// admit makes v the answer to a charge that the lease covers, and returns 0. If
+// it does not, admit returns how many charges to make at once.
+func (a *account) admit(now time.Time, c *limit.Charge, v *limit.Verdict) (ahead int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rest := a.count(now, c)
+	if a.covered(now, c) {
+		a.now++
+		a.handOut(now, c, v)
+		return 0
+	}
+	if a.flying {
+		return 1
+	}
+	ahead = max(1, min(c.Lease, int64(rest*float64(max(a.now, a.before))/2), a.room/2))
+	a.flying = ahead > 1
+	return ahead
+}
+
+// count moves the account on to the period of now, and returns which part of it
+// is left.
+func (a *account) count(now time.Time, c *limit.Charge) (rest float64) {
+	length := int64(period)
+	for i := range c.Limits {
+		if c.Costs[i] > 0 {
+			length = min(length, int64(c.Limits[i].Granularity))
+		}
+	}
+	n := now.UnixNano() / length
+	switch {
+	case n == a.current+1:
+		a.before, a.now, a.current = a.now, 0, n
+	case n > a.current:
+		a.before, a.now, a.current = 0, 0, n
+	}
+	return 1 - float64(now.UnixNano()-n*length)/float64(length)
+}
+
+func (a *account) covers(now time.Time, c *limit.Charge) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.covered(now, c)
+}
+
+// covered reports whether the lease has the units and is still good: by this
+// clock, the slots that it charged have not ended.
+func (a *account) covered(now time.Time, c *limit.Charge) bool {
+	if now.UnixNano() >= a.end {
+		return false
+	}
+	for i, cost := range c.Costs {
+		if cost > a.left[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// handOut takes the costs of a charge from the lease.
+func (a *account) handOut(now time.Time, c *limit.Charge, v *limit.Verdict) {
+	for i, cost := range c.Costs {
+		a.left[i] -= cost
+	}
+	a.state(now, v)
+}
+
+// state makes v what the answer to the charge that took the lease is now. The
+// units that are left can still be used, here.
+func (a *account) state(now time.Time, v *limit.Verdict) {
+	v.Resize(len(a.answer.Limits))
+	for i, r := range a.answer.Limits {
+		r.Remaining += a.left[i]
+		r.Reset = max(0, r.Reset-now.Sub(a.at))
+		v.Limits[i] = r
+	}
+	v.Result, v.Receipt = limit.Combine(v.Limits), a.answer.Receipt
+}
+
+// arrived adds the charges beyond the first to the lease, if they were made.
+func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more int64, made bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.flying = false
+	if !made {
+		a.room = 0
+		return
+	}
+	if a.end <= now.UnixNano() || !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
+		a.left = [limit.MaxLimits]int64{}
+	}
+	a.answer, a.at, a.end = *v, now, math.MaxInt64
+	a.answer.Limits = slices.Clone(v.Limits)
+	for i, cost := range c.Costs {
+		a.left[i] += more * cost
+		if l := &c.Limits[i]; cost > 0 {
+			a.end = min(a.end, now.UnixNano()+int64(l.Until(v.Receipt.Slots[i]+1, now)))
+		}
+	}
+	a.admitted(v, c)
+	a.state(now, v)
+}
+
+// sameSlots reports whether two charges took from the same slots of a counter.
+func sameSlots(a, b *limit.Receipt, limits int) bool {
+	return a.Generation == b.Generation && a.Serial == b.Serial && slices.Equal(a.Slots[:limits], b.Slots[:limits])
+}
+
+// charged notes a charge that was made alone.
+func (a *account) charged(v *limit.Verdict, c *limit.Charge) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.admitted(v, c)
+}
+
+// admitted counts an admission of the table, and how many more it has room for.
+func (a *account) admitted(v *limit.Verdict, c *limit.Charge) {
+	a.now++
+	a.room = math.MaxInt64
+	for i, cost := range c.Costs {
+		if cost > 0 {
+			a.room = min(a.room, v.Limits[i].Remaining/cost)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package lambdatest runs the binary of a Lambda function before a local Lambda
+// Runtime API, for tests and measurements.
+package lambdatest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// deadline is what the function gets for each event.
+const deadline = 10 * time.Second
+
+// Function is a running function.
+type Function struct {
+	command *exec.Cmd
+	api     *httptest.Server
+	asked   sync.Once
+	ready   chan struct{} // closed when the function asks for its first event
+	events  chan []byte
+	answers chan answer
+}
+
+type answer struct {
+	body []byte
+	err  error // if the function reported one
+}
+
+// Start starts a command, with the address of a Runtime API of its own in its
+// environment. A command without an Env gets that address alone.
+func Start(command *exec.Cmd) (*Function, error) {
+	f := &Function{command: command, ready: make(chan struct{}), events: make(chan []byte), answers: make(chan answer, 1)}
+	f.api = httptest.NewServer(f)
+	command.Env = append(command.Env, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(f.api.URL, "http://"))
+	if err := command.Start(); err != nil {
+		f.api.Close()
+		return nil, fmt.Errorf("start the function: %w", err)
+	}
+	return f, nil
+}
+
+// Stop ends the function and its Runtime API.
+func (f *Function) Stop() {
+	_ = f.command.Process.Kill()
+	_ = f.command.Wait()
+	f.api.CloseClientConnections()
+	f.api.Close()
+}
+
+// PID returns the function's process.
+func (f *Function) PID() int { return f.command.Process.Pid }
+
+// Ready waits until the function asks for its first event.
+func (f *Function) Ready(ctx context.Context) error {
+	select {
+	case <-f.ready:
+		return nil
+	case a := <-f.answers:
+		return a.err
+	case <-ctx.Done():
+		return errors.New("the function asks for no event")
+	}
+}
+
+// Invoke gives the function an event, and returns its answer.
+func (f *Function) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	select {
+	case f.events <- event:
+	case <-ctx.Done():
+		return nil, errors.New("the function asks for no event")
+	}
+	select {
+	case a := <-f.answers:
+		return a.body, a.err
+	case <-ctx.Done():
+		return nil, errors.New("the function does not answer")
+	}
+}
+
+// ServeHTTP follows "Using the Lambda runtime API for custom runtimes".
+func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost { // .../response or .../error
+		body, err := io.ReadAll(r.Body)
+		if strings.HasSuffix(r.URL.Path, "/error") {
+			err = fmt.Errorf("the function fails: %s", bytes.TrimSpace(body))
+		}
+		w.WriteHeader(http.StatusAccepted)
+		f.answers <- answer{body, err}
+		return
+	}
+	f.asked.Do(func() { close(f.ready) })
+	select {
+	case event := <-f.events:
+		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
+		w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(deadline).UnixMilli()))
+		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:hello")
+		_, _ = w.Write(event)
+	case <-r.Context().Done():
+	}
+}

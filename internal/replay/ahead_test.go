@@ -1,0 +1,127 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// A replay that ends early leaves no goroutine behind: synctest fails if one
+// stays.
+func TestNoGoroutineStays(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	log, _ := manyLines()
+	log = strings.Repeat(log, 20)
+	for _, order := range []Order{ByTime, AsLogged} {
+		for _, end := range []int{1, 300, 5000} {
+			for _, want := range []error{errDown, context.Canceled, io.ErrUnexpectedEOF} {
+				t.Run(fmt.Sprint(order, end, want), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						ctx, cancel := context.WithCancel(t.Context())
+						decided := 0
+						decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
+							decided++
+							switch {
+							case decided == end && errors.Is(want, errDown):
+								return nil, errDown
+							case decided == end && errors.Is(want, context.Canceled):
+								cancel()
+							}
+							return &engine.Decision{Allowed: true}, nil
+						})
+						logs := []Log{text(log)}
+						if errors.Is(want, io.ErrUnexpectedEOF) {
+							logs = append(logs, text(gzipped(t, log)[:1000]))
+						}
+						_, err := Run(ctx, &Traffic{Logs: logs, Order: order, sortBytes: 1 << 20}, Options{Engine: decide})
+						if !errors.Is(err, want) {
+							t.Errorf("error %v, want %v", err, want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Each line of a log that does not end is decided when it is written.
+func TestDecidedAsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		var seen []string
+		go func() {
+			for i := range 3 {
+				line := requests(fmt.Sprint(i, " /"))
+				_, _ = io.WriteString(out, line[:9])
+				synctest.Wait()
+				if len(seen) != i {
+					t.Errorf("%d requests decided before line %d is whole", len(seen), i+1)
+				}
+				_, _ = io.WriteString(out, line[9:])
+				synctest.Wait()
+				if len(seen) != i+1 {
+					t.Errorf("%d requests decided after line %d", len(seen), i+1)
+				}
+			}
+			_ = out.Close()
+		}()
+		if _, err := Run(t.Context(), &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, Options{Engine: allowAll(&seen)}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What runs ahead has ended when ahead ends: it may use a file that is closed
+// next.
+func TestAheadWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		endless := func(context.Context) iter.Seq2[int, error] {
+			return func(yield func(int, error) bool) {
+				for yield(1, nil) {
+				}
+				time.Sleep(time.Second)
+				ended = true
+			}
+		}
+		for range ahead(t.Context(), 1, endless) {
+			break
+		}
+		if !ended {
+			t.Error("it still runs")
+		}
+	})
+}
+
+// A context that ends is no end of the values.
+func TestAheadOfAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	many := func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := range 100 {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+	var last error
+	for i, err := range ahead(ctx, 1, many) {
+		if last = err; i == 50 {
+			cancel()
+		}
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("the last error is %v", last)
+	}
+}

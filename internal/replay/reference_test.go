@@ -1,0 +1,282 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// referenceCLF reads a line as clfLog does, by the plainest code.
+func referenceCLF(line string, r *record) (_ bool, err error) {
+	*r = record{}
+	var ok bool
+	if r.IP, line, ok = strings.Cut(line, " "); !ok {
+		return false, errNoClient
+	}
+	separator := `] "`
+	if !strings.Contains(line, separator) {
+		separator = `]"`
+	}
+	user, line, ok := strings.Cut(line, separator)
+	opened := strings.LastIndex(user, "[")
+	if !ok || opened < 0 {
+		return false, errNoStamp
+	}
+	if r.time, err = time.Parse(clfTime, user[opened+1:]); err != nil {
+		return false, fmt.Errorf("time %s is not like %s", quote(user[opened+1:]), clfTime)
+	}
+	if err := checkTime(r.time); err != nil {
+		return false, err
+	}
+	requestLine, line, closed := referenceCut(line)
+	if !closed {
+		return false, errQuote
+	}
+	if requestLine == "" || requestLine == "-" {
+		return false, errNoRequest
+	}
+	r.Method, r.Target, _ = strings.Cut(requestLine, " ")
+	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
+		r.Target = r.Target[:i]
+	}
+	if r.Target == "" || !request.IsToken(r.Method) {
+		return false, fmt.Errorf("%s is no HTTP request", quote(requestLine))
+	}
+	fields := strings.SplitN(strings.TrimPrefix(line, " "), " ", 3)
+	if _, err := strconv.ParseUint("1"+fields[0], 10, 64); len(fields) < 2 || err != nil || len(fields[0]) != 3 {
+		return false, errNoStatus
+	}
+	if size := fields[1]; size != "-" && (size == "" || strings.Trim(size, "0123456789") != "") {
+		return false, errNoStatus
+	}
+	rest := strings.Join(fields[2:], "")
+	for _, name := range []string{"referer", "user-agent"} {
+		if !strings.HasPrefix(rest, `"`) {
+			break
+		}
+		var value string
+		if value, rest, _ = referenceCut(rest[1:]); value != "-" {
+			r.addHeader(name, value)
+		}
+		rest = strings.TrimPrefix(rest, " ")
+	}
+	return true, r.check()
+}
+
+func referenceCut(text string) (value, rest string, closed bool) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return unescape(text[:i]), text[i+1:], true
+		}
+	}
+	return unescape(text), "", false
+}
+
+// outcome is what a replay does with logs.
+type outcome struct {
+	Seen                []string
+	Skipped, OutOfOrder int64
+	FirstSkipped        string
+	Warned              []string
+}
+
+func describe(at time.Time, r *request.Request) string {
+	return fmt.Sprint(at.UnixNano(), r.Method, r.Path, r.Route, r.IP, r.Headers, r.Query, r.APIKey, r.Claims)
+}
+
+// reference reads logs line by line, and sorts them in memory.
+func reference(texts []string, formats []Format, order Order) (want outcome) {
+	type seen struct {
+		at   time.Time
+		text string
+	}
+	var all []seen
+	for i, content := range texts {
+		name := fmt.Sprint("log", i)
+		parse := formats[i].parser(func(text string) { want.Warned = append(want.Warned, name+": "+text) })
+		if formats[i] == CLF {
+			parse = referenceCLF
+		}
+		for number, line := range strings.Split(content, "\n") {
+			if line = strings.TrimRight(line, "\r\n"); line == "" {
+				continue
+			}
+			var r record
+			found, err := parse(line, &r)
+			if len(line) >= maxLine {
+				err = errLong
+			}
+			if err != nil {
+				if want.Skipped++; want.Skipped == 1 {
+					want.FirstSkipped = fmt.Sprintf("%s:%d: %v", name, number+1, err)
+				}
+				continue
+			}
+			if found {
+				var e Entry
+				r.fill(&e)
+				if len(all) > 0 && e.Time.Before(all[len(all)-1].at) {
+					want.OutOfOrder++
+				}
+				all = append(all, seen{e.Time, describe(e.Time, e.Request)})
+			}
+		}
+	}
+	if order == ByTime {
+		slices.SortStableFunc(all, func(a, b seen) int { return a.at.Compare(b.at) })
+	}
+	for _, s := range all {
+		want.Seen = append(want.Seen, s.text)
+	}
+	return want
+}
+
+// A replay of random logs, in which many lines are broken, does what the plain
+// reference does: whatever the sizes of reads, of memory and of lines.
+func TestReference(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			g := rand.New(rand.NewPCG(seed, 15))
+			order := []Order{ByTime, AsLogged}[g.IntN(2)]
+			var got outcome
+			traffic := &Traffic{Order: order, sortBytes: 1 << g.IntN(18), Warn: func(text string) { got.Warned = append(got.Warned, text) }}
+			var texts []string
+			var formats []Format
+			for i := range 1 + g.IntN(3) {
+				format := []Format{CLF, CLF, CLF, JSONL, CSV}[g.IntN(5)]
+				content := randomLog(g, format)
+				texts, formats = append(texts, content), append(formats, format)
+				if g.IntN(4) == 0 {
+					content = gzipped(t, content)
+				}
+				log := Stream(fmt.Sprint("log", i), bytes.NewReader([]byte(content)), format)
+				if g.IntN(4) == 0 {
+					log = Stream(log.Name, iotest.HalfReader(strings.NewReader(content)), format)
+				}
+				traffic.Logs = append(traffic.Logs, log)
+			}
+			report, err := Run(t.Context(), traffic, Options{Engine: deciderFunc(func(now time.Time, r *request.Request) (*engine.Decision, error) {
+				got.Seen = append(got.Seen, describe(now, r))
+				return &engine.Decision{Allowed: true}, nil
+			})})
+			if err != nil && err != ErrUnreadable {
+				t.Fatal(err)
+			}
+			got.Skipped, got.OutOfOrder = report.Skipped, report.OutOfOrder
+			if report.FirstSkipped != nil {
+				got.FirstSkipped = report.FirstSkipped.Error()
+			}
+			if want := reference(texts, formats, order); !reflect.DeepEqual(got, want) {
+				t.Error(gocmp.Diff(want, got))
+			}
+		})
+	}
+}
+
+// randomLog returns a log of which most lines can be read.
+func randomLog(g *rand.Rand, format Format) string {
+	var b strings.Builder
+	if format == CSV {
+		b.WriteString([]string{"time,path,ip,header.x,header.x,size\n", "path,time\n", "\n\ntime,jwt.sub\r\n", "path\n"}[g.IntN(4)])
+	}
+	day := time.Date(2015, 5, 17, 22, 0, 0, 0, time.UTC)
+	for range g.IntN(700) {
+		day = day.Add(time.Duration(g.IntN(60)) * time.Second)
+		at := day.Add(-time.Duration(g.IntN(3)*g.IntN(4000)) * time.Second)
+		line := randomLine(g, format, at)
+		if g.IntN(10) == 0 {
+			line = mutate(g, line)
+		}
+		b.WriteString(line)
+		b.WriteString([]string{"\n", "\n", "\n", "\n", "\n", "\r\n", "\n\n"}[g.IntN(7)])
+	}
+	if g.IntN(30) == 0 {
+		b.WriteString(strings.Repeat("x", maxLine-2+g.IntN(4)))
+		b.WriteString([]string{"\n", "", "\n" + randomLine(g, format, day)}[g.IntN(3)])
+	}
+	return strings.TrimRight(b.String(), []string{"", "\r\n"}[g.IntN(2)])
+}
+
+func randomLine(g *rand.Rand, format Format, at time.Time) string {
+	pick := func(of ...string) string { return of[g.IntN(len(of))] }
+	path := pick("/", "/a", "/a/b?c=d&c=e", "/a b", "/%41?x", "http://h/p", "*", "/a%2Fb", "/?q=%zz")
+	ip := pick("203.0.113.9", "203.0.113.10", "2001:db8::1", "-")
+	switch format {
+	case JSONL:
+		return fmt.Sprintf(`{"time":%d,"path":"%s","ip":"%s","headers":{"a":"%s","b":["c","d"]},"jwt":%s}`,
+			at.Unix(), path, ip, pick("", "x"), pick("null", "{}", `{"sub":"7"}`, `{"n":1e400,"a":["\ud800<é",null,{"b":true}]}`))
+	case CSV:
+		return fmt.Sprintf(pick("%[1]d,%[2]s,%[3]s,h,i,9", "%[2]s,%[1]d", `%[1]d,"%[2]s"`), at.Unix(), path, ip)
+	}
+	zone := time.FixedZone("", g.IntN(3)*g.IntN(900)*60)
+	line := fmt.Sprintf(`%s - %s [%s] "%s %s HTTP/1.1" %s`, ip, pick("-", "Jo [x] Doe"), at.In(zone).Format(clfTime),
+		pick("GET", "GET", "GET", "POST", "PURGE", "G/T"), path, pick("200 12", "304 -", "200 5"))
+	return line + pick("", ` "-" "-"`, ` "http://e/" "curl/8"`, ` "-" "say \"hi\""`, ` "a\x41" "cut`, ` 0.003`, ` "r" "u" "x" 7`)
+}
+
+// mutate changes, drops or repeats a few bytes.
+func mutate(g *rand.Rand, line string) string {
+	for range 1 + g.IntN(3) {
+		i := g.IntN(len(line) + 1)
+		j := min(i+g.IntN(4), len(line))
+		line = line[:i] + []string{"", `"`, `\`, " ", "[", `] "`, `]"`, "9", "-", ":", "\r", "\xff", line[i:j] + line[i:j]}[g.IntN(13)] + line[j:]
+	}
+	return line
+}
+
+// FuzzCLFReference compares two lines of one log with the plain reference: what
+// the first leaves behind must not change the second.
+func FuzzCLFReference(f *testing.F) {
+	line := `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "-" "b \"c\""`
+	f.Add(line, strings.Replace(line, "10:05:03", "24:05:03", 1))
+	f.Add(line, strings.Replace(line, "10:05:03", "9:05:03.1", 1))
+	f.Add(strings.Replace(line, "2015", "1677", 1), strings.Replace(line, "+0000", "-2400", 1))
+	f.Fuzz(func(t *testing.T, first, second string) {
+		p := &lineParser{parser: CLF.parser(nil)}
+		for _, line := range []string{first, second, first} {
+			got, err := p.parse(line)
+			want := &lineParser{parser: referenceCLF}
+			e, wantErr := want.parse(line)
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("%q: error %v, want %v", line, err, wantErr)
+			}
+			if e != nil && describe(e.Time, e.Request) != describe(got.Time, got.Request) {
+				t.Fatalf("%q: %s, want %s", line, describe(got.Time, got.Request), describe(e.Time, e.Request))
+			}
+		}
+	})
+}
+
+// Lines are numbered beyond what is read at once.
+func TestLineNumbers(t *testing.T) {
+	const lines = 5000
+	log := strings.Repeat(requests("1 /"), lines)
+	if len(log) < 3*blockBytes {
+		t.Fatalf("a log of %d bytes is read at once", len(log))
+	}
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log + "?\n")}}, Options{Engine: allowAll(new([]string))})
+	if got, want := fmt.Sprint(report.FirstSkipped, err), fmt.Sprintf("log:%d: line is no JSON: invalid character '?' looking for beginning of value <nil>", lines+1); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	broken := Stream("log", io.MultiReader(strings.NewReader(log), iotest.ErrReader(errDown)), JSONL)
+	if _, err = Run(t.Context(), &Traffic{Logs: []Log{broken}}, Options{Engine: allowAll(new([]string))}); message(err) != fmt.Sprintf("log:%d: %v", lines+1, errDown) {
+		t.Errorf("error %v", err)
+	}
+}
