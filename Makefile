@@ -10,6 +10,8 @@ ENGINES     ?= ministack dynoxide dynamodb-local
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
+# The rules documents whose start the bench measures: those that can be published.
+STARTS      := plain:1000 plain:2000 plain:5000 rich:1428 overrides:9998 plans:98 deep:3333 months:3600
 # The packages with concurrent code. The others run without the race detector,
 # which makes compiling and running several times slower. So does all of rules
 # but one test: its sets are shared, but read alone.
@@ -26,7 +28,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
+.PHONY: help run test lint api bench bench-peers bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,12 +98,17 @@ $(BIN)/%: tools/go.mod tools/go.sum
 api: ## record the exported API in api/; a test compares it
 	cd tools && go test ./api -update
 
-bench: ## compare with baselines in one run, and print the table of docs/performance.md
+bench: ## compare with other limiters and bare operations, in under 5 minutes, and print the table of targets
 	@localstack/require.sh go python
-	@localstack/redis.sh >/dev/null
-	@cd bench && go build -o ../.cache/bin/bench-report ./report
-	@cd bench && { go test -run '^$$' -bench 'Memory|Rules' -cpu 1,2 . ; ../$(LOCAL) go test -run '^$$' -bench 'Handler|Decide|Dynamo|Redis' -cpu 1 . ; } \
-		| tee /dev/stderr | ../.cache/bin/bench-report
+	@cd bench && go build -o $(BIN)/compare ./compare
+	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)"
+
+bench-peers: ## the same with all loads, peers and growth, in under 20 minutes, into docs/performance.md
+	@localstack/require.sh go python
+	@cd bench && go build -o $(BIN)/compare ./compare && go build -o $(BIN)/bench-start ./start
+	@go build -tags lambda.norpc -o $(BIN)/authorizer ./functions/authorizer
+	@$(BIN)/bench-start -authorizer $(BIN)/authorizer $(STARTS) > .cache/starts.md
+	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -starts .cache/starts.md -docs docs
 
 bench-library: ## compare with other Go limiters, and write the table of docs/library.md
 	@localstack/require.sh go

@@ -55,11 +55,12 @@ func onDynamoDB(t *testing.T) storetest.Harness {
 	return h
 }
 
-// onRedis has stores of one client, as separate processes would have.
+// onRedis has stores of one client, as separate processes would have, each with
+// its own snapshots.
 func onRedis(t *testing.T) storetest.Harness {
 	client := redistest.Start(t).Client
 	h := harness(func() slidegate.Store { return redisstore.New(client, redisstore.WithCallerClock()) })
-	h.NoLocalDenials = true
+	h.Lag = 10 * time.Second
 	return h
 }
 

@@ -181,7 +181,7 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, e
 // Reset deletes the counter of a key, so that its next request finds all limits
 // unused. It returns the store's error if that fails, and takes as long as
 // [Limiter.Peek] may. Other processes may deny by what they know of a counter in
-// DynamoDB for ten seconds more, and counters of [FailLocal] stay.
+// DynamoDB or Redis for ten seconds more, and counters of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()

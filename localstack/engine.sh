@@ -3,7 +3,8 @@
 # where ENGINE is ministack, dynoxide or dynamodb-local.
 # Runs a command as with.sh does, against one DynamoDB engine. It starts Dynoxide
 # or DynamoDB Local for this command alone, on a free port of 127.0.0.1, and
-# stops it afterwards. The first run installs the engine into .cache/engines.
+# stops it afterwards. ENGINE_PID is its process id, for measurements. The first
+# run installs the engine into .cache/engines.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
@@ -83,7 +84,7 @@ for _ in 1 2 3; do
 		echo "engine: $engine listens on more than 127.0.0.1: it was stopped" >&2
 		exit 1
 	fi
-	AWS_ENDPOINT_URL=http://127.0.0.1:$port "$root/localstack/with.sh" "$@"
+	AWS_ENDPOINT_URL=http://127.0.0.1:$port ENGINE_PID=$pid "$root/localstack/with.sh" "$@"
 	exit
 done
 echo "engine: $engine does not answer; the end of its log:" >&2

@@ -181,7 +181,7 @@ func TestDeadline(t *testing.T) {
 // go-redis, whose user has the rights that the package's comment lists.
 func TestCluster(t *testing.T) {
 	server := redistest.StartCluster(t)
-	rights := "reset on nopass ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del +cluster|slots +command"
+	rights := "reset on nopass ~slidegate:* +eval +evalsha +hgetall +hmget +hset +pexpire +time +del +cluster|slots +command"
 	if err := server.Client.ACLSetUser(t.Context(), "counter", strings.Fields(rights)...).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
+
+	"github.com/slidegate/slidegate/bench/drawing"
 )
 
 func main() {
@@ -25,15 +26,14 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: pictures FOLDER")
 	}
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	for _, t := range themes {
+	for _, t := range drawing.Themes {
 		var all [][]*plot.Plot
 		for i, l := range limits() {
-			p, err := t.picture(&l)
+			p, err := picture(&t, &l)
 			if err != nil {
 				return err
 			}
-			if err := write(args[0], l.Algorithm.String()+t.suffix, [][]*plot.Plot{{p}}); err != nil {
+			if err := write(args[0], l.Algorithm.String()+t.Suffix, [][]*plot.Plot{{p}}); err != nil {
 				return err
 			}
 			if i%2 == 0 {
@@ -41,7 +41,7 @@ func run(args []string) error {
 			}
 			all[len(all)-1] = append(all[len(all)-1], p)
 		}
-		if err := write(args[0], "all"+t.suffix, all); err != nil {
+		if err := write(args[0], "all"+t.Suffix, all); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func run(args []string) error {
 }
 
 func write(folder, name string, rows [][]*plot.Plot) error {
-	picture, err := svg(rows)
+	picture, err := drawing.SVG(rows)
 	if err != nil {
 		return err
 	}

@@ -69,8 +69,8 @@ type Store struct {
 	table     string
 	opts      Options
 	snapshots *snapshotCache
-	turns     turns
 	leases    *lease.Leases
+	turns     turns
 	pruning   atomic.Pointer[pruning]
 	reads     atomic.Int64
 	writes    atomic.Int64
@@ -82,8 +82,8 @@ func New(api API, table string, opts Options) *Store {
 		opts.NewGeneration = randomGeneration
 	}
 	return &Store{
-		api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots),
-		turns: turns{lines: map[string][]*charging{}}, leases: lease.New(),
+		api: api, table: table, opts: opts,
+		snapshots: newSnapshotCache(opts.MaxSnapshots), leases: lease.New(), turns: turns{lines: map[string][]*charging{}},
 	}
 }
 

@@ -30,6 +30,11 @@ type Store interface {
 	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
 }
 
+// Grouping is what a Store may have besides. Together reports whether ChargeAll
+// costs no more than Charge and takes any keys, so that all rules of a request
+// are charged by it. Then a request that one rule denies charges none of them.
+type Grouping interface{ Together() bool }
+
 // RuleSource returns the rules in force at a moment. It fails only if it has
 // never had any.
 type RuleSource interface {
@@ -89,7 +94,9 @@ func New(opts Options) *Engine { return &Engine{opts} }
 // Decide evaluates a request at a moment, and charges it if it is allowed.
 // Rules are charged in file order; the atomic ones are charged together, when
 // the first of them is due. A denial refunds what earlier rules took, where
-// their algorithms can. Shadow rules come last, and only for allowed requests.
+// their algorithms can. A store that is Grouping charges up to limit.MaxLimits
+// rules in one call instead. Shadow rules come last, and only for allowed
+// requests.
 //
 // Decide returns by the deadline. A refund that takes longer goes on beside the
 // answer. Only the wait for the first rules is not bounded by the deadline,

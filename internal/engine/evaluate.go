@@ -27,14 +27,20 @@ func retryAfter(cause error) time.Duration {
 	return outageRetry
 }
 
-// evaluate charges the rules of a decision in order, atomic rules together. It
-// fails only if the caller has hung up.
+// evaluate charges the rules of a decision in order, atomic rules together, or
+// all of them if the store is Grouping. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
+	store, ok := e.opts.Store.(Grouping)
+	together := ok && len(d.Verdicts) <= limit.MaxLimits && store.Together()
 	for i := range d.Verdicts {
 		if d.Verdicts[i].decided {
 			continue
 		}
-		denier, err := e.chargeNext(ctx, now, set, d.Verdicts[i:])
+		denier, err := e.chargeNext(ctx, now, set, d.Verdicts[i:], together)
+		if together && errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
+			together = false
+			denier, err = e.chargeNext(ctx, now, set, d.Verdicts[i:], false)
+		}
 		if denier == nil && err == nil {
 			continue
 		}
@@ -52,11 +58,18 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 // chargeNext charges the first of these rules, together with its atomic group,
 // and returns the verdict that denies the request, nil for none. If several
 // deny, it returns the one with the longest wait. If the store fails, each
-// rule's on_error decides, in order.
-func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict) (denier *Verdict, err error) {
+// rule's on_error decides, in order. If it refuses rules only because they are
+// together, they stay undecided, and the error is the store's.
+func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict, together bool) (denier *Verdict, err error) {
 	var few [limit.MaxLimits]*Verdict
-	group := appendGroup(few[:0], vs)
+	group := appendGroup(few[:0], vs, together)
 	if cause := e.charge(ctx, now, group); cause != nil {
+		if together && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
+			for _, v := range group {
+				v.decided = false
+			}
+			return nil, cause
+		}
 		for _, v := range group {
 			if denier, err := e.degrade(ctx, now, set, v, cause); denier != nil || err != nil {
 				return denier, err
@@ -73,12 +86,12 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 }
 
 // appendGroup appends the first rule and, if that is atomic, the other rules of
-// its atomic group. A store takes at most limit.MaxLimits at once; more rules go
-// into the next group.
-func appendGroup(group []*Verdict, vs []Verdict) []*Verdict {
+// its atomic group; all rules, if they are charged together. A store takes at
+// most limit.MaxLimits at once; more rules go into the next group.
+func appendGroup(group []*Verdict, vs []Verdict, together bool) []*Verdict {
 	group = append(group, &vs[0])
-	for i := 1; i < len(vs) && vs[0].Rule.Atomic; i++ {
-		if v := &vs[i]; v.Rule.Atomic && !v.decided && len(group) < limit.MaxLimits {
+	for i := 1; i < len(vs) && (vs[0].Rule.Atomic || together); i++ {
+		if v := &vs[i]; (v.Rule.Atomic || together) && !v.decided && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // rights are those that ErrNotPermitted names.
-const rights = "~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del"
+const rights = "~slidegate:* +eval +evalsha +hgetall +hmget +hset +pexpire +time +del"
 
 // everything makes every call of a store that needs rights.
 func everything(t testing.TB, store *redis.Store) error {

@@ -1,8 +1,9 @@
 package redis
 
 import (
+	"encoding/binary"
 	"fmt"
-	"strconv"
+	"math"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -10,25 +11,33 @@ import (
 
 // The script's modes.
 const (
-	modeCharge = "charge" // all counters or none
-	modePeek   = "peek"   // writes nothing
-	modeSettle = "settle"
+	modeCharge = 'c' // all counters or none
+	modePeek   = 'p' // writes nothing
+	modeSettle = 's'
 )
 
-// arguments are the script's arguments. counter.lua explains each beside the
-// word that reads it.
-type arguments []any
+// arguments is one of the script's arguments, packed as lua/head.lua explains.
+type arguments []byte
 
-// newArguments starts with the mode and the time: the caller's, or none for the
-// server's own.
-func newArguments(mode string, now time.Time, callerClock bool) arguments {
-	if !callerClock {
-		return arguments{mode, "", ""}
+// common returns the argument that all counters of a call share: the mode and
+// the caller's time, if that decides. It is nil for a charge by the server's
+// clock, which most calls are.
+func common(mode byte, now time.Time, callerClock bool) []byte {
+	switch {
+	case callerClock:
+		return arguments{mode}.moment(now)
+	case mode == modeCharge:
+		return nil
 	}
-	return arguments{mode}.moment(now)
+	return arguments{mode}
 }
 
-func (a arguments) number(n int64) arguments { return append(a, strconv.FormatInt(n, 10)) }
+// number adds a number, which must be exact in 53 bits.
+func (a arguments) number(n int64) arguments {
+	return binary.BigEndian.AppendUint64(a, math.Float64bits(float64(n)))
+}
+
+func (a arguments) text(s string) arguments { return append(append(a, byte(len(s))), s...) }
 
 func (a arguments) moment(t time.Time) arguments {
 	return a.number(t.Unix()).number(int64(t.Nanosecond()))
@@ -38,33 +47,31 @@ func (a arguments) duration(d time.Duration) arguments {
 	return a.number(int64(d / time.Second)).number(int64(d % time.Second))
 }
 
-// counter adds a counter, with the units to take from each limit. They are the
-// costs of a charge, whose receipt is empty, or the corrections of a receipt's
-// charge.
-func (a arguments) counter(now time.Time, c *limit.Charge, generation string, r *limit.Receipt, units []int64) arguments {
-	a = append(a, generation, r.Generation).number(int64(len(c.Limits)))
+// counter returns the argument of a counter: the mark of a new generation, and
+// the limits with the units to take from each. They are the costs of a charge, or
+// the corrections of one. It adds the limits' kinds to k.
+func counter(now time.Time, c *limit.Charge, generation string, units []int64, k *kinds) []byte {
+	a := append(make(arguments, 0, 128).text(generation), byte(len(c.Limits)))
 	for i := range c.Limits {
-		a = a.limit(now, &c.Limits[i], min(units[i], limit.MaxCapacity+1), r.Slots[i]) // a larger cost might not fit a Lua number
+		l := &c.Limits[i]
+		kind := kindOf(l)
+		*k |= 1 << kind
+		cost := min(units[i], limit.MaxCapacity+1) // a larger cost might not be exact
+		a = append(a, letters[kind]).number(l.Capacity).number(cost).limit(now, l, kind, cost)
 	}
 	return a
 }
 
-// limit adds a limit and the arguments of its kind. A correction refunds units
-// to the slot.
-func (a arguments) limit(now time.Time, l *limit.Limit, units, slot int64) arguments {
-	ofKind := func(kind string) arguments { return append(a, kind).number(l.Capacity).number(units).number(slot) }
-	switch {
-	case l.Bucket():
-		need := time.Duration(min(units, l.Burst+1)) * l.Interval() // a larger cost is denied too, and could overflow
-		return ofKind("bucket").duration(l.Drain()).duration(need)
-	case l.Algorithm == limit.SlidingWindowLog:
-		return ofKind("log").duration(l.Window)
-	case l.Calendar != nil:
-		return ofKind("calendar").windows(now, l)
-	case l.Algorithm == limit.SlidingWindowCounter:
-		a = ofKind("weighted")
-	default:
-		a = ofKind("slots")
+// limit adds the arguments of the limit's kind.
+func (a arguments) limit(now time.Time, l *limit.Limit, k kind, cost int64) arguments {
+	switch k {
+	case bucket:
+		need := time.Duration(min(cost, l.Burst+1)) * l.Interval() // a larger cost is denied too, and could overflow
+		return a.duration(l.Drain()).duration(need)
+	case log:
+		return a.duration(l.Window)
+	case calendar:
+		return a.windows(now, l)
 	}
 	return a.number(l.Slots()).number(l.Granularity.Microseconds())
 }
@@ -77,6 +84,15 @@ func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
 	a = a.number(window)
 	for i := range int64(4) {
 		a = a.number(now.Add(l.Until(window-1+i, now)).Unix())
+	}
+	return a
+}
+
+// receipt returns the argument that names the charge to correct.
+func receipt(c *limit.Charge, r *limit.Receipt) []byte {
+	a := arguments{}.text(r.Generation)
+	for i := range c.Limits {
+		a = a.number(r.Slots[i])
 	}
 	return a
 }

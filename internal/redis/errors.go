@@ -23,7 +23,7 @@ var (
 	ErrTLS         = errors.New("the encrypted connection to redis failed; use redis:// if it speaks no TLS, and if an authority of your own " +
 		"signed its certificate, name that authority's file in SSL_CERT_FILE")
 	ErrSignIn       = errors.New("redis does not know this user or password; check them in redis://USER:PASSWORD@HOST:PORT")
-	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hset +pexpire +time +del, " +
+	ErrNotPermitted = errors.New("redis does not permit the call; the user needs ~slidegate:* +eval +evalsha +hgetall +hmget +hset +pexpire +time +del, " +
 		"+select for a database other than 0, and +cluster|slots +asking in a Cluster")
 	ErrForeign     = errors.New("the stored counter is not readable; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 	ErrFull        = fmt.Errorf("redis is out of memory; raise its maxmemory: %w", limit.ErrUndecided)
@@ -83,8 +83,21 @@ func translate(err error) error {
 	if ours == nil {
 		return fmt.Errorf("redis: %w", err)
 	}
-	return fmt.Errorf("%w (%w)", ours, err)
+	if ours = fmt.Errorf("%w (%w)", ours, err); errors.Is(ours, ErrForeign) || errors.Is(ours, ErrAhead) || errors.Is(ours, ErrClock) || errors.Is(ours, ErrApart) {
+		return unwritten{ours}
+	}
+	return ours
 }
+
+// unwritten is an error of one counter, or of several keys at once. Nothing was
+// written.
+type unwritten struct{ error }
+
+// Unwrap returns the error.
+func (e unwritten) Unwrap() error { return e.error }
+
+// Is reports whether the target is limit.ErrGroup.
+func (unwritten) Is(target error) bool { return target == limit.ErrGroup }
 
 func ofCode(text string) error {
 	for _, code := range codes {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
@@ -17,23 +18,35 @@ var epoch = time.Date(2024, time.March, 30, 22, 0, 0, 0, time.UTC)
 const (
 	sec = time.Second
 	// prefix is how a counter's key begins in Redis.
-	prefix = "slidegate:{}"
+	prefix = "slidegate:2:{}"
 )
 
-// TestStore runs the conformance suite of all stores.
+// TestStore runs the conformance suite of all stores, on stores that ask the
+// server for every denial, and on others that deny by snapshots.
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		server := redistest.Start(t)
-		return storetest.Harness{
-			Client: func(t testing.TB) storetest.Store { return open(t, server) },
-			Expire: func(t testing.TB, key string) {
-				if err := server.Client.Del(t.Context(), prefix+key).Err(); err != nil {
-					t.Error(err)
+	for name, opts := range map[string]redis.Options{
+		"every denial a call": {CallerClock: true},
+		"snapshots":           {CallerClock: true, Clock: clock.Machine(time.Now), OneServer: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) storetest.Harness {
+				server := redistest.Start(t)
+				h := storetest.Harness{
+					Client: func(t testing.TB) storetest.Store { return redis.New(connect(t, server.URL()), opts) },
+					Expire: func(t testing.TB, key string) {
+						if err := server.Client.Del(t.Context(), prefix+key).Err(); err != nil {
+							t.Error(err)
+						}
+					},
+					NoLocalDenials: opts.Clock == nil,
 				}
-			},
-			NoLocalDenials: true,
-		}
-	})
+				if opts.Clock != nil {
+					h.Lag = 10 * time.Second
+				}
+				return h
+			})
+		})
+	}
 }
 
 // open returns a store that decides by the caller's clock.

@@ -1,29 +1,34 @@
 package redis
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// mostUnits is the largest number of units in a slot, as in counter.lua.
+// mostUnits is the largest number of units in a window, as in lua/head.lua.
 const mostUnits = 1<<53 - 1
 
 // era is how many seconds before and after 1970 Unix nanoseconds cover, as in
-// counter.lua.
+// lua/head.lua.
 const era = math.MaxInt64/int64(time.Second) - 1
 
 // mostWindows is more than the days of a calendar in an era.
 const mostWindows = 110_000
 
-// mostRecords is the largest number of slots or stamps of a limit. Their units
-// together fit 63 bits.
+// mostRecords is the largest number of slots or stamps of a limit.
 const mostRecords = limit.MaxLog + 1
+
+// The sizes of the stored fields, as in lua/window.lua and lua/bucket.lua.
+const (
+	windowSize = 28
+	slotSize   = 20
+	bucketSize = 12
+)
 
 var errReply = errors.New("the script's answer is malformed")
 
@@ -31,100 +36,151 @@ var errReply = errors.New("the script's answer is malformed")
 type answer struct {
 	charged bool
 	now     time.Time // by which the script decided
-	rest    []any     // counters not read yet
+	rest    string    // counters not read yet
 }
 
-// readAnswer parses the head of a reply: 1 or 0, seconds, nanoseconds.
-func readAnswer(reply []any) (*answer, error) {
-	if len(reply) < 3 {
-		return nil, fmt.Errorf("%w: %d parts", errReply, len(reply))
+// readAnswer parses the head of a reply: whether it charged, seconds and
+// nanoseconds.
+func readAnswer(reply string) (a answer, err error) {
+	if len(reply) < 17 {
+		return a, fmt.Errorf("%w: %d bytes", errReply, len(reply))
 	}
-	var head [3]int64
-	for i := range head {
-		n, ok := reply[i].(int64)
-		if !ok {
-			return nil, fmt.Errorf("%w: part %d is a %T", errReply, i, reply[i])
-		}
-		head[i] = n
+	seconds, whole := number(reply[1:])
+	nanos, also := number(reply[9:])
+	if reply[0] > 1 || !whole || !also || nanos < 0 || nanos >= int64(time.Second) || seconds < -era || seconds > era {
+		return a, fmt.Errorf("%w: it begins with %d, and the time %d.%d", errReply, reply[0], seconds, nanos)
 	}
-	if head[0] != 0 && head[0] != 1 || head[2] < 0 || head[2] >= int64(time.Second) {
-		return nil, fmt.Errorf("%w: it begins with %v", errReply, head)
-	}
-	if _, ok := nanoseconds(head[1], head[2]); !ok {
-		return nil, fmt.Errorf("%w: the server's time is %d", errReply, head[1])
-	}
-	return &answer{head[0] == 1, time.Unix(head[1], head[2]), reply[3:]}, nil
+	return answer{reply[0] == 1, time.Unix(seconds, nanos), reply[17:]}, nil
 }
 
-// counter parses the next counter, which has these limits.
-func (a *answer) counter(limits []limit.Limit) (generation string, states []limit.State, err error) {
-	if len(a.rest) < 1+len(limits) {
-		return "", nil, fmt.Errorf("%w: a counter is missing", errReply)
-	}
-	texts := make([]string, 1+len(limits))
-	for i := range texts {
-		text, ok := a.rest[i].(string)
-		if !ok {
-			return "", nil, fmt.Errorf("%w: a field is a %T", errReply, a.rest[i])
-		}
-		texts[i] = text
-	}
-	a.rest = a.rest[len(texts):]
-	states = make([]limit.State, len(limits))
-	for i := range limits {
-		if states[i], err = readState(&limits[i], texts[1+i]); err != nil {
-			return "", nil, fmt.Errorf("%w (field %c: %w)", ErrForeign, 'a'+i, err)
-		}
-	}
-	return texts[0], states, nil
+// number returns the packed number at the beginning of a text; whole is false
+// for one that is no integer of 53 bits.
+func number(text string) (n int64, whole bool) {
+	f := math.Float64frombits(binary.BigEndian.Uint64([]byte(text[:8])))
+	n = int64(f)
+	return n, -mostUnits <= f && f <= mostUnits && float64(n) == f
 }
 
-// readState parses the field of one limit: a bucket's moment, or ascending
-// "slot:units". The slots of a log are moments. An empty text is a limit never
-// charged.
-func readState(l *limit.Limit, text string) (s limit.State, err error) {
-	n := strings.Count(text, " ") + 1
-	switch {
-	case text == "":
-		return s, nil
-	case l.Bucket():
-		full, err := readMoment(text)
-		s.Bucket = limit.NewBucket(full)
-		return s, err
-	case n > mostRecords:
-		return s, fmt.Errorf("it has %d slots", n)
+// next returns the next text of the reply, whose length precedes it in so many
+// bytes.
+func (a *answer) next(bytes int) (text string, err error) {
+	size, whole := 0, len(a.rest) >= bytes
+	for i := 0; whole && i < bytes; i++ {
+		size = size<<8 | int(a.rest[i])
 	}
-	slots := make([]limit.Slot, 0, n)
-	for record := range strings.SplitSeq(text, " ") {
-		slot, err := readSlot(l, record)
+	if !whole || len(a.rest) < bytes+size {
+		return "", fmt.Errorf("%w: it ends in a counter", errReply)
+	}
+	text, a.rest = a.rest[bytes:bytes+size], a.rest[bytes+size:]
+	return text, nil
+}
+
+// counted is what a reply says of one counter.
+type counted struct {
+	generation string
+	states     []limit.State
+	// sums is set if the slots before the newest of a limit are not in the reply.
+	// They are in its state as one slot, with which the results of a charge just
+	// made are right.
+	sums bool
+}
+
+// counter parses the state of the charge's counter, which is the next. The
+// script leaves out slots only of limits that it has just charged.
+func (a *answer) counter(c *limit.Charge) (ct counted, err error) {
+	if ct.generation, err = a.next(1); err != nil {
+		return ct, err
+	}
+	ct.states = make([]limit.State, len(c.Limits))
+	for i := range c.Limits {
+		state, err := a.next(1)
 		if err != nil {
-			return s, err
+			return ct, err
 		}
-		if last := len(slots) - 1; last >= 0 && slots[last].Number >= slot.Number {
-			return s, fmt.Errorf("slot %q is not in order", record)
+		older, err := a.next(4)
+		if err != nil {
+			return ct, err
+		}
+		sum, err := readState(&c.Limits[i], state, older, &ct.states[i])
+		if err == nil && sum && (!a.charged || c.Costs[i] == 0) {
+			err = errState
+		}
+		if err != nil {
+			return ct, fmt.Errorf("%w (field %c: %w)", ErrForeign, 'a'+i, err)
+		}
+		ct.sums = ct.sums || sum
+	}
+	return ct, nil
+}
+
+var errState = errors.New("it is not what the script writes")
+
+// readState parses the fields of one limit, as lua/head.lua describes them. An
+// empty text is a limit never charged. If the slots before the newest are left
+// out, it reports true, and s has their units in one slot.
+func readState(l *limit.Limit, state, older string, s *limit.State) (sum bool, err error) {
+	switch {
+	case state == "" && older == "":
+		return false, nil
+	case l.Bucket():
+		if len(state) != bucketSize || older != "" {
+			return false, errState
+		}
+		full, ok := moment(state)
+		s.Bucket = limit.NewBucket(full)
+		return false, wanted(ok)
+	case len(state) != windowSize:
+		return false, errState
+	}
+	newest, ok := readSlot(l, state)
+	before, whole := number(state[slotSize:])
+	switch {
+	case !ok || !whole || before < 0 || newest.Units+before > mostUnits:
+		return false, errState
+	case older != "":
+		s.Slots, err = readSlots(l, older, newest, before)
+		return false, err
+	case before == 0:
+		s.Slots = limit.NewSlots([]limit.Slot{newest})
+		return false, nil
+	}
+	s.Slots = limit.NewSlots([]limit.Slot{{Number: newest.Number - 1, Units: before}, newest})
+	return l.Slots() != 1, nil
+}
+
+// readSlots parses the slots before the newest, which hold so many units.
+func readSlots(l *limit.Limit, older string, newest limit.Slot, before int64) (s limit.Slots, err error) {
+	n := len(older) / slotSize
+	if len(older)%slotSize != 0 || n > mostRecords {
+		return s, errState
+	}
+	slots := make([]limit.Slot, 0, n+1)
+	for i := range n + 1 {
+		slot, ok := newest, true
+		if i < n {
+			slot, ok = readSlot(l, older[i*slotSize:])
+			before -= slot.Units
+		}
+		if !ok || before < 0 || i > 0 && slots[i-1].Number >= slot.Number {
+			return s, errState
 		}
 		slots = append(slots, slot)
 	}
-	s.Slots = limit.NewSlots(slots)
-	return s, nil
+	return limit.NewSlots(slots), wanted(before == 0)
 }
 
-func readSlot(l *limit.Limit, record string) (slot limit.Slot, err error) {
-	number, units, _ := strings.Cut(record, ":")
+// readSlot parses a slot: its number or time, and its units.
+func readSlot(l *limit.Limit, text string) (slot limit.Slot, ok bool) {
 	if l.Algorithm == limit.SlidingWindowLog {
-		slot.Number, err = readMoment(number)
+		slot.Number, ok = moment(text)
 	} else {
-		slot.Number, err = strconv.ParseInt(number, 10, 64)
+		slot.Number, ok = number(text)
+		ok = ok && binary.BigEndian.Uint32([]byte(text[8:12])) == 0
 	}
-	if most := furthest(l); err != nil || slot.Number < -most || slot.Number > most {
-		return slot, fmt.Errorf("slot %q has no number, or one out of range", record)
-	}
-	n, err := strconv.ParseUint(units, 10, 64)
-	if err != nil || n > mostUnits {
-		return slot, fmt.Errorf("slot %q has no number of units, or one out of range", record)
-	}
-	slot.Units = int64(n)
-	return slot, nil
+	most := furthest(l)
+	units, whole := number(text[12:])
+	slot.Units = units
+	return slot, ok && whole && -most <= slot.Number && slot.Number <= most && units >= 0
 }
 
 // furthest returns the highest number of a slot: its end must fit Unix
@@ -136,25 +192,20 @@ func furthest(l *limit.Limit) int64 {
 	return era*int64(time.Second)/int64(l.Granularity) - l.Slots() - 1
 }
 
-// readMoment parses "seconds.nanoseconds", with nine digits after the point, as
-// Unix nanoseconds. The seconds are rounded down, so -1.250000000 is 0.75 s
-// before the epoch.
-func readMoment(text string) (int64, error) {
-	whole, part, _ := strings.Cut(text, ".")
-	seconds, err := strconv.ParseInt(whole, 10, 64)
-	nanos, failed := strconv.ParseUint(part, 10, 64)
-	moment, ok := nanoseconds(seconds, int64(nanos))
-	if err != nil || failed != nil || len(part) != 9 || !ok {
-		return 0, fmt.Errorf("%q is no time between 1678 and 2262", text)
-	}
-	return moment, nil
-}
-
-// nanoseconds joins seconds and nanoseconds; ok is false if they do not fit 64
-// bits.
-func nanoseconds(seconds, nanos int64) (moment int64, ok bool) {
-	if seconds < -era || seconds > era {
+// moment parses seconds and nanoseconds as Unix nanoseconds. The seconds are
+// rounded down, so -2 s and 250,000,000 ns are 1.75 s before 1970.
+func moment(text string) (ns int64, ok bool) {
+	seconds, ok := number(text)
+	nanos := int64(binary.BigEndian.Uint32([]byte(text[8:12])))
+	if !ok || seconds < -era || seconds > era || nanos >= int64(time.Second) {
 		return 0, false
 	}
 	return seconds*int64(time.Second) + nanos, true
+}
+
+func wanted(ok bool) error {
+	if !ok {
+		return errState
+	}
+	return nil
 }

@@ -2,8 +2,8 @@ package redis
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,132 +15,166 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// read is readState for tests.
+func read(l *limit.Limit, state, older string) (s limit.State, sum bool, err error) {
+	sum, err = readState(l, state, older, &s)
+	return s, sum, err
+}
+
+var (
+	perMinute = limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
+	exactly   = limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
+	perDay    = limit.Limit{
+		Algorithm: limit.FixedWindow, Capacity: 9, Window: 24 * time.Hour, Granularity: 24 * time.Hour,
+		Calendar: &limit.Calendar{Unit: limit.Day, Location: time.UTC},
+	}
+	weighing = limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: 9, Window: time.Second, Granularity: time.Second}
+	tokens   = limit.Limit{Algorithm: limit.TokenBucket, Capacity: 60, Window: time.Minute, Burst: 9} // a unit in a second
+)
+
 func TestReadState(t *testing.T) {
-	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
-	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
-	for text, want := range map[string][]limit.Slot{
-		"":                   nil,
-		"7:1":                {{Number: 7, Units: 1}},
-		"-2:0 -1:3 0:4":      {{Number: -2}, {Number: -1, Units: 3}, {Number: 0, Units: 4}},
-		"1:9007199254740991": {{Number: 1, Units: mostUnits}},
+	for name, test := range map[string]struct {
+		limit        *limit.Limit
+		state, older string
+		want         []limit.Slot
+		sum          bool
+	}{
+		"nothing":         {&perMinute, "", "", nil, false},
+		"one slot":        {&perMinute, PackWindow(7, 0, 1, 0), "", []limit.Slot{{Number: 7, Units: 1}}, false},
+		"a sum":           {&perMinute, PackWindow(7, 0, 1, 5), "", []limit.Slot{{Number: 6, Units: 5}, {Number: 7, Units: 1}}, true},
+		"a sum of one":    {&weighing, PackWindow(7, 0, 1, 5), "", []limit.Slot{{Number: 6, Units: 5}, {Number: 7, Units: 1}}, false},
+		"slots":           {&perMinute, PackWindow(0, 0, 4, 3), PackSlot(-2, 0, 0) + PackSlot(-1, 0, 3), []limit.Slot{{Number: -2}, {Number: -1, Units: 3}, {Number: 0, Units: 4}}, false},
+		"many units":      {&perMinute, PackWindow(1, 0, mostUnits-1, 1), PackSlot(0, 0, 1), []limit.Slot{{Number: 0, Units: 1}, {Number: 1, Units: mostUnits - 1}}, false},
+		"times":           {&exactly, PackWindow(0, 0, 2, 1), PackSlot(-1, 250_000_000, 1), []limit.Slot{{Number: -750_000_000, Units: 1}, {Number: 0, Units: 2}}, false},
+		"a sum of a log":  {&exactly, PackWindow(1, 2, 3, 4), "", []limit.Slot{{Number: 1_000_000_001, Units: 4}, {Number: 1_000_000_002, Units: 3}}, true},
+		"a calendar's":    {&perDay, PackWindow(19_000, 0, 3, 0), "", []limit.Slot{{Number: 19_000, Units: 3}}, false},
+		"most slots ever": {&perMinute, PackWindow(2000, 0, 0, 1001), PackSlots(0, 1001), nil, false},
 	} {
-		s, err := readState(&slots, text)
-		if err != nil || !slices.Equal(slices.Collect(s.All()), want) {
-			t.Errorf("%q is %v, %v; want %v", text, slices.Collect(s.All()), err, want)
+		s, sum, err := read(test.limit, test.state, test.older)
+		got := slices.Collect(s.All())
+		if err != nil || sum != test.sum || test.want != nil && !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, a sum %v, error %v; want %v", name, got, sum, err, test.want)
 		}
 	}
-	for text, want := range map[string][]limit.Slot{
-		"1.000000002:3":                {{Number: 1_000_000_002, Units: 3}},
-		"-1.250000000:1 0.000000000:2": {{Number: -750_000_000, Units: 1}, {Number: 0, Units: 2}},
-	} {
-		s, err := readState(&log, text)
-		if err != nil || !slices.Equal(slices.Collect(s.All()), want) {
-			t.Errorf("%q is %v, %v; want %v", text, slices.Collect(s.All()), err, want)
-		}
-	}
-	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
-	for text, want := range map[string]int64{"1.000000002": 1_000_000_002, "-1.250000000": -750_000_000, "9223372035.999999999": 9223372035999999999} {
-		s, err := readState(&bucket, text)
+	for text, want := range map[string]int64{PackBucket(1, 2): 1_000_000_002, PackBucket(-2, 250_000_000): -1_750_000_000, PackBucket(9223372035, 999_999_999): 9223372035999999999} {
+		s, _, err := read(&tokens, text, "")
 		if full, ok := s.Full(); err != nil || !ok || full != want {
-			t.Errorf("%q is %v, %v; want %v", text, full, err, want)
+			t.Errorf("%x is %v, %v; want %v", text, full, err, want)
 		}
 	}
-	if s, err := readState(&bucket, ""); err != nil {
+	if s, _, err := read(&tokens, "", ""); err != nil {
 		t.Error(err)
 	} else if _, ok := s.Full(); ok {
 		t.Error("an empty text is a charged bucket")
 	}
 }
 
-// TestReadNoState checks that a text is an error if the script does not format
-// it so, if it is out of order, or if its numbers are out of range.
+// TestReadNoState checks that fields are an error if the script does not write
+// them so, if slots are out of order, or if they contradict their sum.
 func TestReadNoState(t *testing.T) {
-	slots := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
-	daily := limit.Limit{
-		Algorithm: limit.FixedWindow, Capacity: 9, Window: 24 * time.Hour, Granularity: 24 * time.Hour,
-		Calendar: &limit.Calendar{Unit: limit.Day, Location: time.UTC},
-	}
-	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
-	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
-	for _, test := range []struct {
-		limit     *limit.Limit
-		good, bad []string
+	one := PackWindow(1, 0, 1, 0)
+	for name, test := range map[string]struct {
+		limit        *limit.Limit
+		state, older string
 	}{
-		{
-			&slots,
-			[]string{"9:9", "1:0", "-9223371974:1 9223371974:1", "1:9007199254740991", records(1001)},
-			[]string{
-				" ", ":", "x:1", "a:1", "1", "1:", "1:x", "1:a", "1:-1", "1:1 ", " 1:1", "1:1  2:1", "1:1 1:1", "2:1 1:1", "1:1 3:1 2:1",
-				"9223371975:1", "-9223371975:1", "9223372036854775808:1", "1:9007199254740992", "1:18446744073709551616", records(1002),
-			},
-		},
-		{&daily, []string{"-110000:1 110000:1"}, []string{"110001:1", "-110001:1", "1.000000000:1"}},
-		{
-			&log,
-			[]string{"-9223371975.000000000:1 9223371975.000000000:1", "9.999999999:1"},
-			[]string{"9223371975.000000001:1", "-9223371976.999999999:1", "1:1", "1.000000000", "1.000000000:1 1.000000000:1"},
-		},
-		{
-			&bucket,
-			[]string{"-9223372035.000000000", "9223372035.999999999"},
-			[]string{
-				" ", "1", "1.00000000", "1.0000000000", ".000000000", "x.000000000", "a.000000000", "1.00000000x", "1.00000000a", "1.-00000001",
-				"1:1", "9223372036.000000000", "-9223372036.000000000", "9223372036854775808.000000000",
-			},
-		},
+		"text":                      {&perMinute, "1:1", ""},
+		"a byte less":               {&perMinute, one[1:], ""},
+		"a byte more":               {&perMinute, one + " ", ""},
+		"nanoseconds of a slot":     {&perMinute, PackWindow(1, 1, 1, 0), ""},
+		"half a slot":               {&perMinute, PackWindow(1.5, 0, 1, 0), ""},
+		"no slot":                   {&perMinute, PackWindow(math.NaN(), 0, 1, 0), ""},
+		"a slot too late":           {&perMinute, PackWindow(9223371975, 0, 1, 0), ""},
+		"a slot too early":          {&perMinute, PackWindow(-9223371975, 0, 1, 0), ""},
+		"a window too late":         {&perDay, PackWindow(110_001, 0, 1, 0), ""},
+		"negative units":            {&perMinute, PackWindow(1, 0, -1, 0), ""},
+		"units in parts":            {&perMinute, PackWindow(1, 0, 1.5, 0), ""},
+		"infinite units":            {&perMinute, PackWindow(1, 0, math.Inf(1), 0), ""},
+		"too many units":            {&perMinute, PackWindow(1, 0, 1<<53, 0), ""},
+		"too many together":         {&perMinute, PackWindow(1, 0, 1, mostUnits), ""},
+		"less than nothing before":  {&perMinute, PackWindow(1, 0, 1, -1), ""},
+		"a part before":             {&perMinute, PackWindow(1, 0, 1, 0.5), ""},
+		"only older slots":          {&perMinute, "", PackSlot(1, 0, 1)},
+		"part of an older slot":     {&perMinute, PackWindow(2, 0, 1, 1), PackSlot(1, 0, 1)[1:]},
+		"the newest twice":          {&perMinute, PackWindow(1, 0, 1, 1), PackSlot(1, 0, 1)},
+		"descending":                {&perMinute, PackWindow(3, 0, 1, 2), PackSlot(2, 0, 1) + PackSlot(1, 0, 1)},
+		"twice":                     {&perMinute, PackWindow(3, 0, 1, 2), PackSlot(2, 0, 1) + PackSlot(2, 0, 1)},
+		"more than the sum":         {&perMinute, PackWindow(3, 0, 1, 1), PackSlot(1, 0, 1) + PackSlot(2, 0, 1)},
+		"less than the sum":         {&perMinute, PackWindow(3, 0, 1, 3), PackSlot(1, 0, 1) + PackSlot(2, 0, 1)},
+		"negative, and in sum none": {&perMinute, PackWindow(3, 0, 1, 1), PackSlot(1, 0, 2) + PackSlot(2, 0, -1)},
+		"too many slots":            {&perMinute, PackWindow(2000, 0, 1, 1002), PackSlots(0, 1002)},
+		"a second of nanoseconds":   {&exactly, PackWindow(1, 1e9, 1, 0), ""},
+		"a time too late":           {&exactly, PackWindow(9223371975, 1, 1, 0), ""},
+		"a time too early":          {&exactly, PackWindow(-9223371976, 999_999_999, 1, 0), ""},
+		"a window as a bucket":      {&tokens, one, ""},
+		"half a bucket":             {&tokens, PackBucket(1, 0)[:8], ""},
+		"a bucket with slots":       {&tokens, PackBucket(1, 0), PackSlot(1, 0, 1)},
+		"a bucket too late":         {&tokens, PackBucket(9223372036, 0), ""},
+		"a bucket too early":        {&tokens, PackBucket(-9223372036, 0), ""},
+		"a bucket's nanoseconds":    {&tokens, PackBucket(1, 1e9), ""},
+		"a bucket of no time":       {&tokens, PackBucket(math.NaN(), 0), ""},
 	} {
-		for _, text := range test.good {
-			if _, err := readState(test.limit, text); err != nil {
-				t.Errorf("a %s of %.60q: %v", test.limit.Algorithm, text, err)
-			}
-		}
-		for _, text := range test.bad {
-			if s, err := readState(test.limit, text); err == nil {
-				t.Errorf("a %s of %.60q is %+v", test.limit.Algorithm, text, s)
-			}
+		if s, _, err := read(test.limit, test.state, test.older); err == nil {
+			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }
 
-// records formats n slots of one unit each.
-func records(n int) string {
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprint(i, ":1"))
+// reply packs a reply: its head, and texts with the sizes of their lengths.
+func reply(charged byte, seconds, nanos float64, counters ...string) string {
+	return string(charged) + PackDouble(seconds) + PackDouble(nanos) + strings.Join(counters, "")
+}
+
+// packCounter packs a counter of a reply: its generation, and the fields of each
+// limit.
+func packCounter(generation string, fields ...string) string {
+	text := string([]byte{byte(len(generation))}) + generation
+	for i, field := range fields {
+		size := binary.BigEndian.AppendUint32(nil, uint32(len(field)))
+		if i%2 == 0 {
+			size = size[3:]
+		}
+		text += string(size) + field
 	}
-	return strings.Join(all, " ")
+	return text
 }
 
 // TestReadAnswer checks that a malformed reply is an error with the reason, and
 // no admission.
 func TestReadAnswer(t *testing.T) {
+	one := PackWindow(1, 0, 1, 0)
 	for name, test := range map[string]struct {
-		reply []any
+		reply string
 		want  error
 		text  string // of the error
 	}{
-		"nothing":                {nil, errReply, "0 parts"},
-		"two parts":              {[]any{int64(1), int64(2)}, errReply, "2 parts"},
-		"charged twice":          {[]any{int64(2), int64(0), int64(0), "life", "1:1", ""}, errReply, "begins with [2 0 0]"},
-		"no time":                {[]any{int64(1), "0", int64(0), "life", "1:1", ""}, errReply, "part 1 is a string"},
-		"nanoseconds below 0":    {[]any{int64(1), int64(0), int64(-1), "life", "1:1", ""}, errReply, "begins with [1 0 -1]"},
-		"a second of them":       {[]any{int64(1), int64(0), int64(1_000_000_000), "life", "1:1", ""}, errReply, "begins with [1 0 1000000000]"},
-		"a time out of range":    {[]any{int64(1), int64(math.MaxInt64), int64(0), "life", "1:1", ""}, errReply, "time is 9223372036854775807"},
-		"no counter":             {[]any{int64(1), int64(0), int64(0)}, errReply, "a counter is missing"},
-		"half a counter":         {[]any{int64(1), int64(0), int64(0), "life", "1:1"}, errReply, "a counter is missing"},
-		"no text":                {[]any{int64(1), int64(0), int64(0), "life", "1:1", nil}, errReply, "a field is a <nil>"},
-		"a generation as number": {[]any{int64(1), int64(0), int64(0), int64(1), "1:1", ""}, errReply, "a field is a int64"},
-		"no state":               {[]any{int64(0), int64(0), int64(0), "life", "x", ""}, ErrForeign, "field a:"},
-		"no state of the second": {[]any{int64(0), int64(0), int64(0), "life", "1:1", "x"}, ErrForeign, "field b:"},
-		"denied, though free":    {[]any{int64(0), int64(0), int64(0), "life", "1:1", ""}, errDisagree, ""},
-		"charged, and nothing":   {[]any{int64(1), int64(0), int64(0), "life", "", ""}, errDisagree, ""},
+		"nothing":                {"", errReply, "0 bytes"},
+		"half a head":            {reply(1, 0, 0)[:16], errReply, "16 bytes"},
+		"charged twice":          {reply(2, 0, 0, packCounter("life", one, "", "", "")), errReply, "begins with 2"},
+		"no time":                {reply(1, math.NaN(), 0, packCounter("life", one, "", "", "")), errReply, "begins with 1"},
+		"nanoseconds below 0":    {reply(1, 0, -1, packCounter("life", one, "", "", "")), errReply, "time 0.-1"},
+		"a second of them":       {reply(1, 0, 1e9, packCounter("life", one, "", "", "")), errReply, "time 0.1000000000"},
+		"parts of nanoseconds":   {reply(1, 0, 0.5, packCounter("life", one, "", "", "")), errReply, "begins with 1"},
+		"a time out of range":    {reply(1, 1e12, 0, packCounter("life", one, "", "", "")), errReply, "time 1000000000000.0"},
+		"no counter":             {reply(1, 0, 0), errReply, "ends in a counter"},
+		"half a counter":         {reply(1, 0, 0, packCounter("life", one, "")), errReply, "ends in a counter"},
+		"a length without text":  {reply(1, 0, 0, "\x05life"), errReply, "ends in a counter"},
+		"half a length":          {reply(1, 0, 0, packCounter("life", one), "\x00\x00\x00"), errReply, "ends in a counter"},
+		"no state":               {reply(0, 0, 0, packCounter("life", "x", "", "", "")), ErrForeign, "field a:"},
+		"no state of the second": {reply(0, 0, 0, packCounter("life", one, "", "x", "")), ErrForeign, "field b:"},
+		"denied by a sum":        {reply(0, 0, 0, packCounter("life", PackWindow(0, 0, 1, 9), "", "", "")), ErrForeign, "field a:"},
+		"free by a sum":          {reply(1, 0, 0, packCounter("life", PackWindow(0, 0, 1, 0), "", PackWindow(0, 0, 1, 1), "")), ErrForeign, "field b:"},
+		"denied, though free":    {reply(0, 0, 0, packCounter("life", one, "", "", "")), errDisagree, ""},
+		"charged, and nothing":   {reply(1, 0, 0, packCounter("life", "", "", "", "")), errDisagree, ""},
 	} {
 		store := New(answering{test.reply}, Options{})
-		hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Hour}
-		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly, hourly}, Costs: []int64{1, 0}}
+		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{perMinute, perMinute}, Costs: []int64{1, 0}}
 		var v limit.Verdict
-		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+		err := store.Charge(t.Context(), time.Now(), c, &v)
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if test.reply != "" && test.reply[0] == 1 && errors.Is(err, limit.ErrGroup) {
+			t.Errorf("%s: %v says that nothing was charged", name, err)
 		}
 	}
 }
@@ -148,42 +182,40 @@ func TestReadAnswer(t *testing.T) {
 // TestChargedIsProven checks that a reply which says charged admits nothing if
 // its counter cannot be what the charge has left.
 func TestChargedIsProven(t *testing.T) {
-	const now = int64(1_000_000) // seconds
-	window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
+	const now = 1_000_000 // seconds
 	fixed := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 9, Window: time.Second, Granularity: time.Second}
-	weighted := limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: 9, Window: time.Second, Granularity: time.Second}
-	log := limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact}
-	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 60, Window: time.Minute, Burst: 9} // a unit in a second
 	for name, test := range map[string]struct {
-		limit      limit.Limit
-		generation string
-		text       string
-		proven     bool
+		limit        limit.Limit
+		generation   string
+		state, older string
+		proven       bool
 	}{
-		"a window":                   {window, "x", "1000000:2", true},
-		"full":                       {window, "x", "999940:7 1000000:2", true},
-		"ahead of the clock":         {window, "x", "1000009:2", true},
-		"older slots do not count":   {window, "x", "999939:9 1000000:9", true},
-		"no life":                    {window, "", "1000000:2", false},
-		"no slots":                   {window, "x", "", false},
-		"less than the cost":         {window, "x", "1000000:1", false},
-		"the cost in an older slot":  {window, "x", "999999:2", false},
-		"more than the capacity":     {window, "x", "999940:8 1000000:2", false},
-		"a fixed window":             {fixed, "x", "999999:9 1000000:9", true},
-		"a fixed window too full":    {fixed, "x", "1000000:10", false},
-		"weighted":                   {weighted, "x", "999999:9 1000000:9", true},
-		"weighted, too full":         {weighted, "x", "1000000:10", false},
-		"a log":                      {log, "x", "999950.000000000:7 1000000.000000000:2", true},
-		"a log too full":             {log, "x", "999950.000000000:8 1000000.000000000:2", false},
-		"a log of the past":          {log, "x", "999999.999999999:2", false},
-		"a bucket":                   {bucket, "x", "1000002.000000000", true},
-		"a full bucket":              {bucket, "x", "1000009.000000000", true},
-		"a bucket charged with less": {bucket, "x", "1000001.999999999", false},
-		"a bucket too full":          {bucket, "x", "1000009.000000001", false},
-		"no bucket":                  {bucket, "x", "", false},
+		"a window":                   {perMinute, "x", PackWindow(now, 0, 2, 0), "", true},
+		"full":                       {perMinute, "x", PackWindow(now, 0, 2, 7), PackSlot(now-60, 0, 7), true},
+		"full, by the sum":           {perMinute, "x", PackWindow(now, 0, 2, 7), "", true},
+		"ahead of the clock":         {perMinute, "x", PackWindow(now+9, 0, 2, 0), "", true},
+		"older slots do not count":   {perMinute, "x", PackWindow(now, 0, 9, 9), PackSlot(now-61, 0, 9), true},
+		"no life":                    {perMinute, "", PackWindow(now, 0, 2, 0), "", false},
+		"no slots":                   {perMinute, "x", "", "", false},
+		"less than the cost":         {perMinute, "x", PackWindow(now, 0, 1, 0), "", false},
+		"the cost in an older slot":  {perMinute, "x", PackWindow(now-1, 0, 2, 0), "", false},
+		"more than the capacity":     {perMinute, "x", PackWindow(now, 0, 2, 8), PackSlot(now-60, 0, 8), false},
+		"more, by the sum":           {perMinute, "x", PackWindow(now, 0, 2, 8), "", false},
+		"a fixed window":             {fixed, "x", PackWindow(now, 0, 9, 0), "", true},
+		"a fixed window too full":    {fixed, "x", PackWindow(now, 0, 10, 0), "", false},
+		"weighted":                   {weighing, "x", PackWindow(now, 0, 9, 9), "", true},
+		"weighted, too full":         {weighing, "x", PackWindow(now, 0, 10, 0), "", false},
+		"a log":                      {exactly, "x", PackWindow(now, 0, 2, 7), PackSlot(now-50, 0, 7), true},
+		"a log too full":             {exactly, "x", PackWindow(now, 0, 2, 8), PackSlot(now-50, 0, 8), false},
+		"a log of the past":          {exactly, "x", PackWindow(now-1, 999_999_999, 2, 0), "", false},
+		"a bucket":                   {tokens, "x", PackBucket(now+2, 0), "", true},
+		"a full bucket":              {tokens, "x", PackBucket(now+9, 0), "", true},
+		"a bucket charged with less": {tokens, "x", PackBucket(now+1, 999_999_999), "", false},
+		"a bucket too full":          {tokens, "x", PackBucket(now+9, 1), "", false},
+		"no bucket":                  {tokens, "x", "", "", false},
 	} {
 		c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{test.limit}, Costs: []int64{2}}
-		store := New(answering{[]any{int64(1), now, int64(0), test.generation, test.text}}, Options{})
+		store := New(answering{reply(1, now, 0, packCounter(test.generation, test.state, test.older))}, Options{})
 		var v limit.Verdict
 		err := store.Charge(t.Context(), time.Now(), c, &v)
 		if test.proven && (err != nil || !v.Allowed || v.Receipt.Generation != "x") || !test.proven && (!errors.Is(err, errDisagree) || v.Allowed) {
@@ -193,54 +225,52 @@ func TestChargedIsProven(t *testing.T) {
 			t.Errorf("%s: a peek that charged", name)
 		}
 	}
-	free := &limit.Charge{Key: "rule|b|s", Limits: []limit.Limit{window}, Costs: []int64{0}}
-	store := New(answering{[]any{int64(1), now, int64(0), "x", "1000000:2", "", ""}}, Options{})
-	paid := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{window}, Costs: []int64{2}}
+	free := &limit.Charge{Key: "rule|b|s", Limits: []limit.Limit{perMinute}, Costs: []int64{0}}
+	store := New(answering{reply(1, now, 0, packCounter("x", PackWindow(now, 0, 2, 0), ""), packCounter("", "", ""))}, Options{})
+	paid := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{perMinute}, Costs: []int64{2}}
 	if err := store.ChargeAll(t.Context(), time.Now(), []*limit.Charge{paid, free}, []*limit.Verdict{{}, {}}); err != nil {
 		t.Errorf("with a charge of zero cost: %v", err)
 	}
 }
 
 // answering is a client that gets the same reply to every command.
-type answering struct{ reply []any }
+type answering struct{ reply string }
 
 func (a answering) Process(_ context.Context, cmd goredis.Cmder) error {
 	cmd.(once).SetVal(a.reply)
 	return nil
 }
 
-// FuzzReadState reads any text: it must be an error, or a state that never
-// allows more than the units in the text leave room for.
+// FuzzReadState reads any fields: they must be an error, or a state that never
+// allows more than their units leave room for.
 func FuzzReadState(f *testing.F) {
-	for _, text := range []string{
-		"", "1:1", "1:1 2:3", "1.000000000:1", "1.000000000:1 1.000000001:2", "1.500000000", "-1:1", "1:9007199254740991 2:9007199254740991",
-		"2:1 1:1", "1:-1", "+1:+1", "1:1 ", " ", ":", "1e9:1", "9223372036854775807:1", "9223372036.854775808",
+	for _, state := range []string{
+		"", PackWindow(1, 0, 1, 0), PackWindow(3, 0, 1, 2), PackWindow(1, 1, 1, 1), PackWindow(-1, 0, 1, 0), PackWindow(2, 0, mostUnits, 1),
+		PackBucket(1, 500_000_000), PackBucket(9223372036, 854775808), PackWindow(math.NaN(), 0, 1, 0), PackWindow(9e18, 0, 1, 0),
 	} {
 		for kind := range byte(3) {
-			f.Add(kind, text)
+			for _, older := range []string{"", PackSlot(1, 0, 2), PackSlot(1, 0, 1) + PackSlot(2, 0, 1), PackSlot(2, 0, -1)} {
+				f.Add(kind, state, older)
+			}
 		}
 	}
-	limits := []limit.Limit{
-		{Capacity: 9, Window: time.Minute, Granularity: time.Second},
-		{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute, Granularity: limit.Exact},
-		{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9},
-	}
-	f.Fuzz(func(t *testing.T, kind byte, text string) {
-		l := &limits[int(kind)%len(limits)]
-		s, err := readState(l, text)
+	limits := []*limit.Limit{&perMinute, &exactly, &tokens}
+	f.Fuzz(func(t *testing.T, kind byte, state, older string) {
+		l := limits[int(kind)%len(limits)]
+		s, _, err := read(l, state, older)
 		if err != nil {
 			return
 		}
 		now := time.Unix(3, 0)
 		got := s.Decide(l, now, 1)
 		if got.Remaining < 0 || got.Remaining > l.MaxCost() || got.Reset < 0 || got.Allowed != (got.Remaining > 0) || !got.Allowed && got.RetryAfter <= 0 {
-			t.Errorf("%q: %+v", text, got)
+			t.Errorf("%x, %x: %+v", state, older, got)
 		}
 		if newest, ok := s.Newest(); ok && !l.Bucket() && newest >= l.SlotAt(now)-l.Slots() {
 			all := slices.Collect(s.All())
 			last := all[len(all)-1]
 			if got.Remaining > max(0, l.Capacity-last.Units) {
-				t.Errorf("%q: %d left", text, got.Remaining)
+				t.Errorf("%x, %x: %d left", state, older, got.Remaining)
 			}
 		}
 	})

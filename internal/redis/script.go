@@ -1,103 +1,94 @@
 package redis
 
 import (
-	"context"
-	_ "embed"
-	"errors"
+	"embed"
+	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/slidegate/slidegate/internal/breaker"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
-//go:embed counter.lua
-var counterScript string
+// kind is how the script counts a limit.
+type kind uint8
 
-var counterHash = goredis.NewScript(counterScript).Hash()
+const (
+	slots kind = iota // sliding and fixed windows
+	weighted
+	calendar
+	log
+	bucket
+	allKinds // how many there are
+)
 
-// noScript is the error of a server that has not cached the script, for example
-// after a restart. Such a server has changed nothing.
-const noScript = "NOSCRIPT"
+// letters name the kinds in the script's arguments.
+const letters = "swclb"
 
-// runScript runs the script on some keys: in one round trip if the server has
-// cached the script, else in two.
-func runScript(ctx context.Context, client Client, keys []string, arguments []any) ([]any, error) {
-	answer, err := send(ctx, client, "evalsha", counterHash, keys, arguments)
-	if goredis.HasErrorPrefix(err, noScript) {
-		answer, err = send(ctx, client, "eval", counterScript, keys, arguments)
+func kindOf(l *limit.Limit) kind {
+	switch {
+	case l.Bucket():
+		return bucket
+	case l.Algorithm == limit.SlidingWindowLog:
+		return log
+	case l.Calendar != nil:
+		return calendar
+	case l.Algorithm == limit.SlidingWindowCounter:
+		return weighted
 	}
-	return answer, err
+	return slots
 }
 
-func send(ctx context.Context, client Client, command, script string, keys []string, arguments []any) ([]any, error) {
-	words := make([]any, 0, 3+len(keys)+len(arguments))
-	words = append(words, command, script, len(keys))
-	for _, key := range keys {
-		words = append(words, key)
+// kinds is a set of kinds.
+type kinds uint8
+
+func (k kinds) any(of ...kind) bool {
+	for _, one := range of {
+		if k&(1<<one) != 0 {
+			return true
+		}
 	}
-	return call(ctx, client, append(words, arguments...)...).Slice()
+	return false
 }
 
-// call sends a command, once, and returns it with its answer. An open breaker
-// keeps it from being sent.
-func call(ctx context.Context, client Client, words ...any) *goredis.Cmd {
-	g, ok := client.(guarded)
-	if !ok {
-		return process(ctx, client, words...)
+//go:embed lua
+var parts embed.FS
+
+// script is a text that Redis knows by its hash.
+type script struct{ text, hash string }
+
+var scripts [1 << allKinds]atomic.Pointer[script]
+
+// scriptOf returns the script for limits of these kinds.
+func scriptOf(k kinds) *script {
+	if s := scripts[k].Load(); s != nil {
+		return s
 	}
-	var cmd *goredis.Cmd
-	err := g.breaker.Do(ctx, func() error {
-		cmd = process(ctx, g.Client, words...)
-		return cmd.Err()
-	}, answered)
-	if cmd == nil {
-		cmd = goredis.NewCmd(ctx, words...)
-		cmd.SetErr(err)
+	text := ""
+	for _, part := range []struct {
+		name   string
+		needed bool
+	}{
+		{"head", true},
+		{"one", k == 1<<slots},
+		{"kinds", true},
+		{"window", k.any(slots, weighted, calendar, log)},
+		{"slots", k.any(slots, weighted)},
+		{"weighted", k.any(weighted)},
+		{"calendar", k.any(calendar)},
+		{"log", k.any(log)},
+		{"bucket", k.any(bucket)},
+		{"settle", true},
+		{"tail", true},
+	} {
+		if part.needed {
+			source, err := parts.ReadFile("lua/" + part.name + ".lua")
+			if err != nil {
+				panic(err) // the file is not part of the package
+			}
+			text += string(source)
+		}
 	}
-	return cmd
+	s := &script{text, goredis.NewScript(text).Hash()}
+	scripts[k].Store(s)
+	return s
 }
-
-// answered reports whether an error is the server's answer to a command.
-func answered(err error) bool {
-	var server goredis.Error
-	return errors.As(err, &server)
-}
-
-func process(ctx context.Context, client Client, words ...any) *goredis.Cmd {
-	cmd := once{goredis.NewCmd(ctx, words...)}
-	if _, ok := client.(unbounded); !ok || ctx.Done() == nil {
-		_ = client.Process(ctx, cmd) // its error is the command's too
-		return cmd.Cmd
-	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_ = client.Process(ctx, cmd)
-	}()
-	select {
-	case <-answered:
-		return cmd.Cmd
-	case <-ctx.Done():
-		late := goredis.NewCmd(ctx, words...) // the other is still in use
-		late.SetErr(ctx.Err())
-		return late
-	}
-}
-
-// unbounded is a client whose calls may outlast their context. The store leaves
-// such a call behind: its caller waits no longer.
-type unbounded struct{ Client }
-
-// guarded is a client whose calls go through a circuit breaker.
-type guarded struct {
-	Client
-	breaker *breaker.Breaker
-}
-
-// once is a command that go-redis must not repeat when its answer is lost, as
-// it otherwise does in a Cluster: the command may have charged. go-redis still
-// follows a redirection to another node.
-type once struct{ *goredis.Cmd }
-
-// NoRetry reports that the command must not be sent twice.
-func (once) NoRetry() bool { return true }

@@ -158,41 +158,49 @@ func TestConcurrency(t *testing.T) {
 }
 
 // TestStored checks the fields that docs/redis.md shows. The next write drops
-// the slots that no longer count; nothing else does.
+// the slots that no longer count; nothing else does. A charge in the newest slot
+// leaves the slots before it alone.
 func TestStored(t *testing.T) {
 	server := redistest.Start(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
 	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Exact(9, 3*sec), storetest.Token(1, 7*sec, 3), storetest.Weighted(9, 3*sec)}
 	key := fresh()
-	at := func(d time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(d) }
+	const start, half = 1_000_000_000, 500_000_000
+	at := func(d time.Duration) time.Time { return time.Unix(start, 0).Add(d) }
 	for _, tc := range []struct {
 		at    time.Duration
 		costs []int64
 		want  map[string]string
 	}{
 		{0, []int64{1, 1, 0, 2}, map[string]string{
-			"life": "life", "a": "1000000000:1", "b": "1000000000.000000000:1", "d": "333333333:2",
+			"a": window(start, 1, 0), "b": window(start, 1, 0), "d": window(333333333, 2, 0),
 		}},
 		{1500 * time.Millisecond, []int64{2, 3, 1, 1}, map[string]string{
-			"life": "life", "a": "1000000000:1 1000000001:2", "b": "1000000000.000000000:1 1000000001.500000000:3",
-			"c": "1000000008.500000000", "d": "333333333:3",
+			"a": window(start+1, 2, 1), "A": redis.PackSlot(start, 0, 1),
+			"b": redis.PackWindow(start+1, half, 3, 1), "B": redis.PackSlot(start, 0, 1),
+			"c": redis.PackBucket(start+8, half), "d": window(333333333, 3, 0),
 		}},
 		{time.Second, []int64{1, 1, 1, 1}, map[string]string{ // late
-			"life": "life", "a": "1000000000:1 1000000001:3", "b": "1000000000.000000000:1 1000000001.500000000:4",
-			"c": "1000000015.500000000", "d": "333333333:4",
+			"a": window(start+1, 3, 1), "A": redis.PackSlot(start, 0, 1),
+			"b": redis.PackWindow(start+1, half, 4, 1), "B": redis.PackSlot(start, 0, 1),
+			"c": redis.PackBucket(start+15, half), "d": window(333333333, 4, 0),
 		}},
 		{4*time.Second + 1, []int64{0, 9, 0, 0}, map[string]string{ // denied
-			"life": "life", "a": "1000000000:1 1000000001:3", "b": "1000000000.000000000:1 1000000001.500000000:4",
-			"c": "1000000015.500000000", "d": "333333333:4",
+			"a": window(start+1, 3, 1), "A": redis.PackSlot(start, 0, 1),
+			"b": redis.PackWindow(start+1, half, 4, 1), "B": redis.PackSlot(start, 0, 1),
+			"c": redis.PackBucket(start+15, half), "d": window(333333333, 4, 0),
 		}},
 		{4*time.Second + 1, []int64{1, 1, 0, 1}, map[string]string{
-			"life": "life", "a": "1000000001:3 1000000004:1", "b": "1000000001.500000000:4 1000000004.000000001:1",
-			"c": "1000000015.500000000", "d": "333333333:4 333333334:1",
+			"a": window(start+4, 1, 3), "A": redis.PackSlot(start+1, 0, 3),
+			"b": redis.PackWindow(start+4, 1, 1, 4), "B": redis.PackSlot(start+1, half, 4),
+			"c": redis.PackBucket(start+15, half), "d": window(333333334, 1, 4),
 		}},
 		{time.Hour, []int64{1, 1, 1, 1}, map[string]string{
-			"life": "life", "a": "1000003600:1", "b": "1000003600.000000000:1", "c": "1000003607.000000000", "d": "333334533:1",
+			"a": window(start+3600, 1, 0), "A": "", "b": window(start+3600, 1, 0), "B": "",
+			"c": redis.PackBucket(start+3607, 0), "d": window(333334533, 1, 0),
 		}},
 	} {
+		tc.want["life"] = "life"
 		charge(t, store, at(tc.at), request(key, limits, tc.costs...))
 		if diff := cmp.Diff(tc.want, stored(t, server, key)); diff != "" {
 			t.Errorf("after %v (-want +got):\n%s", tc.at, diff)

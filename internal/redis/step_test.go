@@ -109,7 +109,7 @@ func TestFarAboveCapacity(t *testing.T) {
 	}
 }
 
-// TestMostUnits checks that a slot never exceeds the integers that Lua has
+// TestMostUnits checks that a window never exceeds the integers that Lua has
 // exactly.
 func TestMostUnits(t *testing.T) {
 	server := redistest.Start(t)
@@ -117,15 +117,15 @@ func TestMostUnits(t *testing.T) {
 	c := request(fresh(), []limit.Limit{storetest.Sliding(10, time.Minute, sec)}, 1)
 	first := charge(t, store, epoch, c)
 	slot := first.Receipt.Slots[0]
-	if err := server.Client.HSet(t.Context(), prefix+c.Key, "a", fmt.Sprintf("%d:%d", slot, int64(1)<<53-2)).Err(); err != nil {
+	if err := server.Client.HSet(t.Context(), prefix+c.Key, "a", window(float64(slot), 1<<53-3, 1), "A", redis.PackSlot(float64(slot-1), 0, 1)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		if err := store.Settle(t.Context(), epoch, c, &first.Receipt, []int64{5}); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := stored(t, server, c.Key)["a"], fmt.Sprintf("%d:%d", slot, int64(1)<<53-1); got != want {
-			t.Errorf("the field is %s, want %s", got, want)
+		if got, want := stored(t, server, c.Key)["a"], window(float64(slot), 1<<53-2, 1); got != want {
+			t.Errorf("the field is %x, want %x", got, want)
 		}
 	}
 	if v := charge(t, store, epoch, c); v.Allowed || v.Remaining != 0 {

@@ -94,8 +94,11 @@ func TestCluster(t *testing.T) {
 	if !connection.Clustered() || connect(t, redistest.Start(t).URL()).Clustered() {
 		t.Error("Clustered is wrong of a Cluster or of one server")
 	}
-	store := redis.New(connection, redis.Options{CallerClock: true})
+	store := redis.New(connection, redis.Options{CallerClock: true, OneServer: true}) // as of a client that does not know the Cluster
 	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
+	if !store.Together() {
+		t.Error("several keys are not asked for")
+	}
 	a, b := request("rule|{a}|s", limits, 1), request("rule|{b}|s", limits, 1)
 	first := charge(t, store, epoch, a)
 	if err := store.Settle(t.Context(), epoch, a, &first.Receipt, []int64{1}); err != nil {
@@ -111,6 +114,9 @@ func TestCluster(t *testing.T) {
 	err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{a, b}, []*limit.Verdict{&v, &w})
 	if !errors.Is(err, redis.ErrApart) || !errors.Is(err, limit.ErrUndecided) || v.Allowed || w.Allowed {
 		t.Errorf("%+v, %+v, %v", v.Result, w.Result, err)
+	}
+	if !errors.Is(err, limit.ErrGroup) || store.Together() {
+		t.Errorf("%v; two keys are asked for again: %v", err, store.Together())
 	}
 	if len(stored(t, server, a.Key))+len(stored(t, server, b.Key)) > 0 {
 		t.Error("one of them was charged")

@@ -279,7 +279,9 @@ func (s *Session) LocalNow() time.Time { return s.process.Now() }
 func (s *Session) Counters() Store {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{Breaker: s.breaker}) // decides by its own clock
+		return redis.New(s.redis, redis.Options{ // decides by its own clock
+			Breaker: s.breaker, Clock: clock.Machine(time.Now), OneServer: !s.redis.Clustered(),
+		})
 	case s.InMemory():
 		return memory.New(0)
 	}
@@ -292,7 +294,7 @@ func (s *Session) Counters() Store {
 func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{CallerClock: true}), nil
+		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !s.redis.Clustered()}), nil
 	case s.InMemory():
 		return memory.New(RecordedKeys), nil
 	}

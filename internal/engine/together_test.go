@@ -1,0 +1,117 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+)
+
+// grouping is a store that takes all rules of a request in one call.
+type grouping struct {
+	*faulty
+	refused error // of calls with several charges; nil for none
+	apart   bool  // Together is false
+}
+
+func (g *grouping) Together() bool { return !g.apart }
+
+func (g *grouping) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if g.refused != nil {
+		g.charges++
+		g.groups = append(g.groups, len(cs))
+		return g.refused
+	}
+	return g.faulty.ChargeAll(ctx, now, cs, vs)
+}
+
+func newGroupingBench(t *testing.T, document string) (*bench, *grouping) {
+	t.Helper()
+	b := &bench{store: &faulty{Store: memory.New(0), noSnapshot: true}, local: memory.New(0), recorder: &recorder{}}
+	g := &grouping{faulty: b.store}
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: parse(t, document)}, Store: g, Local: b.local, Recorder: b.recorder})
+	return b, g
+}
+
+const groupedRules = `rules:
+  - {name: everyone, key: all, limits: [{algorithm: token_bucket, capacity: 100, window: 60s}]}
+  - {name: log, key: all, on_error: allow, limits: [{algorithm: sliding_window_log, capacity: 100, window: 60s}]}
+  - {name: small, key: all, limits: [{capacity: 2, window: 60s}]}
+`
+
+// TestTogether: all rules of a request are charged in one call. A denial charges
+// none of them, so a flood that a later rule denies takes nothing from the
+// budgets that others share.
+func TestTogether(t *testing.T) {
+	b, _ := newGroupingBench(t, groupedRules)
+	first := b.decide(t, "/")
+	if !first.Allowed || names(first) != "everyone log small" || !slices.Equal(b.store.groups, []int{3}) || b.store.charges != 1 {
+		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.groups, b.store.charges)
+	}
+	b.decide(t, "/")
+	for range 50 {
+		if d := b.decide(t, "/"); d.Allowed || names(d) != "small" {
+			t.Fatalf("got %+v", d)
+		}
+	}
+	for rule, want := range map[string]int64{"everyone": 98, "log": 98, "small": 0} {
+		if got := b.left(t, first, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+	if b.store.charges != 52 {
+		t.Errorf("%d calls for 52 requests", b.store.charges)
+	}
+}
+
+// TestTogetherRefused: if the store refuses rules because they are together, each
+// is charged alone, and on_error decides for none but those that fail alone.
+func TestTogetherRefused(t *testing.T) {
+	b, g := newGroupingBench(t, groupedRules)
+	healthy := b.decide(t, "/")
+	g.refused = errors.Join(errors.New("counter of log is malformed"), limit.ErrGroup)
+	g.down = []string{"log"}
+	d := b.decide(t, "/")
+	if !d.Allowed || !d.Degraded || names(d) != "everyone log small" || len(b.recorder.failures) != 1 || b.recorder.failures[0].rule != "log" {
+		t.Fatalf("allowed %t, degraded %t, rules %s, failures %v", d.Allowed, d.Degraded, names(d), b.recorder.failures)
+	}
+	for rule, want := range map[string]int64{"everyone": 98, "log": 99, "small": 0} {
+		if got := b.left(t, healthy, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+}
+
+// TestTogetherDown: if the store fails, the on_error of each rule decides, and
+// nothing is charged twice.
+func TestTogetherDown(t *testing.T) {
+	b, g := newGroupingBench(t, groupedRules)
+	g.refused = errDown
+	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 || len(b.recorder.failures) != 3 {
+		t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.charges, b.recorder.failures)
+	}
+}
+
+// TestNotTogether: more rules than a store takes at once, and a store that says
+// no, are charged as without Grouping.
+func TestNotTogether(t *testing.T) {
+	document := "rules:\n"
+	for _, name := range strings.Split("abcdefghi", "") {
+		document += "  - {name: " + name + ", key: all, limits: [{capacity: 9, window: 60s}]}\n"
+	}
+	b, _ := newGroupingBench(t, document)
+	if d := b.decide(t, "/"); !d.Allowed || len(b.store.groups) != 0 || b.store.charges != 9 {
+		t.Errorf("nine rules: %d charges, together %v", b.store.charges, b.store.groups)
+	}
+	b, g := newGroupingBench(t, groupedRules)
+	g.apart = true
+	if d := b.decide(t, "/"); !d.Allowed || len(b.store.groups) != 0 || b.store.charges != 3 {
+		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.charges, b.store.groups)
+	}
+}

@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// decide runs the script on the counters of some charges, and fills in the
+// verdict of each.
+func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	words, needs := make([]any, 3, 4+2*len(cs)), kinds(0)
+	words[2] = len(cs)
+	for _, c := range cs {
+		if err := check(c); err != nil {
+			return err
+		}
+		words = append(words, prefix+c.Key)
+	}
+	for _, c := range cs {
+		words = append(words, counter(now, c, s.opts.NewGeneration(), c.Costs, &needs))
+	}
+	if common := common(mode, now, s.opts.CallerClock); common != nil {
+		words = append(words, common)
+	}
+	taken := s.snapshots.start()
+	reply, err := scriptOf(needs).run(ctx, s.client, words)
+	if err != nil {
+		return translate(err)
+	}
+	a, err := readAnswer(reply)
+	if err != nil {
+		return err
+	}
+	allowed := true
+	for i, c := range cs {
+		if err := s.conclude(&a, c, vs[i], taken); err != nil && !a.charged {
+			return unwritten{err}
+		} else if err != nil {
+			return err
+		}
+		allowed = allowed && vs[i].Allowed
+	}
+	if mode == modeCharge && a.charged != allowed || mode != modeCharge && a.charged {
+		return errDisagree
+	}
+	return nil
+}
+
+// conclude fills in the verdict of the next charge of an answer, and keeps the
+// counter's state if it will deny such a charge.
+func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken snapshot) error {
+	ct, err := a.counter(c)
+	if err != nil {
+		return err
+	}
+	if a.charged && !ct.verified(a.now, c) {
+		return errDisagree
+	}
+	if a.charged && !c.ZeroCost() {
+		limit.AfterCharge(ct.states, ct.generation, c, a.now, v)
+	} else {
+		limit.Decide(ct.states, c, a.now, v)
+	}
+	switch {
+	case s.snapshots == nil:
+	case ct.sums || v.Allowed && !exhausted(c, v):
+		s.snapshots.drop(c.Key)
+	default:
+		taken.now, taken.states = a.now, ct.states
+		s.snapshots.put(c.Key, taken)
+	}
+	return nil
+}
+
+// exhausted reports whether a charge has left too little for another one like
+// it.
+func exhausted(c *limit.Charge, v *limit.Verdict) bool {
+	for i, cost := range c.Costs {
+		if cost > v.Limits[i].Remaining {
+			return true
+		}
+	}
+	return false
+}
+
+// errDisagree is returned if the script and package limit decide differently on
+// the same state. No state that the script wrote leads to it.
+var errDisagree = errors.New("the script's decision contradicts the state that it returned")
+
+// verified reports whether a counter's state is possible right after the charge.
+// The counter must have a generation. Each charged limit must have at least the
+// cost, and at most the limit's capacity.
+func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
+	for i, cost := range c.Costs {
+		if cost > 0 && (ct.generation == "" || !ct.states[i].Consistent(&c.Limits[i], now, cost)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,194 @@
+package redis
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// machine is a machine's clocks, for tests to set.
+type machine struct {
+	clock.Reading
+	calls int
+	// took is how long each call takes, by both clocks.
+	took time.Duration
+	// reply is the answer to the next call.
+	reply string
+}
+
+func (m *machine) read() clock.Reading { return m.Reading }
+
+func (m *machine) pass(d time.Duration) {
+	m.Wall = m.Wall.Add(d)
+	m.Mono += d
+}
+
+func (m *machine) Process(_ context.Context, cmd goredis.Cmder) error {
+	m.calls++
+	m.pass(m.took)
+	cmd.(once).SetVal(m.reply)
+	return nil
+}
+
+// full is a window of nine requests a minute that is full until its first slot
+// leaves it, at 61 s after serverStart.
+const serverStart = 1_000_000 // by the server's clock, in seconds
+
+func full(at float64) string {
+	return reply(0, at, 0, packCounter("x", PackWindow(serverStart, 0, 9, 0), ""))
+}
+
+func minutely() *limit.Charge {
+	return &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{perMinute}, Costs: []int64{1}}
+}
+
+// flooded returns a store that has been answered with a denial, 55 s after the
+// window's only slot began: the window opens in 6 s. The call took 20 ms.
+func flooded(t *testing.T) (*Store, *machine) {
+	m := &machine{Reading: clock.Reading{Wall: time.Unix(5_000_000, 0)}, took: 20 * time.Millisecond, reply: full(serverStart + 55)}
+	store := New(m, Options{Clock: m.read})
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), m.Wall, minutely(), &v); err != nil || v.Allowed || v.RetryAfter != 6*time.Second {
+		t.Fatalf("%+v, %v", v.Result, err)
+	}
+	return store, m
+}
+
+// TestDenialsWithoutCalls: until the server's clock may have reached the opening
+// of the window, a denial costs no call. Its wait is never too short.
+func TestDenialsWithoutCalls(t *testing.T) {
+	store, m := flooded(t)
+	for _, step := range []struct {
+		passed time.Duration
+		local  bool
+	}{
+		{0, true}, {time.Second, true}, {4 * time.Second, true},
+		{970 * time.Millisecond, true},  // 5.97 s: the server is at 5.97 s to 5.99 s, and the drift is 1.2 ms
+		{9 * time.Millisecond, false},   // 5.979 s: the server may be at 6.0002 s
+		{20 * time.Millisecond, false},  // 5.999 s
+		{100 * time.Millisecond, false}, // the window is open
+	} {
+		m.pass(step.passed)
+		since := m.Mono - m.took // since the answer
+		var v limit.Verdict
+		if got := store.Denies(m.Wall, minutely(), &v); got != step.local {
+			t.Errorf("%v after the answer: a local denial %v, want %v", since, got, step.local)
+		} else if got && (v.Allowed || v.RetryAfter < 6*time.Second-since || v.RetryAfter > 6*time.Second-since+2*time.Millisecond || v.Remaining != 0) {
+			t.Errorf("%v after the answer: %+v", since, v.Result)
+		}
+	}
+	if m.calls != 1 {
+		t.Errorf("%d calls, want one", m.calls)
+	}
+}
+
+// TestClocksOfTheMachine: the store goes by the clock that has moved further. The
+// wall clock may have been set back, and the monotonic clock stands still while a
+// process is frozen.
+func TestClocksOfTheMachine(t *testing.T) {
+	for name, test := range map[string]struct {
+		wall, mono time.Duration
+		local      bool
+	}{
+		"set back by an hour, in the window":  {-time.Hour, time.Second, true},
+		"set back by an hour, after the wait": {-time.Hour, 6 * time.Second, false},
+		"set back a little, after the wait":   {time.Second, 6 * time.Second, false},
+		"frozen, in the window":               {time.Second, 0, true},
+		"frozen, after the wait":              {6 * time.Second, 0, false},
+		"set forward":                         {time.Hour, time.Second, false},
+	} {
+		store, m := flooded(t)
+		m.Wall, m.Mono = m.Wall.Add(test.wall), m.Mono+test.mono
+		var v limit.Verdict
+		if got := store.Denies(m.Wall, minutely(), &v); got != test.local {
+			t.Errorf("%s: a local denial %v, want %v", name, got, test.local)
+		}
+	}
+}
+
+// TestStaleSnapshot: after ten seconds the store asks again, so that a reset or a
+// refund by another process shows, and goes by the new answer.
+func TestStaleSnapshot(t *testing.T) {
+	hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Minute}
+	c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly}, Costs: []int64{1}}
+	const minute = serverStart / 60
+	m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}, reply: reply(0, serverStart, 0, packCounter("x", PackWindow(minute, 0, 9, 0), ""))}
+	store := New(m, Options{Clock: m.read})
+	charge := func(calls int, allowed bool) {
+		t.Helper()
+		var v limit.Verdict
+		if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || v.Allowed != allowed || m.calls != calls {
+			t.Errorf("%+v, error %v after %d calls, want allowed %v after %d", v.Result, err, m.calls, allowed, calls)
+		}
+	}
+	charge(1, false)
+	m.pass(9 * time.Second)
+	charge(1, false)
+	m.pass(time.Second)
+	m.reply = reply(1, serverStart+10, 0, packCounter("y", PackWindow(minute, 0, 1, 0), ""))
+	charge(2, true)
+	charge(3, true) // the denial of before is forgotten
+}
+
+// TestLastRoom: the admission that takes the last room also proves the denials
+// after it. One that leaves room proves none.
+func TestLastRoom(t *testing.T) {
+	for name, test := range map[string]struct {
+		units float64
+		local bool
+	}{"takes the last room": {9, true}, "leaves room": {8, false}} {
+		m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}}
+		m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, test.units, 0), ""))
+		store := New(m, Options{Clock: m.read})
+		var v limit.Verdict
+		if err := store.Charge(t.Context(), m.Wall, minutely(), &v); err != nil || !v.Allowed {
+			t.Fatalf("%s: %+v, %v", name, v.Result, err)
+		}
+		if got := store.Denies(m.Wall, minutely(), &v); got != test.local {
+			t.Errorf("%s: a local denial %v, want %v", name, got, test.local)
+		}
+	}
+}
+
+// TestOwnChangesShow: a reset, a correction or an admission by the process itself
+// ends its local denials.
+func TestOwnChangesShow(t *testing.T) {
+	for name, change := range map[string]func(*Store, *machine) error{
+		"a reset": func(s *Store, m *machine) error { return s.Reset(context.Background(), "rule|a|s") },
+		"a correction": func(s *Store, m *machine) error {
+			return s.Settle(context.Background(), m.Wall, minutely(), &limit.Receipt{Generation: "x"}, []int64{-1})
+		},
+		"a peek that finds room": func(s *Store, m *machine) error {
+			m.reply = reply(0, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 8, 0), ""))
+			return s.Peek(context.Background(), m.Wall, minutely(), &limit.Verdict{})
+		},
+	} {
+		store, m := flooded(t)
+		if err := change(store, m); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if store.Denies(m.Wall, minutely(), &limit.Verdict{}) {
+			t.Errorf("after %s: still denied without a call", name)
+		}
+	}
+}
+
+// TestNoSnapshots: without clocks of the machine, every denial is a call.
+func TestNoSnapshots(t *testing.T) {
+	m := &machine{reply: full(serverStart + 55)}
+	store := New(m, Options{})
+	var v limit.Verdict
+	for range 2 {
+		if err := store.Charge(t.Context(), time.Unix(0, 0), minutely(), &v); err != nil || v.Allowed {
+			t.Errorf("%+v, %v", v.Result, err)
+		}
+	}
+	if store.Denies(time.Unix(0, 0), minutely(), &v) || m.calls != 2 {
+		t.Errorf("%d calls, want two", m.calls)
+	}
+}
