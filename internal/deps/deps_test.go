@@ -44,11 +44,7 @@ var allowed = map[string]string{
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
 	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
-<<<<<<< HEAD
-	"internal/redis":       "internal/breaker internal/limit github.com/redis/go-redis",
-=======
 	"internal/redis":       "internal/breaker internal/clock internal/limit github.com/maypok86/otter github.com/redis/go-redis",
->>>>>>> fast
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
