@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ import (
 type endpoint struct {
 	*httptest.Server
 	answer   http.HandlerFunc
+	mu       sync.Mutex // an answer that is cut off goes on beside the test
 	requests []*http.Request
 	bodies   []string
 }
@@ -39,11 +41,26 @@ func newEndpoint(t *testing.T) *endpoint {
 	e := &endpoint{answer: succeed}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		e.mu.Lock()
 		e.requests, e.bodies = append(e.requests, r), append(e.bodies, string(body))
-		e.answer(w, r)
+		answer := e.answer
+		e.mu.Unlock()
+		answer(w, r)
 	}))
 	t.Cleanup(e.Close)
 	return e
+}
+
+func (e *endpoint) set(answer http.HandlerFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.answer = answer
+}
+
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.requests)
 }
 
 func succeed(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"Attributes":{}}`) }
@@ -161,11 +178,11 @@ func TestDirectAnswers(t *testing.T) {
 			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
 				t.Fatal(err)
 			}
-			e.answer = handler
+			e.set(handler)
 			want, wantErr := client.Client.UpdateItem(t.Context(), update())
 			got, err := client.UpdateItem(t.Context(), update())
-			if len(e.requests) != 3 {
-				t.Fatalf("%d requests, want 3: nothing is sent twice", len(e.requests))
+			if n := e.count(); n != 3 {
+				t.Fatalf("%d requests, want 3: nothing is sent twice", n)
 			}
 			if (err == nil) != (wantErr == nil) || err != nil && withoutPorts(err) != withoutPorts(wantErr) {
 				t.Fatalf("error\n%v, of the SDK\n%v", err, wantErr)
@@ -190,7 +207,7 @@ func TestDirectEnds(t *testing.T) {
 	e := newEndpoint(t)
 	client := e.client(func(*dynamodb.Options) {})
 	_, _ = client.UpdateItem(t.Context(), update())
-	e.answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	e.set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := client.UpdateItem(ctx, update())

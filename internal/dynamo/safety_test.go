@@ -33,8 +33,8 @@ func TestSafetyTerms(t *testing.T) {
 			w.try("A", 0, 1)
 			w.settle("A", w.last["A"], 0, -1)
 			w.reset()
-			w.try("A", 0, 1)
-			w.try("B", 0, 1)
+			w.try("A", 1, 1)
+			w.try("B", 1, 1)
 		}},
 		"the ceiling: C <= :B": {2, pt.AnyTotal, func(w *world) {
 			w.try("A", 0, 1)
@@ -59,8 +59,8 @@ func TestSafetyTerms(t *testing.T) {
 		"the credit is computed from the total now": {3, pt.CreditOfEmptyWindow, func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
-			w.lost("A", 0, 1)
-			w.try("A", 0, 1)
+			w.try("A", 1, 1)
+			w.try("B", 1, 1)
 		}},
 		"without a snapshot the credit shrinks": {2, pt.FreeColdCharge, func(w *world) {
 			w.lost("A", 0, 1)
@@ -77,6 +77,16 @@ func TestSafetyTerms(t *testing.T) {
 			w.limit.Capacity = 1
 			w.lost("A", 2, 1)
 			w.try("A", 2, 1)
+		}},
+		"in a slot that the snapshot shows, the credit shrinks": {2, pt.FreeIdleCharge.InKnownSlots(), func(w *world) {
+			w.try("A", 0, 1)
+			w.try("A", 0, 1)
+			w.try("B", 0, 1)
+		}},
+		"in a slot that the snapshot shows, the ceiling": {2, pt.AnyTotal.InKnownSlots(), func(w *world) {
+			w.try("A", 0, 1)
+			w.lost("A", 0, 1)
+			w.try("A", 0, 1)
 		}},
 		"no slot that counts is removed": {3, pt.RemovePrevious, func(w *world) {
 			w.try("A", 0, 2)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -129,6 +130,18 @@ func setSlot(u *types.Update) {
 			return
 		}
 	}
+}
+
+// setKnownSlot does so where the snapshot shows the slot.
+func setKnownSlot(u *types.Update) {
+	*u.UpdateExpression = known.ReplaceAllString(*u.UpdateExpression, "$1 = :ac")
+}
+
+var known = regexp.MustCompile(`(#a[0-9a-z_]+) = #a[0-9a-z_]+ \+ :ac\b`)
+
+// everySlotKnown takes every slot for one that the snapshot shows.
+func everySlotKnown(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) {
+	eachSlot(p, func(sp *slotPlan) { sp.again, sp.setCredit = sp.charged, false })
 }
 
 // oneGeneration gives every generation the same mark.

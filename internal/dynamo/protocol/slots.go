@@ -24,7 +24,11 @@ type slotPlan struct {
 	// setCredit has the write compute the credit again from ceiling. Otherwise
 	// the write only draws on the credit.
 	setCredit bool
-	expired   []int64 // slots of the snapshot that no window can reach any more
+	// again says that the snapshot shows the slot to charge. Then the ceiling is
+	// exact but for refunds, so no credit covers more; the slot exists, because
+	// it is the newest; and the credit only has to shrink.
+	again   bool
+	expired []int64 // slots of the snapshot that no window can reach any more
 }
 
 func planSlots(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, keepCredit bool) *slotPlan {
@@ -38,7 +42,8 @@ func planSlots(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, ke
 	p.slot = max(p.slot, h)
 	p.ceiling = s.totals[i] - state.Used(l, now) + l.Capacity - cost
 	first := p.slot - l.Slots() // the window is first … slot
-	p.setCredit = first <= h || !keepCredit
+	p.again = h == p.slot && keepCredit
+	p.setCredit = !p.again && (first <= h || !keepCredit)
 	p.expired = slotsBefore(&state.Slots, first)
 	return p
 }
@@ -69,7 +74,7 @@ func (p *slotPlan) condition(u *Update, snapshotOnly bool) string {
 	total, newest := u.name(p.prefix+attributeTotal), u.name(p.prefix+attributeNewest)
 	slot := u.number(p.prefix+"q", p.slot)
 	switch {
-	case snapshotOnly && p.charged:
+	case p.charged && (snapshotOnly || p.again):
 		return newest + " <= " + slot + " AND " + total + " <= " + u.number(p.prefix+"b", p.ceiling)
 	case snapshotOnly || p.hasSnapshot && !p.charged:
 		// The limit is new to this generation. If it has been charged since,
@@ -85,11 +90,15 @@ func (p *slotPlan) condition(u *Update, snapshotOnly bool) string {
 }
 
 func (p *slotPlan) assign(u *Update) {
-	cost, zero := u.number(p.prefix+"c", p.cost), u.number("zero", 0)
+	cost := u.number(p.prefix+"c", p.cost)
 	total, credit, capacity := p.prefix+attributeTotal, p.prefix+attributeCredit, p.prefix+attributeCapacity
 	slot := slotName(p.prefix, p.slot)
-	u.set(slot, u.orElse(slot, zero), "+", cost)
-	u.set(p.prefix+attributeNewest, u.number(p.prefix+"q", p.slot))
+	if p.again {
+		u.set(slot, u.name(slot), "+", cost)
+	} else {
+		u.set(slot, u.orElse(slot, u.number("zero", 0)), "+", cost)
+		u.set(p.prefix+attributeNewest, u.number(p.prefix+"q", p.slot))
+	}
 	switch {
 	case p.setCredit:
 		u.set(total, u.name(total), "+", cost)
@@ -99,7 +108,7 @@ func (p *slotPlan) assign(u *Update) {
 		u.set(total, u.name(total), "+", cost)
 		u.set(credit, u.name(credit), "-", cost)
 	default:
-		u.set(total, u.orElse(total, zero), "+", cost)
+		u.set(total, u.orElse(total, u.number("zero", 0)), "+", cost)
 		u.set(credit, u.orElse(credit, u.number(p.prefix+"n", p.capacity)), "-", cost)
 		u.set(capacity, u.orElse(capacity, u.number(p.prefix+"n", p.capacity)))
 	}

@@ -1,6 +1,7 @@
 package protocoltest
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ var (
 	// FreeIdleCharge breaks f = f - :c of a charge with an idle snapshot.
 	FreeIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF")
 	// CapacityOfIdleCharge has such a charge change the credit's capacity.
-	CapacityOfIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF - :Xc, #XN = :Xn")
+	CapacityOfIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF - :Xc, #XN = :Xn").InNewSlots()
 	// TotalStays breaks C = C + :c of a charge with a snapshot.
 	TotalStays = Assignment("#XC = #XC + :Xc", "#XC = #XC")
 	// NewestStays breaks h = :q.
@@ -76,6 +77,10 @@ func CreateFromSnapshot(u *types.Update) {
 	if !strings.Contains(*u.ConditionExpression, "#e = :e") || !strings.Contains(*u.UpdateExpression, "#aC") || settles(*u.UpdateExpression) {
 		return
 	}
+	if !newest.MatchString(*u.UpdateExpression) {
+		*u.UpdateExpression = known.ReplaceAllString(*u.UpdateExpression, "$1 = if_not_exists($1, :zero) + :${2}c, #${2}H = :${2}q")
+		u.ExpressionAttributeValues[":zero"] = Number(0)
+	}
 	*u.ConditionExpression = "attribute_not_exists(#e) OR (" + *u.ConditionExpression + ")"
 	*u.UpdateExpression = strings.Replace(*u.UpdateExpression, "SET ", "SET #e = :e, ", 1)
 	Assignment(
@@ -84,6 +89,22 @@ func CreateFromSnapshot(u *types.Update) {
 		"#XF = #XF - ", "#XF = if_not_exists(#XF, :zero) - ",
 	)(u)
 }
+
+// InNewSlots confines a mutation to charges that may be the first of a slot, and
+// InKnownSlots to those whose snapshot shows the slot.
+func (m Mutation) InNewSlots() Mutation {
+	return m.where(newest.MatchString)
+}
+
+// InKnownSlots does what InNewSlots says.
+func (m Mutation) InKnownSlots() Mutation {
+	return m.where(func(s string) bool { return !settles(s) && !newest.MatchString(s) })
+}
+
+var (
+	newest = regexp.MustCompile(`#[a-h]H = `)
+	known  = regexp.MustCompile(`(#([a-h])[0-9a-z_]+) = #[a-h][0-9a-z_]+ \+ :[a-h]c\b`)
+)
 
 // LowerTotal takes refunded units off the total too.
 func LowerTotal(u *types.Update) {
