@@ -30,6 +30,7 @@ func main() {
 	starts := flag.String("starts", "", "a `file` with the table of bench/start, for the page")
 	lambda := flag.String("lambda", "", "a `file` that bench/start -json has printed, for the tables")
 	from := flag.String("from", "", "write the page from the `file` performance.json of an earlier run, and measure nothing")
+	rounds := flag.Int("rounds", 0, "the most `rounds` of a case, for a quick look; 0 for as many as it needs")
 	only := flag.String("only", "", "a `pattern`: measure the cases whose names match, such as 'redis/.*/60x'")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,7 +39,7 @@ func main() {
 	if *from != "" {
 		err = rewrite(*from, *docs)
 	} else {
-		err = compare(ctx, *server, *only, files{*docs, *starts, *lambda})
+		err = compare(ctx, *server, *only, *rounds, files{*docs, *starts, *lambda})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -59,7 +60,7 @@ func rewrite(from, docs string) error {
 // be empty.
 type files struct{ docs, starts, lambda string }
 
-func compare(ctx context.Context, server, only string, f files) error {
+func compare(ctx context.Context, server, only string, rounds int, f files) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func compare(ctx context.Context, server, only string, f files) error {
 	if err := data.Read(f.starts, f.lambda); err != nil {
 		return err
 	}
-	r := run.Runner{Log: os.Stderr, All: f.docs != "", Only: pattern}
+	r := run.Runner{Log: os.Stderr, All: f.docs != "", Only: pattern, Rounds: rounds}
 	if server != "" {
 		redis, err := subject.StartRedis(ctx, server)
 		if err != nil {

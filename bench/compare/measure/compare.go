@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -10,34 +11,50 @@ import (
 )
 
 // Compare has the subjects of a case decide in turns, in a new order each
-// round. It returns a result for each subject, in their order.
+// round. It returns their results, in their order. A subject that fails is left
+// out, and the error names it; if it is the bare operation, there are none.
 func Compare(ctx context.Context, c *Case) ([]Result, error) {
-	drivers, turns := make([]*driver, len(c.Subjects)), make([][]turn, len(c.Subjects))
+	all := make([]contestant, len(c.Subjects))
 	defer func() {
-		for _, d := range drivers {
-			d.close()
+		for i := range all {
+			all[i].driver.close()
 		}
 	}()
-	for i := range c.Subjects {
-		var err error
-		if drivers[i], err = c.open(ctx, &c.Subjects[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Subjects[i].Name, err)
-		}
+	for i := range all {
+		all[i].driver, all[i].err = c.open(ctx, &c.Subjects[i])
 	}
 	for range c.Rounds {
-		for _, i := range rand.Perm(len(drivers)) {
-			t, err := c.round(ctx, drivers[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Subjects[i].Name, err)
-			}
-			turns[i] = append(turns[i], t)
+		for _, i := range rand.Perm(len(all)) {
+			all[i].play(ctx, c)
 		}
 	}
-	results := make([]Result, len(c.Subjects))
+	var results []Result
+	var errs []error
 	for i, s := range c.Subjects {
-		results[i] = summarise(c, s.Name, turns[i], turns[0])
+		switch {
+		case all[i].err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", s.Name, all[i].err))
+		case all[0].err == nil:
+			results = append(results, summarise(c, s.Name, all[i].turns, all[0].turns))
+		}
 	}
-	return results, nil
+	return results, errors.Join(errs...)
+}
+
+// contestant is a subject in its case.
+type contestant struct {
+	driver *driver
+	turns  []turn
+	err    error // that ended it
+}
+
+func (p *contestant) play(ctx context.Context, c *Case) {
+	if p.err != nil {
+		return
+	}
+	var t turn
+	t, p.err = c.round(ctx, p.driver)
+	p.turns = append(p.turns, t)
 }
 
 func (c *Case) round(ctx context.Context, d *driver) (turn, error) {
@@ -51,8 +68,8 @@ func (c *Case) round(ctx context.Context, d *driver) (turn, error) {
 	return d.take(ctx, c.Turn)
 }
 
-// open returns a limiter whose limit the subject's own pace exceeds by the
-// factor of the case.
+// open returns a limiter with the limit for which the subject's own pace is the
+// load of the case.
 func (c *Case) open(ctx context.Context, s *Subject) (*driver, error) {
 	if c.Flood > 0 {
 		return c.flooded(ctx, s)

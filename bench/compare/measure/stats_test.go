@@ -145,26 +145,28 @@ func TestPaced(t *testing.T) {
 }
 
 // TestFailures: a subject that sometimes fails has a result; one that always
-// fails has none.
+// fails has none, and leaves the others theirs.
 func TestFailures(t *testing.T) {
 	broken := errors.New("broken")
-	for _, c := range []struct {
-		every int
-		fails bool
-	}{{2, false}, {1, true}} {
+	failing := func(name string, every int) Subject {
 		n := 0
-		s := Subject{Name: "some", Open: func(context.Context, Limit) (*Limiter, error) {
+		return Subject{Name: name, Open: func(context.Context, Limit) (*Limiter, error) {
 			return &Limiter{Decide: func(context.Context, string) (bool, error) {
-				if n++; n%c.every == 0 {
+				if n++; n%every == 0 {
 					return false, broken
 				}
 				return true, nil
 			}}, nil
 		}}
-		_, err := Compare(t.Context(), &Case{Window: time.Minute, Turn: time.Millisecond, Rounds: 1, Sample: 2, Subjects: []Subject{s}})
-		if errors.Is(err, broken) != c.fails {
-			t.Errorf("every %d. decision fails: error %v", c.every, err)
-		}
+	}
+	c := Case{Window: time.Minute, Turn: time.Millisecond, Rounds: 2, Sample: 2, Subjects: []Subject{counting(), failing("some", 2), failing("all", 1)}}
+	results, err := Compare(t.Context(), &c)
+	if !errors.Is(err, broken) || len(results) != 2 || results[1].Failed != 0.5 {
+		t.Errorf("error %v, results %+v", err, results)
+	}
+	c.Subjects = []Subject{failing("bare", 1), counting()}
+	if results, err := Compare(t.Context(), &c); !errors.Is(err, broken) || len(results) > 0 {
+		t.Errorf("without the bare operation: error %v, results %+v", err, results)
 	}
 }
 

@@ -20,6 +20,8 @@ type Data struct {
 	Exact    []exact.Result   `json:"exact"`
 	Bytes    []Bytes          `json:"bytes"`
 	Versions []Version        `json:"versions"`
+	// Rounds bounded the rounds of each case; 0 for no bound.
+	Rounds int `json:"rounds"`
 	// Failures name the cases without results, and why.
 	Failures []string `json:"failures"`
 	// Lambda compares the authorizer with a hello-world function that makes the
@@ -36,6 +38,9 @@ type Machine struct {
 	Cores  int    `json:"cores"`
 	System string `json:"system"`
 	Go     string `json:"go"`
+	// Load is the average number of processes that wanted to run, before the
+	// run; "" where the system does not say.
+	Load string `json:"load"`
 }
 
 // LambdaRow is a figure of both functions. Ratio is the median of the rounds'

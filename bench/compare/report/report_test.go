@@ -26,7 +26,7 @@ func madeUp() *Data {
 		}
 	}
 	return &Data{
-		Machine: Machine{Date: "2026-12-31", CPU: "a processor", Cores: 2, System: "linux/amd64", Go: "go1.26.0"},
+		Machine: Machine{Date: "2026-12-31", CPU: "a processor", Cores: 2, System: "linux/amd64", Go: "go1.26.0", Load: "0.25"},
 		Results: []measure.Result{
 			r(cases.MemoryHot, cases.Memory, "one key", subject.Bare, 0, 1),
 			r(cases.MemoryHot, cases.Memory, "one key", subject.Slidegate, 0, 1.304),
@@ -118,6 +118,28 @@ func TestEveryMissHasAReason(t *testing.T) {
 	for _, chart := range cases.Charts {
 		if explanations[chart] == "" {
 			t.Errorf("%s has no explanation", chart)
+		}
+	}
+}
+
+// TestCurrent: docs/performance.md is what this package writes from
+// docs/performance.json, so that nobody edits it by hand.
+func TestCurrent(t *testing.T) {
+	docs := filepath.Join("..", "..", "..", "docs")
+	d, err := Load(filepath.Join(docs, "performance.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"performance.md", "pictures/growth.svg", "pictures/growth-dark.svg"} {
+		if read(t, filepath.Join(dir, name)) != read(t, filepath.Join(docs, name)) {
+			t.Errorf("docs/%s does not follow from docs/performance.json: see -from in bench/compare/main.go", name)
 		}
 	}
 }

@@ -26,13 +26,15 @@ type Runner struct {
 	All bool
 	// Only selects cases by their ID.
 	Only *regexp.Regexp
-	Log  io.Writer // of the progress
+	// Rounds bounds the rounds of each case; 0 stands for no bound.
+	Rounds int
+	Log    io.Writer // of the progress
 }
 
 // Measure adds what it measures to the data. A case that fails is left out and
 // named; only the end of the context is an error.
 func (r *Runner) Measure(ctx context.Context, d *report.Data) error {
-	d.Machine = machine()
+	d.Machine, d.Rounds = machine(), r.Rounds
 	for _, about := range subject.Subjects {
 		d.Versions = append(d.Versions, report.Version{About: about, Version: subject.Version(about.Module)})
 	}
@@ -42,6 +44,12 @@ func (r *Runner) Measure(ctx context.Context, d *report.Data) error {
 	}
 	list = slices.DeleteFunc(list, func(c measure.Case) bool { return !r.Only.MatchString(c.ID) })
 	for i := range list {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if r.Rounds > 0 {
+			list[i].Rounds = min(list[i].Rounds, r.Rounds)
+		}
 		begun := time.Now()
 		results, err := measure.Compare(ctx, &list[i])
 		if err != nil {
@@ -69,21 +77,32 @@ func (r *Runner) progress(n, of int, what string, took time.Duration, err error)
 const byteKeys = 200_000
 
 func (r *Runner) bytes(ctx context.Context, d *report.Data) {
-	for _, s := range subject.Memory() {
-		bytes, err := measure.Bytes(ctx, &s, byteKeys)
+	const id = "memory/bytes"
+	if !r.Only.MatchString(id) {
+		return
+	}
+	begun, all := time.Now(), subject.Memory()
+	for i := range all {
+		bytes, err := measure.Bytes(ctx, &all[i], byteKeys)
 		if err != nil {
-			d.Failures = append(d.Failures, fmt.Sprintf("memory of a key, %s: %v", s.Name, err))
+			d.Failures = append(d.Failures, fmt.Sprintf("memory of a key, %s: %v", all[i].Name, err))
 			continue
 		}
-		d.Bytes = append(d.Bytes, report.Bytes{Subject: s.Name, Keys: byteKeys, Bytes: bytes})
+		d.Bytes = append(d.Bytes, report.Bytes{Subject: all[i].Name, Keys: byteKeys, Bytes: bytes})
 	}
+	r.progress(1, 1, id, time.Since(begun), nil)
 }
 
 func (r *Runner) exact(ctx context.Context, d *report.Data) {
-	for _, g := range cases.Exact(&r.Servers) {
+	groups := cases.Exact(&r.Servers)
+	for i, g := range groups {
+		id := "exact/" + g.Store
+		if !r.Only.MatchString(id) {
+			continue
+		}
 		begun := time.Now()
 		d.Exact = append(d.Exact, g.Measure(ctx, func(err error) { d.Failures = append(d.Failures, err.Error()) })...)
-		r.progress(1, 1, "fullest windows, "+g.Store, time.Since(begun), nil)
+		r.progress(i+1, len(groups), id, time.Since(begun), nil)
 	}
 }
 
@@ -108,8 +127,10 @@ func mostKeys() int {
 }
 
 func machine() report.Machine {
+	load, _ := os.ReadFile("/proc/loadavg")
+	average, _, _ := strings.Cut(string(load), " ")
 	return report.Machine{
-		Date: time.Now().UTC().Format(time.DateOnly), CPU: subject.CPU(), Cores: runtime.NumCPU(),
+		Load: average, Date: time.Now().UTC().Format(time.DateOnly), CPU: subject.CPU(), Cores: runtime.NumCPU(),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 }

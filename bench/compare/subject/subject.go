@@ -18,8 +18,10 @@ const (
 
 // About is what a subject is, and what it promises.
 type About struct {
-	Name, Module       string
-	Algorithm, Promise string
+	Name      string `json:"name"`
+	Module    string `json:"module"` // "" for code of this comparison
+	Algorithm string `json:"algorithm"`
+	Promise   string `json:"promise"`
 }
 
 const (
