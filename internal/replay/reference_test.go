@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -176,7 +177,7 @@ func TestReference(t *testing.T) {
 				got.Seen = append(got.Seen, describe(now, r))
 				return &engine.Decision{Allowed: true}, nil
 			})})
-			if err != nil && err != ErrUnreadable {
+			if err != nil && !errors.Is(err, ErrUnreadable) {
 				t.Fatal(err)
 			}
 			got.Skipped, got.OutOfOrder = report.Skipped, report.OutOfOrder
