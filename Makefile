@@ -100,15 +100,17 @@ api: ## record the exported API in api/; a test compares it
 
 bench: ## compare with other limiters and bare operations, in under 5 minutes, and print the table of targets
 	@localstack/require.sh go python
-	@cd bench && go build -o $(BIN)/compare ./compare
-	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)"
+	@cd bench && go build -o $(BIN)/compare ./compare && go build -o $(BIN)/bench-start ./start
+	@localstack/engine.sh dynoxide $(BIN)/bench-start -root . -json > .cache/lambda.json
+	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -lambda .cache/lambda.json
 
 bench-peers: ## the same with all loads, peers and growth, in under 20 minutes, into docs/performance.md
 	@localstack/require.sh go python
 	@cd bench && go build -o $(BIN)/compare ./compare && go build -o $(BIN)/bench-start ./start
 	@go build -tags lambda.norpc -o $(BIN)/authorizer ./functions/authorizer
 	@$(BIN)/bench-start -authorizer $(BIN)/authorizer $(STARTS) > .cache/starts.md
-	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -starts .cache/starts.md -docs docs
+	@localstack/engine.sh dynoxide $(BIN)/bench-start -root . -json > .cache/lambda.json
+	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -starts .cache/starts.md -lambda .cache/lambda.json -docs docs
 
 bench-library: ## compare with other Go limiters, and write the table of docs/library.md
 	@localstack/require.sh go

@@ -7,11 +7,11 @@ const (
 	reasonBytes     = "A key keeps the name, the expiry and the slots of its counter."
 	reasonThreads   = "Both threads share the shards of the store, and the machine's caches and clock."
 	reasonUpdate    = "The update carries the condition and the slots of the window. The client writes that request and reads that answer, and the engine evaluates it: see client and server CPU."
-	reasonContended = "When a slot begins, or another client was first, an update fails its condition and is sent again."
-	reasonBucket    = "The condition names the state of the bucket, so that of two clients at once one has to send its update again."
+	reasonContended = "An update whose condition another write has changed is sent again."
+	reasonBucket    = "An update whose condition another write has changed is sent again."
 	reasonFlood     = "Of 60 requests one is admitted, and each admission is a write: a free denial would give 60 × bare at most. Writes and calls show what came on top."
-	reasonScript    = "The server's one thread runs the script: see server CPU and scripts."
-	reasonRules     = "Matching tests the rules of the set, and a decision has a key, a verdict and an answer."
+	reasonScript    = "The server's one thread runs the script, and the client packs its arguments and reads its answer: see server CPU, scripts and client CPU."
+	reasonRules     = "A decision finds its rules, writes a key and the name of a counter, and charges that. Its answer and the name are an allocation each."
 	reasonHandler   = "The answer is built as a policy with a context, and the request is read from the event."
 	reasonLambda    = "The authorizer's binary is larger, and it reads and compiles rules before its first answer."
 	reasonReplay    = "Lines are parsed, sorted by time and decided one after another."
@@ -21,11 +21,11 @@ const (
 var explanations = map[string]string{
 	"keys in memory":      "More keys than fit the processor's caches make each look-up wait for memory; the bare map waits as well.",
 	"slots in memory":     "More slots are more numbers to read.",
-	"slots in Redis":      "The script reads the slots of the window.",
+	"slots in Redis":      "A new slot and a denial read the slots of the window.",
 	"slots in DynamoDB":   "The engine stores and returns the slots of the item.",
 	"clients in memory":   "All clients use one key, and so one lock.",
 	"clients on Redis":    "Clients share the server's one thread: a longer script counts more when nobody waits for the network.",
-	"clients on DynamoDB": "Clients write one item, and an update whose condition another client's write has changed is sent again.",
-	"rules":               "A request is compared with rules until all that cover it are found.",
+	"clients on DynamoDB": "Clients of one process share writes to one item, so more of them decide more in one round trip.",
+	"rules":               "A request is compared with the rules that share the beginning of its path, and those of all paths.",
 	"overrides":           "A request looks its key up among the overrides.",
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slidegate/slidegate/bench/compare/measure"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/redis"
 )
 
@@ -104,7 +105,7 @@ func (r *Redis) openSlidegate(by func(measure.Limit) limit.Limit) func(context.C
 		}
 		calls := &tally{}
 		connection.AddHook(calls)
-		lim := storeLimiter(redis.New(connection, redis.Options{}), redis.New(connection, redis.Options{CallerClock: true}), by(l), l)
+		lim := storeLimiter(redis.New(connection, redis.Options{Clock: clock.Machine(time.Now), OneServer: true}), redis.New(connection, redis.Options{CallerClock: true}), by(l), l)
 		lim.Calls, lim.Close = calls.read, func() { _ = connection.Close() }
 		return lim, nil
 	}
