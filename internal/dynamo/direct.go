@@ -122,8 +122,9 @@ func (d *direct) update(ctx context.Context, in *dynamodb.UpdateItemInput) (*dyn
 
 // request returns a request like the model, which is not signed yet.
 func (m *model) request(ctx context.Context, body []byte) *http.Request {
+	address := *m.url // the signer writes to it
 	r := &http.Request{
-		Method: http.MethodPost, URL: m.url, Host: m.host, Header: m.header.Clone(),
+		Method: http.MethodPost, URL: &address, Host: m.host, Header: m.header.Clone(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
