@@ -17,17 +17,19 @@ const (
 	shortLinger = time.Second
 )
 
-// shard is a part of the keys behind one mutex.
+// shard is a part of the keys behind one mutex. What every charge needs is in one
+// line of a cache.
 type shard struct {
 	mu     sync.Mutex
-	index  int // in the store
+	newest int64 // the latest time of any caller; one behind it must not revive expired counters
 	table  table
-	queue  queue
-	newest int64  // the latest time of any caller; one behind it must not revive expired counters
-	serial uint32 // of the latest counter
+	known  *known // keys that may fill it; nil for all
 	bound  int
-	known  *known   // keys that may fill it; nil for all
-	_      [64]byte // keeps two shards out of one line of a cache
+
+	index  int    // in the store
+	serial uint32 // of the latest counter
+	queue  queue
+	_      [64]byte // keeps two shards out of one line
 }
 
 // boundFor returns how many keys the shard may hold with a new one.
