@@ -88,6 +88,20 @@ func TestTogetherRefused(t *testing.T) {
 	}
 }
 
+// TestTogetherShared: rules that share a counter are charged one after the other,
+// because each takes its units.
+func TestTogetherShared(t *testing.T) {
+	b, _ := newGroupingBench(t, `rules:
+  - {name: one, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
+  - {name: two, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
+`)
+	for i, want := range []bool{true, true, false} {
+		if d := b.decide(t, "/"); d.Allowed != want || d.Degraded || len(b.recorder.failures) > 0 {
+			t.Errorf("request %d: allowed %t, degraded %t, failures %v", i, d.Allowed, d.Degraded, b.recorder.failures)
+		}
+	}
+}
+
 // TestTogetherDown: if the store fails, the on_error of each rule decides, and
 // nothing is charged twice.
 func TestTogetherDown(t *testing.T) {

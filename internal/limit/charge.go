@@ -42,7 +42,8 @@ func (c *Charge) Check() error {
 
 // CheckAll returns an error for charges that do not form an atomic group: there
 // must be 1 to MaxLimits of them, each on another key and with a verdict to
-// fill in.
+// fill in. Two on one key could be charged one after the other, so that error
+// wraps ErrGroup.
 func CheckAll(cs []*Charge, vs []*Verdict) error {
 	if len(cs) == 0 || len(cs) > MaxLimits {
 		return fmt.Errorf("%d charges at once: want 1 to %d", len(cs), MaxLimits)
@@ -56,7 +57,7 @@ func CheckAll(cs []*Charge, vs []*Verdict) error {
 		}
 		for _, other := range cs[:i] {
 			if other.Key == c.Key {
-				return fmt.Errorf("two charges at once on %q", c.Key)
+				return fmt.Errorf("two charges at once on %q: %w", c.Key, ErrGroup)
 			}
 		}
 	}
