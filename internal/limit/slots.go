@@ -106,25 +106,26 @@ func (s *Slots) used(l *Limit, now, q int64) int64 {
 	return s.units + s.older.sum - gone
 }
 
-func (s *Slots) decide(l *Limit, now, q, cost int64) Result {
-	return s.answer(l, now, q, cost, s.used(l, now, q))
+func (s *Slots) decide(l *Limit, now, q, cost int64) (r Result) {
+	s.answer(l, now, q, cost, s.used(l, now, q), &r)
+	return r
 }
 
-// answer is decide for known units in use.
-func (s *Slots) answer(l *Limit, now, q, cost, used int64) Result {
-	room := l.Capacity - used
-	r := Result{Allowed: cost == 0 || cost <= room, Remaining: max(0, room), Reset: s.reset(l, now)}
-	if !r.Allowed {
-		r.RetryAfter = s.retryAfter(l, now, q, cost, used)
+// answer fills in r, which is decide for known units in use.
+func (s *Slots) answer(l *Limit, now, q, cost, used int64, r *Result) {
+	room, retryAfter := l.Capacity-used, time.Duration(0)
+	allowed := cost == 0 || cost <= room
+	if !allowed {
+		retryAfter = s.retryAfter(l, now, q, cost, used)
 	}
-	return r
+	r.set(allowed, max(0, room), s.reset(l, now), retryAfter, 0)
 }
 
 // apply is decide, and then take if that is allowed.
 func (s *Slots) apply(l *Limit, now, q, cost int64, r *Result) {
 	used := s.used(l, now, q)
 	if cost == 0 || cost > l.Capacity-used {
-		*r = s.answer(l, now, q, cost, used)
+		s.answer(l, now, q, cost, used, r)
 		return
 	}
 	s.add(l, q, cost)
