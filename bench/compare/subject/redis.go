@@ -12,8 +12,8 @@ import (
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/slidegate/slidegate/bench/compare/measure"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 )
 
