@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -149,14 +150,20 @@ func run(t *testing.T, set func(*exec.Cmd), command ...string) (stop func()) {
 	return stop
 }
 
+// freeAddress returns an address that a proxy can listen on. Its port is below
+// those that Linux gives to connections and to listeners that name none. Such a
+// port might be in use again before the proxy starts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("none of 100 ports is free")
+	return ""
 }
 
 // wait waits until a proxy has its routes: until a preflight, which is not
