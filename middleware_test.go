@@ -141,6 +141,25 @@ func TestFieldsOfHandlers(t *testing.T) {
 	}
 }
 
+// TestAddedFields: what a handler adds to a field stays beside the limiter's.
+func TestAddedFields(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name := range w.Header() {
+			w.Header().Add(name, "more")
+		}
+	})
+	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(5, time.Minute)), slidegate.ByIP())(handler)
+	fields := sendTo(h, "GET", "/").Header
+	for name, values := range fields {
+		if len(values) != 2 || values[0] == "more" || values[1] != "more" {
+			t.Errorf("%s: %q", name, values)
+		}
+	}
+	if len(fields) < 2 {
+		t.Errorf("only %v", fields)
+	}
+}
+
 // TestCORS: preflights are free, scripts read the limiter's own answers, and
 // read the fields of a handler's answer if it lets their origin read the answer.
 func TestCORS(t *testing.T) {
