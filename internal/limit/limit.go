@@ -183,29 +183,28 @@ func (l *Limit) Slots() int64 {
 	return int64(l.Window / l.Granularity) // 1 for a counter: the older window
 }
 
+// span returns how long a unit counts from the start of its slot: Slots slots
+// and its own.
+func (l *Limit) span() int64 {
+	span := int64(l.Window)
+	if l.Algorithm == SlidingWindow || l.Algorithm == SlidingWindowCounter {
+		span += int64(l.Granularity)
+	}
+	return span
+}
+
 // gone reports whether a slot no longer counts in slot q, at or after it: more
 // than Slots lie in between. It multiplies, because to divide takes longer.
 func (l *Limit) gone(slot, q int64) bool {
-	if l.Algorithm == FixedWindow {
-		return slot < q
-	}
-	span := uint64(l.Window)
-	if l.Algorithm == SlidingWindowLog {
-		span--
-	}
-	return uint64(q-slot)*uint64(l.Granularity) > span // unsigned, for times up to 584 years apart
+	return uint64(q-slot)*uint64(l.Granularity) >= uint64(l.span()) // unsigned, for times up to 584 years apart
 }
 
 // untilGone returns the time from now until a slot has left the window.
 func (l *Limit) untilGone(slot, now int64) time.Duration {
-	if l.Algorithm == FixedWindow {
+	if l.Calendar != nil {
 		return l.until(slot+1, now)
 	}
-	end := slot*int64(l.Granularity) + int64(l.Window)
-	if l.Algorithm != SlidingWindowLog {
-		end += int64(l.Granularity)
-	}
-	return time.Duration(end - now)
+	return time.Duration(slot*int64(l.Granularity) + l.span() - now)
 }
 
 // SlotAt returns the number of the slot that contains t, counted from the Unix

@@ -102,5 +102,5 @@ func (s *State) Expiry(l *Limit, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, l.Until(h+l.Slots()+1, now))
+	return max(0, l.untilGone(h, now.UnixNano()))
 }
