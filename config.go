@@ -26,7 +26,7 @@ func newConfig(options []Option) (config, error) {
 	if c.problem != nil {
 		return c, c.problem
 	}
-	if _, inMemory := c.store.(*Memory); c.deadline == 0 && c.store != nil && !inMemory {
+	if c.deadline == 0 && !inMemory(c.store) {
 		c.deadline = engine.DefaultDeadline
 	}
 	if own, ok := c.store.(interface{ Now() time.Time }); ok && c.now == nil {
@@ -60,10 +60,17 @@ func processClock() func() time.Time {
 	return func() time.Time { return wall.Add(time.Since(start)) }
 }
 
+// inMemory reports whether a store is a Memory; without a store, that is the
+// default.
+func inMemory(s Store) bool {
+	_, ok := s.(*Memory)
+	return ok || s == nil
+}
+
 // newEngine completes the options of an engine.
 func (c *config) newEngine(o engine.Options) *engine.Engine {
 	o.Store, o.Deadline = c.store, c.deadline
-	if _, inMemory := c.store.(*Memory); inMemory { // which does not fail
+	if inMemory(c.store) { // which does not fail
 		o.Local = memory.New(memory.FallbackKeys)
 	} else {
 		counters := memory.NewFallback(memory.FallbackKeys)

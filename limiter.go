@@ -108,11 +108,6 @@ func (l *Limiter) compile(refundOn []string) error {
 	return nil
 }
 
-func inMemory(s Store) bool {
-	_, ok := s.(*Memory)
-	return ok || s == nil
-}
-
 // Allow charges one unit of a key if its limits allow it. A denial is a result,
 // not an error. The error is nil unless the context was cancelled, or the error
 // policy is [FailError] and the store failed: then there is no decision. A
