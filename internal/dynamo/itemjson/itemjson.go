@@ -22,16 +22,16 @@ func Update(in *dynamodb.UpdateItemInput) (body []byte, ok bool) {
 	w.field(`{"TableName":`)
 	w.text(*in.TableName)
 	w.field(`,"Key":`)
-	w.item(in.Key)
+	object(&w, in.Key, w.value)
 	w.optional(`,"ConditionExpression":`, in.ConditionExpression)
 	w.optional(`,"UpdateExpression":`, in.UpdateExpression)
 	if in.ExpressionAttributeNames != nil {
 		w.field(`,"ExpressionAttributeNames":`)
-		w.names(in.ExpressionAttributeNames)
+		object(&w, in.ExpressionAttributeNames, w.text)
 	}
 	if in.ExpressionAttributeValues != nil {
 		w.field(`,"ExpressionAttributeValues":`)
-		w.item(in.ExpressionAttributeValues)
+		object(&w, in.ExpressionAttributeValues, w.value)
 	}
 	if in.ReturnValues != "" {
 		w.field(`,"ReturnValues":`)
@@ -71,33 +71,17 @@ func (w *writer) text(s string) {
 	w.b = append(append(append(w.b, '"'), s...), '"')
 }
 
-func (w *writer) names(names map[string]string) {
+// object writes an object, which may be empty.
+func object[V any](w *writer, fields map[string]V, value func(V)) {
 	separator := byte('{')
-	for placeholder, name := range names {
-		w.b = append(w.b, separator)
-		w.text(placeholder)
-		w.b = append(w.b, ':')
-		w.text(name)
-		separator = ','
-	}
-	w.end(separator)
-}
-
-func (w *writer) item(item map[string]types.AttributeValue) {
-	separator := byte('{')
-	for name, value := range item {
+	for name, v := range fields {
 		w.b = append(w.b, separator)
 		w.text(name)
 		w.b = append(w.b, ':')
-		w.value(value)
+		value(v)
 		separator = ','
 	}
-	w.end(separator)
-}
-
-// end ends an object, which may be empty.
-func (w *writer) end(separator byte) {
-	if separator == '{' {
+	if len(fields) == 0 {
 		w.b = append(w.b, '{')
 	}
 	w.b = append(w.b, '}')
