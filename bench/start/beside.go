@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/slidegate/slidegate/bench/compare/report"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/lambdatest"
@@ -32,15 +33,8 @@ const (
 // aRule admits every event, by one write.
 const aRule = `rules: [{name: per-ip, key: "ip:{ip}", limits: [{capacity: 1000000, window: 60s}]}]`
 
-// row is one line of the comparison. Ratio is the median of the rounds' ratios.
-type row struct {
-	Case      string  `json:"case"`
-	Unit      string  `json:"unit"`
-	Bare      float64 `json:"bare"`
-	Slidegate float64 `json:"slidegate"`
-	Ratio     float64 `json:"ratio"`
-	Target    float64 `json:"target,omitempty"`
-}
+// row is one line of the comparison.
+type row = report.LambdaRow
 
 // contest compares the authorizer with the hello-world function, which make the
 // same call to one DynamoDB.
