@@ -85,11 +85,17 @@ type Options struct {
 }
 
 // Engine decides requests. It is safe for concurrent use.
-type Engine struct{ opts Options }
+type Engine struct {
+	opts     Options
+	grouping Grouping // opts.Store, if it is one; nil otherwise
+}
 
 // New returns an engine. All options but Overrides, Admitted, Deadline and Today
 // are required.
-func New(opts Options) *Engine { return &Engine{opts} }
+func New(opts Options) *Engine {
+	grouping, _ := opts.Store.(Grouping)
+	return &Engine{opts, grouping}
+}
 
 // Decide evaluates a request at a moment, and charges it if it is allowed.
 // Rules are charged in file order; the atomic ones are charged together, when

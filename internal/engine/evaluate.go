@@ -30,8 +30,7 @@ func retryAfter(cause error) time.Duration {
 // evaluate charges the rules of a decision in order, atomic rules together, or
 // all of them if the store is Grouping. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
-	store, ok := e.opts.Store.(Grouping)
-	together := ok && len(d.Verdicts) <= limit.MaxLimits && store.Together()
+	together := e.grouping != nil && len(d.Verdicts) <= limit.MaxLimits && e.grouping.Together()
 	for i := range d.Verdicts {
 		if d.Verdicts[i].decided {
 			continue
