@@ -20,7 +20,7 @@ const (
 type batch struct {
 	warnings []string // of the log's format
 	lines    []parsed
-	text     []byte // encoded records of lines that are to be sorted
+	records  string // encoded, of lines that are to be sorted
 	read     int64  // bytes of all logs as stored that were read so far
 }
 
@@ -28,7 +28,7 @@ type batch struct {
 type parsed struct {
 	at         int64      // Unix nanoseconds
 	entry      Entry      // if it is decided next
-	start, end int        // of its record in the batch's text, if it is to be sorted first
+	start, end int        // of its record in the batch's records, if it is to be sorted first
 	err        *LineError // nil for a request
 }
 
@@ -49,7 +49,7 @@ func (r *reading) newBatch() *batch {
 	if !ok {
 		return &batch{}
 	}
-	b.lines, b.text = b.lines[:0], b.text[:0]
+	b.lines, b.records = b.lines[:0], ""
 	return b
 }
 
@@ -77,10 +77,12 @@ func (r *reading) parsed(ctx context.Context) iter.Seq2[*batch, error] {
 // parse adds the lines of a block to a batch.
 func (r *reading) parse(b *batch, from *block) {
 	number := from.first
+	r.encoded = r.encoded[:0]
 	for text := range strings.Lines(from.text) {
 		r.parseLine(b, from.log, number, text)
 		number++
 	}
+	b.records = string(r.encoded)
 	b.read = from.read
 	b.warnings, r.warnings = r.warnings, nil
 }
@@ -110,9 +112,9 @@ func (r *reading) parseLine(b *batch, log int, number int64, text string) {
 			r.record.fill(&l.entry)
 			return
 		}
-		l.start = len(b.text)
-		b.text = r.record.encode(b.text)
-		l.end = len(b.text)
+		l.start = len(r.encoded)
+		r.encoded = r.record.encode(r.encoded)
+		l.end = len(r.encoded)
 	}
 }
 

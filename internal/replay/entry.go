@@ -84,7 +84,8 @@ func isMethod(text string) bool {
 }
 
 // fill makes an entry from a record that was checked. It reuses what the entry
-// holds.
+// holds. It derives what it can from the request, so that the goroutine that
+// decides has less to do.
 func (r *record) fill(e *Entry) {
 	e.Time = r.time
 	if e.Request == nil {
@@ -95,6 +96,7 @@ func (r *record) fill(e *Entry) {
 		Method: r.Method, Path: path, Route: r.Route, IP: r.addr, Headers: e.setHeaders(r.headers), Query: query, APIKey: r.APIKey,
 		Claims: r.Claims,
 	}
+	e.Request.Derived()
 }
 
 // setHeaders returns headers as a map, nil for none.

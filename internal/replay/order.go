@@ -33,6 +33,7 @@ type reading struct {
 	// The goroutine that parses has these.
 	parsers  []parser // of the logs
 	record   record
+	encoded  []byte   // records of a batch
 	warnings []string // not yet in a batch
 	batches  sync.Pool
 }
@@ -145,7 +146,7 @@ func (r *reading) readTo(ctx context.Context, s *sorter) error {
 			return err
 		}
 		for l := range r.requests(b) {
-			if err := s.add(l.at, b.text[l.start:l.end]); err != nil {
+			if err := s.add(l.at, b.records, l.start, l.end); err != nil {
 				return err
 			}
 			r.progress(time.Unix(0, l.at))

@@ -81,7 +81,7 @@ func (x *Extent) count(at time.Time) {
 // first.
 func Run(ctx context.Context, t *Traffic, o Options) (*Report, error) {
 	started := time.Now()
-	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}}
+	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}, deciding: context.WithoutCancel(ctx)}
 	if o.Decisions != nil {
 		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
 	}
@@ -120,6 +120,7 @@ func (t *Traffic) each(ctx context.Context, extent *Extent, decide func(context.
 type run struct {
 	tally
 	engine    Decider
+	deciding  context.Context // does not end: a decision is finished
 	pace      pacer
 	decisions *bufio.Writer // nil to write nothing
 	line      []byte        // of decisions
@@ -132,7 +133,7 @@ func (r *run) decide(ctx context.Context, e *Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
-	d, err := r.engine.Decide(context.WithoutCancel(ctx), e.Time, e.Request)
+	d, err := r.engine.Decide(r.deciding, e.Time, e.Request)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const (
 	// sortBytes bounds the lines that a sorter has in memory.
 	sortBytes = 32 << 20
 	// lineBytes is what a line takes in memory besides its text.
-	lineBytes = 16
+	lineBytes = 24
 	// leastBuffer and mostBuffer bound how much of each sorted chunk is read at
 	// once. A terabyte has 64,000 chunks.
 	leastBuffer, mostBuffer = 4 << 10, 64 << 10
@@ -32,8 +32,8 @@ type timedLine struct {
 // sorter sorts lines by time, whatever their number. What is more than limit
 // goes into a temporary file, in sorted chunks, while more lines are added.
 type sorter struct {
-	limit   int // bytes in memory: half for lines that are added, half for those being written
-	held    heldLines
+	limit   int       // bytes in memory: half for lines that are added, half for those being written
+	held    heldLines // added, and not in the file
 	file    *os.File
 	ends    []int64      // of the chunks, as offsets in the file
 	writing chan written // nil unless a chunk is being written
@@ -43,20 +43,28 @@ type sorter struct {
 // slower to sort them.
 type heldLines struct {
 	lines []heldLine
-	text  []byte
+	texts []string // each of several lines
+	bytes int      // of the lines' texts
 }
 
+// heldLine is the line texts[text][start:end].
 type heldLine struct {
-	at          int64
-	start, size int32 // of the text
+	at               int64
+	text, start, end int32
 }
 
-func (h *heldLines) size() int { return len(h.lines)*lineBytes + len(h.text) }
+func (h *heldLines) size() int { return len(h.lines)*lineBytes + h.bytes }
 
-func (h *heldLines) add(at int64, text []byte) {
-	h.lines = append(h.lines, heldLine{at, int32(len(h.text)), int32(len(text))})
-	h.text = append(h.text, text...)
+// add adds the line text[start:end].
+func (h *heldLines) add(at int64, text string, start, end int) {
+	if n := len(h.texts); n == 0 || h.texts[n-1] != text {
+		h.texts = append(h.texts, text)
+	}
+	h.lines = append(h.lines, heldLine{at, int32(len(h.texts) - 1), int32(start), int32(end)})
+	h.bytes += end - start
 }
+
+func (h *heldLines) textOf(l *heldLine) string { return h.texts[l.text][l.start:l.end] }
 
 // sort keeps the order of lines of the same time.
 func (h *heldLines) sort() {
@@ -64,7 +72,7 @@ func (h *heldLines) sort() {
 		if a.at != b.at {
 			return cmp.Compare(a.at, b.at)
 		}
-		return cmp.Compare(a.start, b.start)
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.start, b.start))
 	})
 }
 
@@ -75,14 +83,15 @@ type written struct {
 	err   error
 }
 
-// add adds a line, in any order. It fails if the temporary file does.
-func (s *sorter) add(at int64, text []byte) error {
-	if s.held.size()+lineBytes+len(text) > s.limit/2 && len(s.held.lines) > 0 {
+// add adds the line text[start:end], in any order. Lines that come one after
+// another should share a text. It fails if the temporary file does.
+func (s *sorter) add(at int64, text string, start, end int) error {
+	if s.held.size()+lineBytes+end-start > s.limit/2 && len(s.held.lines) > 0 {
 		if err := s.spill(); err != nil {
 			return sortError(err)
 		}
 	}
-	s.held.add(at, text)
+	s.held.add(at, text, start, end)
 	return nil
 }
 
@@ -120,12 +129,14 @@ func (s *sorter) wait() (empty heldLines, err error) {
 func (h heldLines) write(file *os.File) written {
 	h.sort()
 	w := bufio.NewWriterSize(file, 64<<10)
-	for _, l := range h.lines {
-		head := l.head()
+	for i := range h.lines {
+		text := h.textOf(&h.lines[i])
+		head := head(h.lines[i].at, len(text))
 		_, _ = w.Write(head[:])
-		_, _ = w.Write(h.text[l.start : l.start+l.size]) // Flush has the error
+		_, _ = w.WriteString(text) // Flush has the error
 	}
-	done := written{empty: heldLines{h.lines[:0], h.text[:0]}}
+	clear(h.texts)
+	done := written{empty: heldLines{lines: h.lines[:0], texts: h.texts[:0]}}
 	if done.err = w.Flush(); done.err == nil {
 		done.end, done.err = file.Seek(0, io.SeekCurrent)
 	}
@@ -203,15 +214,15 @@ func (s *sorter) chunks() (all merge, err error) {
 		start = end
 	}
 	s.held.sort()
-	lines, text := s.held.lines, string(s.held.text)
+	held := s.held
 	s.held = heldLines{}
 	inMemory := func() (timedLine, error) {
-		if len(lines) == 0 {
+		if len(held.lines) == 0 {
 			return timedLine{}, io.EOF
 		}
-		l := lines[0]
-		lines = lines[1:]
-		return timedLine{l.at, text[l.start : l.start+l.size]}, nil
+		l := &held.lines[0]
+		held.lines = held.lines[1:]
+		return timedLine{l.at, held.textOf(l)}, nil
 	}
 	err = add(inMemory)
 	heap.Init(&all)
@@ -239,9 +250,9 @@ func (m *merge) Pop() any {
 // size of the text.
 const headBytes = 8 + 4
 
-func (l *heldLine) head() (b [headBytes]byte) {
-	binary.BigEndian.PutUint64(b[:], uint64(l.at))
-	binary.BigEndian.PutUint32(b[8:], uint32(l.size))
+func head(at int64, size int) (b [headBytes]byte) {
+	binary.BigEndian.PutUint64(b[:], uint64(at))
+	binary.BigEndian.PutUint32(b[8:], uint32(size))
 	return b
 }
 

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -18,7 +17,7 @@ func TestSorterBoundsMemory(t *testing.T) {
 	defer s.close()
 	var want, got []int
 	for i, size := range []int{350, 350, 350, 900, 5000, 1} {
-		if err := s.add(int64(-i), bytes.Repeat([]byte("x"), size)); err != nil {
+		if err := s.add(int64(-i), strings.Repeat("x", size), 0, size); err != nil {
 			t.Fatal(err)
 		}
 		if s.held.size() > s.limit/2 && len(s.held.lines) > 1 {
@@ -49,7 +48,7 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	s := sorter{limit: 1}
 	defer s.close()
 	for i := range 3 {
-		if err := s.add(int64(i), []byte("text")); err != nil {
+		if err := s.add(int64(i), "text", 0, 4); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +69,7 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 
 func TestLineReader(t *testing.T) {
 	want := timedLine{-5, "GET /\xff\n"}
-	head := (&heldLine{want.at, 0, int32(len(want.text))}).head()
+	head := head(want.at, len(want.text))
 	b := string(head[:]) + want.text
 	for size := range 3 * len(b) {
 		r := lineReader{source: strings.NewReader(b + b), buffer: make([]byte, size)}

@@ -62,7 +62,7 @@ type Missing struct {
 	PathParams bool
 }
 
-// Derived are what rules derive from a request once.
+// Derived is what rules derive from a request once.
 type Derived struct {
 	known     bool
 	Path      string // the clean form
@@ -72,10 +72,14 @@ type Derived struct {
 	Exact     bool            // the path was sent in its clean form
 	Template  string          // the gateway's route; empty where it has none
 	Route     urlpath.Text    // of the template, else of the path
-	Addr      netip.Addr      // without a zone; IPv4 if it is an IPv4-mapped IPv6 address
 }
 
-// Derived returns what rules derive from the request. The first call derives it.
+// Addr returns the client's address without a zone; IPv4 if it is an
+// IPv4-mapped IPv6 address.
+func (r *Request) Addr() netip.Addr { return r.IP.Unmap().WithZone("") }
+
+// Derived returns what rules derive from the path and the route. The first call
+// derives it.
 func (r *Request) Derived() *Derived {
 	if !r.derived.known {
 		r.derive()
@@ -85,7 +89,7 @@ func (r *Request) Derived() *Derived {
 
 func (r *Request) derive() {
 	f := &r.derived
-	*f = Derived{known: true, Template: routeTemplate(r.Route), Addr: r.IP.Unmap().WithZone(""), Path: r.Path, Exact: true, count: 1}
+	*f = Derived{known: true, Template: routeTemplate(r.Route), Path: r.Path, Exact: true, count: 1}
 	var usual bool
 	if f.Variants[0], usual = urlpath.Usual(r.Path); !usual {
 		f.derivePath(r.Path)

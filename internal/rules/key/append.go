@@ -63,7 +63,7 @@ func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []b
 		case Literal:
 			dst = append(dst, p.Text...)
 		case FromIP:
-			dst = p.appendAddr(dst, r.Derived().Addr)
+			dst = p.appendAddr(dst, r.Addr())
 		case FromHeader:
 			dst = appendValues(dst, r.Header(p.Text))
 		case FromQuery:

@@ -40,7 +40,7 @@ func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, cov
 		add(compare("path", f.Path, s.Paths, matchingPath(s.Paths, f, exactly)))
 	}
 	if len(s.CIDRs) > 0 {
-		add(s.compareAddr(f.Addr))
+		add(s.compareAddr(r.Addr()))
 	}
 	if len(s.Callers) > 0 {
 		is := "caller is " + r.Caller()

@@ -40,7 +40,7 @@ func (s *Selector) covers(r *request.Request, exactly bool) bool {
 	return !(exactly && !f.Exact && s.byPath()) && s.hasMethod(r.Method, !exactly) &&
 		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
 		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
-		s.hasAddr(f.Addr) && (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
+		s.hasAddr(r) && (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
 		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
 }
 
@@ -86,13 +86,14 @@ func (s *Selector) LimitTo(networks []netip.Prefix) {
 	}
 }
 
-func (s *Selector) hasAddr(addr netip.Addr) bool {
+func (s *Selector) hasAddr(r *request.Request) bool {
 	switch {
 	case len(s.CIDRs) == 0:
 		return true
 	case s.networks != nil:
-		return s.networks.Contains(addr)
+		return s.networks.Contains(r.Addr())
 	}
+	addr := r.Addr()
 	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
 }
 
@@ -168,7 +169,7 @@ func (l *Lookup) Covers(r *request.Request) bool { return l.covers(r, false) }
 func (l *Lookup) CoversExactly(r *request.Request) bool { return l.covers(r, true) }
 
 func (l *Lookup) covers(r *request.Request, exactly bool) (covers bool) {
-	if l.networks.Contains(r.Derived().Addr) {
+	if l.networks.Contains(r.Addr()) {
 		return true
 	}
 	l.index.Each(r, func(place int32) { covers = covers || l.Others[place].covers(r, exactly) })
