@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,6 +46,7 @@ type Handler struct {
 type kinds struct {
 	mu     sync.Mutex
 	byKind map[string]*kind
+	any    atomic.Bool // byKind may have some: most of the time it has none
 }
 
 // kind is the state of one kind of lines.
@@ -101,7 +103,7 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 
 // Sweep writes one line for each kind that had lines suppressed since its last
 // line passed, ten seconds or more before now. It forgets kinds without
-// suppressed lines. Call it often: it is cheap if no line was logged lately.
+// suppressed lines. Call it often: it takes no lock if no line was logged lately.
 func (h *Handler) Sweep(ctx context.Context, now time.Time) {
 	h.report(ctx, now, func(k *kind) bool { return k.due(now) })
 }
@@ -155,6 +157,7 @@ func (ks *kinds) pass(name string, r slog.Record, next slog.Handler) (suppressed
 	case k == nil:
 		k = &kind{}
 		ks.byKind[name] = k
+		ks.any.Store(true)
 	case !k.due(r.Time):
 		k.suppressed, k.latest, k.next = k.suppressed+1, r.Clone(), next
 		return 0, false
@@ -176,6 +179,9 @@ func (ks *kinds) hasRoom(now time.Time) bool {
 // take returns the due kinds that have suppressed lines, and restarts their
 // counts as if a line had passed at now. It forgets the other due kinds.
 func (ks *kinds) take(now time.Time, due func(*kind) bool) (taken []kind) {
+	if !ks.any.Load() {
+		return nil
+	}
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	for name, k := range ks.byKind {
@@ -188,6 +194,7 @@ func (ks *kinds) take(now time.Time, due func(*kind) bool) (taken []kind) {
 			*k = kind{passed: now}
 		}
 	}
+	ks.any.Store(len(ks.byKind) > 0)
 	return taken
 }
 
