@@ -140,6 +140,7 @@ func (c *Condition) Holds(r *request.Request) (holds bool) {
 // Lookup holds the entries of deny or skip. Entries that name only networks, of
 // which there may be very many, share one set.
 type Lookup struct {
+	empty    bool
 	networks *bart.Lite
 	Others   []*Selector
 	index    *Index // of Others
@@ -148,7 +149,7 @@ type Lookup struct {
 // NewLookup returns the lookup of a list of selectors, which must not change
 // afterwards.
 func NewLookup(list []Selector) *Lookup {
-	l := &Lookup{}
+	l := &Lookup{empty: len(list) == 0}
 	var networks []netip.Prefix
 	for i := range list {
 		if s := &list[i]; s.onlyNetworks() {
@@ -169,6 +170,9 @@ func (l *Lookup) Covers(r *request.Request) bool { return l.covers(r, false) }
 func (l *Lookup) CoversExactly(r *request.Request) bool { return l.covers(r, true) }
 
 func (l *Lookup) covers(r *request.Request, exactly bool) (covers bool) {
+	if l.empty { // as most are
+		return false
+	}
 	if l.networks.Contains(r.Addr()) {
 		return true
 	}
