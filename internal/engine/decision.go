@@ -62,10 +62,10 @@ type Decision struct {
 // allocation.
 func newDecision(rules int) (d *Decision) {
 	var results []limit.Result
-	switch {
-	case rules == 0:
+	switch rules {
+	case 0:
 		return &Decision{}
-	case rules == 1:
+	case 1:
 		all := &struct {
 			Decision
 			verdicts [1]Verdict
@@ -73,14 +73,22 @@ func newDecision(rules int) (d *Decision) {
 		}{}
 		d, results = &all.Decision, all.results[:]
 		d.Verdicts = all.verdicts[:]
-	case rules <= 3:
+	case 2:
+		all := &struct {
+			Decision
+			verdicts [2]Verdict
+			results  [2]limit.Result
+		}{}
+		d, results = &all.Decision, all.results[:]
+		d.Verdicts = all.verdicts[:]
+	case 3:
 		all := &struct {
 			Decision
 			verdicts [3]Verdict
 			results  [3]limit.Result
 		}{}
 		d, results = &all.Decision, all.results[:]
-		d.Verdicts = all.verdicts[:rules]
+		d.Verdicts = all.verdicts[:]
 	default:
 		d, results = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules)
 	}
