@@ -137,14 +137,7 @@ func (s *Servers) dynamo() (all []measure.Case) {
 	if s.Dynamo == nil {
 		return nil
 	}
-	for _, factor := range []float64{0.5, 0.9, 3, 20, 60} {
-		for _, clients := range clientsAt(factor) {
-			all = append(all, load(DynamoDB, hot("dynamodb", factor, clients), "one key", factor, clients, s.Dynamo.Windows()))
-		}
-	}
-	all = append(all, load(DynamoDB, "dynamodb/zipf/0.5x/16", "100,000 keys", 0.5, 16, s.Dynamo.Windows()))
-	all[len(all)-1].Keys = zipfKeys
-	all = append(all, paced(load(DynamoDB, "dynamodb/paced/16", "one key at a steady 200 a second", 0.5, 16, s.Dynamo.Windows()), 200))
+	all = append(loads(DynamoDB, "dynamodb", s.Dynamo.Windows), paced(load(DynamoDB, "dynamodb/paced/16", "one key at a steady 200 a second", 0.5, 16, s.Dynamo.Windows()), 200))
 	for _, clients := range []int{1, 16} {
 		all = append(all, load(DynamoDB, fmt.Sprintf("dynamodb/bucket/0.5x/%d", clients), "a token bucket", 0.5, clients, s.Dynamo.Buckets()))
 	}
@@ -155,20 +148,25 @@ func (s *Servers) redis() (all []measure.Case) {
 	if s.Redis == nil {
 		return nil
 	}
-	for _, factor := range []float64{0.5, 0.9, 3, 20, 60} {
-		for _, clients := range clientsAt(factor) {
-			all = append(all, load(Redis, hot("redis", factor, clients), "one key", factor, clients, s.Redis.Limiters()))
-		}
-	}
-	all = append(all, load(Redis, "redis/zipf/0.5x/16", "100,000 keys", 0.5, 16, s.Redis.Limiters()))
-	all[len(all)-1].Keys = zipfKeys
-	all = append(all, paced(load(Redis, "redis/paced/16", "one key at a steady 2,000 a second", 0.5, 16, s.Redis.Limiters()), 2000))
+	all = append(loads(Redis, "redis", s.Redis.Limiters), paced(load(Redis, "redis/paced/16", "one key at a steady 2,000 a second", 0.5, 16, s.Redis.Limiters()), 2000))
 	wide := load(Redis, Redis600, "one key, a window of 600 slots", 0.5, 1, s.Redis.Limiters()[:2])
 	wide.Slots = 600
 	log := load(Redis, "redis/log/denied/1", "", 0.5, 1, s.Redis.Logs())
 	log.Title, log.Factor, log.Capacity, log.Lead = "a log of 1,000 requests, full", 0, limit.MaxLog, time.Second
 	bucket := load(Redis, "redis/bucket/0.5x/1", "a token bucket", 0.5, 1, s.Redis.Buckets())
 	return s.timed(append(all, wide, log, bucket), subject.ProcessTime(s.Redis.PID), s.Redis.Scripts)
+}
+
+// loads returns the cases of all loads of a store.
+func loads(group, store string, subjects func() []measure.Subject) (all []measure.Case) {
+	for _, factor := range []float64{0.5, 0.9, 3, 20, 60} {
+		for _, clients := range clientsAt(factor) {
+			all = append(all, load(group, hot(store, factor, clients), "one key", factor, clients, subjects()))
+		}
+	}
+	many := load(group, store+"/zipf/0.5x/16", "100,000 keys", 0.5, 16, subjects())
+	many.Keys = zipfKeys
+	return append(all, many)
 }
 
 // clientsAt returns the numbers of clients that send a load.

@@ -24,7 +24,7 @@ var explanations = map[string]string{
 	"slots in Redis":      "A new slot and a denial read the slots of the window.",
 	"slots in DynamoDB":   "The engine stores and returns the slots of the item.",
 	"clients in memory":   "All clients use one key, and so one lock.",
-	"clients on Redis":    "Clients share the server's one thread: a longer script counts more when nobody waits for the network.",
+	"clients on Redis":    "Clients share the server's one thread. The more of them wait for it, the more the length of a script counts.",
 	"clients on DynamoDB": "Clients of one process share writes to one item, so more of them decide more in one round trip.",
 	"rules":               "A request is compared with the rules that share the beginning of its path, and those of all paths.",
 	"overrides":           "A request looks its key up among the overrides.",
