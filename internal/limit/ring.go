@@ -8,6 +8,7 @@ type ring struct {
 	slots []Slot // their number is a power of two
 	head  int    // index of the first
 	n     int    // how many are in use
+	first int64  // the number of the first, if any is
 	sum   int64  // their units
 }
 
@@ -27,6 +28,9 @@ func (r *ring) at(i int) *Slot { return &r.slots[(r.head+i)&(len(r.slots)-1)] }
 
 // before returns how many slots no longer count in slot q, and their units.
 func (r *ring) before(l *Limit, q int64) (n int, units int64) {
+	if r.n == 0 || !l.gone(r.first, q) { // mostly, and the slots are not in the cache
+		return 0, 0
+	}
 	for n < r.n {
 		s := r.at(n)
 		if !l.gone(s.Number, q) {
@@ -41,12 +45,18 @@ func (r *ring) before(l *Limit, q int64) (n int, units int64) {
 // drop removes the first n slots, which hold these units.
 func (r *ring) drop(n int, units int64) {
 	r.head, r.n, r.sum = r.head+n, r.n-n, r.sum-units
+	if r.n > 0 {
+		r.first = r.at(0).Number
+	}
 }
 
 // push adds a slot at the end.
 func (r *ring) push(s Slot) {
 	if r.n == len(r.slots) {
 		r.grow()
+	}
+	if r.n == 0 {
+		r.first = s.Number
 	}
 	r.n++
 	*r.at(r.n - 1) = s
@@ -99,7 +109,7 @@ func (r *ring) clone() *ring {
 	if r == nil {
 		return nil
 	}
-	c := &ring{sum: r.sum, n: r.n, slots: make([]Slot, len(r.slots))}
+	c := &ring{sum: r.sum, n: r.n, first: r.first, slots: make([]Slot, len(r.slots))}
 	for i := range r.n {
 		c.slots[i] = *r.at(i)
 	}
