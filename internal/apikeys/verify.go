@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -65,7 +65,7 @@ type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
 type Verifier struct {
 	read    Reader
 	report  func(error)
-	entries *otter.Cache[string, *entry]
+	entries cache.Cache[string, *entry]
 	reads   singleflight.Group
 	unknown budget
 }
@@ -91,7 +91,7 @@ func (e *entry) lasts(now time.Time) bool { return e != nil && now.Sub(e.read).A
 func NewVerifier(read Reader, report func(error)) *Verifier {
 	return &Verifier{
 		read: read, report: report, unknown: budget{tokens: unknownBurst},
-		entries: otter.Must(&otter.Options[string, *entry]{MaximumSize: maxEntries}),
+		entries: cache.New[string, *entry](maxEntries),
 	}
 }
 

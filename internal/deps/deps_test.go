@@ -43,8 +43,8 @@ var allowed = map[string]string{
 	"internal/httplimit":   "internal/clock internal/engine internal/headers internal/outcome internal/receipt",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
-	"internal/dynamo":      "internal/breaker internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
-	"internal/redis":       "internal/breaker internal/clock internal/limit github.com/maypok86/otter github.com/redis/go-redis",
+	"internal/dynamo":      "internal/breaker internal/cache internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/redis":       "internal/breaker internal/cache internal/clock internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
 	"internal/authn":       "internal/logthrottle internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
@@ -57,9 +57,10 @@ var allowed = map[string]string{
 
 	"internal/receipt":     "internal/engine internal/limit internal/rules",
 	"internal/breaker":     "internal/limit github.com/sony/gobreaker",
-	"internal/apikeys":     "internal/request internal/ruletable github.com/maypok86/otter golang.org/x/sync",
+	"internal/cache":       "github.com/maypok86/otter",
+	"internal/apikeys":     "internal/cache internal/request internal/ruletable golang.org/x/sync",
 	"internal/logthrottle": "",
-	"internal/swr":         "github.com/maypok86/otter",
+	"internal/swr":         "internal/cache",
 
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
 	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
@@ -70,7 +71,7 @@ var allowed = map[string]string{
 	// The protocol is pure: DynamoDB's types, and no client of it.
 	"internal/dynamo/itemjson":     "github.com/aws/aws-sdk-go-v2/service/dynamodb",
 	"internal/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
-	"internal/dynamo/lease":        "internal/limit github.com/maypok86/otter",
+	"internal/dynamo/lease":        "internal/cache internal/limit",
 	"internal/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
 
 	"docs":              "", // tests of the pages

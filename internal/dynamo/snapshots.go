@@ -6,6 +6,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -18,14 +19,14 @@ const DefaultMaxSnapshots = 10_000
 // snapshotCache keeps the latest snapshot of each counter that this process has
 // used, within a bound.
 type snapshotCache struct {
-	cache *otter.Cache[string, *protocol.Snapshot]
+	cache cache.Cache[string, *protocol.Snapshot]
 }
 
 func newSnapshotCache(size int) *snapshotCache {
 	if size <= 0 {
 		size = DefaultMaxSnapshots
 	}
-	return &snapshotCache{otter.Must(&otter.Options[string, *protocol.Snapshot]{MaximumSize: size})}
+	return &snapshotCache{cache.New[string, *protocol.Snapshot](size)}
 }
 
 // get returns the snapshot of the charge's counter, nil if there is none. A

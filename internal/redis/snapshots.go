@@ -3,8 +3,7 @@ package redis
 import (
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -59,7 +58,7 @@ func (s *snapshot) fresh(latest time.Time) bool {
 // snapshots keeps the latest snapshot of each counter that has denied, within a
 // bound.
 type snapshots struct {
-	cache *otter.Cache[string, *snapshot]
+	cache cache.Cache[string, *snapshot]
 	// clock reads the machine's clocks; nil if the caller's clock decides.
 	clock clock.Source
 }
@@ -69,7 +68,7 @@ func newSnapshots(opts Options) *snapshots {
 	if opts.Clock == nil {
 		return nil
 	}
-	ss := &snapshots{cache: otter.Must(&otter.Options[string, *snapshot]{MaximumSize: maxSnapshots})}
+	ss := &snapshots{cache: cache.New[string, *snapshot](maxSnapshots)}
 	if !opts.CallerClock {
 		ss.clock = opts.Clock
 	}

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
+	"github.com/slidegate/slidegate/internal/cache"
 )
 
 const (
@@ -61,7 +61,7 @@ type Options[K Key, V any] struct {
 // for concurrent use.
 type Cache[K Key, V any] struct {
 	opts    Options[K, V]
-	entries *otter.Cache[K, *entry[V]]
+	entries cache.Cache[K, *entry[V]]
 
 	mu      sync.Mutex
 	flights map[K]*flight[V]
@@ -93,7 +93,7 @@ type flight[V any] struct {
 func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 	return &Cache[K, V]{
 		opts:    o,
-		entries: otter.Must(&otter.Options[K, *entry[V]]{MaximumSize: o.MaxEntries}),
+		entries: cache.New[K, *entry[V]](o.MaxEntries),
 		flights: map[K]*flight[V]{},
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -26,12 +25,12 @@ const maxKeys = 10_000
 // Leases are the units that this process has charged ahead. They are safe for
 // concurrent use.
 type Leases struct {
-	accounts *otter.Cache[string, *account]
+	accounts cache.Cache[string, *account]
 }
 
 // New returns no leases yet.
 func New() *Leases {
-	return &Leases{otter.Must(&otter.Options[string, *account]{MaximumSize: maxKeys})}
+	return &Leases{cache.New[string, *account](maxKeys)}
 }
 
 // ChargeFunc makes a charge in the table.
