@@ -28,6 +28,7 @@ type faulty struct {
 	down       []string // rules
 	noSnapshot bool     // denies nothing without a round trip
 	charges    int
+	settles    int
 	groups     []int // how many rules were charged at once, each time
 }
 
@@ -54,6 +55,11 @@ func (f *faulty) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charg
 		}
 	}
 	return f.Store.ChargeAll(ctx, now, cs, vs)
+}
+
+func (f *faulty) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	f.settles++
+	return f.Store.Settle(ctx, now, c, r, deltas)
 }
 
 // leaveAny fills in a verdict as an interrupted call may leave it.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -110,6 +111,71 @@ func TestDecisionOf(t *testing.T) {
 	for i, d := range decisions {
 		if got, want := d.Verdicts[0].Limits[0].Remaining, int64(8-i); got != want || d.Verdicts[0].Remaining != want {
 			t.Errorf("decision %d has %d left of the limit, and %d of the rule; want %d", i, got, d.Verdicts[0].Remaining, want)
+		}
+	}
+}
+
+// TestRenew: a verdict that is used again says nothing of the call before.
+func TestRenew(t *testing.T) {
+	set := parse(t, `rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 2, window: 60s}]}]`)
+	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 2, window: 60s}]}]`)
+	v := engine.Verdict{Resolution: (&engine.Resolver{Set: set, Now: epoch}).Resolve(t.Context(), set.Rules[0], &request.Request{}, "")}
+	for i, down := range []bool{true, false, false, false, true} {
+		b.store.down = nil
+		if down {
+			b.store.down = []string{"r"}
+		}
+		v.Renew()
+		if err := b.engine.ChargeRule(t.Context(), epoch, set, &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Degraded != down || v.Uncounted != down || v.Allowed != (i != 3) {
+			t.Errorf("call %d: allowed %t, degraded %t, uncounted %t", i, v.Allowed, v.Degraded, v.Uncounted)
+		}
+		b.store.down = nil
+		if i < 3 {
+			continue
+		}
+		if err := b.engine.SettleRule(t.Context(), epoch, &v, []int64{0}); err != nil { // it charged nothing
+			t.Fatal(err)
+		}
+		if b.store.settles > 0 {
+			t.Fatalf("call %d: the store was asked to correct it", i)
+		}
+	}
+}
+
+// TestResultsApart: rules of several limits keep their results apart, however
+// many rules a decision has.
+func TestResultsApart(t *testing.T) {
+	document := "rules:\n"
+	for n := range 6 {
+		document += fmt.Sprintf("  - {name: r%d, key: all, limits: [{name: a, capacity: %d, window: 60s}, {name: b, capacity: %d, window: 120s}]}\n", n, 10*n+5, 10*n+9)
+		d := newBench(t, document).decide(t, "/")
+		for i := range d.Verdicts {
+			l := d.Verdicts[i].Limits
+			if len(d.Verdicts) != n+1 || len(l) != 2 || l[0].Remaining != int64(10*i+4) || l[1].Remaining != int64(10*i+8) {
+				t.Errorf("rule %d of %d: %+v", i, n+1, l)
+			}
+		}
+	}
+}
+
+// TestDecidedApart: what on_error has decided before is not charged, whether the
+// other rules are charged together or because they are atomic.
+func TestDecidedApart(t *testing.T) {
+	for _, kind := range []string{"", "atomic: true, "} {
+		b, g := newGroupingBench(t, "rules: []")
+		g.apart = kind != ""
+		b.engine = engine.New(engine.Options{
+			Rules: engine.Fixed{Set: parse(t, `rules:
+  - {name: one, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: decided, `+kind+`key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
+  - {name: two, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
+`)}, Overrides: &operators{err: errDown}, Store: g, Local: b.local, Recorder: b.recorder,
+		})
+		if d := b.decide(t, "/"); !d.Allowed || names(d) != "one decided two" || !slices.Equal(b.store.groups, []int{2}) || !d.Verdicts[1].Uncounted {
+			t.Errorf("%srules %s, together %v", kind, names(d), b.store.groups)
 		}
 	}
 }
