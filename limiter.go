@@ -221,12 +221,11 @@ func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key strin
 	return nil
 }
 
-// checkTime returns an error for a time whose windows do not fit 64 bits of
-// nanoseconds, such as the zero Time.
+// checkTime returns an error for a time that limits cannot count by, such as the
+// zero Time.
 func checkTime(now time.Time) error {
-	const earliest, latest = -2_208_988_800, 7_258_118_400 // Unix seconds
-	if s := now.Unix(); s < earliest || s >= latest {
-		return fmt.Errorf("the time %s is out of range: give one of the years 1900 to 2199", now.Format(time.RFC3339))
+	if !limit.InRange(now) {
+		return fmt.Errorf("the time %s is out of range: give one of the years 1930 to 2199", now.Format(time.RFC3339))
 	}
 	return nil
 }

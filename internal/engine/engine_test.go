@@ -28,6 +28,7 @@ type faulty struct {
 	down       []string // rules
 	noSnapshot bool     // denies nothing without a round trip
 	charges    int
+	settles    int
 	groups     []int // how many rules were charged at once, each time
 }
 
@@ -38,7 +39,7 @@ func (f *faulty) fails(c *limit.Charge) bool {
 func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	f.charges++
 	if f.fails(c) {
-		v.Allowed = true // an interrupted call may leave any verdict
+		leaveAny(v)
 		return errDown
 	}
 	return f.Store.Charge(ctx, now, c, v)
@@ -49,11 +50,22 @@ func (f *faulty) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charg
 	f.groups = append(f.groups, len(cs))
 	for i, c := range cs {
 		if f.fails(c) {
-			vs[i].Allowed = true
+			leaveAny(vs[i])
 			return errDown
 		}
 	}
 	return f.Store.ChargeAll(ctx, now, cs, vs)
+}
+
+func (f *faulty) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	f.settles++
+	return f.Store.Settle(ctx, now, c, r, deltas)
+}
+
+// leaveAny fills in a verdict as an interrupted call may leave it.
+func leaveAny(v *limit.Verdict) {
+	v.Result = limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour}
+	v.Limits = append(v.Limits[:0], v.Result)
 }
 
 func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {

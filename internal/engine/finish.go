@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -43,9 +42,6 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 // the decision's deadline. Refunds that take longer go on: without them, the
 // store would deny too much.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
-	if !slices.ContainsFunc(vs, func(v Verdict) bool { return v.charged != nil }) {
-		return
-	}
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
 		return deltas(&v.Charge, func(i int) int64 { return refund(&v.Charge, i) })
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // TestShadow: a shadow rule beside a rule in force is charged for allowed
@@ -167,6 +168,23 @@ rules:
 		}
 		if len(b.recorder.failures) > 0 {
 			t.Errorf("%s: recorded %v", name, b.recorder.failures)
+		}
+	}
+}
+
+// TestAborted: only an answer that broke off costs the maximum, not one whose
+// backend reports no cost.
+func TestAborted(t *testing.T) {
+	for aborted, want := range map[bool]int64{false: 900, true: 500} {
+		b := newBench(t, `rules: [{name: r, key: all, cost: {from: header.x-tokens, min: 100, max: 500, settle: true}, limits: [{capacity: 1000, window: 60s}]}]`)
+		req := &request.Request{Method: "GET", Path: "/", Headers: map[string][]string{"x-tokens": {"100"}}}
+		d, err := b.engine.Decide(t.Context(), epoch, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 200, Aborted: aborted})
+		if got := b.left(t, d, "r"); got != want {
+			t.Errorf("aborted %t: %d left, want %d", aborted, got, want)
 		}
 	}
 }

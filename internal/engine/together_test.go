@@ -17,10 +17,19 @@ import (
 type grouping struct {
 	*faulty
 	refused error // of calls with several charges; nil for none
+	alone   error // of calls with one charge
 	apart   bool  // Together is false
 }
 
 func (g *grouping) Together() bool { return !g.apart }
+
+func (g *grouping) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if g.alone != nil {
+		g.charges++
+		return g.alone
+	}
+	return g.faulty.Charge(ctx, now, c, v)
+}
 
 func (g *grouping) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if g.refused != nil {

@@ -170,3 +170,10 @@ func TestReusedVerdict(t *testing.T) {
 		t.Errorf("the receipt is %+v", v.Receipt)
 	}
 }
+
+func TestThrottled(t *testing.T) {
+	const text = "too many calls"
+	if got := limit.Throttled(text).Error(); got != text {
+		t.Errorf("the error says %q, want %q", got, text)
+	}
+}

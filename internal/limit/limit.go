@@ -208,9 +208,8 @@ func (l *Limit) untilGone(slot, now int64) time.Duration {
 }
 
 // SlotAt returns the number of the slot that contains t, counted from the Unix
-// epoch. Times before the epoch are in negative slots. t must lie between the
-// years 1678 and 2250, where Unix nanoseconds fit 64 bits. A bucket has no
-// slots.
+// epoch. Times before the epoch are in negative slots. t must be InRange. A bucket
+// has no slots.
 func (l *Limit) SlotAt(t time.Time) int64 { return l.slotAt(t.UnixNano()) }
 
 // slotAt is SlotAt for Unix nanoseconds.

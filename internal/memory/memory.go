@@ -36,6 +36,7 @@ const shardCount = 64 // a power of two
 // known key whose slots have been used before.
 type Store struct {
 	seed   maphash.Seed
+	others uint64 // 0 if all keys are in the first shard, else all bits
 	shards [shardCount]shard
 }
 
@@ -47,9 +48,19 @@ func New(maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = DefaultMaxKeys
 	}
-	s := &Store{seed: maphash.MakeSeed()}
+	return newStore(max(1, maxKeys/shardCount), math.MaxUint64)
+}
+
+// NewSequential returns a store for exactly maxKeys keys whose verdicts depend on
+// its calls alone. With several shards, which keys share one differs by process,
+// and so does which counters a key drops when its clock is far ahead of theirs.
+// Replays need the same totals each time. Concurrent callers wait for each other.
+func NewSequential(maxKeys int) *Store { return newStore(maxKeys, 0) }
+
+func newStore(bound int, others uint64) *Store {
+	s := &Store{seed: maphash.MakeSeed(), others: others}
 	for i := range s.shards {
-		s.shards[i].index, s.shards[i].newest, s.shards[i].bound = i, math.MinInt64, max(1, maxKeys/shardCount)
+		s.shards[i].index, s.shards[i].newest, s.shards[i].bound = i, math.MinInt64, bound
 	}
 	return s
 }
@@ -57,7 +68,7 @@ func New(maxKeys int) *Store {
 // shard returns the shard of a key, and the key's hash within it.
 func (s *Store) shard(key string) (sh *shard, hash uint32) {
 	h := maphash.String(s.seed, key)
-	return &s.shards[h%shardCount], uint32(h >> 32)
+	return &s.shards[h%shardCount&s.others], uint32(h >> 32)
 }
 
 // Charge takes the costs from all limits of the key or from none. It fails with

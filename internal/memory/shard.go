@@ -51,7 +51,7 @@ func (sh *shard) charge(c *limit.Charge, hash uint32, now time.Time, v *limit.Ve
 		return err
 	}
 	if limit.Apply(ct.states(), c, now, v) {
-		sh.charged(ct, c, now, v)
+		sh.charged(ct, now, v)
 	}
 	return nil
 }
@@ -92,17 +92,14 @@ func (sh *shard) getOrCreate(c *limit.Charge, hash uint32) (*counter, error) {
 // take makes a charge that decide has allowed.
 func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.Take(ct.states(), c, now, v)
-	sh.charged(ct, c, now, v)
+	sh.charged(ct, now, v)
 }
 
-// charged notes a charge that was made. What it charged counts until it is reset.
-func (sh *shard) charged(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
+// charged notes a charge that was made. By v.Reset all units of the counter have
+// left their windows.
+func (sh *shard) charged(ct *counter, now time.Time, v *limit.Verdict) {
 	v.Receipt.Generation, v.Receipt.Serial = generation, uint64(ct.serial)
-	longest := v.Reset
-	if ct.several != nil { // some may have cost nothing
-		longest = ct.expiry(c, now)
-	}
-	sh.keep(ct, now, longest)
+	sh.keep(ct, now, v.Reset)
 }
 
 // keep computes how long a counter charged now is kept: until the last of its

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestTable(t *testing.T) {
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
-		waiting, now := map[*counter]bool{}, rapid.Int64Range(-1e18, 1e18).Draw(t, "start")
+		waiting, charged, now := map[*counter]bool{}, map[*counter]bool{}, rapid.Int64Range(-1e18, 1e18).Draw(t, "start")
 		later := rapid.Int64Range(0, 1<<rapid.IntRange(1, 60).Draw(t, "bits"))
 		q.advance(now, nil)
 		for range rapid.IntRange(0, 100).Draw(t, "steps") {
@@ -57,7 +58,9 @@ func TestQueue(t *testing.T) {
 				q.push(ct)
 				waiting[ct] = true
 			case step == 1 && len(all) > 0:
-				rapid.SampledFrom(all).Draw(t, "charged").end += later.Draw(t, "longer")
+				ct := rapid.SampledFrom(all).Draw(t, "charged")
+				ct.end += later.Draw(t, "longer")
+				charged[ct] = true
 			case step == 2 && len(all) > 0:
 				ct := rapid.SampledFrom(all).Draw(t, "removed")
 				q.remove(ct)
@@ -72,6 +75,11 @@ func TestQueue(t *testing.T) {
 					}
 				}
 				maps.DeleteFunc(waiting, func(ct *counter, _ bool) bool { return dropped[ct] })
+			}
+			for ct := range waiting { // so that few are looked at too early
+				if want := bits.Len64(uint64(now ^ ct.end)); !charged[ct] && int(ct.list) != want {
+					t.Fatalf("at %d a counter that ends at %d is in list %d, want %d", now, ct.end, ct.list, want)
+				}
 			}
 		}
 	})

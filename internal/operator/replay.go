@@ -151,7 +151,7 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 	}
 	under := func(set *rules.Set) *engine.Engine {
 		o := options
-		o.Rules, o.Store = engine.Fixed{Set: set}, memory.New(session.RecordedKeys/2)
+		o.Rules, o.Store = engine.Fixed{Set: set}, memory.NewSequential(session.RecordedKeys/2)
 		return engine.New(o)
 	}
 	progress := listener.Progress()

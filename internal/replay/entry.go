@@ -3,20 +3,20 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Entry is a recorded request and its time. Entries are reused: one is valid
 // until the next.
 type Entry struct {
-	Time    time.Time // between 1678 and 2262, where Unix nanoseconds fit 64 bits
+	Time    time.Time // limit.InRange
 	Request *request.Request
 
 	headers map[string][]string // of a request, to be reused
@@ -123,14 +123,12 @@ func (e *Entry) setHeaders(all []header) map[string][]string {
 
 var (
 	errNoTime = errors.New("no time")
-	errRange  = errors.New("time is not between the years 1678 and 2262; Unix time is in seconds")
-
-	earliest, latest = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+	errRange  = errors.New("time is not in one of the years 1930 to 2199; Unix time is in seconds")
 )
 
 // checkTime checks that a time is within the years that limits can count in.
 func checkTime(t time.Time) error {
-	if t.Before(earliest) || t.After(latest) {
+	if !limit.InRange(t) {
 		return errRange
 	}
 	return nil
@@ -164,7 +162,8 @@ func parseTime(text string) (time.Time, error) {
 	if err != nil { // more nanoseconds than 64 bits hold
 		return time.Time{}, errRange
 	}
-	return time.Unix(0, int64(sinceEpoch)), nil
+	t := time.Unix(0, int64(sinceEpoch))
+	return t, checkTime(t)
 }
 
 // quote quotes text for a message, and cuts long text.

@@ -56,7 +56,7 @@ func TestPace(t *testing.T) {
 func TestPaceOfCenturies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		log := requests("-9223372036 /", "9223372036 /")
+		log := requests("-1262304000 /", "7258118399 /")
 		if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: allowAll(new([]string)), Speed: 1e-300}); err != nil {
 			t.Fatal(err)
 		}

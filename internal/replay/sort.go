@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"container/heap"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -129,11 +128,10 @@ func (s *sorter) wait() (empty heldLines, err error) {
 func (h heldLines) write(file *os.File) written {
 	h.sort()
 	w := bufio.NewWriterSize(file, 64<<10)
+	var line []byte
 	for i := range h.lines {
-		text := h.textOf(&h.lines[i])
-		head := head(h.lines[i].at, len(text))
-		_, _ = w.Write(head[:])
-		_, _ = w.WriteString(text) // Flush has the error
+		line = appendLine(line[:0], h.lines[i].at, h.textOf(&h.lines[i]))
+		_, _ = w.Write(line) // Flush has the error
 	}
 	clear(h.texts)
 	done := written{empty: heldLines{lines: h.lines[:0], texts: h.texts[:0]}}
@@ -207,7 +205,7 @@ func (s *sorter) chunks() (all merge, err error) {
 	buffer := min(max(leastBuffer, s.limit/2/(len(s.ends)+1)), mostBuffer)
 	start := int64(0)
 	for _, end := range s.ends {
-		r := &lineReader{source: io.NewSectionReader(s.file, start, end-start), buffer: make([]byte, buffer)}
+		r := newLineReader(io.NewSectionReader(s.file, start, end-start), buffer)
 		if err := add(r.next); err != nil {
 			return nil, err
 		}
@@ -244,53 +242,4 @@ func (m *merge) Pop() any {
 	c := (*m)[last]
 	*m = (*m)[:last]
 	return c
-}
-
-// headBytes precede the text of a line in the temporary file: its time and the
-// size of the text.
-const headBytes = 8 + 4
-
-func head(at int64, size int) (b [headBytes]byte) {
-	binary.BigEndian.PutUint64(b[:], uint64(at))
-	binary.BigEndian.PutUint32(b[8:], uint32(size))
-	return b
-}
-
-// lineReader reads lines of the temporary file.
-type lineReader struct {
-	source io.Reader
-	buffer []byte
-	text   string // was read
-}
-
-// next fails with io.EOF only where a line would begin.
-func (r *lineReader) next() (timedLine, error) {
-	need := headBytes
-	for {
-		if len(r.text) >= headBytes {
-			head := []byte(r.text[:headBytes])
-			if need = headBytes + int(binary.BigEndian.Uint32(head[8:])); len(r.text) >= need {
-				l := timedLine{int64(binary.BigEndian.Uint64(head)), r.text[headBytes:need]}
-				r.text = r.text[need:]
-				return l, nil
-			}
-		}
-		if err := r.fill(need); err != nil {
-			return timedLine{}, err
-		}
-	}
-}
-
-// fill reads until there are need bytes of text.
-func (r *lineReader) fill(need int) error {
-	if need > len(r.buffer) {
-		r.buffer = make([]byte, need)
-	}
-	had := copy(r.buffer, r.text)
-	n, err := io.ReadAtLeast(r.source, r.buffer[had:], need-had)
-	r.text = string(r.buffer[:had+n])
-	if errors.Is(err, io.EOF) && had > 0 {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -68,11 +68,13 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 }
 
 func TestLineReader(t *testing.T) {
+	read := func(text string, buffer int) *lineReader {
+		return newLineReader(io.NewSectionReader(strings.NewReader(text), 0, int64(len(text))), buffer)
+	}
 	want := timedLine{-5, "GET /\xff\n"}
-	head := head(want.at, len(want.text))
-	b := string(head[:]) + want.text
+	b := string(appendLine(nil, want.at, want.text))
 	for size := range 3 * len(b) {
-		r := lineReader{source: strings.NewReader(b + b), buffer: make([]byte, size)}
+		r := read(b+b, size)
 		for range 2 {
 			if got, err := r.next(); got != want || err != nil {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -83,9 +85,57 @@ func TestLineReader(t *testing.T) {
 		}
 	}
 	for n := 1; n < len(b); n++ {
-		r := lineReader{source: strings.NewReader(b[:n])}
-		if _, err := r.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := read(b[:n], 0).next(); !errors.Is(err, errDamaged) {
 			t.Errorf("a line cut after %d bytes: error %v", n, err)
 		}
 	}
+	for i := range b {
+		damaged := []byte(b + b)
+		damaged[i] ^= 0x80
+		r := read(string(damaged), 0)
+		if l, err := r.next(); !errors.Is(err, errDamaged) {
+			t.Errorf("byte %d is damaged: %+v, error %v", i, l, err)
+		}
+		if len(r.buffer) > len(damaged) {
+			t.Errorf("byte %d is damaged: a buffer of %d bytes", i, len(r.buffer))
+		}
+	}
+}
+
+// TestDamagedFile: a byte that changes in the temporary file ends a replay with
+// an error. No request is decided as it was not logged.
+func TestDamagedFile(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for n := range int64(200) {
+		extent := &Extent{}
+		r := newReading(&Traffic{Logs: []Log{text(requests("2 /b?x=y", "1 /a"))}, sortBytes: 1}, extent)
+		s := sorter{limit: 1}
+		if err := r.readTo(t.Context(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n == s.ends[len(s.ends)-1] {
+			s.close()
+			return
+		}
+		var b [1]byte
+		if _, err := s.file.ReadAt(b[:], n); err != nil {
+			t.Fatal(err)
+		}
+		b[0]++
+		if _, err := s.file.WriteAt(b[:], n); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for _, err := range r.sorted(t.Context(), &s) {
+			last = err
+		}
+		if !errors.Is(last, errDamaged) {
+			t.Errorf("byte %d: error %v", n, last)
+		}
+		s.close()
+	}
+	t.Error("the file never ends")
 }

@@ -296,7 +296,7 @@ func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
 	case s.redis != nil:
 		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !s.redis.Clustered()}), nil
 	case s.InMemory():
-		return memory.New(RecordedKeys), nil
+		return memory.NewSequential(RecordedKeys), nil
 	}
 	counters := dynamo.New(s.client, s.CountersTable, dynamo.Options{Wall: time.Now})
 	return counters, func() (reads, writes int64) { return dynamo.Calls(counters) }

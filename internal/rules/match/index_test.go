@@ -94,9 +94,14 @@ func TestIndex(t *testing.T) {
 	for i := range 9 {
 		list = append(list, &match.Selector{Paths: path("/v2/%d", i)})
 	}
+	wide := &match.Selector{}
+	for i := range 17 {
+		wide.Paths = append(wide.Paths, path("/v3/%d", i)...)
+	}
+	list = append(list, wide)
 	var got []int32
 	match.NewIndex(list).Each(&sent, func(place int32) { got = append(got, place) })
-	if slices.Sort(got); !slices.Equal(got, []int32{0, 1, 2}) {
-		t.Errorf("%v are compared, want those of many values, of none, and of the head", got)
+	if slices.Sort(got); !slices.Equal(got, []int32{0, 1, 2, 12}) {
+		t.Errorf("%v are compared, want those of many values, of none, of the head, and of many paths", got)
 	}
 }
