@@ -6,6 +6,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/breaker"
 )
 
 // lanes is how many round trips may be under way at once before further calls
@@ -115,3 +117,6 @@ type sharedError struct{ error }
 
 // Unwrap returns the error.
 func (e sharedError) Unwrap() error { return e.error }
+
+// Is reports whether the target is breaker.ErrNeutral.
+func (sharedError) Is(target error) bool { return target == breaker.ErrNeutral }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -181,6 +182,26 @@ func TestLostTogether(t *testing.T) {
 	}
 }
 
+// TestSharedOutage: round trips that fail for many calls at once open the breaker
+// as those of single calls do. A call whose failure another one reports says
+// nothing about the server.
+func TestSharedOutage(t *testing.T) {
+	t.Parallel()
+	guard := breaker.New(time.Now, func(breaker.Change) {})
+	store := New(nil, Options{Breaker: guard})
+	for range 5 {
+		for _, err := range []error{sharedError{io.EOF}, sharedError{io.EOF}, io.EOF} {
+			store.client = guarded{&broken{err}, guard}
+			if err := store.Reset(t.Context(), "k"); !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := store.Reset(t.Context(), "k"); !errors.Is(err, breaker.ErrOpen) {
+		t.Errorf("error %v after five lost round trips of three calls each", err)
+	}
+}
+
 // TestPipelinedStress: calls of many goroutines, some with contexts that end, get
 // exactly the capacity, and each gets the answer to its own call.
 func TestPipelinedStress(t *testing.T) {
@@ -217,4 +238,12 @@ func TestPipelinedStress(t *testing.T) {
 			t.Errorf("key %d: %d allowed, want %d", i, n, 100+i)
 		}
 	}
+}
+
+// broken is a client whose commands all end with one error.
+type broken struct{ err error }
+
+func (c *broken) Process(_ context.Context, cmd goredis.Cmder) error {
+	cmd.SetErr(c.err)
+	return c.err
 }
