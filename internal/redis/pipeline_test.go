@@ -50,6 +50,7 @@ func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn
 func begin(t *testing.T, store *Store, key string, n int) (errs []error, wg *sync.WaitGroup) {
 	t.Helper()
 	p := pipelinedOf(store)
+	p.patience = time.Hour
 	errs, wg = make([]error, n), &sync.WaitGroup{}
 	for i := range n {
 		wg.Go(func() { errs[i] = store.Charge(context.Background(), time.Now(), hourly(key), &limit.Verdict{}) })
@@ -149,6 +150,46 @@ func TestWaitingEnds(t *testing.T) {
 	if n := used(t, client, "k"); n != lanes+1 {
 		t.Errorf("%d units used, want %d", n, lanes+1)
 	}
+}
+
+// TestHangingLanes: connections that no longer carry anything hold up the calls
+// on them, and no others.
+func TestHangingLanes(t *testing.T) {
+	t.Parallel()
+	var dialed atomic.Int64
+	client, resume := paused(t, func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if dialed.Add(1) <= lanes {
+			c = &silent{c}
+		}
+		return c, err
+	})
+	resume()
+	store := New(client, Options{OneServer: true})
+	_, calls := begin(t, store, "k", lanes)
+	pipelinedOf(store).patience = patience
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := used(t, client, "k"); n != 3 {
+		t.Errorf("%d units used, want 3", n)
+	}
+	client.Close()
+	calls.Wait()
+}
+
+// silent is a connection that carries no script, and no answer to it.
+type silent struct{ net.Conn }
+
+func (c *silent) Write(b []byte) (int, error) {
+	if len(b) > 100 { // more than the greeting
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
 }
 
 // TestLostTogether: calls of one round trip whose answers are lost are not sent
