@@ -33,12 +33,14 @@ type snapshot struct {
 // still while a Lambda is frozen. A wall clock that was set forward makes the
 // store ask the server too early.
 //
+// The server's clock tells whole microseconds, and was up to one further.
+//
 // Example: sent at 10.0 ms, received at 10.4 ms, s.now is 500 ms. At 20.4 ms the
-// server's clock is at 510.0 to 510.4 ms, give or take 2 µs.
+// server's clock is at 510.0 to 510.4 ms, give or take 3 µs.
 func (s *snapshot) serverTime(r clock.Reading) (earliest, latest time.Time) {
 	most := max(r.Wall.Sub(s.sent.Wall), r.Mono-s.sent.Mono)
 	least := max(0, min(r.Wall.Sub(s.received.Wall), r.Mono-s.received.Mono))
-	return s.now.Add(least - clock.Drift(least)), s.now.Add(most + clock.Drift(most))
+	return s.now.Add(least - clock.Drift(least)), s.now.Add(most + clock.Drift(most) + time.Microsecond)
 }
 
 // snapshots keeps the latest snapshot of each counter that has denied, within a

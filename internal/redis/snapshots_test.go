@@ -87,9 +87,25 @@ func TestDenialsWithoutCalls(t *testing.T) {
 	}
 }
 
-// TestClocksOfTheMachine: the store goes by the clock that has moved further. The
-// wall clock may have been set back, and the monotonic clock stands still while a
-// process is frozen.
+// TestWholeMicroseconds: the server's clock tells whole microseconds, so it was up
+// to one further than it said.
+func TestWholeMicroseconds(t *testing.T) {
+	for left, local := range map[time.Duration]bool{time.Microsecond: false, 2 * time.Microsecond: true} {
+		store, m := flooded(t)
+		m.took, m.reply = 0, reply(0, serverStart+60, float64(time.Second-left), packCounter("x", PackWindow(serverStart, 0, 9, 0), ""))
+		if err := store.Peek(t.Context(), m.Wall, minutely(), &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(1)
+		if got := store.Denies(m.Wall, minutely(), &limit.Verdict{}); got != local {
+			t.Errorf("%v before the window opens: a local denial %v, want %v", left, got, local)
+		}
+	}
+}
+
+// TestClocksOfTheMachine: the clock that has moved further decides. The wall clock
+// may have been set back, and the monotonic clock stands still while a process is
+// frozen.
 func TestClocksOfTheMachine(t *testing.T) {
 	for name, test := range map[string]struct {
 		wall, mono time.Duration
@@ -116,7 +132,7 @@ func TestClocksOfTheMachine(t *testing.T) {
 }
 
 // TestStaleSnapshot: after ten seconds the store asks again, so that a reset or a
-// refund by another process shows, and goes by the new answer.
+// refund by another process shows. From then on the new answer counts.
 func TestStaleSnapshot(t *testing.T) {
 	hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Minute}
 	c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly}, Costs: []int64{1}}
