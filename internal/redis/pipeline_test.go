@@ -24,12 +24,12 @@ func hourly(key string) *limit.Charge {
 }
 
 // paused starts a server that has the script and runs none until resume is called,
-// and a client of it.
+// and a client of it that repeats its user's own commands.
 func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) (client *goredis.Client, resume func()) {
 	t.Helper()
 	server := redistest.Start(t)
 	o := parse(t, server.URL()).options.Simple()
-	o.Dialer, o.ReadTimeout = dialer, time.Minute
+	o.Dialer, o.ReadTimeout, o.MaxRetries = dialer, time.Minute, 3
 	client = goredis.NewClient(o)
 	t.Cleanup(func() { client.Close() })
 	if err := server.Client.ScriptLoad(t.Context(), scriptOf(1<<slots).text).Err(); err != nil {
@@ -232,7 +232,7 @@ func TestSharedOutage(t *testing.T) {
 	store := New(nil, Options{Breaker: guard})
 	for range 5 {
 		for _, err := range []error{sharedError{io.EOF}, sharedError{io.EOF}, io.EOF} {
-			store.client = guarded{&broken{err}, guard}
+			store.client = guarded{failing{err}, guard}
 			if err := store.Reset(t.Context(), "k"); !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
@@ -279,12 +279,4 @@ func TestPipelinedStress(t *testing.T) {
 			t.Errorf("key %d: %d allowed, want %d", i, n, 100+i)
 		}
 	}
-}
-
-// broken is a client whose commands all end with one error.
-type broken struct{ err error }
-
-func (c *broken) Process(_ context.Context, cmd goredis.Cmder) error {
-	cmd.SetErr(c.err)
-	return c.err
 }
