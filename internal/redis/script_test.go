@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/redistest"
@@ -76,6 +77,19 @@ func TestScriptMissing(t *testing.T) {
 	}
 	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 4 {
 		t.Errorf("the script was sent %d times, want 4", got)
+	}
+}
+
+// TestLastRoomShown checks that the charge which takes the last room returns all
+// slots, so that the denials after it need no call.
+func TestLastRoomShown(t *testing.T) {
+	store := redis.New(connect(t, redistest.Start(t).URL()), redis.Options{CallerClock: true, Clock: clock.Machine(time.Now)})
+	c := request(fresh(), []limit.Limit{storetest.Sliding(4, time.Minute, sec)}, 1)
+	for i, at := range []time.Duration{0, time.Second, time.Second, time.Second} {
+		now := epoch.Add(at)
+		if v := charge(t, store, now, c); !v.Allowed || store.Denies(now, c, &limit.Verdict{}) != (i == 3) {
+			t.Errorf("charge %d: %+v; the next one is denied without a call: %v", i, v.Result, i != 3)
+		}
 	}
 }
 
