@@ -39,6 +39,7 @@ var foreign = map[string][]any{
 	"no number of a slot":       {"life", "x", "a", window(math.NaN(), 1, 0)},
 	"a slot too far":            {"life", "x", "a", window(1<<53, 1, 0)},
 	"a slot in 2300":            {"life", "x", "a", window(10413792000, 1, 0)},
+	"a slot in 1640":            {"life", "x", "a", window(-10413792000, 1, 0)},
 	"a window's nanos":          {"life", "x", "a", redis.PackWindow(1711836000, 1, 1, 0)},
 	"a second of nanos":         {"life", "x", "b", redis.PackWindow(1711836000, 1e9, 1, 0)},
 	"a stamp at the end":        {"life", "x", "b", redis.PackWindow(9223372035, 0, 1, 0)},
