@@ -202,6 +202,16 @@ func TestOwnChangesShow(t *testing.T) {
 	}
 }
 
+// TestOtherLimits: a snapshot of another number of limits proves nothing.
+func TestOtherLimits(t *testing.T) {
+	store, m := flooded(t)
+	c := minutely()
+	c.Limits, c.Costs = append(c.Limits, perMinute), append(c.Costs, 1)
+	if store.Denies(m.Wall, c, &limit.Verdict{}) {
+		t.Error("denied without a call")
+	}
+}
+
 // TestNoSnapshots: without clocks of the machine, every denial is a call.
 func TestNoSnapshots(t *testing.T) {
 	m := &machine{reply: full(serverStart + 55)}
