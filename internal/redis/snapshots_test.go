@@ -212,6 +212,19 @@ func TestOtherLimits(t *testing.T) {
 	}
 }
 
+// TestNeverRoom: a snapshot proves that a cost above the capacity is denied, even
+// once its window is open again.
+func TestNeverRoom(t *testing.T) {
+	store, m := flooded(t)
+	m.pass(7 * time.Second)
+	c := minutely()
+	c.Costs[0] = 10
+	var v limit.Verdict
+	if !store.Denies(m.Wall, c, &v) || v.RetryAfter != limit.Never {
+		t.Errorf("%+v", v.Result)
+	}
+}
+
 // TestNoSnapshots: without clocks of the machine, every denial is a call.
 func TestNoSnapshots(t *testing.T) {
 	m := &machine{reply: full(serverStart + 55)}
