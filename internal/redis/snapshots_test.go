@@ -179,6 +179,22 @@ func TestLastRoom(t *testing.T) {
 	}
 }
 
+// TestSummedSlots: an answer that gives the older slots of a limit as a sum proves
+// no denial, even if the charge has taken the last room of another limit.
+func TestSummedSlots(t *testing.T) {
+	m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}}
+	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 9, 0), "", PackWindow(serverStart, 0, 1, 1), ""))
+	store, c := New(m, Options{Clock: m.read}), minutely()
+	c.Limits, c.Costs = append(c.Limits, perMinute), append(c.Costs, 1)
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || !v.Allowed {
+		t.Fatalf("%+v, %v", v.Result, err)
+	}
+	if store.Denies(m.Wall, c, &v) {
+		t.Errorf("denied without a call: %+v", v.Result)
+	}
+}
+
 // TestOwnChangesShow: a reset, a correction or an admission by the process itself
 // ends its local denials.
 func TestOwnChangesShow(t *testing.T) {
