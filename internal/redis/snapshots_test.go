@@ -179,8 +179,9 @@ func TestLastRoom(t *testing.T) {
 	}
 }
 
-// TestSummedSlots: an answer that gives the older slots of a limit as a sum proves
-// no denial, even if the charge has taken the last room of another limit.
+// TestSummedSlots: an answer that gives the older slots of a limit as a sum is not
+// kept, even if the charge has taken the last room of another limit. The sum would
+// deny longer than the slots do.
 func TestSummedSlots(t *testing.T) {
 	m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}}
 	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 9, 0), "", PackWindow(serverStart, 0, 1, 1), ""))
