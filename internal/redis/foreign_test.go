@@ -95,6 +95,25 @@ func TestForeign(t *testing.T) {
 	})
 }
 
+// TestForeignRefund refunds a slot that holds more than the slots before the newest
+// hold together.
+func TestForeignRefund(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, 3)
+	if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711836000, 1, 1), "A", redis.PackSlot(1711835999, 0, 5)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := stored(t, server, c.Key)
+	r := limit.Receipt{Generation: "x", Slots: [limit.MaxLimits]int64{1711835999}}
+	if err := store.Settle(t.Context(), epoch, c, &r, []int64{-3}); !errors.Is(err, redis.ErrForeign) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, stored(t, server, c.Key)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func wantForeignFields(t *testing.T, server *redistest.Server, store *redis.Store, c *limit.Charge, fields []any) {
 	t.Helper()
 	if err := server.Client.HSet(t.Context(), prefix+c.Key, fields...).Err(); err != nil {
