@@ -11,9 +11,9 @@
 // # Cost
 //
 // An admission is one call of a script, and one round trip: 3 to 15 µs of the
-// server's only thread. A denial costs nothing while an earlier answer proves it,
-// for at most ten seconds. A counter takes up to 1.4 KB, and expires an hour after
-// its windows.
+// server's only thread, or 53 µs for a log of 1,000 requests. A denial costs
+// nothing while an earlier answer proves it, for at most ten seconds. A counter of
+// 60 slots takes up to 1.7 KB, and expires an hour after its windows.
 //
 // # Permissions
 //
@@ -30,6 +30,8 @@
 //     make them limits of one rule.
 //   - Ring: the same holds. A changed number of servers moves keys to servers
 //     that have not counted them.
+//   - A proxy that spreads keys over servers does not work: it sends a call to the
+//     server of its first key, where those of other rules are not counted.
 //   - Eviction: any maxmemory-policy but noeviction may delete live counters.
 package redisstore
 

@@ -48,8 +48,9 @@ type Change struct {
 	Cause error // why the last call got no answer
 }
 
-// errNeutral stands for a call that says nothing about the store.
-var errNeutral = errors.New("the caller gave up")
+// ErrNeutral is wrapped by the error of a call that says nothing about the store,
+// for example because another call reports the same failure.
+var ErrNeutral = errors.New("the call says nothing about the store")
 
 // New returns a closed breaker. now is time.Now. changed is called when the
 // breaker opens, and when it closes; not for probes in between.
@@ -61,7 +62,7 @@ func New(now func() time.Time, changed func(Change)) *Breaker {
 		// clock, which stands still while a Lambda is frozen.
 		Timeout:     time.Nanosecond,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= opensAfter },
-		IsExcluded:  func(err error) bool { return errors.Is(err, errNeutral) },
+		IsExcluded:  func(err error) bool { return errors.Is(err, ErrNeutral) },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			switch to {
 			case gobreaker.StateOpen:
@@ -97,8 +98,8 @@ func (b *Breaker) Do(ctx context.Context, call func() error, answered func(error
 		switch {
 		case outcome == nil, answered(outcome):
 			return none, nil
-		case ctx.Err() != nil && !errors.Is(context.Cause(ctx), limit.ErrDeadline):
-			return none, errNeutral
+		case errors.Is(outcome, ErrNeutral), ctx.Err() != nil && !errors.Is(context.Cause(ctx), limit.ErrDeadline):
+			return none, ErrNeutral
 		}
 		b.cause.Store(&outcome)
 		return none, outcome

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -144,6 +145,35 @@ func TestNoFailures(t *testing.T) {
 		s.answer = nil
 		if err := s.times(1); err != nil || len(s.changes) != 2 {
 			t.Errorf("the probe after two that gave up: %v, changes %v", err, s.changes)
+		}
+	})
+}
+
+// TestNeutral: a call that says nothing about the store neither counts as a
+// failure nor as an answer, and its probe leaves the next one to another.
+func TestNeutral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSubject(time.Now)
+		neutral := fmt.Errorf("%w: lost with another call", breaker.ErrNeutral)
+		for range 4 {
+			s.answer = errDown
+			s.times(1)
+			s.answer = neutral
+			if err := s.times(9); !errors.Is(err, neutral) {
+				t.Fatal(err)
+			}
+		}
+		s.answer = errDown
+		s.times(1)
+		if err := s.times(1); !errors.Is(err, breaker.ErrOpen) {
+			t.Fatalf("after five failures, with neutral calls in between: %v", err)
+		}
+		time.Sleep(breaker.ProbeEvery)
+		s.answer = neutral
+		s.times(9)
+		s.answer = errDown
+		if err := s.times(1); !errors.Is(err, errDown) || len(s.changes) != 1 {
+			t.Errorf("the probe after neutral ones: %v, changes %v", err, s.changes)
 		}
 	})
 }

@@ -158,6 +158,43 @@ func TestApacheLogInAnyOrder(t *testing.T) {
 	}
 }
 
+// several has rules of every kind that cannot refund, before one that denies
+// often.
+const several = `
+rules:
+  - {name: everyone, key: all, limits: [{algorithm: token_bucket, capacity: 60, window: 60s}]}
+  - {name: log,      key: all, limits: [{algorithm: sliding_window_log, capacity: 100, window: 60s}]}
+  - {name: queue,    key: 'ip:{ip}', limits: [{algorithm: leaky_bucket, capacity: 5, window: 60s}]}
+  - {name: per-ip,   key: 'ip:{ip}', limits: [{capacity: 3, window: 10s, granularity: 200ms}]}
+`
+
+// Redis denies the same requests as memory although earlier rules could not
+// refund them: one call charges all rules or none.
+func TestApacheLogOfSeveralRules(t *testing.T) {
+	rules, server := file(t, "rules.yaml", several), redistest.Start(t)
+	denied := func(store string) (times []string) {
+		out := filepath.Join(t.TempDir(), "decisions.tsv")
+		mustRun(t, "replay "+apacheLog+" --rules "+rules+" --store "+store+" --decisions "+out)
+		decisions, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(decisions)) {
+			if fields := strings.Split(line, "\t"); fields[3] == "0" { // the rule may be another one
+				times = append(times, fields[0])
+			}
+		}
+		return times
+	}
+	memory := denied("memory")
+	if len(memory) != 2569 {
+		t.Errorf("%d requests are denied, want 2,569", len(memory))
+	}
+	if diff := cmp.Diff(memory, denied(server.URL())); diff != "" {
+		t.Errorf("(-memory +Redis):\n%s", diff)
+	}
+}
+
 // arrangement is the same lines in one of several orders.
 type arrangement struct {
 	name  string

@@ -1,13 +1,10 @@
 package dynamo
 
 import (
-	"math"
 	"time"
-)
 
-// maxDrift bounds how fast a wall clock gains or loses against DynamoDB's: 1 s
-// in 5,000 s, twice what plain quartz does.
-const maxDrift = 1.0 / 5000
+	"github.com/slidegate/slidegate/internal/clock"
+)
 
 // interval contains the offset of a wall clock: low <= offset <= high. The
 // offset is what to add to the wall clock for DynamoDB's time.
@@ -42,7 +39,7 @@ func (i *interval) narrow(answer interval) bool {
 
 // age widens the interval by what the clocks may have drifted apart.
 func (i *interval) age(elapsed time.Duration) {
-	drift := time.Duration(math.Ceil(float64(elapsed.Abs()) * maxDrift))
+	drift := clock.Drift(elapsed)
 	i.low -= drift
 	i.high += drift
 }

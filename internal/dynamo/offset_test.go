@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // wire draws the answers that a wall clock receives from a server.
@@ -18,7 +20,7 @@ type wire struct {
 func newWire(seed uint64) *wire {
 	w := &wire{Rand: rand.New(rand.NewPCG(seed, 1))}
 	w.offset = (2*w.Float64() - 1) * float64(5*second)
-	w.drift = (2*w.Float64() - 1) * maxDrift
+	w.drift = (2*w.Float64() - 1) * clock.MaxDrift
 	return w
 }
 

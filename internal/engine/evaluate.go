@@ -36,7 +36,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 			continue
 		}
 		denier, err := e.chargeNext(ctx, now, set, d.Verdicts[i:], together)
-		if together && errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
+		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
 			together = false
 			denier, err = e.chargeNext(ctx, now, set, d.Verdicts[i:], false)
 		}

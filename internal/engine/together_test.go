@@ -95,6 +95,40 @@ func TestTogetherRefused(t *testing.T) {
 			t.Errorf("%s has %d left, want %d", rule, got, want)
 		}
 	}
+	if b.store.charges != 1+4 {
+		t.Errorf("%d calls, want one that is refused and one for each rule", b.store.charges-1)
+	}
+}
+
+// TestRefusedAlone: a rule that the store refuses is not charged again alone if
+// it was alone.
+func TestRefusedAlone(t *testing.T) {
+	b, g := newGroupingBench(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
+	g.down, g.cause = []string{"log"}, limit.ErrGroup
+	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 {
+		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.charges)
+	}
+}
+
+// TestTogetherDecided: a rule that on_error has decided already, because its
+// override cannot be read, is not charged with the others.
+func TestTogetherDecided(t *testing.T) {
+	b, g := newGroupingBench(t, "rules: []")
+	b.engine = engine.New(engine.Options{
+		Rules: engine.Fixed{Set: parse(t, `rules:
+  - {name: one, key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: unread, key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
+  - {name: two, key: all, limits: [{capacity: 9, window: 60s}]}
+`)},
+		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Recorder: b.recorder,
+	})
+	d := b.decide(t, "/")
+	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !slices.Equal(b.store.groups, []int{2}) {
+		t.Fatalf("rules %s, together %v", names(d), b.store.groups)
+	}
+	if left := b.left(t, d, "unread"); left != 9 {
+		t.Errorf("unread has %d left, want 9", left)
+	}
 }
 
 // TestTogetherShared: rules that share a counter are charged one after the other,

@@ -71,6 +71,27 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRightToExpire: without +pexpire, a charge that opens a slot fails after it
+// was written. Others in that slot count from there.
+func TestRightToExpire(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "user fewer on >secret resetkeys "+strings.Replace(rights, "+pexpire ", "", 1))
+	store := redis.New(connect(t, "redis://fewer:secret@"+server.Address), redis.Options{CallerClock: true})
+	limits, key := []limit.Limit{storetest.Sliding(3, time.Hour, time.Hour)}, fresh()
+	var v limit.Verdict
+	for i, want := range []struct {
+		allowed bool
+		err     error
+	}{{false, redis.ErrNotPermitted}, {true, nil}, {true, nil}, {false, nil}} {
+		if err := store.Charge(t.Context(), epoch, request(key, limits, 1), &v); !errors.Is(err, want.err) || err == nil && v.Allowed != want.allowed {
+			t.Errorf("charge %d: allowed %v, error %v", i, v.Allowed, err)
+		}
+	}
+	if left := server.Client.TTL(t.Context(), prefix+key).Val(); left != -1 {
+		t.Errorf("the key expires in %v", left)
+	}
+}
+
 // TestClusterRights adds the right to find the nodes of a Cluster.
 func TestClusterRights(t *testing.T) {
 	t.Parallel()

@@ -39,12 +39,10 @@ func call(ctx context.Context, client Client, words []any) (answer string, err e
 	return answer, err
 }
 
-// answered reports whether an error is the server's answer to a command, or does
-// not count because another call reports it.
+// answered reports whether an error is the server's answer to a command.
 func answered(err error) bool {
 	var server goredis.Error
-	var shared sharedError
-	return errors.As(err, &server) || errors.As(err, &shared)
+	return errors.As(err, &server)
 }
 
 func process(ctx context.Context, client Client, words []any) (answer string, err error) {

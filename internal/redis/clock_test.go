@@ -58,17 +58,20 @@ func TestFarAhead(t *testing.T) {
 		record func(now float64) string // by Unix seconds
 		ahead  bool
 	}{
-		"slots":             {storetest.Sliding(9, time.Hour, time.Minute), func(now float64) string { return window(math.Floor(now/60)+3, 1, 0) }, true},
-		"slots, the next":   {storetest.Sliding(9, time.Hour, time.Minute), func(now float64) string { return window(math.Floor(now/60)+1, 1, 0) }, false},
-		"weighted":          {storetest.Weighted(9, time.Minute), func(now float64) string { return window(math.Floor(now/60)+3, 1, 0) }, true},
-		"weighted, near":    {storetest.Weighted(9, time.Minute), func(now float64) string { return window(math.Floor(now/60)+1, 1, 0) }, false},
-		"calendar":          {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400)+3, 1, 0) }, true},
-		"calendar, years":   {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400)+999, 1, 0) }, true},
-		"calendar, the day": {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400), 1, 0) }, false},
-		"log":               {storetest.Exact(9, time.Hour), func(now float64) string { return window(now+60, 1, 0) }, true},
-		"log, near":         {storetest.Exact(9, time.Hour), func(now float64) string { return window(now+2, 1, 0) }, false},
-		"bucket":            {hourly, func(now float64) string { return redis.PackBucket(now+60+60, 0) }, true},
-		"bucket, full":      {hourly, func(now float64) string { return redis.PackBucket(now+60+1, 0) }, false},
+		"slots":              {storetest.Sliding(9, time.Hour, time.Minute), func(now float64) string { return window(math.Floor(now/60)+3, 1, 0) }, true},
+		"slots, the next":    {storetest.Sliding(9, time.Hour, time.Minute), func(now float64) string { return window(math.Floor(now/60)+1, 1, 0) }, false},
+		"slots, 3 seconds":   {storetest.Sliding(9, time.Minute, sec), func(now float64) string { return window(now+3, 1, 0) }, false},
+		"weighted":           {storetest.Weighted(9, time.Minute), func(now float64) string { return window(math.Floor(now/60)+3, 1, 0) }, true},
+		"weighted, near":     {storetest.Weighted(9, time.Minute), func(now float64) string { return window(math.Floor(now/60)+1, 1, 0) }, false},
+		"calendar":           {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400)+3, 1, 0) }, true},
+		"calendar, years":    {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400)+999, 1, 0) }, true},
+		"calendar, the day":  {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400), 1, 0) }, false},
+		"calendar, the next": {calendar(limit.Day, time.UTC), func(now float64) string { return window(math.Floor(now/86400)+1, 1, 0) }, false},
+		"log":                {storetest.Exact(9, time.Hour), func(now float64) string { return window(now+60, 1, 0) }, true},
+		"log, near":          {storetest.Exact(9, time.Hour), func(now float64) string { return window(now+2, 1, 0) }, false},
+		"log, 3 seconds":     {storetest.Exact(9, time.Hour), func(now float64) string { return window(now+3, 1, 0) }, false},
+		"bucket":             {hourly, func(now float64) string { return redis.PackBucket(now+60+60, 0) }, true},
+		"bucket, full":       {hourly, func(now float64) string { return redis.PackBucket(now+60+1, 0) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := serverTime(t, server)

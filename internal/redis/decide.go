@@ -15,7 +15,7 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 	words[2] = len(cs)
 	for _, c := range cs {
 		if err := check(c); err != nil {
-			return err
+			return unwritten{err}
 		}
 		words = append(words, prefix+c.Key)
 	}

@@ -39,6 +39,8 @@ var foreign = map[string][]any{
 	"no number of a slot":       {"life", "x", "a", window(math.NaN(), 1, 0)},
 	"a slot too far":            {"life", "x", "a", window(1<<53, 1, 0)},
 	"a slot in 2300":            {"life", "x", "a", window(10413792000, 1, 0)},
+	"a slot in 1640":            {"life", "x", "a", window(-10413792000, 1, 0)},
+	"a window's nanos":          {"life", "x", "a", redis.PackWindow(1711836000, 1, 1, 0)},
 	"a second of nanos":         {"life", "x", "b", redis.PackWindow(1711836000, 1e9, 1, 0)},
 	"a stamp at the end":        {"life", "x", "b", redis.PackWindow(9223372035, 0, 1, 0)},
 	"a stamp in 9999":           {"life", "x", "b", redis.PackWindow(253370764800, 0, 1, 0)},
@@ -91,6 +93,25 @@ func TestForeign(t *testing.T) {
 		wantForeign(t, store, c)
 		wantMended(t, store, c)
 	})
+}
+
+// TestForeignRefund refunds a slot that holds more than the slots before the newest
+// hold together.
+func TestForeignRefund(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, 3)
+	if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711836000, 1, 1), "A", redis.PackSlot(1711835999, 0, 5)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := stored(t, server, c.Key)
+	r := limit.Receipt{Generation: "x", Slots: [limit.MaxLimits]int64{1711835999}}
+	if err := store.Settle(t.Context(), epoch, c, &r, []int64{-3}); !errors.Is(err, redis.ErrForeign) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, stored(t, server, c.Key)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func wantForeignFields(t *testing.T, server *redistest.Server, store *redis.Store, c *limit.Charge, fields []any) {

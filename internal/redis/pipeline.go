@@ -6,11 +6,17 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/slidegate/slidegate/internal/breaker"
 )
 
 // lanes is how many round trips may be under way at once before further calls
-// share the next one. With one, a connection that hangs would hold up all calls.
+// share the next one.
 const lanes = 2
+
+// patience is how long calls wait for a lane before they get another one. The
+// connections of the others may hang, as after a failover.
+const patience = 50 * time.Millisecond
 
 // pipeliner is a client that can send several commands in one round trip.
 type pipeliner interface {
@@ -24,10 +30,12 @@ type pipeliner interface {
 // round trip ends, and are sent together.
 type pipelined struct {
 	pipeliner
+	patience time.Duration
 
 	mu       sync.Mutex
 	underWay int // lanes in use
 	waiting  []*waiter
+	overdue  *time.Timer // calls overtake when the first call has waited too long
 }
 
 // waiter is a call that waits for a lane. Its goroutine may have left when the
@@ -53,7 +61,7 @@ func (p *pipelined) call(ctx context.Context, words []any) (answer string, err e
 		return cmd.Result()
 	}
 	w := &waiter{ctx: ctx, cmd: cmd, done: make(chan struct{})}
-	p.waiting = append(p.waiting, w)
+	p.wait(w)
 	p.mu.Unlock()
 	select {
 	case <-w.done:
@@ -66,17 +74,45 @@ func (p *pipelined) call(ctx context.Context, words []any) (answer string, err e
 	}
 }
 
-// next gives a lane to the calls that wait for one.
+// wait has a call wait for a lane. The caller holds the lock.
+func (p *pipelined) wait(w *waiter) {
+	switch {
+	case len(p.waiting) > 0:
+	case p.overdue == nil:
+		p.overdue = time.AfterFunc(p.patience, p.overtake)
+	default:
+		p.overdue.Reset(p.patience)
+	}
+	p.waiting = append(p.waiting, w)
+}
+
+// next gives the lane of a round trip that has ended to the calls that wait.
 func (p *pipelined) next() {
 	p.mu.Lock()
 	waiting := p.waiting
 	p.waiting = nil
 	if len(waiting) == 0 {
 		p.underWay--
+	} else {
+		p.overdue.Stop()
 	}
 	p.mu.Unlock()
 	if len(waiting) > 0 {
 		go p.send(waiting)
+	}
+}
+
+// overtake gives another lane to the calls that wait.
+func (p *pipelined) overtake() {
+	p.mu.Lock()
+	waiting := p.waiting
+	p.waiting = nil
+	if len(waiting) > 0 {
+		p.underWay++
+	}
+	p.mu.Unlock()
+	if len(waiting) > 0 {
+		p.send(waiting)
 	}
 }
 
@@ -115,3 +151,6 @@ type sharedError struct{ error }
 
 // Unwrap returns the error.
 func (e sharedError) Unwrap() error { return e.error }
+
+// Is reports whether the target is breaker.ErrNeutral.
+func (sharedError) Is(target error) bool { return target == breaker.ErrNeutral }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -23,12 +24,12 @@ func hourly(key string) *limit.Charge {
 }
 
 // paused starts a server that has the script and runs none until resume is called,
-// and a client of it.
+// and a client of it that repeats its user's own commands.
 func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) (client *goredis.Client, resume func()) {
 	t.Helper()
 	server := redistest.Start(t)
 	o := parse(t, server.URL()).options.Simple()
-	o.Dialer, o.ReadTimeout = dialer, time.Minute
+	o.Dialer, o.ReadTimeout, o.MaxRetries = dialer, time.Minute, 3
 	client = goredis.NewClient(o)
 	t.Cleanup(func() { client.Close() })
 	if err := server.Client.ScriptLoad(t.Context(), scriptOf(1<<slots).text).Err(); err != nil {
@@ -49,6 +50,7 @@ func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn
 func begin(t *testing.T, store *Store, key string, n int) (errs []error, wg *sync.WaitGroup) {
 	t.Helper()
 	p := pipelinedOf(store)
+	p.patience = time.Hour
 	errs, wg = make([]error, n), &sync.WaitGroup{}
 	for i := range n {
 		wg.Go(func() { errs[i] = store.Charge(context.Background(), time.Now(), hourly(key), &limit.Verdict{}) })
@@ -150,6 +152,46 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
+// TestHangingLanes: connections that no longer carry anything hold up the calls
+// on them, and no others.
+func TestHangingLanes(t *testing.T) {
+	t.Parallel()
+	var dialed atomic.Int64
+	client, resume := paused(t, func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if dialed.Add(1) <= lanes {
+			c = &silent{c}
+		}
+		return c, err
+	})
+	resume()
+	store := New(client, Options{OneServer: true})
+	_, calls := begin(t, store, "k", lanes)
+	pipelinedOf(store).patience = patience
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := used(t, client, "k"); n != 3 {
+		t.Errorf("%d units used, want 3", n)
+	}
+	client.Close()
+	calls.Wait()
+}
+
+// silent is a connection that carries no script, and no answer to it.
+type silent struct{ net.Conn }
+
+func (c *silent) Write(b []byte) (int, error) {
+	if len(b) > 100 { // more than the greeting
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
 // TestLostTogether: calls of one round trip whose answers are lost are not sent
 // again, and the breaker counts them as one.
 func TestLostTogether(t *testing.T) {
@@ -178,6 +220,26 @@ func TestLostTogether(t *testing.T) {
 	}
 	if err := store.Charge(t.Context(), time.Now(), hourly("k"), &limit.Verdict{}); errors.Is(err, breaker.ErrOpen) {
 		t.Errorf("%d round trips have opened the breaker", lanes+1)
+	}
+}
+
+// TestSharedOutage: round trips that fail for many calls at once open the breaker
+// as those of single calls do. A call whose failure another one reports says
+// nothing about the server.
+func TestSharedOutage(t *testing.T) {
+	t.Parallel()
+	guard := breaker.New(time.Now, func(breaker.Change) {})
+	store := New(nil, Options{Breaker: guard})
+	for range 5 {
+		for _, err := range []error{sharedError{io.EOF}, sharedError{io.EOF}, io.EOF} {
+			store.client = guarded{failing{err}, guard}
+			if err := store.Reset(t.Context(), "k"); !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := store.Reset(t.Context(), "k"); !errors.Is(err, breaker.ErrOpen) {
+		t.Errorf("error %v after five lost round trips of three calls each", err)
 	}
 }
 

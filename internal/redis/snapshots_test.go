@@ -60,7 +60,8 @@ func flooded(t *testing.T) (*Store, *machine) {
 }
 
 // TestDenialsWithoutCalls: until the server's clock may have reached the opening
-// of the window, a denial costs no call. Its wait is never too short.
+// of the window, a denial costs no call. Its wait is never too short, even if the
+// server's clock is slow.
 func TestDenialsWithoutCalls(t *testing.T) {
 	store, m := flooded(t)
 	for _, step := range []struct {
@@ -78,7 +79,7 @@ func TestDenialsWithoutCalls(t *testing.T) {
 		var v limit.Verdict
 		if got := store.Denies(m.Wall, minutely(), &v); got != step.local {
 			t.Errorf("%v after the answer: a local denial %v, want %v", since, got, step.local)
-		} else if got && (v.Allowed || v.RetryAfter < 6*time.Second-since || v.RetryAfter > 6*time.Second-since+2*time.Millisecond || v.Remaining != 0) {
+		} else if got && (v.Allowed || v.RetryAfter < 6*time.Second-since+since/5000 || v.RetryAfter > 6*time.Second-since+2*time.Millisecond || v.Remaining != 0) {
 			t.Errorf("%v after the answer: %+v", since, v.Result)
 		}
 	}
@@ -87,9 +88,25 @@ func TestDenialsWithoutCalls(t *testing.T) {
 	}
 }
 
-// TestClocksOfTheMachine: the store goes by the clock that has moved further. The
-// wall clock may have been set back, and the monotonic clock stands still while a
-// process is frozen.
+// TestWholeMicroseconds: the server's clock tells whole microseconds, so it was up
+// to one further than it said.
+func TestWholeMicroseconds(t *testing.T) {
+	for left, local := range map[time.Duration]bool{time.Microsecond: false, 2 * time.Microsecond: true} {
+		store, m := flooded(t)
+		m.took, m.reply = 0, reply(0, serverStart+60, float64(time.Second-left), packCounter("x", PackWindow(serverStart, 0, 9, 0), ""))
+		if err := store.Peek(t.Context(), m.Wall, minutely(), &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(1)
+		if got := store.Denies(m.Wall, minutely(), &limit.Verdict{}); got != local {
+			t.Errorf("%v before the window opens: a local denial %v, want %v", left, got, local)
+		}
+	}
+}
+
+// TestClocksOfTheMachine: the clock that has moved further decides. The wall clock
+// may have been set back, and the monotonic clock stands still while a process is
+// frozen.
 func TestClocksOfTheMachine(t *testing.T) {
 	for name, test := range map[string]struct {
 		wall, mono time.Duration
@@ -112,11 +129,14 @@ func TestClocksOfTheMachine(t *testing.T) {
 		if v.RetryAfter != 0 && v.RetryAfter < 6*time.Second-max(0, min(test.wall, test.mono)) {
 			t.Errorf("%s: retry after %v is too short", name, v.RetryAfter)
 		}
+		if v.RetryAfter > 6*time.Second {
+			t.Errorf("%s: retry after %v is longer than the server said", name, v.RetryAfter)
+		}
 	}
 }
 
 // TestStaleSnapshot: after ten seconds the store asks again, so that a reset or a
-// refund by another process shows, and goes by the new answer.
+// refund by another process shows. From then on the new answer counts.
 func TestStaleSnapshot(t *testing.T) {
 	hourly := limit.Limit{Capacity: 9, Window: time.Hour, Granularity: time.Minute}
 	c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{hourly}, Costs: []int64{1}}
@@ -159,6 +179,23 @@ func TestLastRoom(t *testing.T) {
 	}
 }
 
+// TestSummedSlots: an answer that gives the older slots of a limit as a sum is not
+// kept, even if the charge has taken the last room of another limit. The sum would
+// deny longer than the slots do.
+func TestSummedSlots(t *testing.T) {
+	m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}}
+	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 9, 0), "", PackWindow(serverStart, 0, 1, 1), ""))
+	store, c := New(m, Options{Clock: m.read}), minutely()
+	c.Limits, c.Costs = append(c.Limits, perMinute), append(c.Costs, 1)
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || !v.Allowed {
+		t.Fatalf("%+v, %v", v.Result, err)
+	}
+	if store.Denies(m.Wall, c, &v) {
+		t.Errorf("denied without a call: %+v", v.Result)
+	}
+}
+
 // TestOwnChangesShow: a reset, a correction or an admission by the process itself
 // ends its local denials.
 func TestOwnChangesShow(t *testing.T) {
@@ -179,6 +216,29 @@ func TestOwnChangesShow(t *testing.T) {
 		if store.Denies(m.Wall, minutely(), &limit.Verdict{}) {
 			t.Errorf("after %s: still denied without a call", name)
 		}
+	}
+}
+
+// TestOtherLimits: a snapshot of another number of limits proves nothing.
+func TestOtherLimits(t *testing.T) {
+	store, m := flooded(t)
+	c := minutely()
+	c.Limits, c.Costs = append(c.Limits, perMinute), append(c.Costs, 1)
+	if store.Denies(m.Wall, c, &limit.Verdict{}) {
+		t.Error("denied without a call")
+	}
+}
+
+// TestNeverRoom: a snapshot proves that a cost above the capacity is denied, even
+// once its window is open again.
+func TestNeverRoom(t *testing.T) {
+	store, m := flooded(t)
+	m.pass(7 * time.Second)
+	c := minutely()
+	c.Costs[0] = 10
+	var v limit.Verdict
+	if !store.Denies(m.Wall, c, &v) || v.RetryAfter != limit.Never {
+		t.Errorf("%+v", v.Result)
 	}
 }
 

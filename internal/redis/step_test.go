@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -148,6 +149,10 @@ func TestSlotsTooFine(t *testing.T) {
 		}
 		if err := store.Settle(t.Context(), epoch, c, &limit.Receipt{}, []int64{1}); err == nil {
 			t.Errorf("slots of %v are corrected", l.Granularity)
+		}
+		cs := []*limit.Charge{request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1), c}
+		if err := store.ChargeAll(t.Context(), epoch, cs, []*limit.Verdict{{}, {}}); !errors.Is(err, limit.ErrGroup) {
+			t.Errorf("slots of %v: %v, which concerns the other rule too", l.Granularity, err)
 		}
 	}
 	c := request(fresh(), []limit.Limit{storetest.Sliding(math.MaxUint32, time.Microsecond, time.Microsecond)}, 1)

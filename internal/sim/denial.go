@@ -6,7 +6,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// maxAge is how old a snapshot may be and still deny, as in package protocol.
+// maxAge is how old a snapshot may be and still deny, as in package limit.
 const maxAge = 10 * time.Second
 
 // Needless counts the denials of charges for which the exact log had room, by

@@ -10,14 +10,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-const (
-	// maxAge is how old a snapshot may be and still deny without a call. A
-	// store reads an older one again first, so that a reset shows within it.
-	maxAge = 10 * time.Second
-	// maxAhead is how far a counter may be ahead of a correct clock, besides
-	// one slot or the time that a bucket takes to refill.
-	maxAhead = 3 * time.Second
-)
+// maxAhead is how far a counter may be ahead of a correct clock, besides one slot
+// or the time that a bucket takes to refill.
+const maxAhead = 3 * time.Second
 
 // Snapshot is a state of a counter that was current at some moment. Snapshots
 // are immutable, so callers may share them.
@@ -82,13 +77,9 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 // only to charges of as many.
 func (s *Snapshot) Limits() int { return len(s.states) }
 
-// Fresh reports whether the snapshot may deny without asking DynamoDB. A
-// snapshot dated in the future was taken by a clock that has been put back
-// since, or by a caller of the same process whose clock is ahead.
-func (s *Snapshot) Fresh(now time.Time) bool {
-	age := now.Sub(s.ReadAt)
-	return -maxAge <= age && age <= maxAge
-}
+// Fresh reports whether the snapshot may deny without asking DynamoDB: see
+// limit.Fresh. A store reads an older one again first.
+func (s *Snapshot) Fresh(now time.Time) bool { return limit.Fresh(s.ReadAt, now) }
 
 // FarAhead reports whether a limit was charged later than any correct clock
 // could have charged it. Every other caller would have to wait for that slot.

@@ -11,7 +11,7 @@ function kinds.c.open(l, args, at)
   if not l.slot then return nil, 'CLOCK' end
   local own = l.slot
   l.window, l.starts, l.lone, l.furthest = window, starts, true, 110000 -- more than the days of an era
-  l.slot_nanos, l.from, l.from_nanos = 0, l.slot, 0
+  l.slot_nanos, l.from, l.from_nanos, l.most_nanos = 0, l.slot, 0, 0
   if not place(l) then return nil, '' end
   if strict and l.slot > own + 1 then return nil, 'AHEAD' end -- more than a whole window
   return at

@@ -5,6 +5,7 @@ function kinds.l.open(l, args, at)
   local window_n
   l.window, window_n, at = read('>dd', args, at)
   l.slot, l.slot_nanos, l.furthest = now_s, now_n, ERA - l.window - 2
+  l.most_nanos = 999999999
   l.from, l.from_nanos = now_s - l.window, now_n - window_n + 1
   if l.from_nanos < 0 then l.from, l.from_nanos = l.from - 1, l.from_nanos + 1e9 end
   if l.from_nanos >= 1e9 then l.from, l.from_nanos = l.from + 1, l.from_nanos - 1e9 end

@@ -1,7 +1,8 @@
 -- What windows and logs share. A slot is at and nanos, which is 0 but for logs.
 -- The kind sets l.slot and l.slot_nanos, the slot of the clock; l.from and
--- l.from_nanos, the first slot that counts then; l.furthest; and l.lone if only
--- the newest slot counts, or the one before it too.
+-- l.from_nanos, the first slot that counts then; l.furthest and l.most_nanos, the
+-- bounds of a slot; and l.lone if only the newest slot counts, or the one before
+-- it too.
 
 local STATE, SLOT, SIZE = '>dI4dd', '>dI4d', 20
 local RECORDS = 1001 -- the most slots or stamps of one limit
@@ -42,7 +43,7 @@ local function place(l)
   if #l.text ~= 28 then return false end
   local at, nanos, units, before = read(STATE, l.text)
   if not (at >= -l.furthest and at <= l.furthest and units >= 0 and before >= 0 and units + before <= MOST)
-      or at % 1 + units % 1 + before % 1 ~= 0 or nanos >= 1e9 then
+      or at % 1 + units % 1 + before % 1 ~= 0 or nanos > l.most_nanos then
     return false
   end
   l.newest, l.newest_nanos, l.in_newest, l.before = at, nanos, units, before
