@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ const roundTrip = 5 * time.Millisecond
 type slow struct {
 	*dynamomodel.Table
 	before func(ctx context.Context, write int) error // of each write, from 1; it may wait, and fail the write
+	empty  bool                                       // answer writes without an item
 	mu     sync.Mutex
 	writes int
 }
@@ -37,7 +39,11 @@ func (a *slow) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 			return nil, err
 		}
 	}
-	return a.Table.UpdateItem(ctx, in, opts...)
+	out, err := a.Table.UpdateItem(ctx, in, opts...)
+	if a.empty {
+		return &dynamodb.UpdateItemOutput{}, nil
+	}
+	return out, err
 }
 
 func (a *slow) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
@@ -78,8 +84,8 @@ func twenty() *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 20, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
 }
 
-// finish waits for all callers, and returns what the admitted ones were told to
-// have left, and the errors.
+// finish waits for all callers. It returns the remaining units in the verdicts
+// of the admitted ones, and the errors.
 func (c *crowd) finish() (left []int64, errs []error) {
 	c.group.Wait()
 	for i, err := range c.errs {
@@ -267,6 +273,19 @@ func TestGroupSharesAnError(t *testing.T) {
 		}
 		c.charge(t.Context(), 4, 0)
 		if left, errs := c.finish(); len(left) != 1 || len(errs) != 3 || !errors.Is(errs[0], errOutage) {
+			t.Errorf("left %d, errors %v", left, errs)
+		}
+	})
+}
+
+// TestAnswerWithoutAnItem has an endpoint that is no DynamoDB answer "{}" to a
+// write: the callers get an error, alone and in a group.
+func TestAnswerWithoutAnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		c.table.empty = true
+		c.charge(t.Context(), 4, 0)
+		if left, errs := c.finish(); len(left) != 0 || len(errs) != 4 || !strings.Contains(errs[0].Error(), "no item") {
 			t.Errorf("left %d, errors %v", left, errs)
 		}
 	})
