@@ -76,9 +76,10 @@ func (ls *Leases) Covers(now time.Time, c *limit.Charge) bool {
 }
 
 // leasable reports whether the charge is by slots alone, and costs something.
+// Several of a cost that never fits might overflow.
 func leasable(c *limit.Charge) bool {
 	for i := range c.Limits {
-		if c.Costs[i] > 0 && !c.Limits[i].Correctable() {
+		if l := &c.Limits[i]; c.Costs[i] > l.MaxCost() || c.Costs[i] > 0 && !l.Correctable() {
 			return false
 		}
 	}
