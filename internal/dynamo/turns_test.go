@@ -120,8 +120,8 @@ func TestCallersShareAWrite(t *testing.T) {
 	})
 }
 
-// TestCrowdAtTheLimit has 50 callers want 20 units: two writes charge those who
-// get one, and the second answer denies the rest.
+// TestCrowdAtTheLimit has 50 callers want 20 units: two writes charge 20
+// callers, and the second answer denies the rest.
 func TestCrowdAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -131,8 +131,8 @@ func TestCrowdAtTheLimit(t *testing.T) {
 }
 
 // TestGroupLosesAgainstOthers has another process take 17 of 20 units under the
-// write of a group, which therefore fails. Those who still fit are charged by
-// more writes.
+// write of a group, which therefore fails. The callers that still fit are
+// charged by more writes.
 func TestGroupLosesAgainstOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -148,7 +148,7 @@ func TestGroupLosesAgainstOthers(t *testing.T) {
 		if left, errs := c.finish(); !slices.Equal(left, []int64{0, 1, 19}) || len(errs) > 0 {
 			t.Errorf("the admitted have left %d, errors %v", left, errs)
 		}
-		if _, writes := dynamo.Calls(c.store); writes > 4 { // those who still fit may or may not be a group again
+		if _, writes := dynamo.Calls(c.store); writes > 4 { // the callers that still fit may or may not be a group again
 			t.Errorf("%d writes", writes)
 		}
 	})
@@ -170,7 +170,7 @@ func TestCallersShareARead(t *testing.T) {
 	})
 }
 
-// TestImpatience has a write that hangs. Those who wait for it go on after 50
+// TestImpatience has a write that hangs. The callers that wait for it go on after 50
 // milliseconds.
 func TestImpatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,9 +38,9 @@ func New() *Leases {
 type ChargeFunc func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
 
 // Charge admits the charge from a lease. If there is none, it makes the charge
-// in the table, together with those that the process is likely to need until the
-// slot ends, at most c.Lease of them. If they do not all fit, the charge is made
-// alone: a lease never denies.
+// in the table, together with the charges that the process is likely to need
+// until the slot ends, at most c.Lease of them. If they do not all fit, the
+// charge is made alone: a lease never denies.
 func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict, charge ChargeFunc) error {
 	if !leasable(c) {
 		return charge(ctx, now, c, v)

@@ -181,7 +181,7 @@ func (g *Group) undo(i int, state *limit.State) {
 		full, _ := state.Full()
 		state.Bucket = limit.NewBucket(full - g.need(i))
 	case l.Algorithm == limit.SlidingWindowLog:
-		*state = g.snapshot.known()[i].Clone() // nobody else has charged it since
+		*state = g.snapshot.known()[i].Clone() // the condition excludes all other charges since
 	default:
 		newest, _ := state.Newest()
 		state.Refund(newest, g.sum.Costs[i])
