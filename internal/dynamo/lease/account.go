@@ -116,7 +116,7 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 		a.room = 0
 		return
 	}
-	if a.end <= now.UnixNano() || !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
+	if !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
 		a.left, a.end = [limit.MaxLimits]int64{}, math.MaxInt64
 	}
 	a.answer, a.at = *v, now
