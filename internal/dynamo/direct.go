@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"io"
 	"net/http"
@@ -121,8 +122,11 @@ func (d *direct) update(ctx context.Context, in *dynamodb.UpdateItemInput) (*dyn
 	}
 	d.clock.hear(sent, answer.Header)
 	content, err := readAll(answer)
+	if err == nil && !d.intact(answer.Header, content) {
+		err = errChecksum
+	}
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), failing{err}))
-	if err == nil && answer.StatusCode == http.StatusOK && d.intact(answer.Header, content) {
+	if err == nil && answer.StatusCode == http.StatusOK {
 		if item, ok := itemjson.Attributes(content); ok {
 			return &dynamodb.UpdateItemOutput{Attributes: item}, nil
 		}
@@ -144,7 +148,7 @@ func (m *model) request(ctx context.Context, body []byte) *http.Request {
 // readAll reads the body of an answer and closes it.
 func readAll(answer *http.Response) (content []byte, err error) {
 	defer answer.Body.Close()
-	const most = 1 << 20 // of an item and its attributes' types
+	const most = 1 << 20 // an item has 400 KB; a length above it may be false
 	if answer.ContentLength < 0 || answer.ContentLength > most {
 		return io.ReadAll(answer.Body)
 	}
@@ -152,6 +156,8 @@ func readAll(answer *http.Response) (content []byte, err error) {
 	n, err := io.ReadFull(answer.Body, content)
 	return content[:n], err
 }
+
+var errChecksum = errors.New("the answer is damaged: it does not have the checksum in X-Amz-Crc32")
 
 // intact reports whether an answer has the checksum that it names.
 func (d *direct) intact(header http.Header, content []byte) bool {

@@ -2,16 +2,25 @@ package dynamo_test
 
 import (
 	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/metrics"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/aws/smithy-go/tracing"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
 // rotating gives credentials that change.
@@ -68,6 +77,96 @@ func TestDirectCopiesNothingOfOneCall(t *testing.T) {
 	}
 }
 
+// TestDirectChecksum has an answer name a checksum. The SDK compares it too, but
+// only logs that it is wrong.
+func TestDirectChecksum(t *testing.T) {
+	for name, test := range map[string]struct {
+		sum     string
+		ignored bool
+		fails   bool
+	}{
+		"right": {sum: fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`)))}, "wrong": {sum: "1", fails: true},
+		"no number": {sum: "x", fails: true}, "ignored": {sum: "1", ignored: true},
+	} {
+		e := newEndpoint(t)
+		client := e.client(func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = test.ignored })
+		_, _ = client.UpdateItem(t.Context(), update())
+		e.set(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Crc32", test.sum)
+			succeed(w, nil)
+		})
+		if _, err := client.UpdateItem(t.Context(), update()); (err != nil) != test.fails || e.count() != 2 {
+			t.Errorf("%s: error %v, %d requests", name, err, e.count())
+		}
+	}
+}
+
+// rewriting is an HTTP client that changes a header field of requests.
+type rewriting struct {
+	http.Client
+	name, value string
+}
+
+func (c *rewriting) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set(c.name, c.value)
+	return c.Client.Do(r)
+}
+
+// TestDirectModel has the SDK make calls that are no model for others: of
+// another operation, in another format, or signed otherwise.
+func TestDirectModel(t *testing.T) {
+	for name, value := range map[string]string{
+		"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/cbor", "Authorization": "Bearer token",
+	} {
+		e := newEndpoint(t)
+		client := e.client(func(o *dynamodb.Options) { o.HTTPClient = &rewriting{name: name, value: value} })
+		for range 2 {
+			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e.requests[1].Header.Get("Amz-Sdk-Invocation-Id") == "" {
+			t.Errorf("a call like one with %s %s", name, value)
+		}
+	}
+}
+
+// TestDirectAnswersAreHeardOnce has answers take 0.7 s on their way back. Their
+// dates contradict a clock that takes them for sent when they were received.
+func TestDirectAnswersAreHeardOnce(t *testing.T) {
+	var mu sync.Mutex
+	now, ahead := time.Unix(1_700_000_040, 900_000_000), time.Duration(0)
+	machine := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	e := newEndpoint(t)
+	client := dynamo.NewClient(dynamodb.New(e.options()), machine)
+	_, _ = client.UpdateItem(t.Context(), update())
+	e.set(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		w.Header().Set("Date", now.Add(ahead).UTC().Format(http.TimeFormat))
+		now = now.Add(700 * time.Millisecond)
+		mu.Unlock()
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`)
+	})
+	for _, ahead = range []time.Duration{0, time.Hour} {
+		for range 10 {
+			_, _ = client.UpdateItem(t.Context(), update())
+		}
+		off := client.Clock.Now().Sub(machine())
+		if wrong := (off - ahead).Abs(); wrong > time.Second || ahead == 0 && wrong > 0 {
+			t.Errorf("the clock is %v ahead, want %v", off, ahead)
+		}
+	}
+}
+
+type interceptor struct{}
+
+func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
+
 // failover finds the addresses of calls.
 type failover struct{ dynamodb.EndpointResolverV2 }
 
@@ -83,7 +182,11 @@ func TestNotDirect(t *testing.T) {
 		"middleware": {change: func(o *dynamodb.Options) {
 			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
 		}},
-		"endpoints": {change: func(o *dynamodb.Options) { o.EndpointResolverV2 = &failover{o.EndpointResolverV2} }},
+		"traced":      {change: func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.NopTracerProvider }{} }},
+		"measured":    {change: func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.NopMeterProvider }{} }},
+		"intercepted": {change: func(o *dynamodb.Options) { o.Interceptors.AddBeforeExecution(interceptor{}) }},
+		"skewed":      {change: func(o *dynamodb.Options) { o.DisableClockSkewCorrection = true }},
+		"endpoints":   {change: func(o *dynamodb.Options) { o.EndpointResolverV2 = &failover{o.EndpointResolverV2} }},
 		"deprecated endpoints": {change: func(o *dynamodb.Options) {
 			reflect.ValueOf(o).Elem().FieldByName("EndpointResolver").Set(reflect.ValueOf(dynamodb.EndpointResolverFromURL(*o.BaseEndpoint)))
 		}},
