@@ -93,7 +93,8 @@ func WithCallerClock() Option { return func(o *options) { o.callerClock = true }
 //     own must not retry either.
 //   - Most writes go past the SDK's middleware, which saves more than half of
 //     their CPU. They do not if your client has middleware (APIOptions),
-//     interceptors, a tracer, a meter or a log mode of its own.
+//     interceptors, an endpoint resolver, a tracer, a meter or a log mode of its
+//     own.
 //   - The Date of every answer corrects the store's clock, see [Store.Now].
 //
 // If you share one HTTP client between clients, it is shared with this one too.

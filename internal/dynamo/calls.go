@@ -39,7 +39,9 @@ func (s *Store) send(
 	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
-	after, err = s.keep(c, out.Attributes, now)
+	if after, err = s.keep(c, out.Attributes, now); after == nil && err == nil {
+		err = Translate(errNoItem, s.table) // the endpoint is not DynamoDB
+	}
 	return after, written, err
 }
 

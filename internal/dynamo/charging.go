@@ -16,7 +16,7 @@ type charging struct {
 	now      time.Time
 	verdict  *limit.Verdict
 	snapshot *protocol.Snapshot
-	stale    bool // the snapshot denies, and is too old to
+	stale    bool // the first snapshot denies, and is too old to
 	attempts int  // made before
 	turn     bool // whether the caller has the turn of its key
 
@@ -64,7 +64,6 @@ func (x *charging) await() (g *group, denied bool, err error) {
 		waited = true
 	}
 	if waited || x.stale {
-		x.stale = false
 		if denied, err = x.decide(); denied || err != nil {
 			return nil, denied, err
 		}

@@ -23,8 +23,8 @@ const (
 	// connectTimeout bounds each TCP connection, and then its TLS handshake. A
 	// command must answer within seconds even if nothing listens.
 	connectTimeout = 2 * time.Second
-	// maxConnections bounds the connections, those that are being dialed
-	// included: net/http goes on dialing for requests that have given up, so
+	// maxConnections bounds the connections, including the ones that are being
+	// dialed: net/http goes on dialing for requests that have given up, so
 	// that connects which hang would pile up. Requests above it wait for a
 	// connection that is free. 128 take 20,000 calls a second at 6 ms each.
 	maxConnections = 128

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"io"
 	"net/http"
@@ -47,11 +48,11 @@ type model struct {
 }
 
 // newDirect returns nil for options that direct does not follow: those that
-// change or observe the SDK's middleware.
+// change or observe the SDK's middleware, or choose the address of each call.
 func newDirect(o dynamodb.Options, clock *Clock) *direct {
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
-	if !untraced || !unmeasured || len(o.APIOptions) > 0 || intercepted(o.Interceptors) || o.ClientLogMode != 0 ||
+	if !untraced || !unmeasured || len(o.APIOptions) > 0 || intercepted(o.Interceptors) || resolved(o) || o.ClientLogMode != 0 ||
 		o.EnableAcceptEncodingGzip || o.DisableClockSkewCorrection || o.HTTPSignerV4 == nil || o.Credentials == nil ||
 		o.EndpointDiscovery.EnableEndpointDiscovery == aws.EndpointDiscoveryEnabled {
 		return nil
@@ -69,6 +70,12 @@ func intercepted(all smithyhttp.InterceptorRegistry) bool {
 	return false
 }
 
+// resolved reports whether the caller's own code finds the addresses of calls.
+func resolved(o dynamodb.Options) bool {
+	old := reflect.ValueOf(o).FieldByName("EndpointResolver") // deprecated, so linters refuse its name
+	return !old.IsNil() || reflect.TypeOf(o.EndpointResolverV2) != reflect.TypeOf(dynamodb.NewDefaultEndpointResolverV2())
+}
+
 const (
 	signed    = "AWS4-HMAC-SHA256 Credential="
 	operation = "DynamoDB_20120810.UpdateItem"
@@ -83,9 +90,13 @@ func (d *direct) learn(r *http.Request) {
 		return
 	}
 	header := r.Header.Clone()
-	for _, own := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token", "Amz-Sdk-Invocation-Id", "Content-Length"} {
+	for _, own := range []string{
+		"Authorization", "X-Amz-Date", "X-Amz-Security-Token", "Amz-Sdk-Invocation-Id", "X-Amzn-Trace-Id", "Content-Length",
+	} {
 		header.Del(own)
 	}
+	attempt, _, _ := strings.Cut(header.Get("Amz-Sdk-Request"), "; ttl=") // the deadline of that call
+	header.Set("Amz-Sdk-Request", attempt)
 	d.model.Store(&model{scope[0], scope[2], scope[3], r.URL, r.Host, header})
 }
 
@@ -111,8 +122,11 @@ func (d *direct) update(ctx context.Context, in *dynamodb.UpdateItemInput) (*dyn
 	}
 	d.clock.hear(sent, answer.Header)
 	content, err := readAll(answer)
+	if err == nil && !d.intact(answer.Header, content) {
+		err = errChecksum
+	}
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), failing{err}))
-	if err == nil && answer.StatusCode == http.StatusOK && d.intact(answer.Header, content) {
+	if err == nil && answer.StatusCode == http.StatusOK {
 		if item, ok := itemjson.Attributes(content); ok {
 			return &dynamodb.UpdateItemOutput{Attributes: item}, nil
 		}
@@ -134,7 +148,7 @@ func (m *model) request(ctx context.Context, body []byte) *http.Request {
 // readAll reads the body of an answer and closes it.
 func readAll(answer *http.Response) (content []byte, err error) {
 	defer answer.Body.Close()
-	const most = 1 << 20 // of an item and its attributes' types
+	const most = 1 << 20 // an item has 400 KB; a length above it may be false
 	if answer.ContentLength < 0 || answer.ContentLength > most {
 		return io.ReadAll(answer.Body)
 	}
@@ -142,6 +156,8 @@ func readAll(answer *http.Response) (content []byte, err error) {
 	n, err := io.ReadFull(answer.Body, content)
 	return content[:n], err
 }
+
+var errChecksum = errors.New("the answer is damaged: it does not have the checksum in X-Amz-Crc32")
 
 // intact reports whether an answer has the checksum that it names.
 func (d *direct) intact(header http.Header, content []byte) bool {

@@ -28,6 +28,7 @@ var (
 	ErrNoRegion                 = errors.New("no AWS region; set AWS_REGION")
 	ErrUnreachable              = errors.New("DynamoDB cannot be reached; check the network and AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL")
 	ErrTimeout                  = errors.New("DynamoDB did not answer in time")
+	errNoItem                   = errors.New("the answer to a write has no item; are AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL those of DynamoDB?")
 )
 
 // codes maps the error codes of DynamoDB and of AWS in general, as "Error

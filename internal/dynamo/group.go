@@ -16,7 +16,7 @@ type group struct {
 	*protocol.Group
 	members []*charging // the leader first
 	// hasSnapshot says that the write is planned by one, and first that it is
-	// the first attempt of each.
+	// the leader's first attempt.
 	hasSnapshot, first bool
 
 	ctx    context.Context
@@ -65,7 +65,6 @@ func (g *group) add(x *charging) bool {
 	}
 	x.number = len(g.members)
 	g.members = append(g.members, x)
-	g.first = g.first && x.attempts == 0
 	return true
 }
 

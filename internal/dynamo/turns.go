@@ -16,7 +16,7 @@ const patience = 50 * time.Millisecond
 // makes the charges of the callers in line too, where it can.
 type turns struct {
 	mu    sync.Mutex
-	lines map[string][]*charging // those who wait, for each key that has a turn
+	lines map[string][]*charging // the callers that wait, for each key that has a turn
 }
 
 // enter begins a turn, or joins the line.

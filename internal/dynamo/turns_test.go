@@ -21,7 +21,10 @@ const roundTrip = 5 * time.Millisecond
 // slow is a table whose writes and reads take a round trip, in fake time.
 type slow struct {
 	*dynamomodel.Table
-	before func(ctx context.Context, write int) error // of each write, from 1; it may wait, and fail the write
+	// before is called before each write, from 1 on, and may wait, and fail it.
+	// answer is called after it, and may change its answer.
+	before func(ctx context.Context, write int) error
+	answer func(write int, out *dynamodb.UpdateItemOutput)
 	mu     sync.Mutex
 	writes int
 }
@@ -37,7 +40,11 @@ func (a *slow) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opt
 			return nil, err
 		}
 	}
-	return a.Table.UpdateItem(ctx, in, opts...)
+	out, err := a.Table.UpdateItem(ctx, in, opts...)
+	if err == nil && a.answer != nil {
+		a.answer(n, out)
+	}
+	return out, err
 }
 
 func (a *slow) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
@@ -48,6 +55,7 @@ func (a *slow) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...f
 // crowd is callers of one process that charge one key.
 type crowd struct {
 	table    *slow
+	capacity int64
 	store    *dynamo.Store
 	mu       sync.Mutex
 	verdicts []limit.Verdict
@@ -57,15 +65,16 @@ type crowd struct {
 
 func newCrowd() *crowd {
 	table := &slow{Table: dynamomodel.New("counters", "k")}
-	return &crowd{table: table, store: dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
+	return &crowd{table: table, capacity: 20, store: dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
 }
 
-// charge has callers charge 1 unit each of 20, at a second of the trace.
+// charge has callers charge 1 unit each, at a second of the trace.
 func (c *crowd) charge(ctx context.Context, callers, second int) {
 	for range callers {
 		c.group.Go(func() {
-			var v limit.Verdict
-			err := c.store.Charge(ctx, epoch.Add(time.Duration(second)*time.Second), twenty(), &v)
+			one, v := twenty(), limit.Verdict{}
+			one.Limits[0].Capacity = c.capacity
+			err := c.store.Charge(ctx, epoch.Add(time.Duration(second)*time.Second), one, &v)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.verdicts, c.errs = append(c.verdicts, v), append(c.errs, err)
@@ -78,8 +87,8 @@ func twenty() *limit.Charge {
 	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 20, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
 }
 
-// finish waits for all callers, and returns what the admitted ones were told to
-// have left, and the errors.
+// finish waits for all callers. It returns the remaining units in the verdicts
+// of the admitted ones, and the errors.
 func (c *crowd) finish() (left []int64, errs []error) {
 	c.group.Wait()
 	for i, err := range c.errs {
@@ -114,8 +123,8 @@ func TestCallersShareAWrite(t *testing.T) {
 	})
 }
 
-// TestCrowdAtTheLimit has 50 callers want 20 units: two writes charge those who
-// get one, and the second answer denies the rest.
+// TestCrowdAtTheLimit has 50 callers want 20 units: two writes charge 20
+// callers, and the second answer denies the rest.
 func TestCrowdAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -125,8 +134,8 @@ func TestCrowdAtTheLimit(t *testing.T) {
 }
 
 // TestGroupLosesAgainstOthers has another process take 17 of 20 units under the
-// write of a group, which therefore fails. Those who still fit are charged by
-// more writes.
+// write of a group, which therefore fails. The callers that still fit are
+// charged by more writes.
 func TestGroupLosesAgainstOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -142,7 +151,7 @@ func TestGroupLosesAgainstOthers(t *testing.T) {
 		if left, errs := c.finish(); !slices.Equal(left, []int64{0, 1, 19}) || len(errs) > 0 {
 			t.Errorf("the admitted have left %d, errors %v", left, errs)
 		}
-		if _, writes := dynamo.Calls(c.store); writes > 4 { // those who still fit may or may not be a group again
+		if _, writes := dynamo.Calls(c.store); writes > 4 { // the callers that still fit may or may not be a group again
 			t.Errorf("%d writes", writes)
 		}
 	})
@@ -164,7 +173,7 @@ func TestCallersShareARead(t *testing.T) {
 	})
 }
 
-// TestImpatience has a write that hangs. Those who wait for it go on after 50
+// TestImpatience has a write that hangs. The callers that wait for it go on after 50
 // milliseconds.
 func TestImpatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -200,11 +209,12 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		leader, hangUp := context.WithCancel(t.Context())
-		c.table.before = func(_ context.Context, write int) error {
+		c.table.before = func(ctx context.Context, write int) error {
 			if write == 2 {
 				hangUp()
+				time.Sleep(roundTrip)
 			}
-			return nil
+			return ctx.Err()
 		}
 		c.charge(t.Context(), 1, 0)
 		c.charge(leader, 1, 0)

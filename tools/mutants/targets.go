@@ -17,6 +17,8 @@ var targets = []target{
 	{"internal/limit", []string{"internal/limit", "internal/memory"}},
 	{"internal/memory", []string{"internal/memory"}},
 	{"internal/dynamo", []string{"internal/dynamo -model"}},
+	{"internal/dynamo/itemjson", []string{"internal/dynamo/itemjson", "internal/dynamo -model"}},
+	{"internal/dynamo/lease", []string{"internal/dynamo/lease -test.skip=^TestSimulation$"}},
 	{"internal/dynamo/protocol", []string{"internal/dynamo/protocol -test.skip=^TestExplore", "internal/dynamo -model"}},
 	{"internal/redis", []string{"internal/redis"}},
 }

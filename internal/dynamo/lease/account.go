@@ -53,15 +53,15 @@ func (a *account) admit(now time.Time, c *limit.Charge, v *limit.Verdict) (ahead
 func (a *account) count(now time.Time, c *limit.Charge) (rest float64) {
 	length := int64(period)
 	for i := range c.Limits {
-		if c.Costs[i] > 0 {
-			length = min(length, int64(c.Limits[i].Granularity))
+		if l := &c.Limits[i]; l.Correctable() {
+			length = min(length, int64(l.Granularity))
 		}
 	}
 	n := now.UnixNano() / length
 	switch {
 	case n == a.current+1:
 		a.before, a.now, a.current = a.now, 0, n
-	case n > a.current:
+	case n > a.current, n < a.current-1: // requests may overtake each other, but a clock that was set back goes farther
 		a.before, a.now, a.current = 0, 0, n
 	}
 	return 1 - float64(now.UnixNano()-n*length)/float64(length)
@@ -116,10 +116,10 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 		a.room = 0
 		return
 	}
-	if a.end <= now.UnixNano() || !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
-		a.left = [limit.MaxLimits]int64{}
+	if !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
+		a.left, a.end = [limit.MaxLimits]int64{}, math.MaxInt64
 	}
-	a.answer, a.at, a.end = *v, now, math.MaxInt64
+	a.answer, a.at = *v, now
 	a.answer.Limits = slices.Clone(v.Limits)
 	for i, cost := range c.Costs {
 		a.left[i] += more * cost

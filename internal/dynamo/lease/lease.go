@@ -37,9 +37,9 @@ func New() *Leases {
 type ChargeFunc func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
 
 // Charge admits the charge from a lease. If there is none, it makes the charge
-// in the table, together with those that the process is likely to need until the
-// slot ends, at most c.Lease of them. If they do not all fit, the charge is made
-// alone: a lease never denies.
+// in the table, together with the charges that the process is likely to need
+// until the slot ends, at most c.Lease of them. If they do not all fit, the
+// charge is made alone: a lease never denies.
 func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict, charge ChargeFunc) error {
 	if !leasable(c) {
 		return charge(ctx, now, c, v)
@@ -75,9 +75,10 @@ func (ls *Leases) Covers(now time.Time, c *limit.Charge) bool {
 }
 
 // leasable reports whether the charge is by slots alone, and costs something.
+// Several of a cost that never fits might overflow.
 func leasable(c *limit.Charge) bool {
 	for i := range c.Limits {
-		if c.Costs[i] > 0 && !c.Limits[i].Correctable() {
+		if l := &c.Limits[i]; c.Costs[i] > l.MaxCost() || c.Costs[i] > 0 && !l.Correctable() {
 			return false
 		}
 	}

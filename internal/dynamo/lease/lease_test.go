@@ -1,9 +1,11 @@
 package lease_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,11 +22,14 @@ type table struct {
 	*memory.Store
 	calls []int64 // the first cost of each
 	err   error   // of every call, after it has charged
+	mark  string  // the counter's generation, if it is not empty
 }
 
 func (t *table) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	t.calls = append(t.calls, c.Costs[0])
-	return errors.Join(t.Store.Charge(ctx, now, c, v), t.err)
+	err := t.Store.Charge(ctx, now, c, v)
+	v.Receipt.Generation = cmp.Or(t.mark, v.Receipt.Generation)
+	return errors.Join(err, t.err)
 }
 
 // process is a process with leases, and its requests.
@@ -73,8 +78,8 @@ func TestAnswers(t *testing.T) {
 		at := time.Duration(i) * 7 * time.Millisecond
 		a, err := with.charge(at)
 		b, other := without.charge(at)
-		if a.Result != b.Result || a.Limits[0] != b.Limits[0] || err != nil || other != nil {
-			t.Fatalf("request %d: %+v, want %+v", i, a.Result, b.Result)
+		if a.Result != b.Result || a.Limits[0] != b.Limits[0] || a.Receipt.Slots != b.Receipt.Slots || err != nil || other != nil {
+			t.Fatalf("request %d: %+v, want %+v", i, a, b)
 		}
 	}
 	if len(with.table.calls) > 30 {
@@ -115,22 +120,37 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestFull: a lease never denies what fits alone.
+// TestFull has others take all but one unit of a key that a process charges
+// ahead: its next request gets that unit.
 func TestFull(t *testing.T) {
 	p := newProcess(t, second, 1000)
-	p.busy(0, 900)
-	p.busy(900*time.Millisecond, 50)
-	p.busy(950*time.Millisecond, 49)
-	other := newProcess(t, second, 1000)
-	other.table = p.table
-	admitted := 0
-	for range 1000 {
-		if v, _ := other.charge(999 * time.Millisecond); v.Allowed {
-			admitted++
-		}
+	p.busy(900*time.Millisecond, 40)
+	others := p.c
+	others.Costs = []int64{p.remaining(time.Second) - 1}
+	if err := p.table.Charge(t.Context(), epoch.Add(time.Second), &others, &limit.Verdict{}); err != nil {
+		t.Fatal(err)
 	}
-	if admitted != 1 {
-		t.Errorf("%d admitted, want the last one", admitted)
+	before := len(p.table.calls)
+	p.busy(time.Second, 1)
+	if calls := p.table.calls[before:]; len(calls) != 2 || calls[0] == 1 {
+		t.Errorf("charges of %d: the test shows nothing", calls)
+	}
+	if v, err := p.charge(time.Second); err != nil || v.Allowed {
+		t.Errorf("one more was admitted: %v", err)
+	}
+}
+
+// TestHalfOfTheRoom has 100 units left in a second for which the process expects
+// 1,000 requests. It leaves half of them to others.
+func TestHalfOfTheRoom(t *testing.T) {
+	l := second
+	l.Capacity = 1100
+	p := newProcess(t, l, 1000)
+	p.busy(0, 1000)
+	before := len(p.table.calls)
+	p.busy(time.Second, 3)
+	if most := slices.Max(p.table.calls[before:]); most < 40 || most > 50 {
+		t.Errorf("a charge of %d units, want half of the 100 that were left", most)
 	}
 }
 
@@ -148,20 +168,27 @@ func TestErrors(t *testing.T) {
 	if failed < 18 { // but for those of the lease from before
 		t.Errorf("%d of 20 requests failed", failed)
 	}
+	if alone := p.table.calls[len(p.table.calls)-failed+1:]; slices.Max(alone) > 1 {
+		t.Errorf("after the first error, charges of %d", alone)
+	}
 }
 
-// TestReset: units of a counter that was deleted are not added to those of the
-// next one.
+// TestReset has an operator delete the counter. Units of it are lost when the
+// lease is renewed: they would count in no window.
 func TestReset(t *testing.T) {
-	p := newProcess(t, second, 8)
-	p.busy(0, 35)
-	if err := p.table.Reset(t.Context(), p.c.Key); err != nil {
-		t.Fatal(err)
-	}
-	p.busy(40*time.Millisecond, 10)
-	v := limit.Verdict{}
-	if err := p.table.Peek(t.Context(), epoch.Add(time.Second/2), &p.c, &v); err != nil || v.Remaining >= 1000 {
-		t.Errorf("%d remaining, %v", v.Remaining, err)
+	for name, reset := range map[string]func(*process) error{
+		"in memory":   func(p *process) error { return p.table.Reset(t.Context(), p.c.Key) },
+		"in DynamoDB": func(p *process) error { p.table.mark = "next"; return nil },
+	} {
+		p := newTwoLimits(t)
+		if err := reset(p); err != nil {
+			t.Fatal(err)
+		}
+		p.renew(60 * time.Millisecond)
+		before := p.remaining(80 * time.Millisecond)
+		if p.busy(80*time.Millisecond, 1); p.remaining(80*time.Millisecond) == before {
+			t.Errorf("%s: a request was admitted by units of a counter that was deleted", name)
+		}
 	}
 }
 
@@ -173,8 +200,8 @@ func TestAlone(t *testing.T) {
 	} {
 		p := newProcess(t, l, 100)
 		p.busy(0, 50)
-		if len(p.table.calls) != 50 {
-			t.Errorf("%v: %d charges for 50 requests", l.Algorithm, len(p.table.calls))
+		if len(p.table.calls) != 50 || slices.Max(p.table.calls) > 1 {
+			t.Errorf("%v: charges of %d for 50 requests", l.Algorithm, p.table.calls)
 		}
 	}
 	p := newProcess(t, second, 8)
@@ -184,6 +211,25 @@ func TestAlone(t *testing.T) {
 	p.busy(40*time.Millisecond, 1)
 	if len(p.table.calls) != before+1 {
 		t.Error("a charge of nothing was admitted by a lease")
+	}
+}
+
+// TestOneAtATime has another request arrive while a lease is taken: it makes its
+// charge alone.
+func TestOneAtATime(t *testing.T) {
+	p := newProcess(t, second, 8)
+	p.busy(0, 5)
+	var during []int64
+	charge := func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+		if c.Costs[0] > 1 {
+			before := len(p.table.calls)
+			p.busy(10*time.Millisecond, 2)
+			during = append(during, p.table.calls[before:]...)
+		}
+		return p.table.charge(ctx, now, c, v)
+	}
+	if err := p.Leases.Charge(t.Context(), epoch.Add(10*time.Millisecond), &p.c, &limit.Verdict{}, charge); err != nil || !slices.Equal(during, []int64{1, 1}) {
+		t.Errorf("charges of %d while a lease was taken, error %v", during, err)
 	}
 }
 

@@ -20,7 +20,6 @@ type Group struct {
 	snapshot *Snapshot
 	sum      limit.Charge
 	shares   []share
-	end      time.Time     // the latest of a charge
 	states   []limit.State // after the charges, as far as the snapshot shows
 	parts    []part        // by limit
 }
@@ -90,9 +89,6 @@ func (g *Group) fits(i int, cost int64, now time.Time) bool {
 func (g *Group) append(costs []int64, now time.Time) {
 	one := share{now, slices.Clone(costs)}
 	g.shares = append(g.shares, one)
-	if len(g.shares) == 1 || now.After(g.end) {
-		g.end = now
-	}
 	for i, cost := range costs {
 		if cost == 0 {
 			continue
@@ -113,9 +109,10 @@ func (g *Group) Charge() *limit.Charge { return &g.sum }
 // Now returns the time of the first charge, which is the earliest.
 func (g *Group) Now() time.Time { return g.shares[0].now }
 
-// Plan plans the write, as PlanCharge does for one charge.
+// Plan plans the write, as PlanCharge does for one charge. wall is a time after
+// all charges were made.
 func (g *Group) Plan(wall time.Time, keepCredit bool) *Plan {
-	p := PlanCharge(g.snapshot, &g.sum, g.Now(), wall.Add(g.end.Sub(g.Now())), keepCredit)
+	p := PlanCharge(g.snapshot, &g.sum, g.Now(), wall, keepCredit)
 	for _, planned := range p.limits {
 		switch planned := planned.(type) {
 		case *bucketPlan:
@@ -181,7 +178,7 @@ func (g *Group) undo(i int, state *limit.State) {
 		full, _ := state.Full()
 		state.Bucket = limit.NewBucket(full - g.need(i))
 	case l.Algorithm == limit.SlidingWindowLog:
-		*state = g.snapshot.known()[i].Clone() // nobody else has charged it since
+		*state = g.snapshot.known()[i].Clone() // the condition excludes all other charges since
 	default:
 		newest, _ := state.Newest()
 		state.Refund(newest, g.sum.Costs[i])
