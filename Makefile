@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . bench examples/frameworks examples/grpc infra localstack/browser slidegategrpc slidegateotel tools
+MODULES     := . infra bench examples/frameworks examples/grpc localstack/browser slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -51,7 +51,8 @@ test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@$(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-e2e test-race test-rest
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
-# every package, but does not link the programs, as go build would.
+# every package, but does not link the programs, as go build would. The CDK's
+# packages wait for each other, so other modules compile beside them.
 .PHONY: install-cdk install-aws install-redis install-browser install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
@@ -64,7 +65,8 @@ install-browser:
 install-proxies:
 	@localstack/proxies.sh >/dev/null
 compile:
-	@for module in $(MODULES); do (cd $$module && go list -export ./... >/dev/null) || exit; done
+	@go list -export ./... >/dev/null
+	@printf '%s\n' $(filter-out .,$(MODULES)) | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
 
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
