@@ -17,10 +17,19 @@ import (
 type grouping struct {
 	*faulty
 	refused error // of calls with several charges; nil for none
+	alone   error // of calls with one charge
 	apart   bool  // Together is false
 }
 
 func (g *grouping) Together() bool { return !g.apart }
+
+func (g *grouping) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	if g.alone != nil {
+		g.charges++
+		return g.alone
+	}
+	return g.faulty.Charge(ctx, now, c, v)
+}
 
 func (g *grouping) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	if g.refused != nil {
@@ -95,7 +104,7 @@ func TestTogetherRefused(t *testing.T) {
 // it was alone.
 func TestRefusedAlone(t *testing.T) {
 	b, g := newGroupingBench(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
-	g.down, g.cause = []string{"log"}, limit.ErrGroup
+	g.alone = limit.ErrGroup
 	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 {
 		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.charges)
 	}
