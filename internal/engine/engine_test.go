@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -27,7 +26,6 @@ var (
 type faulty struct {
 	*memory.Store
 	down       []string // rules
-	cause      error    // of their failure; nil for errDown
 	noSnapshot bool     // denies nothing without a round trip
 	charges    int
 	settles    int
@@ -42,7 +40,7 @@ func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *
 	f.charges++
 	if f.fails(c) {
 		leaveAny(v)
-		return cmp.Or(f.cause, errDown)
+		return errDown
 	}
 	return f.Store.Charge(ctx, now, c, v)
 }

@@ -104,7 +104,7 @@ func TestTogetherRefused(t *testing.T) {
 // it was alone.
 func TestRefusedAlone(t *testing.T) {
 	b, g := newGroupingBench(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
-	g.down, g.cause = []string{"log"}, limit.ErrGroup
+	g.alone = limit.ErrGroup
 	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 {
 		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.charges)
 	}

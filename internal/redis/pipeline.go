@@ -93,8 +93,6 @@ func (p *pipelined) next() {
 	p.waiting = nil
 	if len(waiting) == 0 {
 		p.underWay--
-	} else {
-		p.overdue.Stop()
 	}
 	p.mu.Unlock()
 	if len(waiting) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redistest"
 )
@@ -152,94 +150,36 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestHangingLanes: connections that no longer carry anything hold up the calls
-// on them, and no others.
-func TestHangingLanes(t *testing.T) {
+// TestLatestDeadline: calls of one round trip have it as long as the most patient
+// of them waits.
+func TestLatestDeadline(t *testing.T) {
 	t.Parallel()
-	var dialed atomic.Int64
-	client, resume := paused(t, func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if dialed.Add(1) <= lanes {
-			c = &silent{c}
-		}
-		return c, err
-	})
-	resume()
+	client, resume := paused(t, nil)
 	store := New(client, Options{OneServer: true})
-	_, calls := begin(t, store, "k", lanes)
-	pipelinedOf(store).patience = patience
-	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	_, alone := begin(t, store, "k", lanes)
+	p := pipelinedOf(store)
+	errs := make([]error, 3)
+	var calls sync.WaitGroup
+	for i, wait := range []time.Duration{100 * time.Millisecond, time.Minute, 100 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		if err := store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}); err != nil {
-			t.Error(err)
+		calls.Go(func() { errs[i] = store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}) })
+		for waiting := 0; waiting <= i; time.Sleep(time.Millisecond) {
+			p.mu.Lock()
+			waiting = len(p.waiting)
+			p.mu.Unlock()
 		}
 	}
-	if n := used(t, client, "k"); n != 3 {
-		t.Errorf("%d units used, want 3", n)
-	}
-	client.Close()
-	calls.Wait()
-}
-
-// silent is a connection that carries no script, and no answer to it.
-type silent struct{ net.Conn }
-
-func (c *silent) Write(b []byte) (int, error) {
-	if len(b) > 100 { // more than the greeting
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
-}
-
-// TestLostTogether: calls of one round trip whose answers are lost are not sent
-// again, and the breaker counts them as one.
-func TestLostTogether(t *testing.T) {
-	t.Parallel()
-	var sent atomic.Int64
-	client, resume := paused(t, func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return &lossy{Conn: c, calls: &sent}, err
-	})
-	store := New(client, Options{OneServer: true, Breaker: breaker.New(time.Now, func(breaker.Change) {})})
-	errs, calls := begin(t, store, "k", 20)
+	go p.overtake() // they are sent, and the server is still paused
+	time.Sleep(200 * time.Millisecond)
 	resume()
 	calls.Wait()
-	for i, err := range errs {
-		if !errors.Is(err, ErrUnreachable) {
-			t.Errorf("call %d: %v", i, err)
-		}
+	alone.Wait()
+	if !errors.Is(errs[0], ErrTimeout) || errs[1] != nil || !errors.Is(errs[2], ErrTimeout) {
+		t.Errorf("%v", errs)
 	}
-	if n := sent.Load(); n != lanes+1 {
-		t.Errorf("20 calls were sent in %d parts, want %d", n, lanes+1)
-	}
-	healthy := goredis.NewClient(&goredis.Options{Addr: client.Options().Addr})
-	defer healthy.Close()
-	if n := used(t, healthy, "k"); n != 20 {
-		t.Errorf("%d units used, want 20", n)
-	}
-	if err := store.Charge(t.Context(), time.Now(), hourly("k"), &limit.Verdict{}); errors.Is(err, breaker.ErrOpen) {
-		t.Errorf("%d round trips have opened the breaker", lanes+1)
-	}
-}
-
-// TestSharedOutage: round trips that fail for many calls at once open the breaker
-// as those of single calls do. A call whose failure another one reports says
-// nothing about the server.
-func TestSharedOutage(t *testing.T) {
-	t.Parallel()
-	guard := breaker.New(time.Now, func(breaker.Change) {})
-	store := New(nil, Options{Breaker: guard})
-	for range 5 {
-		for _, err := range []error{sharedError{io.EOF}, sharedError{io.EOF}, io.EOF} {
-			store.client = guarded{failing{err}, guard}
-			if err := store.Reset(t.Context(), "k"); !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := store.Reset(t.Context(), "k"); !errors.Is(err, breaker.ErrOpen) {
-		t.Errorf("error %v after five lost round trips of three calls each", err)
+	if n := used(t, client, "k"); n != lanes+3 {
+		t.Errorf("%d units used, want %d", n, lanes+3)
 	}
 }
 
