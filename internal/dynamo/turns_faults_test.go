@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // TestAnswerWithoutAnItem has an endpoint that is no DynamoDB answer "{}" to a
@@ -64,6 +65,40 @@ func TestCounterGoneUnderAGroup(t *testing.T) {
 		c.charge(t.Context(), 5, 0)
 		if left, errs := c.finish(); !slices.Equal(left, []int64{16, 17, 18, 19, 19}) || len(errs) > 0 {
 			t.Errorf("left %d, errors %v", left, errs)
+		}
+	})
+}
+
+// TestGroupPrunes has a group charge a counter whose expired slots it cannot
+// name, because the write before it failed. The next request for another key
+// removes them.
+func TestGroupPrunes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		c.capacity = 1000
+		for second := range 40 { // each by a process that has no snapshot
+			c.store = dynamo.New(c.table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+			c.charge(t.Context(), 1, second)
+			c.group.Wait()
+		}
+		c.store = dynamo.New(c.table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+		c.table.before = func(_ context.Context, write int) error {
+			if write == 41 {
+				return errOutage
+			}
+			return nil
+		}
+		c.charge(t.Context(), 3, 200)
+		if left, errs := c.finish(); len(left) != 42 || len(errs) != 1 {
+			t.Fatalf("left %d, errors %v", left, errs)
+		}
+		other := twenty()
+		other.Key = "another"
+		if err := c.store.Charge(t.Context(), epoch, other, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.table.Item(key)["a"+strconv.FormatInt(epoch.Unix(), 36)]; ok {
+			t.Error("a slot that expired is still there")
 		}
 	})
 }

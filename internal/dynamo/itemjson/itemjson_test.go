@@ -4,11 +4,79 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
+
+// TestAttributes reads the answers that DynamoDB gives to charges. The SDK takes
+// several times as long.
+func TestAttributes(t *testing.T) {
+	for body, want := range map[string]map[string]types.AttributeValue{
+		`{}`:                nil,
+		`{"Attributes":{}}`: {},
+		`{"Attributes":{"k":{"S":"rule|user:1|00000000"},"aC":{"N":"12"},"aL":{"B":"AAH/"},"aT":{"N":"1700000040000000000"}}}`: {
+			"k": attribute("S", "rule|user:1|00000000"), "aC": attribute("N", "12"), "aL": attribute("B", "AAH/"), "aT": attribute("N", "1700000040000000000"),
+		},
+		" { \"Attributes\" :\n{ \"a\" : { \"N\" : \"1\" } ,\t\"b\":{\"N\":\"2\"}} }\r\n": {"a": attribute("N", "1"), "b": attribute("N", "2")},
+	} {
+		if got, ok := Attributes([]byte(body)); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %v", body, got, ok)
+		}
+	}
+}
+
+// TestOthers leaves to the SDK what is no item of strings, numbers and bytes.
+func TestOthers(t *testing.T) {
+	for _, body := range []string{
+		`{"Item":{"a":{"N":"1"}}}`, `{"Attributes":{"a":{"BOOL":true}}}`, `{"Attributes":{"a":{"X":"1"}}}`, `{"Attributes":null}`,
+		`{"Attributes":{"a":{"N":1}}}`, `{"Attributes":{"a":{"N":"1"},}}`, `{"Attributes":{"a":{"N":"1"}}`, `{"Attributes":{}} {}`, ``,
+	} {
+		if item, ok := Attributes([]byte(body)); ok {
+			t.Errorf("%s: %v", body, item)
+		}
+	}
+}
+
+// TestUpdate refuses inputs with fields that it does not write.
+func TestUpdate(t *testing.T) {
+	for name, change := range map[string]func(*dynamodb.UpdateItemInput){
+		"no table":         func(in *dynamodb.UpdateItemInput) { in.TableName = nil },
+		"old updates":      func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} },
+		"an old operator":  func(in *dynamodb.UpdateItemInput) { in.ConditionalOperator = types.ConditionalOperatorOr },
+		"an old condition": func(in *dynamodb.UpdateItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} },
+		"capacity":         func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal },
+		"metrics": func(in *dynamodb.UpdateItemInput) {
+			in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize
+		},
+		"a key of other types": func(in *dynamodb.UpdateItemInput) { in.Key["k"] = &types.AttributeValueMemberBOOL{} },
+	} {
+		in := &dynamodb.UpdateItemInput{TableName: aws.String("counters"), Key: map[string]types.AttributeValue{"k": attribute("S", "key")}}
+		if _, ok := Update(in); !ok {
+			t.Fatal("an input without these fields is refused")
+		}
+		change(in)
+		if body, ok := Update(in); ok {
+			t.Errorf("%s: %s", name, body)
+		}
+	}
+}
+
+// TestText writes any text as JSON.
+func TestText(t *testing.T) {
+	for _, text := range []string{"rule|user:1", `"\`, "é", "\xff", "\x00\x1f"} {
+		in := &dynamodb.UpdateItemInput{TableName: &text}
+		var out struct{ TableName string }
+		body, ok := Update(in)
+		if err := json.Unmarshal(body, &out); !ok || err != nil || out.TableName != strings.ToValidUTF8(text, "\ufffd") || !utf8.Valid(body) {
+			t.Errorf("%q: %s, error %v", text, body, err)
+		}
+	}
+}
 
 // FuzzAttributes reads any body. What Attributes reads, encoding/json reads too.
 func FuzzAttributes(f *testing.F) {

@@ -39,3 +39,30 @@ func TestNewerBucket(t *testing.T) {
 		t.Error("a charged bucket is not newer than one never charged")
 	}
 }
+
+// TestFresh has a snapshot deny for ten seconds, and as long before its time: the
+// clock may have been set back since.
+func TestFresh(t *testing.T) {
+	for age, want := range map[time.Duration]bool{
+		0: true, maxAge: true, maxAge + 1: false, -maxAge: true, -maxAge - 1: false, time.Hour: false, -time.Hour: false,
+	} {
+		if got := (&Snapshot{ReadAt: minute}).Fresh(minute.Add(age)); got != want {
+			t.Errorf("age %v: %v, want %v", age, got, want)
+		}
+	}
+}
+
+// TestRefundOfAllUnits refunds all that a slot holds.
+func TestRefundOfAllUnits(t *testing.T) {
+	w := newGroupWorld(t, slots)
+	c := w.of(3)
+	w.write(PlanCharge(nil, c, minute, minute, true))
+	s, v := w.read(), limit.Verdict{}
+	s.Admit(c, minute, &v)
+	if !s.Shows(c, &v.Receipt) || PlanSettlement(s, c, &v.Receipt, []int64{-3}, minute, minute, "") == nil {
+		t.Error("a snapshot with exactly these units does not show them")
+	}
+	if PlanSettlement(s, w.of(4), &v.Receipt, []int64{-4}, minute, minute, "") != nil {
+		t.Error("more units than there are can be refunded")
+	}
+}
