@@ -2,8 +2,10 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -65,6 +67,42 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	}
 	if !errors.Is(last, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v", last)
+	}
+}
+
+// What cannot be written is an error, and no line is lost.
+func TestSorterCannotWrite(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := sorter{limit: 1}
+	defer s.close()
+	add := func(at int64) error { return s.add(at, []byte("text")) }
+	if err := cmp.Or(add(1), add(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.file.Close()
+	err := add(3)
+	for at := int64(4); err == nil && at < 9; at++ {
+		err = add(at)
+	}
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A batch that is used again is empty, or it would grow with the log.
+func TestBatchesAreEmpty(t *testing.T) {
+	r := newReading(&Traffic{}, &Extent{})
+	b := r.newBatch()
+	b.add()
+	b.text = append(b.text, "text"...)
+	r.batches.Put(b)
+	for range 3 {
+		if b := r.newBatch(); len(b.lines)+len(b.text) > 0 {
+			t.Errorf("a batch begins with %d lines and %q", len(b.lines), b.text)
+		}
 	}
 }
 
