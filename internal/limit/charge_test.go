@@ -171,6 +171,27 @@ func TestReusedVerdict(t *testing.T) {
 	}
 }
 
+// TestChecked: of a charge with limits that were checked before, Check looks at
+// their number and at the costs.
+func TestChecked(t *testing.T) {
+	l := []limit.Limit{sliding(3, 10*sec, sec)}
+	for name, test := range map[string]struct {
+		charge limit.Charge
+		ok     bool
+	}{
+		"good":              {limit.Charge{Limits: l, Costs: []int64{1}}, true},
+		"not looked at":     {limit.Charge{Limits: make([]limit.Limit, 1), Costs: []int64{1}}, true},
+		"a negative cost":   {limit.Charge{Limits: l, Costs: []int64{-1}}, false},
+		"a cost too many":   {limit.Charge{Limits: l, Costs: []int64{1, 1}}, false},
+		"neither of either": {limit.Charge{}, false},
+	} {
+		test.charge.Checked = true
+		if err := test.charge.Check(); err == nil != test.ok {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 func TestThrottled(t *testing.T) {
 	const text = "too many calls"
 	if got := limit.Throttled(text).Error(); got != text {

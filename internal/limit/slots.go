@@ -129,7 +129,7 @@ func (s *Slots) apply(l *Limit, now, q, cost int64, r *Result) {
 		return
 	}
 	s.add(l, q, cost)
-	r.set(true, l.Capacity-used-cost, max(0, l.untilGone(q, now)), 0, 0)
+	r.set(true, l.Capacity-used-cost, l.untilGone(q, now), 0, 0)
 }
 
 // take charges cost units to slot q, whatever the capacity.

@@ -86,3 +86,17 @@ func TestSettle(t *testing.T) {
 		}
 	}
 }
+
+// TestOneSlot: a state drops its newest slot too once that counts no longer. So
+// the state of most keys never takes more room than one slot.
+func TestOneSlot(t *testing.T) {
+	for _, l := range []limit.Limit{sliding(3, 10*sec, sec), fixed(3, 10*sec), weighted(3, 10*sec), exact(3, 10*sec)} {
+		var state limit.State
+		for i := range 3 {
+			state.Take(&l, epoch.Add(time.Duration(i)*time.Minute), 1)
+			if n := len(slices.Collect(state.All())); n != 1 {
+				t.Errorf("%s: %d slots in minute %d", l.Algorithm, n, i)
+			}
+		}
+	}
+}

@@ -248,7 +248,11 @@ func FuzzCLFReference(f *testing.F) {
 	line := `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "-" "b \"c\""`
 	f.Add(line, strings.Replace(line, "10:05:03", "24:05:03", 1))
 	f.Add(line, strings.Replace(line, "10:05:03", "9:05:03.1", 1))
-	f.Add(strings.Replace(line, "2015", "1677", 1), strings.Replace(line, "+0000", "-2400", 1))
+	f.Add(line, strings.Replace(line, "10:05:03", "0::05:03", 1))
+	at := func(time string) string { return strings.Replace(line, "17/May/2015:10:05:03 +0000", time, 1) }
+	f.Add(at("31/Dec/1929:23:30:00 -0100"), at("31/Dec/1929:22:30:00 -0100")) // the range begins and ends within a day
+	f.Add(at("01/Jan/2200:00:30:00 +0100"), at("01/Jan/2200:01:30:00 +0100"))
+	f.Add(line, strings.Replace(line, "+0000", "-2400", 1))
 	f.Fuzz(func(t *testing.T, first, second string) {
 		p := &lineParser{parser: CLF.parser(nil)}
 		for _, line := range []string{first, second, first} {

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -64,6 +66,42 @@ func TestSorterReadsABrokenFile(t *testing.T) {
 	}
 	if !errors.Is(last, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v", last)
+	}
+}
+
+// What cannot be written is an error, and no line is lost.
+func TestSorterCannotWrite(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := sorter{limit: 1}
+	defer s.close()
+	add := func(at int64) error { return s.add(at, "text", 0, 4) }
+	if err := cmp.Or(add(1), add(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.file.Close()
+	err := add(3)
+	for at := int64(4); err == nil && at < 9; at++ {
+		err = add(at)
+	}
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A batch that is used again has its own lines alone, or it would grow with the
+// log.
+func TestBatchesAreEmpty(t *testing.T) {
+	r := newReading(&Traffic{Logs: []Log{text("")}}, &Extent{})
+	for i := range 3 {
+		b := r.newBatch()
+		r.parse(b, &block{first: 1, text: requests("1 /")})
+		if len(b.lines) != 1 || b.lines[0].start != 0 || b.lines[0].end != len(b.records) {
+			t.Errorf("batch %d has %d lines in %q", i, len(b.lines), b.records)
+		}
+		r.batches.Put(b)
 	}
 }
 
