@@ -40,18 +40,6 @@ func TestNewerBucket(t *testing.T) {
 	}
 }
 
-// TestFresh has a snapshot deny for ten seconds, and as long before its time: the
-// clock may have been set back since.
-func TestFresh(t *testing.T) {
-	for age, want := range map[time.Duration]bool{
-		0: true, maxAge: true, maxAge + 1: false, -maxAge: true, -maxAge - 1: false, time.Hour: false, -time.Hour: false,
-	} {
-		if got := (&Snapshot{ReadAt: minute}).Fresh(minute.Add(age)); got != want {
-			t.Errorf("age %v: %v, want %v", age, got, want)
-		}
-	}
-}
-
 // TestRefundOfAllUnits refunds all that a slot holds.
 func TestRefundOfAllUnits(t *testing.T) {
 	w := newGroupWorld(t, slots)
