@@ -146,7 +146,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
-mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/itemjson dynamo/lease dynamo/protocol redis); list those that no test catches
+mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/itemjson dynamo/lease dynamo/protocol redis engine); list those that no test catches
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd tools && go build -o ../.cache/bin/mutants ./mutants
