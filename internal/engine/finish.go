@@ -26,10 +26,8 @@ type Outcome struct {
 // cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
 	settlement := func(v *Verdict) []int64 {
-		if p, ok := v.pending(); ok {
-			return p.deltas(o)
-		}
-		return nil
+		p, _ := v.pending() // without something to correct, there are no deltas
+		return p.deltas(o)
 	}
 	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
 		if corrections := e.correct(ctx, now, vs, "settle", settlement); corrections != nil {

@@ -21,7 +21,7 @@ var targets = []target{
 	{"internal/dynamo/lease", []string{"internal/dynamo/lease -test.skip=^TestSimulation$"}},
 	{"internal/dynamo/protocol", []string{"internal/dynamo/protocol -test.skip=^TestExplore", "internal/dynamo -model"}},
 	{"internal/redis", []string{"internal/redis"}},
-	{"internal/engine", []string{"internal/engine"}},
+	{"internal/engine", []string{"internal/engine", "internal/receipt", "internal/apigw"}},
 }
 
 // choose returns the targets for these packages, or all of them if none is
