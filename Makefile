@@ -41,7 +41,7 @@ help: ## list the targets
 run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs only Go
 	@printf '%s\n' '' 'In another terminal, see a client being limited:' '' \
 		"  for i in \$$(seq 12); do curl -si http://$(LISTEN)/ | grep -iE '^(HTTP|RateLimit:|Retry-After)'; done" '' \
-		'and replay a recorded day against other rules:' '' \
+		'and replay four recorded days against other rules:' '' \
 		'  dist/slidegate replay examples/traffic/apache-access-2015.log.gz --rules examples/traffic/per-ip-10-per-minute.yaml' ''
 	@exec dist/slidegate serve --rules examples/rules.yaml --listen $(LISTEN)
 

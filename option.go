@@ -69,8 +69,8 @@ func WithErrorPolicy(p ErrorPolicy) Option {
 // WithLease lets a limiter in package dynamostore charge up to n requests ahead
 // in one write, for keys above 1,000 requests a second. A lease ends with its slot,
 // so no window exceeds the limit; what is left of it then is lost to the window.
-// It takes 2 to 1000, and limits by windows. A store of package redisstore
-// ignores it.
+// It takes 2 to 1000, and limits by windows. [New] fails if the counters are in
+// memory. A store of package redisstore ignores it.
 func WithLease(n int64) Option {
 	return option(func(c *config) {
 		c.refuse(n < 2 || n > 1000, "WithLease: give a number from 2 to 1000")

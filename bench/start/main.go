@@ -93,7 +93,7 @@ func documents(binary string, memory float64, cgroup string, runs int, names []s
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		fmt.Printf("| %s | %d KB | %v | %.2f s | %v | %d MB |\n", name, size>>10, m.cpu, m.cpu.Seconds()*wholeCPU/memory, m.wall.Round(time.Millisecond), m.memory>>20)
+		fmt.Printf("| %s | %d KB | %v | %.2f s | %v | %d MB |\n", name, size>>10, m.cpu.Round(time.Millisecond), m.cpu.Seconds()*wholeCPU/memory, m.wall.Round(time.Millisecond), m.memory>>20)
 	}
 	return nil
 }

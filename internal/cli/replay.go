@@ -107,6 +107,9 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 	run := func(decisions io.Writer) error {
 		f.Decisions = decisions
 		report, err := operator.Replay(ctx, s, &f.ReplayOptions, c)
+		if err != nil && report.Requests == 0 && ctx.Err() == nil && !*f.json {
+			return err // a table of zeros would hide it
+		}
 		// The totals are of use even if the replay did not get to its end.
 		if showing := show(totals, *f.json, report, printReplay); err == nil {
 			err = showing

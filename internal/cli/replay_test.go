@@ -23,3 +23,15 @@ func TestDecisionsFile(t *testing.T) {
 	}
 	wantFile(t, out, before)
 }
+
+// A replay that fails before its first decision prints its error alone. Its JSON
+// report has the order and the lines read, so that is printed.
+func TestReplayWithoutDecisions(t *testing.T) {
+	const failing = "replay testdata/day.log --rules testdata/rules.yaml --format csv"
+	if r := slidegate(t.Context(), "", failing); r.code != 1 || r.stdout != "" || r.stderr == "" {
+		t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+	}
+	if r := slidegate(t.Context(), "", failing+" --json"); r.code != 1 || r.stdout == "" {
+		t.Errorf("exit %d, stdout %q", r.code, r.stdout)
+	}
+}

@@ -141,7 +141,7 @@ func unusual(r *operator.RuleReport) string {
 	say(r.Mode == rules.Off.String(), "off")
 	say(r.Hashed, "keys hashed")
 	say(r.Atomic, "atomic")
-	say(r.Lease > 0, "leases up to %d charges", r.Lease)
+	say(r.Lease > 0, "leases up to %s charges", text.Thousands(r.Lease))
 	say(r.Quiet, "no headers")
 	for i := range r.Limits {
 		l := &r.Limits[i]

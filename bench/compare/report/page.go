@@ -24,7 +24,7 @@ var (
 		"speed":    func(r measure.Result) string { return number(1 / r.Ratio) },
 		"percent":  func(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) },
 		"calls":    thousandths,
-		"allocs":   whole,
+		"allocs":   thousands,
 		"fullest":  func(v float64) string { return fmt.Sprintf("%.2f", v) },
 		"patterns": func() string { return strings.Join(exact.Patterns(), " | ") },
 		"columns":  func() string { return strings.Repeat("|---", len(exact.Patterns())) },
@@ -90,16 +90,22 @@ func (d *Data) Growth() (all []growth) {
 			Chart: chart, From: thousands(from.X), To: thousands(to.X), Least: duration(from.Time), Most: duration(to.Time),
 			LeastRatio: times(from.Ratio), ToRatio: times(to.Ratio), Verdict: "flat",
 		}
-		low, high := from.Ratio, from.Ratio
+		// The ends do not show a rise or a fall between them.
+		low, high := from, from
 		for _, p := range points {
-			ratio := p[len(p)-1].Ratio
-			low, high = min(low, ratio), max(high, ratio)
+			point := p[len(p)-1]
+			if point.Ratio < low.Ratio {
+				low = point
+			}
+			if point.Ratio > high.Ratio {
+				high = point
+			}
 		}
 		switch {
-		case high > flat*from.Ratio:
-			g.Verdict = explanations[chart]
-		case low*flat < from.Ratio:
-			g.Verdict = "falls"
+		case high.Ratio > flat*from.Ratio:
+			g.Verdict = fmt.Sprintf("up to %s at %s. %s", times(high.Ratio), thousands(high.X), explanations[chart])
+		case low.Ratio*flat < from.Ratio:
+			g.Verdict = fmt.Sprintf("falls to %s at %s", times(low.Ratio), thousands(low.X))
 		}
 		all = append(all, g)
 	}

@@ -9,7 +9,7 @@ const (
 	reasonUpdate    = "The update carries the condition and the slots of the window. The client writes that request and reads that answer, and the engine evaluates it: see client and server CPU."
 	reasonContended = "An update whose condition another write has changed is sent again."
 	reasonBucket    = "An update whose condition another write has changed is sent again."
-	reasonFlood     = "Of 60 requests one is admitted, and each admission is a write: a free denial would give 60 × bare at most. Writes and calls show what came on top."
+	reasonFlood     = "Of 60 requests one is admitted. With a write for each admission, free denials would give 60 × bare at most; clients that share writes get more."
 	reasonScript    = "The server's one thread runs the script, and the client packs its arguments and reads its answer: see server CPU, scripts and client CPU."
 	reasonRules     = "A decision finds its rules, writes a key and the name of a counter, and charges that. Its answer and the name are an allocation each."
 	reasonHandler   = "The answer is built as a policy with a context, and the request is read from the event."
@@ -24,7 +24,7 @@ var explanations = map[string]string{
 	"slots in Redis":      "A new slot and a denial read the slots of the window.",
 	"slots in DynamoDB":   "The engine stores and returns the slots of the item.",
 	"clients in memory":   "All clients use one key, and so one lock.",
-	"clients on Redis":    "Clients share the server's one thread. The more of them wait for it, the more the length of a script counts.",
+	"clients on Redis":    "Clients share the server's one thread, so the length of a script counts. The more of them wait for one key, the more share a call.",
 	"clients on DynamoDB": "Clients of one process share writes to one item, so more of them decide more in one round trip.",
 	"rules":               "A request is compared with the rules that share the beginning of its path, and those of all paths.",
 	"overrides":           "A request looks its key up among the overrides.",

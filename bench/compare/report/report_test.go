@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,6 +154,28 @@ func TestText(t *testing.T) {
 	for ns, want := range map[float64]string{67.4: "67 ns", 1500: "1.50 µs", 2.25e6: "2.2 ms"} {
 		if got := duration(ns); got != want {
 			t.Errorf("duration(%v) = %s, want %s", ns, got, want)
+		}
+	}
+}
+
+// A chart that rises or falls between its ends says how far, and where.
+func TestGrowthBetweenTheEnds(t *testing.T) {
+	for _, x := range []struct {
+		chart, want string
+		between     float64
+	}{
+		{"clients on Redis", "up to 1.64 × at 5. " + explanations["clients on Redis"], 1.64},
+		{"clients in memory", "falls to 0.60 × at 5", 0.6},
+		{"slots in Redis", "flat", 1.4},
+	} {
+		d := &Data{}
+		for _, p := range []struct{ x, ratio float64 }{{1, 1}, {5, x.between}, {200, 1}} {
+			d.Results = append(d.Results, measure.Result{
+				Case: fmt.Sprintf("growth/%s/%v", x.chart, p.x), Group: x.chart, Subject: subject.Slidegate, X: p.x, Ratio: p.ratio,
+			})
+		}
+		if g := d.Growth(); len(g) != 1 || g[0].Verdict != x.want {
+			t.Errorf("%s: %+v, want %q", x.chart, g, x.want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ var (
 	tail   = figure{func(r *measure.Result) float64 { return r.P99Rat }, number, " × p99"}
 	writes = figure{func(r *measure.Result) float64 { return r.Writes }, thousandths, " writes"}
 	calls  = figure{func(r *measure.Result) float64 { return r.Calls }, thousandths, " calls"}
-	allocs = figure{func(r *measure.Result) float64 { return r.Allocs }, whole, " allocations"}
+	allocs = figure{func(r *measure.Result) float64 { return r.Allocs }, thousands, " allocations"}
 	each   = figure{func(r *measure.Result) float64 { return r.Time }, duration, ""}
 	script = figure{func(r *measure.Result) float64 { return r.Scripts }, duration, " in scripts"}
 	lines  = figure{func(r *measure.Result) float64 { return subject.ReplayLines / r.Time * 1e9 }, thousands, " lines/s"}

@@ -23,8 +23,6 @@ func number(v float64) string {
 
 func thousandths(v float64) string { return fmt.Sprintf("%.3f", v) }
 
-func whole(v float64) string { return fmt.Sprintf("%.0f", v) }
-
 func times(v float64) string { return number(v) + " ×" }
 
 // duration writes nanoseconds as ns, µs or ms.
