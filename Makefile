@@ -13,11 +13,10 @@ LOCAL       := localstack/with.sh
 # The rules documents whose start the bench measures: those that can be published.
 STARTS      := plain:1000 plain:2000 plain:5000 rich:1428 overrides:9998 plans:98 deep:3333 months:3600
 # The packages with concurrent code. The others run without the race detector,
-# which makes compiling and running several times slower. So does all of rules
-# but one test: its sets are shared, but read alone.
+# which makes compiling and running several times slower. So do all tests but one
+# of each package in SHARED: only there do goroutines meet.
 CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
-
-SHARED       = github.com/slidegate/slidegate/internal/rules
+SHARED       = github.com/slidegate/slidegate/internal/rules github.com/slidegate/slidegate/internal/sim
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -72,10 +71,10 @@ compile:
 .PHONY: test-race test-rest test-e2e
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(filter-out $(SHARED),$(CONCURRENT))
-	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' $(SHARED)
+	CGO_ENABLED=1 $(TEST) -race -run '^(TestSetIsSafeForConcurrentUse|TestSimulation)$$' $(SHARED)
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
 test-rest:
-	$(TEST) $(filter-out $(filter-out %/sim $(SHARED),$(CONCURRENT)),$(shell go list ./...))
+	$(TEST) $(filter-out $(filter-out $(SHARED),$(CONCURRENT)),$(shell go list ./...))
 	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
 	@for module in localstack/browser tools; do (cd $$module && $(TEST) -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:

@@ -33,8 +33,14 @@ func newRoot(t *testing.T) string {
 	return root
 }
 
+// ownTrimpath removes -trimpath from GOFLAGS: zips must not depend on it.
+func ownTrimpath(t *testing.T) {
+	t.Helper()
+	t.Setenv("GOFLAGS", strings.ReplaceAll(os.Getenv("GOFLAGS"), "-trimpath", ""))
+}
+
 func TestRun(t *testing.T) {
-	t.Setenv("GOFLAGS", "")
+	ownTrimpath(t)
 	root := newRoot(t)
 	for goarch, machine := range map[string]elf.Machine{"arm64": elf.EM_AARCH64, "amd64": elf.EM_X86_64} {
 		t.Run(goarch, func(t *testing.T) {
@@ -93,7 +99,7 @@ func unpack(t *testing.T, path string, names []string, modes []os.FileMode, whic
 
 // TestRulesCopy: the zip holds the rules as JSON beside the executable.
 func TestRulesCopy(t *testing.T) {
-	t.Setenv("GOFLAGS", "")
+	ownTrimpath(t)
 	out, document := t.TempDir(), "deny: [{path: /banned}] # for now\nrules: []\n"
 	path := filepath.Join(t.TempDir(), "my-rules.yml")
 	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
@@ -111,7 +117,7 @@ func TestRulesCopy(t *testing.T) {
 }
 
 func TestSameSourceSameBytes(t *testing.T) {
-	t.Setenv("GOFLAGS", "")
+	ownTrimpath(t)
 	var zips [2][]byte
 	for i := range zips {
 		out := t.TempDir()
@@ -130,7 +136,7 @@ func TestSameSourceSameBytes(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	t.Setenv("GOFLAGS", "")
+	ownTrimpath(t)
 	tests := []struct {
 		name string
 		args []string

@@ -169,7 +169,7 @@ func (p *proxy) env(ctx context.Context) ([]string, error) {
 		"GOPROXY=" + strings.Join(proxies, ","),
 		"GOMODCACHE=" + filepath.Join(p.dir, "cache"),
 		"GONOSUMDB=" + root + "," + root + "/*", "GONOPROXY=none", "GOWORK=off",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath",
+		"GOFLAGS=" + os.Getenv("GOFLAGS") + " -mod=mod -modcacherw -trimpath", // those of the caller, or all is compiled again
 	}, nil
 }
 
