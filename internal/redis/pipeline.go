@@ -103,15 +103,9 @@ func (p *pipelined) next() {
 // overtake gives another lane to the calls that wait.
 func (p *pipelined) overtake() {
 	p.mu.Lock()
-	waiting := p.waiting
-	p.waiting = nil
-	if len(waiting) > 0 {
-		p.underWay++
-	}
+	p.underWay++
 	p.mu.Unlock()
-	if len(waiting) > 0 {
-		p.send(waiting)
-	}
+	p.next()
 }
 
 // send makes one round trip for all calls whose context has not ended. It may
