@@ -87,13 +87,13 @@ func (s *Selector) LimitTo(networks []netip.Prefix) {
 }
 
 func (s *Selector) hasAddr(r *request.Request) bool {
-	switch {
-	case len(s.CIDRs) == 0:
+	if len(s.CIDRs) == 0 {
 		return true
-	case s.networks != nil:
-		return s.networks.Contains(r.Addr())
 	}
 	addr := r.Addr()
+	if s.networks != nil {
+		return s.networks.Contains(addr)
+	}
 	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
 }
 
@@ -140,7 +140,6 @@ func (c *Condition) Holds(r *request.Request) (holds bool) {
 // Lookup holds the entries of deny or skip. Entries that name only networks, of
 // which there may be very many, share one set.
 type Lookup struct {
-	empty    bool
 	networks *bart.Lite
 	Others   []*Selector
 	index    *Index // of Others
@@ -149,7 +148,7 @@ type Lookup struct {
 // NewLookup returns the lookup of a list of selectors, which must not change
 // afterwards.
 func NewLookup(list []Selector) *Lookup {
-	l := &Lookup{empty: len(list) == 0}
+	l := &Lookup{}
 	var networks []netip.Prefix
 	for i := range list {
 		if s := &list[i]; s.onlyNetworks() {
@@ -170,11 +169,11 @@ func (l *Lookup) Covers(r *request.Request) bool { return l.covers(r, false) }
 func (l *Lookup) CoversExactly(r *request.Request) bool { return l.covers(r, true) }
 
 func (l *Lookup) covers(r *request.Request, exactly bool) (covers bool) {
-	if l.empty { // as most are
-		return false
-	}
-	if l.networks.Contains(r.Addr()) {
+	if l.networks.Size() > 0 && l.networks.Contains(r.Addr()) {
 		return true
+	}
+	if len(l.Others) == 0 { // as in most documents
+		return false
 	}
 	l.index.Each(r, func(place int32) { covers = covers || l.Others[place].covers(r, exactly) })
 	return covers
