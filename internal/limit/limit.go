@@ -199,7 +199,12 @@ func (l *Limit) gone(slot, q int64) bool {
 	return uint64(q-slot)*uint64(l.Granularity) >= uint64(l.span()) // unsigned, for times up to 584 years apart
 }
 
-// untilGone returns the time from now until a slot has left the window.
+// UntilGone returns the time from now until a slot has left the window.
+func (l *Limit) UntilGone(slot int64, now time.Time) time.Duration {
+	return l.untilGone(slot, now.UnixNano())
+}
+
+// untilGone is UntilGone for Unix nanoseconds.
 func (l *Limit) untilGone(slot, now int64) time.Duration {
 	if l.Calendar != nil {
 		return l.until(slot+1, now)

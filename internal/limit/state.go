@@ -102,5 +102,5 @@ func (s *State) Expiry(l *Limit, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, l.untilGone(h, now.UnixNano()))
+	return max(0, l.UntilGone(h, now))
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// maxAge is how old a snapshot may be and still deny, as in package limit.
-const maxAge = 10 * time.Second
-
 // Needless counts the denials of charges for which the exact log had room, by
 // cause.
 type Needless struct {
@@ -30,7 +27,7 @@ func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 	w.report.DeniedBySnapshot++
 	switch {
 	case !k.room(c, now):
-	case w.now-k.lowered <= int64(maxAge+w.plan.patience()):
+	case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
 		w.report.Needless.OldSnapshot++
 	case k.late(c, now):
 		w.report.Needless.LateClock++
@@ -52,7 +49,7 @@ func (r *request) denied() {
 		case p.itemRead && !p.room, (!p.itemRead || w.plan.Gateways) && !k.room(&p.charge, r.now): // those of a gateway share answers
 		case k.late(&p.charge, r.now):
 			w.report.Needless.LateClock++
-		case w.now-k.lowered <= int64(maxAge+w.plan.patience()):
+		case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
 			w.report.Needless.OldSnapshot++
 		case !p.itemRead:
 			w.report.Needless.FailedRead++

@@ -101,7 +101,7 @@ func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, no
 		if l := &limits[i]; l.Bucket() { // no charge drains a bucket further than Drain
 			longest = max(longest, l.Drain(), s.known()[i].Expiry(l, now))
 		} else {
-			longest = max(longest, l.Until(slots[i]+l.Slots()+1, now))
+			longest = max(longest, l.UntilGone(slots[i], now))
 		}
 	}
 	end := wall.Add(longest)
