@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/bench/compare/measure"
 	"github.com/slidegate/slidegate/bench/compare/subject"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Groups are the tables, in their order.
@@ -197,7 +198,7 @@ func requests() []measure.Case {
 		c.ID, c.Title, c.Subjects = id, title, subjects
 		return c
 	}
-	replay := add(Replay, fmt.Sprintf("`slidegate replay` of %d,000 lines in combined format, in memory", subject.ReplayLines/1000), subject.Replay())
+	replay := add(Replay, "`slidegate replay` of "+text.Thousands(subject.ReplayLines)+" lines in combined format, in memory", subject.Replay())
 	replay.ByCPU, replay.Lead, replay.Turn, replay.Rounds, replay.Sample = false, 0, time.Millisecond, 3, 1
 	return []measure.Case{
 		add(Rules1, "a request under one rule", subject.Rules(1)),

@@ -3,7 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
+
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // number writes a figure with two or three significant digits.
@@ -36,10 +37,4 @@ func duration(ns float64) string {
 	return fmt.Sprintf("%.0f ns", ns)
 }
 
-func thousands(v float64) string {
-	digits := strconv.FormatInt(int64(math.Round(v)), 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func thousands(v float64) string { return text.Thousands(int64(math.Round(v))) }
