@@ -101,8 +101,8 @@ func New(opts Options) *Engine {
 // Rules are charged in file order; the atomic ones are charged together, when
 // the first of them is due. A denial refunds what earlier rules took, where
 // their algorithms can. A store that is Grouping charges up to limit.MaxLimits
-// rules in one call instead. Shadow rules come last, and only for allowed
-// requests.
+// rules in one call instead; if it cannot, the lowest rate comes first. Shadow
+// rules come last, and only for allowed requests.
 //
 // Decide returns by the deadline. A refund that takes longer goes on beside the
 // answer. Only the wait for the first rules is not bounded by the deadline,

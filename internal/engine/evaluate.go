@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -30,15 +32,17 @@ func retryAfter(cause error) time.Duration {
 // evaluate charges the rules of a decision in order, atomic rules together, or
 // all of them if the store is Grouping. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
-	together := e.grouping != nil && len(d.Verdicts) <= limit.MaxLimits && e.grouping.Together()
-	for i := range d.Verdicts {
-		if d.Verdicts[i].decided {
+	var few [limit.MaxLimits]*Verdict
+	due := e.appendDue(few[:0], d.Verdicts)
+	together := e.grouping != nil && len(due) <= limit.MaxLimits && e.grouping.Together()
+	for i, v := range due {
+		if v.decided {
 			continue
 		}
-		denier, err := e.chargeNext(ctx, now, set, d.Verdicts[i:], together)
+		denier, err := e.chargeNext(ctx, now, set, due[i:], together)
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
 			together = false
-			denier, err = e.chargeNext(ctx, now, set, d.Verdicts[i:], false)
+			denier, err = e.chargeNext(ctx, now, set, due[i:], false)
 		}
 		if denier == nil && err == nil {
 			continue
@@ -54,14 +58,38 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 	return nil
 }
 
+// appendDue appends the verdicts in the order in which their rules are charged:
+// file order. A store that is Grouping but cannot charge them in one call gets
+// the rule of the lowest rate first, which is the likeliest to deny a flood: so
+// the flood takes little from the budgets that others share.
+func (e *Engine) appendDue(due []*Verdict, vs []Verdict) []*Verdict {
+	for i := range vs {
+		due = append(due, &vs[i])
+	}
+	if e.grouping != nil {
+		slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
+	}
+	return due
+}
+
+// rate returns the lowest rate of the verdict's limits, in units a nanosecond.
+func (v *Verdict) rate() float64 {
+	lowest := math.Inf(1)
+	for i := range v.Charge.Limits {
+		l := &v.Charge.Limits[i]
+		lowest = min(lowest, float64(l.Capacity)/float64(l.Window))
+	}
+	return lowest
+}
+
 // chargeNext charges the first of these rules, together with its atomic group,
 // and returns the verdict that denies the request, nil for none. If several
 // deny, it returns the one with the longest wait. If the store fails, each
 // rule's on_error decides, in order. If it refuses rules only because they are
 // together, they stay undecided, and the error is the store's.
-func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, vs []Verdict, together bool) (denier *Verdict, err error) {
+func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, due []*Verdict, together bool) (denier *Verdict, err error) {
 	var few [limit.MaxLimits]*Verdict
-	group := appendGroup(few[:0], vs, together)
+	group := appendGroup(few[:0], due, together)
 	if cause := e.charge(ctx, now, group); cause != nil {
 		if together && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
 			for _, v := range group {
@@ -87,10 +115,14 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 // appendGroup appends the first rule and, if that is atomic, the other rules of
 // its atomic group; all rules, if they are charged together. A store takes at
 // most limit.MaxLimits at once; more rules go into the next group.
-func appendGroup(group []*Verdict, vs []Verdict, together bool) []*Verdict {
-	group = append(group, &vs[0])
-	for i := 1; i < len(vs) && (vs[0].Rule.Atomic || together); i++ {
-		if v := &vs[i]; (v.Rule.Atomic || together) && !v.decided && len(group) < limit.MaxLimits {
+func appendGroup(group, due []*Verdict, together bool) []*Verdict {
+	first := due[0]
+	group = append(group, first)
+	if !first.Rule.Atomic && !together {
+		return group
+	}
+	for _, v := range due[1:] {
+		if (v.Rule.Atomic || together) && !v.decided && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}

@@ -16,9 +16,10 @@ import (
 // grouping is a store that takes all rules of a request in one call.
 type grouping struct {
 	*faulty
-	refused error // of calls with several charges; nil for none
-	alone   error // of calls with one charge
-	apart   bool  // Together is false
+	refused error    // of calls with several charges; nil for none
+	alone   error    // of calls with one charge
+	apart   bool     // Together is false
+	charged []string // rules, one charge each
 }
 
 func (g *grouping) Together() bool { return !g.apart }
@@ -28,6 +29,8 @@ func (g *grouping) Charge(ctx context.Context, now time.Time, c *limit.Charge, v
 		g.charges++
 		return g.alone
 	}
+	rule, _, _ := strings.Cut(c.Key, "|")
+	g.charged = append(g.charged, rule)
 	return g.faulty.Charge(ctx, now, c, v)
 }
 
@@ -170,5 +173,54 @@ func TestNotTogether(t *testing.T) {
 	g.apart = true
 	if d := b.decide(t, "/"); !d.Allowed || len(b.store.groups) != 0 || b.store.charges != 3 {
 		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.charges, b.store.groups)
+	}
+}
+
+// TestLowestRateFirst: a store that takes no groups is asked for the rule of the
+// lowest rate first, so a flood that it denies takes nothing from the others.
+// The answer names the rules in file order all the same.
+func TestLowestRateFirst(t *testing.T) {
+	b, g := newGroupingBench(t, groupedRules)
+	g.apart = true
+	first := b.decide(t, "/")
+	if names(first) != "everyone log small" {
+		t.Errorf("rules %s, want file order", names(first))
+	}
+	b.decide(t, "/")
+	for range 50 {
+		if d := b.decide(t, "/"); d.Allowed || names(d) != "small" {
+			t.Fatalf("got %+v", d)
+		}
+	}
+	for rule, want := range map[string]int64{"everyone": 98, "log": 98, "small": 0} {
+		if got := b.left(t, first, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+	if want := 2*3 + 50; b.store.charges != want {
+		t.Errorf("%d calls, want %d", b.store.charges, want)
+	}
+}
+
+// TestChargingOrder: of several limits of a rule, the lowest rate counts. Equal
+// rates keep file order.
+func TestChargingOrder(t *testing.T) {
+	for _, c := range []struct{ name, rules, want string }{
+		{"rates", `
+  - {name: wide, key: all, limits: [{capacity: 60, window: 1s}]}
+  - {name: narrow, key: all, limits: [{capacity: 100, window: 60s}]}`, "narrow wide"},
+		{"several limits", `
+  - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: narrow, key: all, limits: [{name: s, capacity: 5, window: 1s}, {name: h, capacity: 60, window: 3600s}]}`, "narrow wide"},
+		{"equal rates", `
+  - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
+  - {name: two, key: all, limits: [{capacity: 60, window: 3600s}]}`, "one two"},
+	} {
+		b, g := newGroupingBench(t, "rules:"+c.rules)
+		g.apart = true
+		b.decide(t, "/")
+		if got := strings.Join(g.charged, " "); got != c.want {
+			t.Errorf("%s: charged %s, want %s", c.name, got, c.want)
+		}
 	}
 }
