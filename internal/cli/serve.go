@@ -113,7 +113,7 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 
 // announce says where serve listens.
 func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
-	operator.WarnAll(c, s.Rules.Warnings)
+	operator.WarnAll(c, s.Warnings())
 	if decides && exposed(address) {
 		c.Warn("%s: %s", address, exposure)
 	}
@@ -122,7 +122,7 @@ func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
 
 // announce is the same for a log as JSON.
 func announce(log *slog.Logger, s *session.Session, address net.Addr, decides bool) {
-	for _, w := range s.Rules.Warnings {
+	for _, w := range s.Warnings() {
 		log.Warn("rules", "warning", w)
 	}
 	if decides && exposed(address) {

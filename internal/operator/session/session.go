@@ -20,7 +20,6 @@ import (
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -212,16 +211,6 @@ func connect(ctx context.Context, guard *breaker.Breaker, probe func(context.Con
 		client = client.Guarded(guard)
 	}
 	return client, probe(ctx, client)
-}
-
-// withWarnings adds warnings to rules of a table, which stores none.
-func withWarnings(prepare app.Prepare) app.Prepare {
-	return func(name string, set *rules.Set) error {
-		for _, p := range lint.Check(set.Document(), set) {
-			set.Warnings = append(set.Warnings, name+": "+p.String())
-		}
-		return prepare(name, set)
-	}
 }
 
 // LoadHashSecret prepares rules for commands that do not limit. It ignores

@@ -5,6 +5,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -71,6 +72,7 @@ func (c *checker) checkAlone(i int) {
 		c.checkCost(costAt, &r.Limits[j], &r.Costs[j], warned[costAt])
 		warned[costAt] = true
 	}
+	c.checkLease(path+".lease", i)
 	if other := c.sharesNothing(i); other != nil {
 		c.warn(path+".counter", "rule %s has this counter too, but its limits differ in name, algorithm, window or slots, "+
 			"so the two share nothing: write the same limits in both, whatever their capacities", other.Name)
@@ -120,6 +122,30 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 	if !cost.Clamp && cost.Max > l.MaxCost() {
 		c.warn(path, "a request that does not state its cost takes max, %d, above the %s %d, and is never allowed: "+
 			"lower max, or write over: clamp in the limit", cost.Max, rules.SizeField(l.Algorithm), l.MaxCost())
+	}
+}
+
+// checkLease warns about a lease that no process can take as a whole, because
+// it charges at most half of what is left ahead. Plans and overrides may raise
+// the capacity.
+func (c *checker) checkLease(path string, i int) {
+	r := c.set.Rules[i]
+	inPlan := func(p ruledoc.Plan) bool { _, ok := p[r.Name]; return ok }
+	if r.TakesOverrides() || slices.ContainsFunc(slices.Collect(maps.Values(c.doc.Plans)), inPlan) {
+		return
+	}
+	most := r.Lease
+	for j := range r.Limits {
+		if cost := r.Costs[j]; cost.Max > 0 {
+			most = min(most, r.Limits[j].Capacity/max(1, cost.Min)/2)
+		}
+	}
+	switch {
+	case most >= r.Lease:
+	case most < 2:
+		c.warn(path, "the limits leave no room to charge ahead: remove lease, which is for keys above 1,000 requests a second")
+	default:
+		c.warn(path, "a process charges at most half of the limits ahead: write lease: %d", most)
 	}
 }
 
