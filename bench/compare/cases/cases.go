@@ -4,6 +4,7 @@ package cases
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/bench/compare/measure"
@@ -41,6 +42,8 @@ const (
 	DynamoBucket  = "dynamodb/bucket/0.5x/16"
 	DynamoFlood   = "dynamodb/hot/60x/1"
 	DynamoFlood16 = "dynamodb/hot/60x/16"
+	FleetWindow   = "dynamodb/fleet/0.5x/16"
+	FleetBucket   = "dynamodb/fleet-bucket/0.5x/16"
 	RedisOne      = "redis/hot/0.5x/1"
 	RedisMany     = "redis/hot/0.5x/16"
 	RedisFlood    = "redis/hot/60x/1"
@@ -55,6 +58,7 @@ const (
 // headline cases are those of the targets: the short table.
 var headline = []string{
 	MemoryHot, MemoryDenied, MemoryZipf, MemoryThreads, DynamoOne, DynamoMany, DynamoBucket, DynamoFlood, DynamoFlood16,
+	FleetWindow, FleetBucket,
 	RedisOne, RedisMany, RedisFlood, Redis600, Rules1, Rules1000, Handler, DecideAPI, Replay,
 }
 
@@ -142,7 +146,22 @@ func (s *Servers) dynamo() (all []measure.Case) {
 	for _, clients := range []int{1, 16} {
 		all = append(all, load(DynamoDB, fmt.Sprintf("dynamodb/bucket/0.5x/%d", clients), "a token bucket", 0.5, clients, s.Dynamo.Buckets()))
 	}
-	return s.timed(all, s.DynamoTime, nil)
+	return s.timed(append(all, s.fleet()...), s.DynamoTime, nil)
+}
+
+// fleet returns the cases of processes that decide one request at a time.
+func (s *Servers) fleet() []measure.Case {
+	const size = 16
+	windows := func() []measure.Subject { return subject.Fleet(size, s.Dynamo.Windows()) }
+	all := []measure.Case{
+		load(DynamoDB, FleetWindow, "one key", 0.5, size, windows()),
+		load(DynamoDB, FleetBucket, "a token bucket", 0.5, size, subject.Fleet(size, s.Dynamo.Buckets())),
+		load(DynamoDB, "dynamodb/fleet/60x/16", "one key", 60, size, windows()),
+	}
+	for i := range all {
+		all[i].Title = strings.ReplaceAll(all[i].Title, "clients", "processes")
+	}
+	return all
 }
 
 func (s *Servers) redis() (all []measure.Case) {
