@@ -23,14 +23,15 @@ const (
 )
 
 // send makes one conditional write. It returns the item afterwards, written or
-// refused; nil if there is none, or if a transaction hides it.
+// refused; nil if there is none, or if a transaction hides it. before is the
+// snapshot that the write was planned from.
 func (s *Store) send(
-	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
+	ctx context.Context, now time.Time, c *limit.Charge, before *protocol.Snapshot, u *protocol.Update,
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		after, err = s.keep(c, failed.Item, now)
+		after, err = s.keep(c, failed.Item, now, before, true)
 		return after, conditionFailed, err
 	}
 	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
@@ -39,7 +40,7 @@ func (s *Store) send(
 	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
-	if after, err = s.keep(c, out.Attributes, now); after == nil && err == nil {
+	if after, err = s.keep(c, out.Attributes, now, before, false); after == nil && err == nil {
 		err = Translate(errNoItem, s.table) // the endpoint is not DynamoDB
 	}
 	return after, written, err
@@ -58,8 +59,11 @@ func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
 }
 
 // keep caches the snapshot of an item that DynamoDB has answered with, and
-// returns it; nil if there is no item.
-func (s *Store) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
+// returns it; nil if there is no item. before is the snapshot that the call was
+// planned from, and refused whether the item is as it was before the call.
+func (s *Store) keep(
+	c *limit.Charge, item protocol.Item, now time.Time, before *protocol.Snapshot, refused bool,
+) (*protocol.Snapshot, error) {
 	if len(item) == 0 {
 		s.snapshots.drop(c.Key)
 		return nil, nil
@@ -68,6 +72,7 @@ func (s *Store) keep(c *limit.Charge, item protocol.Item, now time.Time) (*proto
 	if err != nil {
 		return nil, err
 	}
+	snapshot.Guess(before, now, refused)
 	s.snapshots.put(c.Key, snapshot)
 	return snapshot, nil
 }
@@ -81,5 +86,5 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*prot
 	if err != nil {
 		return nil, Translate(err, s.table)
 	}
-	return s.keep(c, out.Item, now)
+	return s.keep(c, out.Item, now, s.snapshots.get(c), true)
 }

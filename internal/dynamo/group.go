@@ -14,10 +14,9 @@ const maxGroup = 100
 // group is one write for the charges of several callers.
 type group struct {
 	*protocol.Group
-	members []*charging // the leader first
-	// hasSnapshot says that the write is planned by one, and first that it is
-	// the leader's first attempt.
-	hasSnapshot, first bool
+	members []*charging        // the leader first
+	before  *protocol.Snapshot // that the write is planned from; nil for none
+	first   bool               // it is the leader's first attempt
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -36,7 +35,7 @@ func newGroup(leader *charging) *group {
 	leader.number = 0
 	g := &group{
 		Group: protocol.NewGroup(leader.snapshot, leader.charge, leader.now), members: []*charging{leader},
-		hasSnapshot: leader.snapshot != nil, first: leader.attempts == 0, done: make(chan struct{}),
+		before: leader.snapshot, first: leader.attempts == 0, done: make(chan struct{}),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(leader.ctx), callersKey{}, g))
 	return g
@@ -86,12 +85,12 @@ func (s *Store) writeAll(g *group) {
 	defer g.cancel(nil)
 	defer close(g.done)
 	c, now := g.Charge(), g.Now()
-	g.after, g.outcome, g.err = s.send(g.ctx, now, c, g.Plan(s.opts.Wall(), g.first).Update(s.opts.NewGeneration()))
+	g.after, g.outcome, g.err = s.send(g.ctx, now, c, g.before, g.Plan(s.opts.Wall(), g.first).Update(s.opts.NewGeneration()))
 	if g.err != nil || g.outcome != written {
 		return
 	}
 	if g.err = g.Verify(g.after); g.err == nil {
-		s.planPruning(c, g.after, g.hasSnapshot)
+		s.planPruning(c, g.after, g.before != nil)
 		g.verdicts = make([]limit.Verdict, len(g.members))
 		g.Admit(g.after, g.verdicts)
 	}

@@ -13,17 +13,47 @@ type bucketPlan struct {
 	prefix string
 	need   int64 // nanoseconds by which the charge delays that time
 	now    int64 // Unix nanoseconds
-	// draining says that the snapshot shows the bucket not yet full. Then
-	// latest is the latest such time, before the charge, that leaves room.
+	// draining says that the bucket is taken to be not yet full. Then latest is
+	// the latest such time, before the charge, that leaves room.
 	draining bool
 	latest   int64
 }
 
-func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64) *bucketPlan {
+func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, first bool) *bucketPlan {
 	p := &bucketPlan{prefix: prefixOf(i), need: cost * int64(l.Interval()), now: now.UnixNano()}
 	p.latest = p.now + int64(l.Drain()) - p.need
-	p.draining = draining(&s.known()[i], now)
+	p.draining = draining(&s.known()[i], now) || first && s.guess(i)
 	return p
+}
+
+// guess reports whether bucket i is taken to be draining although the snapshot
+// shows it full by now. The two writes of a bucket exclude each other, and only
+// the one for a draining bucket commutes with itself. So processes that share a
+// busy bucket would keep failing by snapshots of their own last charges. A wrong
+// guess costs one refused write: the conditions are of the item as it is.
+func (s *Snapshot) guess(i int) bool { return s != nil && s.busy[i] > 0 }
+
+// convinced is how many wrong guesses end the guessing. A busy bucket is full for
+// a moment now and then.
+const convinced = 2
+
+// Guess carries over to s, the state that a write planned from another snapshot
+// has left or met, what the next charge guesses. A refused write shows whether
+// the bucket was draining. Call it before s is shared.
+func (s *Snapshot) Guess(before *Snapshot, now time.Time, refused bool) {
+	for i := range s.states {
+		guessed := before.guess(i)
+		if guessed {
+			s.busy[i] = before.busy[i]
+		}
+		switch {
+		case !refused, draining(&before.known()[i], now): // the latter was no guess
+		case draining(&s.states[i], now):
+			s.busy[i] = convinced
+		case guessed:
+			s.busy[i]--
+		}
+	}
 }
 
 func (p *bucketPlan) addTo(u *Update, _ bool) {

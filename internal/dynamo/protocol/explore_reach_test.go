@@ -72,7 +72,12 @@ func (a *adversary) questions(snapshot uint32) (all []question) {
 		for capacity := range a.limits {
 			for cost := range a.costs {
 				for _, first := range []bool{true, false} {
-					all = append(all, question{snapshot: snapshot, clock: clock, capacity: int8(capacity), cost: int8(cost), first: first})
+					q := question{snapshot: snapshot, clock: clock, capacity: int8(capacity), cost: int8(cost), first: first}
+					all = append(all, q)
+					if first && a.hasBucket() {
+						q.guess = true
+						all = append(all, q)
+					}
 				}
 			}
 		}

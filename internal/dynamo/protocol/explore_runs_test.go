@@ -77,6 +77,7 @@ func smallCallers() []run {
 		withCallers("jump ahead", callers{scope: window, callers: 2, last: 2, jumps: 1, jump: 6}),
 		withCallers("jump back", callers{scope: window, callers: 2, last: 4, jumps: 1, jump: -2}),
 		withCallers("bucket", callers{scope: one(2, bucket(2)), callers: 2, last: 4, skew: 1}),
+		withCallers("still, bucket", callers{scope: one(2, bucket(2)), callers: 2, last: 3, still: true}),
 		withCallers("log", callers{scope: one(2, logged(3, 2)), callers: 2, last: 2}),
 		withCallers("weighted", callers{scope: one(2, weighted(3, 2)), callers: 2, last: 4}),
 		withCallers("window and bucket", callers{scope: two(sliding(2, 1), bucket(2)), callers: 2, last: 1}),

@@ -111,13 +111,14 @@ func (g *Group) Now() time.Time { return g.shares[0].now }
 
 // Plan plans the write, as PlanCharge does for one charge. wall is a time after
 // all charges were made.
-func (g *Group) Plan(wall time.Time, keepCredit bool) *Plan {
-	p := PlanCharge(g.snapshot, &g.sum, g.Now(), wall, keepCredit)
+func (g *Group) Plan(wall time.Time, first bool) *Plan {
+	p := PlanCharge(g.snapshot, &g.sum, g.Now(), wall, first)
 	for _, planned := range p.limits {
 		switch planned := planned.(type) {
 		case *bucketPlan:
 			i := planned.prefix[0] - 'a'
 			planned.latest, planned.need = g.parts[i].latest, g.need(int(i))
+			planned.draining = draining(&g.snapshot.known()[i], g.Now()) // the verdicts are by the snapshot
 		case *logPlan:
 			planned.log = encodeLog(g.states[planned.prefix[0]-'a'].All())
 		}

@@ -29,11 +29,11 @@ type limitPlan interface {
 // Limits whose cost is 0 take no part. wall is the real time, which the item
 // expires by; it may differ from now in a replay.
 //
-// keepCredit leaves the credit of an idle limit alone. Set it for the first
-// attempt: it saves a mostly idle fleet a second write on each key. Clear it
-// after a failed attempt: callers without a snapshot would keep failing unless
-// the credit is computed again.
-func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, keepCredit bool) *Plan {
+// A first attempt leaves the credit of an idle limit alone, and may guess that a
+// bucket is draining. Both save a fleet a second write on each key. Later
+// attempts do neither: callers without a snapshot would keep failing unless the
+// credit is computed again, and the snapshot is of a moment ago.
+func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
 	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
 	if s != nil {
@@ -45,11 +45,11 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, keepCredit bo
 		switch {
 		case cost == 0:
 		case l.Bucket():
-			p.limits = append(p.limits, planBucket(s, i, l, now, cost))
+			p.limits = append(p.limits, planBucket(s, i, l, now, cost, first))
 		case l.Algorithm == limit.SlidingWindowLog:
 			p.limits = append(p.limits, planLog(s, i, l, now, cost))
 		default:
-			sp := planSlots(s, i, l, now, cost, keepCredit)
+			sp := planSlots(s, i, l, now, cost, first)
 			sp.expired = sp.expired[:min(len(sp.expired), removals)]
 			removals -= len(sp.expired)
 			p.limits = append(p.limits, sp)
