@@ -64,7 +64,9 @@ var headline = []string{
 
 // Short returns the cases of the targets.
 func Short(s *Servers) []measure.Case {
-	return slices.DeleteFunc(All(s), func(c measure.Case) bool { return !slices.Contains(headline, c.ID) })
+	return slices.DeleteFunc(All(s), func(c measure.Case) bool {
+		return !slices.Contains(headline, c.ID) && !strings.HasPrefix(c.ID, MemoryThreads)
+	})
 }
 
 // All returns all cases but those of the charts.
@@ -95,18 +97,26 @@ func memory() (all []measure.Case) {
 		add(fmt.Sprintf("memory/hot/0.5x/%d", n), fmt.Sprintf("one key, half of the limit, %d clients", n), func(c *measure.Case) { c.Factor, c.Clients = 0.5, n })
 		add(fmt.Sprintf("memory/zipf/0.5x/%d", n), fmt.Sprintf("100,000 keys, half of the limit, %d clients", n), func(c *measure.Case) { c.Factor, c.Clients = 0.5, n; zipf(c) })
 	}
-	add(MemoryThreads, "100,000 keys, two threads against one", func(c *measure.Case) {
-		open := subject.OpenMemory(subject.Sliding, zipfKeys)
-		zipf(c)
-		c.ByCPU, c.Subjects = false, []measure.Subject{{Name: OneThread, Open: open, Clients: 1}, {Name: TwoThreads, Open: open, Clients: 2}}
-	})
+	for i, one := range subject.Sharing(zipfKeys) {
+		id := MemoryThreads
+		if i > 0 {
+			id += "/" + one.Name
+		}
+		add(id, "100,000 keys, two threads against one: "+one.Name, func(c *measure.Case) {
+			zipf(c)
+			alone, both := one, one
+			alone.Name, alone.Clients = one.Name+OneThread, 1
+			both.Name, both.Clients = one.Name+TwoThreads, 2
+			c.ByCPU, c.Subjects = false, []measure.Subject{alone, both}
+		})
+	}
 	return all
 }
 
-// Subjects of the case MemoryThreads.
+// Endings of the names of the subjects of the cases MemoryThreads.
 const (
-	OneThread  = "Slidegate, one thread"
-	TwoThreads = "Slidegate, two threads"
+	OneThread  = ", one thread"
+	TwoThreads = ", two threads"
 )
 
 // load returns a case of a store with the times that suit its load.

@@ -115,7 +115,7 @@ func (d *Data) target(t *target) row {
 	r := row{Work: t.work, Target: limit + t.figure.full(t.want), Met: "not measured"}
 	name := subject.Slidegate
 	if t.id == cases.MemoryThreads {
-		name = cases.TwoThreads
+		name += cases.TwoThreads
 	}
 	result, ok := d.find(t.id, name)
 	if !ok {
@@ -145,6 +145,9 @@ func (r *row) judge(met bool, reason string) {
 // peers returns the same figure of other limiters.
 func (d *Data) peers(t *target) string {
 	var all []string
+	if t.id == cases.MemoryThreads {
+		return d.sharing(t)
+	}
 	for _, r := range d.Results {
 		hasNone := t.figure.unit == script.unit && r.Scripts == 0
 		if r.Case == t.id && !hasNone && r.Subject != subject.Bare && r.Subject != subject.Slidegate && !strings.HasPrefix(r.Subject, subject.Slidegate+",") {
@@ -153,6 +156,17 @@ func (d *Data) peers(t *target) string {
 				text += fmt.Sprintf(" with %.0f%% errors", 100*r.Failed)
 			}
 			all = append(all, text)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// sharing returns what others gain by a second thread, each in a case of its own.
+func (d *Data) sharing(t *target) string {
+	var all []string
+	for _, r := range d.Results {
+		if name, both := strings.CutSuffix(r.Subject, cases.TwoThreads); both && name != subject.Slidegate {
+			all = append(all, name+" "+t.figure.text(t.figure.value(&r)))
 		}
 	}
 	return strings.Join(all, ", ")

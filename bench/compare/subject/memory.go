@@ -2,6 +2,7 @@ package subject
 
 import (
 	"context"
+	"hash/maphash"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -33,6 +34,30 @@ func Memory() []measure.Subject {
 		{Name: "httprate", Open: openHTTPRate},
 		{Name: "x/time/rate", Open: openRate},
 	}
+}
+
+// Sharing returns what two threads may share: Slidegate for so many keys, and
+// others of which threads seldom wait for each other.
+func Sharing(keys int) []measure.Subject {
+	return []measure.Subject{
+		{Name: Slidegate, Open: OpenMemory(Sliding, keys)},
+		{Name: Sharded, Open: openShards},
+		{Name: "go-limiter", Open: openGoLimiter},
+	}
+}
+
+// openShards is the bare operation with many maps, so that two threads seldom
+// meet: what the machine itself gains by a second thread.
+func openShards(ctx context.Context, l measure.Limit) (*measure.Limiter, error) {
+	var shards [1024]measure.Decide
+	for i := range shards {
+		one, _ := openMap(ctx, l)
+		shards[i] = one.Decide
+	}
+	seed := maphash.MakeSeed()
+	return &measure.Limiter{Decide: func(ctx context.Context, key string) (bool, error) {
+		return shards[maphash.String(seed, key)%uint64(len(shards))](ctx, key)
+	}}, nil
 }
 
 // openMap is the bare operation: the least that a limiter does. It reads the

@@ -14,6 +14,7 @@ const (
 	TwoCounts = "two counters"
 	Fixed     = "fixed window"
 	Swapped   = "token bucket, swapped"
+	Sharded   = "sharded maps"
 )
 
 // About is what a subject is, and what it promises.
