@@ -38,19 +38,18 @@ func (s *Snapshot) guess(i int) bool { return s != nil && s.busy[i] > 0 }
 const convinced = 2
 
 // Guess carries over to s, the state that a write planned from another snapshot
-// has left or met, what the next charge guesses. A refused write shows whether
-// the bucket was draining. Call it before s is shared.
+// has left or met, what the next charge guesses. A refusal shows whether others
+// keep the bucket draining. Call it before s is shared.
 func (s *Snapshot) Guess(before *Snapshot, now time.Time, refused bool) {
 	for i := range s.states {
-		guessed := before.guess(i)
-		if guessed {
+		if before.guess(i) {
 			s.busy[i] = before.busy[i]
 		}
 		switch {
-		case !refused, draining(&before.known()[i], now): // the latter was no guess
+		case !refused:
 		case draining(&s.states[i], now):
 			s.busy[i] = convinced
-		case guessed:
+		case s.busy[i] > 0:
 			s.busy[i]--
 		}
 	}
