@@ -74,6 +74,11 @@ func TestQueue(t *testing.T) {
 						t.Fatalf("a counter that ends at %d was dropped: %v, at %d", ct.end, dropped[ct], now)
 					}
 				}
+				for ct := range dropped {
+					if !waiting[ct] {
+						t.Fatalf("a counter that was removed was dropped at %d", now)
+					}
+				}
 				maps.DeleteFunc(waiting, func(ct *counter, _ bool) bool { return dropped[ct] })
 			}
 			for ct := range waiting { // so that few are looked at too early
