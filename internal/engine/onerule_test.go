@@ -160,3 +160,14 @@ func TestLeastSettlement(t *testing.T) {
 		t.Errorf("%d of 9 are left", left)
 	}
 }
+
+// TestDecisionOfAnOutage: the decision says that on_error denied the request.
+func TestDecisionOfAnOutage(t *testing.T) {
+	b := newBench(t, "rules: []")
+	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 1, window: 60s}]}]`)
+	b.store.down = []string{"r"}
+	err := b.engine.ChargeRule(t.Context(), epoch, set, v)
+	if d := engine.DecisionOf(set, *v); err != nil || d.Allowed || !d.Degraded {
+		t.Errorf("%+v, error %v", d, err)
+	}
+}
