@@ -30,7 +30,7 @@ func TestIsFilledIn(t *testing.T) {
 			t.Errorf("%q by %q: the search finds %q, %t", sent, template, below, found)
 		}
 	})
-	if same < 10 || others < 10 {
-		t.Errorf("%d paths are filled in and %d are not, want 10 of each at least", same, others)
+	if same == 0 || others == 0 {
+		t.Errorf("%d paths are filled in and %d are not, want some of each", same, others)
 	}
 }

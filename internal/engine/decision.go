@@ -107,7 +107,7 @@ type Verdict struct {
 	Uncounted bool
 	Degraded  bool // the store did not answer, and on_error decided
 
-	decided bool  // by a store or by on_error
+	decided bool  // before its turn: with a group, or by on_error
 	charged Store // the store that made the charge; nil for none
 	local   bool  // charged is this process's own
 }

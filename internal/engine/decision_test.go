@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -59,6 +60,34 @@ func TestTightestBucket(t *testing.T) {
 		d := newBench(t, "rules: ["+rules+"]").decide(t, "/")
 		if v, i := d.Tightest(); v == nil || v.PolicyName(i) != want {
 			t.Errorf("got %v %d, want %s", v, i, want)
+		}
+	}
+}
+
+// TestTightestInOrder chooses among results of two limits of 10 and 1,000 units.
+// The first limit stays if the second is not tighter.
+func TestTightestInOrder(t *testing.T) {
+	d := newBench(t, `rules: [{name: r, key: all, limits: [{name: a, capacity: 10, window: 60s}, {name: b, capacity: 1000, window: 60s}]}]`).decide(t, "/")
+	left := func(n int64) limit.Result { return limit.Result{Allowed: true, Remaining: n} }
+	denial := func(n int64, wait time.Duration) limit.Result { return limit.Result{Remaining: n, RetryAfter: wait} }
+	for name, test := range map[string]struct {
+		a, b limit.Result
+		want int
+	}{
+		"as much of each left":         {left(5), left(500), 0},
+		"less of the second":           {left(5), left(499), 1},
+		"a denial with more left":      {denial(9, time.Second), left(0), 0},
+		"a later denial with more":     {left(0), denial(900, time.Second), 1},
+		"equal waits":                  {denial(0, time.Second), denial(0, time.Second), 0},
+		"two that never allow it":      {denial(0, limit.Never), denial(0, limit.Never), 0},
+		"a wait, and one without end":  {denial(0, time.Second), denial(0, limit.Never), 1},
+		"one without end, and a wait":  {denial(0, limit.Never), denial(0, time.Second), 0},
+		"a longer wait of the second":  {denial(0, time.Second), denial(0, time.Minute), 1},
+		"a shorter wait of the second": {denial(0, time.Minute), denial(0, time.Second), 0},
+	} {
+		d.Verdicts[0].Limits = []limit.Result{test.a, test.b}
+		if _, i := d.Tightest(); i != test.want {
+			t.Errorf("%s: limit %d, want %d", name, i, test.want)
 		}
 	}
 }

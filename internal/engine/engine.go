@@ -117,7 +117,6 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 	set, err := e.opts.Rules.Rules(bounded, now)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		set, err = e.opts.Rules.Rules(ctx, now)
-		cancel()
 		bounded, cancel = e.bound(ctx)
 	}
 	if err != nil {
@@ -162,7 +161,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	plan := e.resolvePlan(ctx, now, &resolver, req)
 	degraded := set.Unpublished || req.Unverified || plan.Err != nil
 	if plan.Denied {
-		return &Decision{Reason: Banned, Degraded: degraded, Plan: plan.Name, Why: plan.Override.Why, set: set}, nil
+		return &Decision{Reason: Banned, Degraded: degraded, Why: plan.Override.Why, set: set}, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)

@@ -280,7 +280,7 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 		})
 		req := &request.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
 		d, err := e.Decide(context.Background(), epoch, req)
-		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 {
+		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 || onError != "local" && len(d.Verdicts) != 1 {
 			t.Errorf("on_error: %s: %+v, error %v, recorded %v", onError, d, err, r.failures)
 		}
 	}

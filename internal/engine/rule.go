@@ -21,7 +21,6 @@ func (e *Engine) ChargeRule(ctx context.Context, now time.Time, set *rules.Set, 
 
 // TryRule is ChargeRule without on_error: it returns the store's error.
 func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
-	v.decided = true
 	if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
 		return err
 	}

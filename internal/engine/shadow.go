@@ -48,7 +48,6 @@ func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision
 		if v.decided || v.Terms.Denied {
 			continue
 		}
-		v.decided = true
 		if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
 			e.opts.Recorder.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true

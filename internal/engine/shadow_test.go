@@ -66,7 +66,7 @@ rules:
   - {name: strict, mode: shadow, on_error: deny, key: all, limits: [{capacity: 2, window: 60s}]}`)
 	b.store.down = []string{"strict"}
 	d := b.decide(t, "/")
-	if !d.Allowed || d.Degraded || !d.Shadows[0].Degraded {
+	if v := &d.Shadows[0]; !d.Allowed || d.Degraded || !v.Degraded || !v.Uncounted || !v.Allowed {
 		t.Errorf("%+v", d)
 	}
 	if got := b.recorder.failures; len(got) != 1 || got[0] != (failure{"charge shadow rule", "strict", "all"}) {
@@ -80,6 +80,7 @@ func TestCandidate(t *testing.T) {
 	const none, same, deny, allow = engine.NoCandidate, engine.Same, engine.WouldDeny, engine.WouldAllow
 	for candidate, want := range map[string][]engine.CandidateOutcome{
 		"candidate: 2,":    {same, same, deny, deny, same, same, same},
+		"candidate: 5,":    {same, same, same, same, allow, allow, allow},
 		"candidate: 6,":    {same, same, same, same, allow, allow, allow},
 		"candidate: 50%,":  {same, same, deny, deny, same, same, same},
 		"candidate: 100%,": {same, same, same, same, same, same, same},
@@ -146,7 +147,7 @@ rules:
 		"another limit does not settle": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0, "refunded": 0}}, 9, 9, 500},
 		"aborted, the cost unknown":     {engine.Outcome{Status: 200, Aborted: true}, 9, 9, 500},
 		"aborted, with a cost":          {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
-		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -5}}, 9, 9, 500},
+		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -1}}, 9, 9, 500},
 	} {
 		b := newBench(t, document)
 		d := b.decide(t, "/")

@@ -136,7 +136,7 @@ func TestTogetherDecided(t *testing.T) {
 		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Recorder: b.recorder,
 	})
 	d := b.decide(t, "/")
-	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !slices.Equal(b.store.groups, []int{2}) {
+	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !d.Verdicts[1].Allowed || !slices.Equal(b.store.groups, []int{2}) {
 		t.Fatalf("rules %s, together %v", names(d), b.store.groups)
 	}
 	if left := b.left(t, d, "unread"); left != 9 {

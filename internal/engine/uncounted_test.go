@@ -88,7 +88,7 @@ func TestUnreadableShadow(t *testing.T) {
   - {name: shadow, mode: shadow, key: all, overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}
 `)}, Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Recorder: b.recorder,
 		})
-		if d := b.decide(t, "/"); !d.Allowed || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.charges != 1 {
+		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.charges != 1 {
 			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.charges)
 		}
 	}

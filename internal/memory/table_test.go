@@ -69,9 +69,15 @@ func TestQueue(t *testing.T) {
 				now += later.Draw(t, "time")
 				dropped := map[*counter]bool{}
 				q.advance(now, func(ct *counter) { dropped[ct] = true })
+				q.advance(now-rapid.Int64Range(1, 1000).Draw(t, "back"), nil) // time does not go back
 				for ct := range waiting {
 					if dropped[ct] != (ct.end <= now) {
 						t.Fatalf("a counter that ends at %d was dropped: %v, at %d", ct.end, dropped[ct], now)
+					}
+				}
+				for ct := range dropped {
+					if !waiting[ct] {
+						t.Fatalf("a counter that was removed was dropped at %d", now)
 					}
 				}
 				maps.DeleteFunc(waiting, func(ct *counter, _ bool) bool { return dropped[ct] })

@@ -28,6 +28,9 @@ func examine(ctx context.Context, t target, workers int, grace time.Duration, pr
 	}
 	defer os.RemoveAll(scratch)
 	suites, err := baseline(ctx, t, scratch)
+	if err == nil {
+		err = batchTogether(ctx, t.pkg, scratch, results, suites, progress)
+	}
 	if ctx.Err() != nil {
 		return results, nil // none of them was run
 	}
@@ -69,6 +72,7 @@ func mutantsOf(pkg string) (results []result, err error) {
 			return nil, err
 		}
 		for _, m := range mutants {
+			m.number = len(results) + 1
 			results = append(results, result{m, notRun})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -21,16 +22,17 @@ func goTool(ctx context.Context, args ...string) (string, error) {
 
 var errTimeout = errors.New("the tests did not end in time")
 
-// runTests runs a test binary in its package's directory, as go test does. At
-// the end it kills all processes that the binary started. Where the system can,
-// it limits the address space to 8 GiB: a mutant may allocate in a loop that
-// never ends.
-func runTests(ctx context.Context, dir string, timeout time.Duration, binary string, args ...string) (string, error) {
+// runTests runs a test binary in its package's directory, as go test does. Of
+// the mutants of a batch it selects the one with this number. At the end it
+// kills all processes that the binary started. Where the system can, it limits
+// the address space to 8 GiB: a mutant may allocate in a loop that never ends.
+func runTests(ctx context.Context, dir string, timeout time.Duration, number int, binary string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	shell := []string{"-c", `ulimit -v 8388608 2>/dev/null; exec "$0" "$@"`, binary, "-test.failfast", "-test.short"}
 	cmd := exec.CommandContext(ctx, "sh", append(shell, args...)...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", numberVariable, number))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

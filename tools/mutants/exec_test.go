@@ -25,19 +25,19 @@ func script(t *testing.T, text string) string {
 
 func TestRunTests(t *testing.T) {
 	dir := t.TempDir()
-	out, err := runTests(t.Context(), dir, time.Minute, script(t, `pwd; echo "$@"`), "-model")
+	out, err := runTests(t.Context(), dir, time.Minute, 0, script(t, `pwd; echo "$@"`), "-model")
 	if want := dir + "\n-test.failfast -test.short -model\n"; err != nil || out != want {
 		t.Errorf("printed %q, %v; want %q", out, err, want)
 	}
-	if _, err := runTests(t.Context(), dir, time.Minute, script(t, "exit 1")); err == nil || errors.Is(err, errTimeout) {
+	if _, err := runTests(t.Context(), dir, time.Minute, 0, script(t, "exit 1")); err == nil || errors.Is(err, errTimeout) {
 		t.Errorf("tests that fail: %v", err)
 	}
-	if _, err := runTests(t.Context(), dir, 50*time.Millisecond, script(t, "sleep 60")); !errors.Is(err, errTimeout) {
+	if _, err := runTests(t.Context(), dir, 50*time.Millisecond, 0, script(t, "sleep 60")); !errors.Is(err, errTimeout) {
 		t.Errorf("tests that do not end: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := runTests(ctx, dir, time.Minute, script(t, "exit 0")); !errors.Is(err, context.Canceled) {
+	if _, err := runTests(ctx, dir, time.Minute, 0, script(t, "exit 0")); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -53,7 +53,7 @@ func TestRunTestsLeavesNothingBehind(t *testing.T) {
 		{"they fail", "exit 1", time.Minute},
 		{"they hang", "wait", 3 * time.Second},
 	} {
-		out, _ := runTests(t.Context(), t.TempDir(), c.timeout, script(t, "sleep 60 >&- 2>&- & echo $!; "+c.end))
+		out, _ := runTests(t.Context(), t.TempDir(), c.timeout, 0, script(t, "sleep 60 >&- 2>&- & echo $!; "+c.end))
 		pid, err := strconv.Atoi(strings.TrimSpace(out))
 		if err != nil {
 			t.Fatalf("%s: printed %q", c.name, out)
@@ -82,7 +82,7 @@ func TestRunTestsBoundsMemory(t *testing.T) {
 	if runtime.GOOS == "darwin" { // which does not support this bound
 		want = "unlimited\n"
 	}
-	out, err := runTests(t.Context(), t.TempDir(), time.Minute, script(t, "ulimit -v"))
+	out, err := runTests(t.Context(), t.TempDir(), time.Minute, 0, script(t, "ulimit -v"))
 	if err != nil || out != want {
 		t.Errorf("the bound is %q, %v", out, err)
 	}

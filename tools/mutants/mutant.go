@@ -16,6 +16,7 @@ type mutant struct {
 	Operator string `json:"operator"`
 	change
 
+	number     int // in the batch, from 1; 0 if the mutant is not in it
 	src        []byte
 	start, end int
 	text       string

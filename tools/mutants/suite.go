@@ -26,6 +26,7 @@ type suite struct {
 	flags   []string
 	took    time.Duration
 	covered map[string][]cover.ProfileBlock // by the base name of the mutated package's file
+	batch   string                          // a binary with many mutants, or ""
 }
 
 // baseline runs the tests without a mutant and returns the suites, the quickest
@@ -59,7 +60,7 @@ func (s *suite) measure(ctx context.Context, pkg, scratch string) error {
 		return err
 	}
 	start := time.Now()
-	out, err := runTests(ctx, s.dir, baselineTimeout, binary, append(slices.Clip(s.flags), "-test.coverprofile="+profile)...)
+	out, err := runTests(ctx, s.dir, baselineTimeout, 0, binary, append(slices.Clip(s.flags), "-test.coverprofile="+profile)...)
 	s.took = time.Since(start)
 	if err != nil {
 		return fmt.Errorf("the tests of %s fail without any mutant: %w\n%s", s.dir, err, out)

@@ -27,16 +27,23 @@ type result struct {
 	Outcome outcome `json:"outcome"`
 }
 
-// try compiles the package with the mutant in place of its file and runs the
-// suites. It may write to dir.
+// try runs the suites on a mutant. If the batch has it and a suite catches it
+// there, that is enough. Otherwise try compiles the package with the mutant in
+// place of its file. It may write to dir.
 func try(ctx context.Context, dir string, grace time.Duration, m *mutant, suites []suite) (outcome, error) {
-	overlay, err := writeOverlay(dir, m)
-	if err != nil {
-		return notRun, err
+	verdict := unreached
+	if m.number != 0 {
+		verdict = test(ctx, grace, m, suites, func(s *suite) (string, error) { return s.batch, nil })
 	}
-	verdict := uncompiled
-	if _, err := goTool(ctx, "build", "-p=1", overlay, "./"+filepath.Dir(m.File)); err == nil {
-		verdict = test(ctx, dir, overlay, grace, m, suites)
+	if verdict != killed && verdict != timedOut {
+		overlay, err := writeOverlay(dir, map[string]string{m.File: string(m.source())})
+		if err != nil {
+			return notRun, err
+		}
+		verdict = uncompiled
+		if _, err := goTool(ctx, "build", "-p=1", overlay, "./"+filepath.Dir(m.File)); err == nil {
+			verdict = test(ctx, grace, m, suites, func(s *suite) (string, error) { return s.compile(ctx, dir, overlay) })
+		}
 	}
 	select {
 	case <-ctx.Done():
@@ -46,14 +53,22 @@ func try(ctx context.Context, dir string, grace time.Duration, m *mutant, suites
 	}
 }
 
-// test runs the suites that reach the mutant, until one of them fails.
-func test(ctx context.Context, dir, overlay string, grace time.Duration, m *mutant, suites []suite) outcome {
+// test runs the suites that reach the mutant, until one of them fails. A suite
+// without a binary does not run.
+func test(ctx context.Context, grace time.Duration, m *mutant, suites []suite, binaryOf func(*suite) (string, error)) outcome {
 	verdict := unreached
-	for _, s := range suites {
+	for i := range suites {
+		s := &suites[i]
 		if !s.reaches(m) {
 			continue
 		}
-		err := s.run(ctx, dir, overlay, grace)
+		binary, err := binaryOf(s)
+		if err == nil && binary == "" {
+			continue
+		}
+		if err == nil {
+			_, err = runTests(ctx, s.dir, grace+4*s.took, m.number, binary, s.flags...)
+		}
 		switch {
 		case errors.Is(err, errTimeout):
 			return timedOut
@@ -65,27 +80,32 @@ func test(ctx context.Context, dir, overlay string, grace time.Duration, m *muta
 	return verdict
 }
 
-// run compiles the tests with an overlay and runs them. It reuses a binary that
-// dir already has from other flags.
-func (s *suite) run(ctx context.Context, dir, overlay string, grace time.Duration) error {
+// compile compiles the tests with an overlay. It reuses a binary that dir
+// already has from other flags.
+func (s *suite) compile(ctx context.Context, dir, overlay string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(s.dir, "/", "-")+".test")
-	if _, err := os.Stat(binary); err != nil {
-		if _, err := goTool(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-p=1", overlay, "-o", binary, "./"+s.dir); err != nil {
-			return err
-		}
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
 	}
-	_, err := runTests(ctx, s.dir, grace+4*s.took, binary, s.flags...)
-	return err
+	_, err := goTool(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-p=1", overlay, "-o", binary, "./"+s.dir)
+	return binary, err
 }
 
-// writeOverlay writes the mutated file to dir. It returns the flag that makes
-// the go command read it in place of the original.
-func writeOverlay(dir string, m *mutant) (string, error) {
-	original, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
+// writeOverlay writes files to dir, and returns the flag that makes the go
+// command read them in place of the files of these names.
+func writeOverlay(dir string, texts map[string]string) (string, error) {
+	replace := map[string]string{}
+	for name, text := range texts {
+		original, err := filepath.Abs(name)
+		if err != nil {
+			return "", err
+		}
+		replace[original] = filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(replace[original], []byte(text), 0o600); err != nil {
+			return "", err
+		}
 	}
-	mutated, overlay := filepath.Join(dir, filepath.Base(m.File)), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
-	return "-overlay=" + overlay, errors.Join(err, os.WriteFile(mutated, m.source(), 0o600), os.WriteFile(overlay, text, 0o600))
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	return "-overlay=" + overlay, errors.Join(err, os.WriteFile(overlay, text, 0o600))
 }

@@ -63,8 +63,8 @@ func (w *writer) optional(field string, text *string) {
 func (w *writer) text(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			encoded, err := json.Marshal(s)
-			w.b, w.failed = append(w.b, encoded...), w.failed || err != nil
+			encoded, _ := json.Marshal(s) // no string fails
+			w.b = append(w.b, encoded...)
 			return
 		}
 	}

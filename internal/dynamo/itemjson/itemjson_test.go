@@ -17,8 +17,9 @@ import (
 // several times as long.
 func TestAttributes(t *testing.T) {
 	for body, want := range map[string]map[string]types.AttributeValue{
-		`{}`:                nil,
-		`{"Attributes":{}}`: {},
+		`{}`:                               nil,
+		`{"Attributes":{"a b":{"S":" "}}}`: {"a b": attribute("S", " ")},
+		`{"Attributes":{}}`:                {},
 		`{"Attributes":{"k":{"S":"rule|user:1|00000000"},"aC":{"N":"12"},"aL":{"B":"AAH/"},"aT":{"N":"1700000040000000000"}}}`: {
 			"k": attribute("S", "rule|user:1|00000000"), "aC": attribute("N", "12"), "aL": attribute("B", "AAH/"), "aT": attribute("N", "1700000040000000000"),
 		},
@@ -68,7 +69,7 @@ func TestUpdate(t *testing.T) {
 
 // TestText writes any text as JSON.
 func TestText(t *testing.T) {
-	for _, text := range []string{"rule|user:1", `"\`, "é", "\xff", "\x00\x1f"} {
+	for _, text := range []string{"rule|user:1", `"`, `\`, "é", "\xff", "\x00\x1f"} {
 		in := &dynamodb.UpdateItemInput{TableName: &text}
 		var out struct{ TableName string }
 		body, ok := Update(in)

@@ -72,6 +72,8 @@ func TestForeignItems(t *testing.T) {
 		"a generation that is a number":  {with(item{"e": n(1)}), false},
 		"no total":                       {with(item{"aC": nil}), false},
 		"no newest slot":                 {with(item{"aH": nil}), false},
+		"a total that is not read":       {item{"e": s("generation"), "aC": s("9"), "aH": n(7), "a7": n(0)}, false},
+		"a newest slot that is not read": {item{"e": s("generation"), "aC": n(1), "aH": s("0"), "a0": n(1)}, false},
 		"a total in text":                {with(item{"aC": s("9")}), false},
 		"a total with a fraction":        {with(item{"aC": &types.AttributeValueMemberN{Value: "9.5"}}), false},
 		"a total beyond 64 bits":         {with(item{"aC": &types.AttributeValueMemberN{Value: "1e30"}}), false},
@@ -137,6 +139,7 @@ func TestForeignLimits(t *testing.T) {
 		"stamps that go back":           {log, item{"aC": n(2), "aL": b(2, 1, 1, 1)}, false},
 		"more in the log than charged":  {log, item{"aC": n(3), "aL": b(2, 1, 2, 3)}, false},
 		"a stamp beside foreign slots":  {log, item{"aC": n(1), "aL": b(2, 1), "a10": s("x")}, true},
+		"slots beside a foreign log":    {windows(1)[0], item{"aC": n(1), "aH": n(70), "a1y": n(1), "aL": s("x")}, true},
 		"a slot as late as it gets":     {windows(1)[0], one(1 << 62 / 1_000_000_000), true},
 		"a slot too late":               {windows(1)[0], one(1<<62/1_000_000_000 + 1), false},
 		"a slot as early as it gets":    {windows(1)[0], one(-(1 << 62 / 1_000_000_000)), true},
@@ -218,6 +221,9 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestSlotNames(t *testing.T) {
+	if u := newUpdate(); u.name("a-1") == u.name("a1") {
+		t.Error("slots on both sides of 1970 have one placeholder")
+	}
 	for slot, want := range map[int64]string{0: "a0", 35: "az", 36: "a10", 1_700_000_040: "as" + strconv.FormatInt(1_700_000_040, 36)[1:], -1: "a-1"} {
 		if got := slotName("a", slot); got != want {
 			t.Errorf("slot %d is %q, want %q", slot, got, want)

@@ -71,9 +71,9 @@ func readLog(name string, value types.AttributeValue) ([]limit.Slot, error) {
 	var before int64
 	for rest := log.Value; len(rest) > 0; {
 		since, n := binary.Varint(rest)
-		units, m := binary.Uvarint(rest[max(0, n):]) // if n is an error, so is m
+		units, m := binary.Uvarint(rest[max(0, n):]) // 0 if n or m is an error
 		number := before + since                     // an overflow goes backwards
-		if m <= 0 || units == 0 || units > limit.MaxLog || len(stamps) > 0 && number <= before {
+		if units == 0 || units > limit.MaxLog || len(stamps) > 0 && number <= before {
 			return nil, fmt.Errorf("%w: attribute %s is no log", ErrForeign, name)
 		}
 		stamps = append(stamps, limit.Slot{Number: number, Units: int64(units)})

@@ -1,0 +1,173 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// oneRule returns a document's rule, resolved for a first charge.
+func oneRule(t *testing.T, document string) (*rules.Set, *engine.Verdict) {
+	t.Helper()
+	set := parse(t, document)
+	r := engine.Resolver{Set: set, Now: epoch}
+	return set, &engine.Verdict{Resolution: r.Resolve(t.Context(), set.Rules[0], &request.Request{}, "")}
+}
+
+// TestChargeRule: a hang-up is an error, and no verdict of on_error.
+func TestChargeRule(t *testing.T) {
+	b := newBench(t, "rules: []")
+	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 1, window: 60s}]}]`)
+	b.store.down = []string{"r"}
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if err := b.engine.ChargeRule(ctx, epoch, set, v); !errors.Is(err, context.Canceled) || len(b.recorder.failures) != 0 {
+		t.Errorf("%+v, error %v, recorded %v", v.Result, err, b.recorder.failures)
+	}
+}
+
+// TestAdmitted: the engine names the counter of each charge that the store
+// made, and of no denied one.
+func TestAdmitted(t *testing.T) {
+	for _, kind := range []string{"", "atomic: true, "} {
+		var admitted []string
+		set, store := parse(t, `rules:
+  - {name: first, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: second, `+kind+`key: all, limits: [{capacity: 1, window: 60s}]}`), &faulty{Store: memory.New(0), noSnapshot: true}
+		e := engine.New(engine.Options{
+			Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: &recorder{},
+			Admitted: func(key string) { admitted = append(admitted, key) },
+		})
+		want := []string{itemOf(set.Rules[0]), itemOf(set.Rules[1])}
+		if kind == "" {
+			want = append(want, want[0]) // charged, and refunded
+		}
+		for range 2 {
+			if _, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(admitted, want) || store.settles != len(want)-2 {
+			t.Errorf("%sadmitted %q, want %q; %d refunds", kind, admitted, want, store.settles)
+		}
+	}
+}
+
+// TestDecisionOfOneRule: the decision has the rule's verdict and nothing else.
+func TestDecisionOfOneRule(t *testing.T) {
+	b := newBench(t, "rules: []")
+	set, v := oneRule(t, `rules: [{name: r, key: all, refund_on: [503], limits: [{capacity: 1, window: 60s}]}]`)
+	for i, down := range []bool{true, false, false} {
+		if b.store.down = nil; down {
+			b.store.down = []string{"r"}
+		}
+		v.Renew()
+		if err := b.engine.ChargeRule(t.Context(), epoch, set, v); err != nil {
+			t.Fatal(err)
+		}
+		d := engine.DecisionOf(set, *v)
+		if d.Allowed != (i < 2) || len(d.Verdicts) != 1 || d.Degraded != down {
+			t.Errorf("decision %d: %+v", i, d)
+		}
+		if pending := len(d.Pending()); (pending == 1) != (i == 1) {
+			t.Errorf("decision %d: an outcome may correct %d charges", i, pending)
+		}
+	}
+}
+
+// settling is a store whose corrections fail. It keeps their contexts.
+type settling struct {
+	*memory.Store
+	ctxs []context.Context
+}
+
+func (s *settling) Settle(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Receipt, _ []int64) error {
+	s.ctxs = append(s.ctxs, ctx)
+	return errDown
+}
+
+// TestCorrectionsFail: each way to correct a charge passes the store's failure
+// on. Nothing is sent to the store if there is nothing to correct.
+func TestCorrectionsFail(t *testing.T) {
+	set := parse(t, corrected)
+	store, log := &settling{Store: memory.New(0)}, &recorder{}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: log})
+	d, err := e.Decide(t.Context(), epoch, &request.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle := func(actual int64) error { return e.SettleRule(t.Context(), epoch, &d.Verdicts[0], []int64{actual}) }
+	finish := func(status int) { e.Finish(t.Context(), epoch, d, &engine.Outcome{Status: status}) }
+	if finish(200); settle(1) != nil || len(store.ctxs) != 0 {
+		t.Errorf("%d corrections of right charges", len(store.ctxs))
+	}
+	if err := settle(2); !errors.Is(err, errDown) {
+		t.Errorf("a rule: %v", err)
+	}
+	if err := d.Pending()[0].Settle(t.Context(), epoch, store, &engine.Outcome{Status: 503}); !errors.Is(err, errDown) {
+		t.Errorf("a pending charge: %v", err)
+	}
+	d.Verdicts, store.ctxs = d.Verdicts[:2], nil
+	finish(503)
+	if want := []failure{{"settle", "once", "all"}, {"settle", "trial", "all"}}; !slices.Equal(log.failures, want) {
+		t.Errorf("recorded %v, want %v", log.failures, want)
+	}
+	for _, ctx := range store.ctxs {
+		if ctx.Err() == nil {
+			t.Error("the context of a correction outlives it")
+		}
+	}
+}
+
+// TestDeniedIsNotCorrected: a denied charge took nothing, so nothing is sent to
+// correct it: neither to the local store, nor for a shadow rule.
+func TestDeniedIsNotCorrected(t *testing.T) {
+	set := parse(t, `
+defaults: {instances: 1}
+rules:
+  - {name: local, key: all, limits: [{capacity: 2, window: 60s}], refund_on: [503]}
+  - {name: trial, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}], refund_on: [503]}`)
+	store, local := &faulty{Store: memory.New(0), down: []string{"local"}}, &faulty{Store: memory.New(0)}
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local, Recorder: &recorder{}})
+	for i := range 3 {
+		d, err := e.Decide(t.Context(), epoch, &request.Request{})
+		if err != nil || d.Allowed != (i < 2) {
+			t.Fatalf("request %d: %+v, error %v", i, d, err)
+		}
+		if d.Verdicts = nil; i == 1 { // only the shadow rule denies
+			e.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 503})
+		}
+	}
+	if store.settles != 0 || local.settles != 0 {
+		t.Errorf("%d corrections of the shadow rule, %d of the local one", store.settles, local.settles)
+	}
+}
+
+// TestLeastSettlement: a limit whose requests cost one unit at most settles.
+func TestLeastSettlement(t *testing.T) {
+	b := newBench(t, `rules: [{name: r, key: all, cost: {from: header.x-n, min: 1, max: 1, settle: true}, limits: [{capacity: 9, window: 60s}]}]`)
+	d := b.decide(t, "/")
+	b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 200, Costs: map[string]int64{"r": 0}})
+	if left := b.left(t, d, "r"); left != 9 {
+		t.Errorf("%d of 9 are left", left)
+	}
+}
+
+// TestDecisionOfAnOutage: the decision says that on_error denied the request.
+func TestDecisionOfAnOutage(t *testing.T) {
+	b := newBench(t, "rules: []")
+	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 1, window: 60s}]}]`)
+	b.store.down = []string{"r"}
+	err := b.engine.ChargeRule(t.Context(), epoch, set, v)
+	if d := engine.DecisionOf(set, *v); err != nil || d.Allowed || !d.Degraded {
+		t.Errorf("%+v, error %v", d, err)
+	}
+}
