@@ -12,8 +12,8 @@
 //
 // An admitted request is one conditional write and one round trip of a few
 // milliseconds. A limit of 60 slots takes 0.6 KB, so that is one write unit. A
-// denial is free while an earlier answer proves it, for up to ten seconds, and
-// else one read. Rules that are charged together (Atomic) write a transaction,
+// denial is free while an earlier answer proves it, for up to ten seconds.
+// Otherwise it is one read or one refused write. Rules that are charged together (Atomic) write a transaction,
 // which costs twice as much. DynamoDB takes 1,000 write units a second for one
 // key.
 //

@@ -1,5 +1,18 @@
 // Command authorizer is the Lambda authorizer of REST, HTTP, WebSocket and
 // AppSync APIs. It reads its rules from one DynamoDB table and counts in another.
+//
+// Its settings are environment variables, which infra/ratelimit sets:
+//
+//	SLIDEGATE_COUNTERS          the table of counters; required
+//	SLIDEGATE_RULES             the table of rules; required
+//	SLIDEGATE_DEADLINE          of a decision; 250ms by default
+//	SLIDEGATE_SIMPLE_RESPONSES  false for HTTP APIs that take IAM policies; true by default
+//	SLIDEGATE_PASS_DENIALS      true if backends of HTTP APIs answer denials; false by default
+//	SLIDEGATE_RECEIPT_SECRET    signs receipts for backends that get them as a header
+//
+// Rules may name further variables that hold secrets, by hash_secret and
+// client_ip. The role needs dynamodb:GetItem and dynamodb:UpdateItem on the
+// counters, and dynamodb:GetItem on the rules.
 package main
 
 import (

@@ -29,7 +29,8 @@ import (
 // Props configures New. Only Code is required.
 type Props struct {
 	// Code is the authorizer: a zip with an executable named bootstrap, which
-	// is functions/authorizer built for Architecture. The construct cannot
+	// is functions/authorizer built for Architecture. In a clone of the
+	// repository, make build writes dist/authorizer.zip. The construct cannot
 	// build it: an app that imports this module has no writable copy of the
 	// source.
 	Code awslambda.Code
@@ -52,7 +53,6 @@ type Props struct {
 	// refuses an authorizer that no API uses.
 	WithoutREST bool
 
-	// PassDenials lets denied requests of HTTP APIs through to their backends,
 	// PassDenials lets denied requests of HTTP APIs through to their backends, also
 	// those of banned callers and with invalid credentials. The backends must
 	// answer them, as lambdalimit.Behind does, or slidegate.SettleMiddleware with

@@ -23,12 +23,12 @@ func (c *cli) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain METHOD PATH --rules FILE|dynamodb://TABLE",
 		Short: "Say which rules limit a request, and why",
-		Long: `Explain says what every rule makes of one request, as you describe it: whether the rule covers it and if not
-why, the key that it counts by, the plan and the override that change its limits, the counter, and what the
-request would get. It charges nothing.
+		Long: `Explain shows how the rules would decide one request, which you describe. For each rule it shows whether the
+rule covers the request, and why not; its key and counter; the plan and the override that change its limits;
+and its verdict. It charges nothing.
 
-With --store it reads the counters; without, it takes them to be empty. Rules in a table are explained with
-the overrides set by command, as the table has them now.
+With --store it reads the counters; without, it takes them to be empty. With rules in a table, it also uses the
+overrides that were set by command, as the table has them now.
 
 A wait can be longer than the window: a sliding window frees a slot as a whole, one window after the slot's end.
 Retry-After has the wait rounded up, such as 11 for a window of 10s with slots of 200ms.`,

@@ -16,9 +16,9 @@ import (
 func (c *cli) overridesCommand() *cobra.Command {
 	cmd := group("overrides", "Change the limits of single keys, without publishing rules",
 		c.overridesGetCommand(), c.overridesSetCommand(), c.overridesDeleteCommand(), c.overridesListCommand(), c.overridesImportCommand())
-	cmd.Long = `An override changes the limits of one key: another capacity, other limits, none, or a denial. Those set here
-are items of the rules table, and come before those that the rules themselves hold. They take effect within
-ten seconds, and publishing rules never touches them.
+	cmd.Long = `An override changes the limits of one key: another capacity, other limits, none, or a denial. These
+commands keep overrides in the rules table, where they have precedence over overrides in the rules. They take
+effect within ten seconds, and publishing rules never changes them.
 
 If RULE is plan, the override says which plan a caller has. KEY has the form of the rule's override keys,
 such as tenant:acme; special characters in a value are escaped for you.`

@@ -19,8 +19,8 @@ func (c *cli) overridesImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import RULE FILE --why TEXT --rules dynamodb://TABLE",
 		Short: "Set many overrides of a rule",
-		Long: `Import sets the overrides in a file, and replaces those that their keys have. Grants in the table stay, and
-grants in the file are skipped. The whole file is checked against the rules in force first: if anything in it
+		Long: `Import sets the overrides in a file, in place of the overrides that their keys have. Grants in the table stay,
+and grants in the file are skipped. The whole file is checked against the rules in force first: if anything in it
 is wrong, nothing is written. Twenty-five are written at a time. If it breaks off half-way, the history shows it
 as unfinished; import the file again, which writes the others.
 

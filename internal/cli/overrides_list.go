@@ -18,10 +18,10 @@ func (c *cli) overridesListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list RULE --rules dynamodb://TABLE",
 		Short: "List the overrides of a rule",
-		Long: `List shows the keys of a rule that have an override in the table, in the order of their bytes, each on a line as
-soon as it is read. It marks overrides that have ended, and those that no request looks up: they were set when
-the rule had keys of another form, or other rules were in force. Overrides in the rules themselves are
-counted, not listed.
+		Long: `List shows the keys of a rule that have an override in the table, in the order of their bytes, each on a line
+as soon as it is read. It marks overrides that have ended. It also marks overrides that no request looks up,
+because they were set when the rule had keys of another form, or other rules were in force. Overrides in the
+rules themselves are counted, not listed.
 
 With --json each line is an object. Such lines can be imported again.`,
 		Example: `  slidegate overrides list api --rules dynamodb://slidegate-rules

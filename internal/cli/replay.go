@@ -49,20 +49,20 @@ Formats, guessed by the suffix (also before .gz), else clf:
   csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
 Only time is required. Credentials count as verified.
 
-Overrides are those of the rules document and, if the rules are in a table, those set by command, as they
-are now: each key that has requests is looked up once. They hold until they end by the log's clock; a grant
-holds from when it was given. If an override cannot be read, the replay fails.
+Overrides in the rules apply. So do overrides set by command, as they are now, if the rules are in a table:
+replay looks each key up once. An override applies until it ends by the log's clock, and a grant from when it
+was given. If an override cannot be read, the replay fails.
 
-A candidate capacity is evaluated by what the capacity in force has counted, so a lower one is shown to deny
-rather more than it would.
+A candidate capacity is evaluated on the units that the capacity in force has counted. So the denials reported
+for a lower candidate are too many rather than too few.
 
 Counters in a table or in Redis are charged for good, beside those of real requests: use a table
 or a database of their own.
 
-With --decisions a line is written for each request and rule that covers it (for a denied request, for the
-denying rule alone), with tabs between Unix nanoseconds, rule, key, 1 or 0, remaining, and retry-after in
+--decisions writes a line for each request and each rule that covers it; for a denied request, only for the
+rule that denied. Tabs separate Unix nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
 nanoseconds (0 if allowed, -1 for never). A shadow rule (mode: shadow) has lines of its own verdicts.
-The file appears when the replay has succeeded. With --decisions - they go to standard output and the
+The file appears when the replay has succeeded. With --decisions - the lines go to standard output and the
 totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json

@@ -17,8 +17,8 @@ func (c *cli) resetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Empty a key's counter",
-		Long: `Reset deletes what a rule has counted for a key: its next request finds an empty counter, in every process
-within ten seconds, or with Redis at once. A window that was full is empty after it.
+		Long: `Reset deletes what a rule has counted for a key: its next request finds an empty counter. Each process
+notices that within ten seconds, and may deny until then.
 
 A key whose override has limits of its own has a counter of its own: Reset empties that one. If months begin
 on a day that the caller's token names, give the claim.

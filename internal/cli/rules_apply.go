@@ -19,12 +19,12 @@ func (c *cli) applyCommand() *cobra.Command {
 		Use:   "apply FILE --rules dynamodb://TABLE",
 		Short: "Publish a rules file",
 		Long: `Apply checks a rules file, shows what it changes as diff does, and publishes it to the rules table as a new
-version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds.
-If somebody else publishes after the changes were worked out, nothing changes and apply says so. A file that is
-in force already, to the byte, is not published again.
+version. Publishing is atomic: limiters see the old version whole or the new one whole, within ten seconds. If
+somebody else publishes meanwhile, apply changes nothing and says so. It does not publish a file again that is
+in force already, byte for byte.
 
-Overrides set by command stay as they are; those that do not fit the new rules are listed. With --against it
-also says how recorded requests would have fared, as diff does.`,
+Overrides set by command stay as they are. Apply lists overrides that do not fit the new rules. With --against
+it also counts the recorded requests that would be decided otherwise, as diff does.`,
 		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
   slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
 		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),

@@ -21,15 +21,15 @@ func (c *cli) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
 		Short: "Say what a rules file would change",
-		Long: `Diff says what a rules file changes about the rules in force, or about another file: what they mean, not how they
-are written. It says whether the counters of each changed rule keep their windows or start at zero and, for
-a table, which overrides set by command do not fit the new rules.
+		Long: `Diff compares a rules file with the rules in force, or with another file, by what they mean, not by how they
+are written. It says whether the counters of each changed rule keep their windows or start at zero and, for a
+table, which overrides set by command do not fit the new rules.
 
-With --against it also sends a recorded log through both, each on its own counters, and says how many
-requests would have fared otherwise. Requests of all logs are sorted by time, as replay does; --order file
-leaves them in the order of their lines. Windows follow the log's clock. Overrides apply as a publish would find
-them now, those set by command too: one in force, or a grant, for the whole log; one that has ended not at
-all. Each key that has requests is looked up once. If an override cannot be read, there is no comparison.
+With --against it also sends a recorded log through both, each on its own counters, and counts the requests
+that would be decided otherwise. Requests of all logs are sorted by time, as replay does; --order file leaves
+them in the order of their lines. Windows follow the log's clock. Overrides and grants that are in force now
+apply to the whole log, also those set by command; others do not apply. Diff looks each key of the log up
+once. If it cannot read an override, there is no comparison.
 
 With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ, and 2 if diff fails.`,
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules

@@ -28,14 +28,14 @@ func (c *cli) rulesImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --format envoy|usage-plans FILE...",
 		Short: "Make rules of another limiter's configuration",
-		Long: `Import prints a rules file that says what another limiter's files say. What rules cannot say, or say with
-another meaning, is listed on standard error: read it, and look at the rules, before you publish them.
+		Long: `Import prints rules that limit as another limiter's files do. On standard error it lists what it does not carry
+over, or carries over with another meaning. Read that list and the rules before you publish them.
 
 Formats:
-  envoy        descriptor files of envoyproxy/ratelimit. What a descriptor's key stands for is in the proxy's
-               configuration: --map says it, as a source of keys (jwt.sub, header.x-user, path, any)
-  usage-plans  what aws apigateway get-usage-plans prints, and by --keys, for each plan, what
-               aws apigateway get-usage-plan-keys prints: those become overrides of plan`,
+  envoy        descriptor files of envoyproxy/ratelimit. The proxy's configuration says what fills a
+               descriptor's key: --map names that source (jwt.sub, header.x-user, path, any)
+  usage-plans  the output of aws apigateway get-usage-plans. --keys adds, for each plan, the output of
+               aws apigateway get-usage-plan-keys: these become overrides of plan`,
 		Example: `  slidegate rules import --format envoy limits.yaml --map user_id=jwt.sub --output rules.yaml
   slidegate rules import --format envoy a.yaml b.yaml --map generic_key:login=path:/v1/login
   slidegate rules import --format usage-plans plans.json --keys pro=pro-keys.json --overrides plans.jsonl --output rules.yaml`,

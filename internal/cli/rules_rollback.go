@@ -16,10 +16,10 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Short: "Put an earlier version in force again",
 		Long: `Rollback shows what a published version changes, as diff does, and puts it in force again, within ten seconds
 everywhere. Nothing is lost: the version that was in force stays listed, and can be put in force again the same
-way. If somebody else publishes after the changes were worked out, nothing changes and rollback says so.
+way. If somebody else publishes meanwhile, rollback changes nothing and says so.
 
-Overrides set by command stay as they are; those that do not fit are listed. With --against it also says how
-recorded requests would have fared, as diff does.`,
+Overrides set by command stay as they are. Rollback lists overrides that do not fit. With --against it also
+counts the recorded requests that would be decided otherwise, as diff does.`,
 		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
   slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
 		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.InTurn(f.Versions()),

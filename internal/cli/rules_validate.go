@@ -19,9 +19,9 @@ func (c *cli) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check rules files",
-		Long: `Validate reads rules files as a limiter would, and says everything that is wrong with them, each with its line,
-its column and what to write instead. It warns about what is allowed but likely to let too much through. It
-fails if one of the files is not valid; - is standard input.`,
+		Long: `Validate reads rules files as a limiter would. It reports every error with its line, its column and what to
+write instead, and warns of valid rules that are probably not meant. It fails if one of the files is not valid;
+- is standard input.`,
 		Example: `  slidegate rules validate rules.yaml
   slidegate rules validate stages/*.yaml --json
   envsubst < rules.yaml.in | slidegate rules validate -`,

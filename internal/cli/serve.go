@@ -27,20 +27,19 @@ func (c *cli) serveCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "serve --rules FILE|dynamodb://TABLE",
-		Short: "Run the local gateway",
+		Short: "Run the local gateway, or decide for other programs",
 		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
 same handler decides them, and the same responses go out. Allowed requests go on to a backend, or are
 echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
-is denied. Serve stops on SIGINT or SIGTERM, once the requests under way are done, or after 15 seconds.
+is denied. On SIGINT or SIGTERM, serve finishes the requests under way, for 15 seconds at most, and stops.
 
 Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
 
-With --decide it is no gateway: it answers other programs and proxies, which ask it about each request that
-they have. POST /v1/decisions takes a request as JSON and answers with the decision. Proxies ask
-/v1/forward-auth (Traefik, Caddy), /v1/auth-request (nginx) or /v1/ext-authz (Envoy). /openapi.json describes
-all of it. Serve believes what it is told, the client's address too: let only your programs and proxies reach
-the address.
+With --decide it is no gateway: other programs and proxies ask it about each of their requests. POST
+/v1/decisions takes a request as JSON and answers with the decision. Proxies ask /v1/forward-auth (Traefik,
+Caddy), /v1/auth-request (nginx) or /v1/ext-authz (Envoy). /openapi.json describes all of it. Serve trusts
+what a request states, the client's address too: let only your programs and proxies reach the address.
 
 With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
