@@ -45,7 +45,6 @@ type Decision struct {
 	// it on: the longest wait of its leaky buckets.
 	Delay time.Duration
 	Plan  string // of the caller; empty for none
-	Why   string // the reason that a denying override states
 	// Verdicts has one element for each enforced rule that covers an allowed
 	// request, in file order. For a denied request it has only the denying
 	// rule's: responses and replays name no other.
@@ -107,10 +106,19 @@ type Verdict struct {
 	Uncounted bool
 	Degraded  bool // the store did not answer, and on_error decided
 
-	decided bool  // by a store or by on_error
-	charged Store // the store that made the charge; nil for none
-	local   bool  // charged is this process's own
+	decided bool // by a store or by on_error
+	charged charged
 }
+
+// charged says which store has made a charge. It stands for a Store because
+// every verdict has one, and an interface takes sixteen times the room.
+type charged uint8
+
+const (
+	notCharged     charged = iota
+	chargedShared          // by Options.Store
+	chargedLocally         // by Options.Local
+)
 
 // deny marks the request as denied by v, an element of Verdicts and the only one
 // reported. It does not move, because refunds of the others may still go on.

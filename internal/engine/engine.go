@@ -162,7 +162,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	plan := e.resolvePlan(ctx, now, &resolver, req)
 	degraded := set.Unpublished || req.Unverified || plan.Err != nil
 	if plan.Denied {
-		return &Decision{Reason: Banned, Degraded: degraded, Plan: plan.Name, Why: plan.Override.Why, set: set}, nil
+		return &Decision{Reason: Banned, Degraded: degraded, Plan: plan.Name, set: set}, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
@@ -212,7 +212,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			switch {
 			case !rule.Enforced():
 			case bypass == Refused:
-				d.Reason, d.Why = Banned, v.Terms.Why
+				d.Reason = Banned
 				d.deny(v)
 				return true
 			case bypass == ErrorDenies,

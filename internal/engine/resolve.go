@@ -42,13 +42,12 @@ type Plan struct {
 type Resolution struct {
 	Rule *rules.Rule
 	Key  string // what the rule counts by
-	// OverrideKey is the key by which overrides of the rule are looked up; empty
-	// if the rule has none, or if the key is not known.
-	OverrideKey string
-	Override    *rules.Override // of OverrideKey; nil for none
-	Terms       *rules.Terms    // the limits and costs in effect; read-only
-	Charge      limit.Charge    // what the next request would take
-	Err         error           // the overrides set by command could not be read
+	// Override is that of the key by which overrides of the rule are looked up;
+	// nil for none, or if that key is not known.
+	Override *rules.Override
+	Terms    *rules.Terms // the limits and costs in effect; read-only
+	Charge   limit.Charge // what the next request would take
+	Err      error        // the overrides set by command could not be read
 }
 
 // Bypass is the reason for which the counter of a resolution is not charged.
@@ -108,14 +107,13 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.R
 func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
 	var name string
 	name, res.Key = rule.Counter(req)
-	if rule.OverridesByKey() {
-		res.OverrideKey = res.Key
-	} else {
+	overrideKey := res.Key
+	if !rule.OverridesByKey() {
 		var buffer [64]byte
-		overrideKey, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
-		res.OverrideKey = string(overrideKey)
+		text, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
+		overrideKey = string(text)
 	}
-	r.resolveKeys(ctx, res, rule, req, plan)
+	r.resolveKeys(ctx, res, rule, req, plan, overrideKey)
 	if res.Charge.Key = name; !rule.CountsBy(res.Terms) {
 		res.Charge.Key = rule.Item(res.Key, res.Terms)
 	}
@@ -124,21 +122,21 @@ func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rul
 // ResolveKey is Resolve for keys that are known already. If overrideKey is empty,
 // no override of the rule applies. The request states the costs.
 func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
-	res := Resolution{Key: key, OverrideKey: overrideKey}
-	r.resolveKeys(ctx, &res, rule, req, plan)
+	res := Resolution{Key: key}
+	r.resolveKeys(ctx, &res, rule, req, plan, overrideKey)
 	res.Charge.Key = rule.Item(key, res.Terms)
 	return res
 }
 
-// resolveKeys completes a Resolution that has its keys, but for the name of the
+// resolveKeys completes a Resolution that has its key, but for the name of the
 // counter.
-func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
+func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan, overrideKey string) {
 	res.Rule = rule
-	if res.OverrideKey != "" {
-		res.Override, res.Err = r.override(ctx, rule.Name, res.OverrideKey, rule.TakesOverrides())
+	if overrideKey != "" {
+		res.Override, res.Err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
 	}
 	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
-	res.Charge.Limits, res.Charge.Costs, res.Charge.Lease = res.Terms.Limits, res.Terms.Costs, rule.Lease
+	res.Charge.Limits, res.Charge.Costs, res.Charge.Lease = res.Terms.Limits, res.Terms.Costs, int32(rule.Lease)
 }
 
 // override returns the override of a key: the one set by command, if the rule

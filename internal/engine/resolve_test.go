@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 			"request": r.Resolve(ctx, rule, req, plan.Name),
 			"key":     r.ResolveKey(ctx, rule, req, plan.Name, key, key),
 		} {
-			if res.Key != key || res.OverrideKey != key || res.Bypass() != test.bypass || (res.Override != nil) != test.overridden || res.Err != nil {
+			if res.Key != key || res.Bypass() != test.bypass || (res.Override != nil) != test.overridden || res.Err != nil {
 				t.Errorf("%s on %q by %s: %+v", test.sub, test.plan, name, res)
 			}
 			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, res.Terms)) {
@@ -110,7 +110,7 @@ func TestResolveUnreadable(t *testing.T) {
 	if plan := r.Plan(ctx, req); !errors.Is(plan.Err, down) || plan.Name != "" {
 		t.Errorf("plan %+v", plan)
 	}
-	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Err != nil || res.OverrideKey != "" || res.Override != nil {
+	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Err != nil || res.Override != nil {
 		t.Errorf("a rule without overrides: %+v", res)
 	}
 }

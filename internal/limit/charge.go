@@ -18,7 +18,7 @@ type Charge struct {
 	Checked bool
 	// Lease is the most charges of these costs that a process may make ahead in
 	// one write; 0 for none. Only the DynamoDB store does.
-	Lease int64
+	Lease int32
 }
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")

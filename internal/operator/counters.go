@@ -183,7 +183,7 @@ func (s *keySession) inspect(ctx context.Context, rule *rules.Rule, keys rules.K
 		return report, err
 	}
 	report = CounterReport{
-		Rule: rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(rule.Name, c.OverrideKey, c.Override),
+		Rule: rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(rule.Name, keys.Override.Key, c.Override),
 		OverrideUnknown: keys.Override.Missing, Lifted: bypassNames[c.Bypass()], Limits: []UsageReport{},
 	}
 	if c.plan.Denied {

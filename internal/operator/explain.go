@@ -205,8 +205,9 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 	if report.Error != "" {
 		report.OnError = r.OnError.String()
 	}
-	report.Key, report.OverrideKey, report.Stale = res.Key, res.OverrideKey, res.Terms.Stale
-	report.Override = x.report(r.Name, res.OverrideKey, res.Override)
+	overrideKey, _ := r.AppendOverrideKey(nil, req) // none if there are no overrides
+	report.Key, report.OverrideKey, report.Stale = res.Key, string(overrideKey), res.Terms.Stale
+	report.Override = x.report(r.Name, report.OverrideKey, res.Override)
 	if _, ok := x.Set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan
 	}
