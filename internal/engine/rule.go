@@ -54,7 +54,7 @@ func (e *Engine) storeOf(v *Verdict) Store {
 
 // DecisionOf returns the decision that one rule's verdict makes.
 func DecisionOf(set *rules.Set, v Verdict) *Decision {
-	d := newDecision(1)
+	d, _ := newDecision(1)
 	v.Limits = append(d.Verdicts[0].Limits, v.Limits...) // callers use theirs again
 	d.set, d.Verdicts[0] = set, v
 	if v.Allowed {
