@@ -39,7 +39,7 @@ type call struct {
 func (l *Limiter) newCall() *call {
 	c := &call{}
 	c.Rule, c.Terms = l.rule, l.terms
-	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], l.lease
+	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], int32(l.lease)
 	return c
 }
 

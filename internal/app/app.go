@@ -23,7 +23,11 @@ import (
 // NewEngine returns an engine whose rules with on_error: local count in this
 // process: in o.Local, or else by the times of the decisions.
 func NewEngine(o engine.Options) *engine.Engine {
-	if o.Local == nil {
+	switch _, inMemory := o.Store.(*memory.Store); {
+	case o.Local != nil:
+	case inMemory: // which does not fail
+		o.Local = memory.New(memory.FallbackKeys)
+	default:
 		counters := memory.NewFallback(memory.FallbackKeys)
 		o.Local, o.Admitted = counters, counters.Note
 	}

@@ -21,7 +21,9 @@ func TestConformance(t *testing.T) {
 	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		client := dynamotest.Connect(t)
-		return harness(client, dynamotest.Counters(t, client), 1)
+		h := harness(client, dynamotest.Counters(t, client), 1)
+		h.ClonesKeys = true
+		return h
 	})
 }
 

@@ -45,7 +45,6 @@ type Decision struct {
 	// it on: the longest wait of its leaky buckets.
 	Delay time.Duration
 	Plan  string // of the caller; empty for none
-	Why   string // the reason that a denying override states
 	// Verdicts has one element for each enforced rule that covers an allowed
 	// request, in file order. For a denied request it has only the denying
 	// rule's: responses and replays name no other.
@@ -58,44 +57,47 @@ type Decision struct {
 }
 
 // newDecision returns a decision with verdicts for some rules, each with room for
-// the result of one limit. For as many rules as cover most requests, it makes one
-// allocation.
-func newDecision(rules int) (d *Decision) {
+// the result of one limit, and room for the names of their counters. For as many
+// rules as cover most requests, it makes one allocation.
+func newDecision(rules int) (d *Decision, room names) {
 	var results []limit.Result
 	switch rules {
 	case 0:
-		return &Decision{}
+		return &Decision{}, nil
 	case 1:
 		all := &struct {
 			Decision
 			verdicts [1]Verdict
 			results  [1]limit.Result
+			names    [1 * nameRoom]byte
 		}{}
-		d, results = &all.Decision, all.results[:]
+		d, results, room = &all.Decision, all.results[:], all.names[:]
 		d.Verdicts = all.verdicts[:]
 	case 2:
 		all := &struct {
 			Decision
 			verdicts [2]Verdict
 			results  [2]limit.Result
+			names    [2 * nameRoom]byte
 		}{}
-		d, results = &all.Decision, all.results[:]
+		d, results, room = &all.Decision, all.results[:], all.names[:]
 		d.Verdicts = all.verdicts[:]
 	case 3:
 		all := &struct {
 			Decision
 			verdicts [3]Verdict
 			results  [3]limit.Result
+			names    [3 * nameRoom]byte
 		}{}
-		d, results = &all.Decision, all.results[:]
+		d, results, room = &all.Decision, all.results[:], all.names[:]
 		d.Verdicts = all.verdicts[:]
 	default:
-		d, results = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules)
+		d, results, room = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules), make(names, rules*nameRoom)
 	}
 	for i := range d.Verdicts {
 		d.Verdicts[i].Limits = results[i : i : i+1]
 	}
-	return d
+	return d, room
 }
 
 // Verdict is one rule's answer to a request.
@@ -107,10 +109,19 @@ type Verdict struct {
 	Uncounted bool
 	Degraded  bool // the store did not answer, and on_error decided
 
-	decided bool  // before its turn: with a group, or by on_error
-	charged Store // the store that made the charge; nil for none
-	local   bool  // charged is this process's own
+	decided bool // before its turn: with a group, or by on_error
+	charged charged
 }
+
+// charged says which store has made a charge. It stands for a Store because
+// every verdict has one, and an interface takes sixteen times the room.
+type charged uint8
+
+const (
+	notCharged     charged = iota
+	chargedShared          // by Options.Store
+	chargedLocally         // by Options.Local
+)
 
 // deny marks the request as denied by v, an element of Verdicts and the only one
 // reported. It does not move, because refunds of the others may still go on.
@@ -129,22 +140,23 @@ func (d *Decision) deny(v *Verdict) {
 // Shadows. A lifted rule has no verdict, unless its override could not be read
 // and on_error has decided.
 func (d *Decision) sort() {
-	all := d.Verdicts
-	d.Verdicts = all[:0]
-	for i := range all {
-		v := &all[i]
+	n := 0 // verdicts of enforced rules so far
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
 		enforced := v.Rule.Enforced()
 		d.Degraded = d.Degraded || enforced && v.Degraded
-		switch n := len(d.Verdicts); {
+		switch {
 		case v.Terms.Unlimited && !v.decided:
 		case !enforced:
 			d.Shadows = append(d.Shadows, *v)
-		case n == i: // as of most rules
-			d.Verdicts = all[:n+1]
 		default:
-			d.Verdicts = append(d.Verdicts, *v)
+			if n != i { // seldom, and a verdict is large
+				d.Verdicts[n] = *v
+			}
+			n++
 		}
 	}
+	d.Verdicts = d.Verdicts[:n]
 }
 
 // conclude allows the request, or denies it if there is a denier.

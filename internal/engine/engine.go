@@ -158,14 +158,16 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	if !e.opts.Today.IsZero() {
 		resolver.Now = e.opts.Today
 	}
-	plan := e.resolvePlan(ctx, now, &resolver, req)
+	var plan Plan
+	e.resolvePlan(ctx, now, &resolver, req, &plan)
 	degraded := set.Unpublished || req.Unverified || plan.Err != nil
 	if plan.Denied {
-		return &Decision{Reason: Banned, Degraded: degraded, Why: plan.Override.Why, set: set}, nil
+		return &Decision{Reason: Banned, Degraded: degraded, set: set}, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
-	d := newDecision(len(matched))
+	d, room := newDecision(len(matched))
+	resolver.room = room
 	d.Degraded, d.Plan, d.set = degraded, plan.Name, set
 	switch {
 	case e.precheck(ctx, now, &resolver, matched, req, d):
@@ -181,17 +183,16 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	return d, nil
 }
 
-// resolvePlan returns the caller's plan, and records what of it could not be used.
+// resolvePlan fills in the caller's plan, and records what of it could not be used.
 // If its override cannot be read, the plan that the request itself names applies.
-func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request) Plan {
-	plan := r.Plan(ctx, req)
+func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request, plan *Plan) {
+	r.plan(ctx, req, plan)
 	if plan.Err != nil {
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
 	}
 	if plan.Stale {
 		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
 	}
-	return plan
 }
 
 // precheck resolves the matched rules, and reports whether one of them denies
@@ -211,7 +212,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			switch {
 			case !rule.Enforced():
 			case bypass == Refused:
-				d.Reason, d.Why = Banned, v.Terms.Why
+				d.Reason = Banned
 				d.deny(v)
 				return true
 			case bypass == ErrorDenies,
@@ -229,8 +230,8 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 // the override could not be read.
 func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Bypass {
 	switch {
-	case v.Err != nil:
-		e.opts.Recorder.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Err)
+	case v.Terms.Err != nil:
+		e.opts.Recorder.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Terms.Err)
 		v.Degraded = true
 	case v.Terms.Stale:
 		e.opts.Recorder.StaleOverride(ctx, now, v.Rule.Name, v.Key)
@@ -240,7 +241,7 @@ func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Byp
 	case ErrorAllows:
 		v.decided, v.Uncounted, v.Allowed = true, true, true
 	case ErrorDenies:
-		v.decided, v.Uncounted, v.RetryAfter = true, true, retryAfter(v.Err)
+		v.decided, v.Uncounted, v.RetryAfter = true, true, retryAfter(v.Terms.Err)
 	}
 	return bypass
 }

@@ -66,7 +66,7 @@ func (e *Engine) correct(
 ) (wg *sync.WaitGroup) {
 	for i := range vs {
 		v := &vs[i]
-		if v.charged == nil {
+		if v.charged == notCharged {
 			continue
 		}
 		deltas := deltasOf(v)
@@ -81,7 +81,7 @@ func (e *Engine) correct(
 			// decision's deadline has passed.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
 			defer cancel()
-			if err := v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, deltas); err != nil {
+			if err := e.storeOf(v).Settle(ctx, now, &v.Charge, &v.Receipt, deltas); err != nil {
 				e.opts.Recorder.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 			}
 		})

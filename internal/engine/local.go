@@ -18,7 +18,7 @@ func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Se
 		return false
 	}
 	if v.Allowed {
-		v.charged, v.local = e.opts.Local, true
+		v.charged = chargedLocally
 	}
 	return true
 }

@@ -37,7 +37,7 @@ func (d *Decision) Pending() (all []Pending) {
 	}
 	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
 		for i := range vs {
-			if p, ok := vs[i].pending(); ok && vs[i].charged != nil && !vs[i].local {
+			if p, ok := vs[i].pending(); ok && vs[i].charged == chargedShared {
 				all = append(all, p)
 			}
 		}

@@ -19,6 +19,8 @@ type Resolver struct {
 	// If one cannot be read, the document's applies, and Err says why.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
+
+	room names // for the names of counters
 }
 
 // Plan is the plan of one caller, and where it comes from.
@@ -40,15 +42,10 @@ type Plan struct {
 // capacity of 550, Terms.Costs holds 1, and Charge names the counter, such as
 // "api|user:7|0f3b9a2c", with the same limits and costs.
 type Resolution struct {
-	Rule *rules.Rule
-	Key  string // what the rule counts by
-	// OverrideKey is the key by which overrides of the rule are looked up; empty
-	// if the rule has none, or if the key is not known.
-	OverrideKey string
-	Override    *rules.Override // of OverrideKey; nil for none
-	Terms       *rules.Terms    // the limits and costs in effect; read-only
-	Charge      limit.Charge    // what the next request would take
-	Err         error           // the overrides set by command could not be read
+	Rule   *rules.Rule
+	Key    string       // what the rule counts by
+	Terms  *rules.Terms // the limits and costs in effect; read-only
+	Charge limit.Charge // what the next request would take
 }
 
 // Bypass is the reason for which the counter of a resolution is not charged.
@@ -68,9 +65,9 @@ func (r *Resolution) Bypass() Bypass {
 	switch {
 	case r.Terms.Denied:
 		return Refused
-	case r.Err != nil && r.Rule.OnError == rules.OnErrorAllow:
+	case r.Terms.Err != nil && r.Rule.OnError == rules.OnErrorAllow:
 		return ErrorAllows
-	case r.Err != nil && r.Rule.OnError == rules.OnErrorDeny:
+	case r.Terms.Err != nil && r.Rule.OnError == rules.OnErrorDeny:
 		return ErrorDenies
 	case r.Terms.Unlimited:
 		return Unlimited
@@ -79,22 +76,34 @@ func (r *Resolution) Bypass() Bypass {
 }
 
 // Plan returns the plan of the caller who makes a request.
-func (r *Resolver) Plan(ctx context.Context, req *request.Request) Plan {
+func (r *Resolver) Plan(ctx context.Context, req *request.Request) (p Plan) {
+	r.plan(ctx, req, &p)
+	return p
+}
+
+// plan is Plan into a new Plan.
+func (r *Resolver) plan(ctx context.Context, req *request.Request, p *Plan) {
 	var buffer [64]byte
 	key, _ := r.Set.AppendPlanKey(buffer[:0], req) // none if there are no overrides
-	return r.PlanByKey(ctx, req, string(key))
+	r.planByKey(ctx, req, string(key), p)
 }
 
 // PlanByKey is Plan for a caller whose override key is known already. If the
 // key is empty, the plan is the one that the request's credentials name.
-func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key string) Plan {
+func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key string) (p Plan) {
+	r.planByKey(ctx, req, key, &p)
+	return p
+}
+
+// planByKey is PlanByKey into a new Plan.
+func (r *Resolver) planByKey(ctx context.Context, req *request.Request, key string, p *Plan) {
 	if key == "" {
-		return Plan{Name: r.Set.Plan(req)}
+		p.Name = r.Set.Plan(req)
+		return
 	}
-	p := Plan{Key: key}
+	p.Key = key
 	p.Override, p.Err = r.override(ctx, rules.PlanOverrides, key, true)
 	p.Name, p.Denied, p.Stale = r.Set.ResolvePlan(req, p.Override, p.Override.InForce(r.Now))
-	return p
 }
 
 // Resolve resolves a rule for a request that it matches, of a caller on this plan
@@ -106,16 +115,16 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.R
 
 // resolve is Resolve into a new Resolution.
 func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
-	var name string
-	name, res.Key = rule.Counter(req)
-	if rule.OverridesByKey() {
-		res.OverrideKey = res.Key
-	} else {
+	var most [128]byte
+	name := r.room.text(rule.AppendCounter(most[:0], req))
+	res.Key = rule.KeyIn(name)
+	overrideKey := res.Key
+	if !rule.OverridesByKey() {
 		var buffer [64]byte
-		overrideKey, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
-		res.OverrideKey = string(overrideKey)
+		text, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
+		overrideKey = string(text)
 	}
-	r.resolveKeys(ctx, res, rule, req, plan)
+	r.resolveKeys(ctx, res, rule, req, plan, overrideKey)
 	if res.Charge.Key = name; !rule.CountsBy(res.Terms) {
 		res.Charge.Key = rule.Item(res.Key, res.Terms)
 	}
@@ -124,21 +133,27 @@ func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rul
 // ResolveKey is Resolve for keys that are known already. If overrideKey is empty,
 // no override of the rule applies. The request states the costs.
 func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
-	res := Resolution{Key: key, OverrideKey: overrideKey}
-	r.resolveKeys(ctx, &res, rule, req, plan)
+	res := Resolution{Key: key}
+	r.resolveKeys(ctx, &res, rule, req, plan, overrideKey)
 	res.Charge.Key = rule.Item(key, res.Terms)
 	return res
 }
 
-// resolveKeys completes a Resolution that has its keys, but for the name of the
+// resolveKeys completes a Resolution that has its key, but for the name of the
 // counter.
-func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
-	res.Rule = rule
-	if res.OverrideKey != "" {
-		res.Override, res.Err = r.override(ctx, rule.Name, res.OverrideKey, rule.TakesOverrides())
+func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan, overrideKey string) {
+	var override *rules.Override
+	var err error
+	if overrideKey != "" {
+		override, err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
 	}
-	res.Terms = rule.Terms(req, plan, res.Override, r.Now)
-	res.Charge.Limits, res.Charge.Costs, res.Charge.Lease = res.Terms.Limits, res.Terms.Costs, rule.Lease
+	res.Rule, res.Terms = rule, rule.Terms(req, plan, override, r.Now)
+	if err != nil {
+		terms := *res.Terms // which other requests share
+		terms.Err, res.Terms = err, &terms
+	}
+	c := &res.Charge
+	c.Limits, c.Costs, c.Checked, c.Lease = res.Terms.Limits, res.Terms.Costs, res.Terms.Checked, int32(rule.Lease)
 }
 
 // override returns the override of a key: the one set by command, if the rule

@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 			"request": r.Resolve(ctx, rule, req, plan.Name),
 			"key":     r.ResolveKey(ctx, rule, req, plan.Name, key, key),
 		} {
-			if res.Key != key || res.OverrideKey != key || res.Bypass() != test.bypass || (res.Override != nil) != test.overridden || res.Err != nil {
+			if res.Key != key || res.Bypass() != test.bypass || (res.Terms.Override != nil) != test.overridden || res.Terms.Err != nil {
 				t.Errorf("%s on %q by %s: %+v", test.sub, test.plan, name, res)
 			}
 			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, res.Terms)) {
@@ -103,14 +103,14 @@ func TestResolveUnreadable(t *testing.T) {
 		rules.OnErrorAllow: engine.ErrorAllows, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
 	} {
 		rule.OnError = onError
-		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Err, down) || res.Charge.Limits[0].Capacity != 7 {
+		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Terms.Err, down) || res.Charge.Limits[0].Capacity != 7 {
 			t.Errorf("on_error %v: bypass %v, %+v", onError, res.Bypass(), res)
 		}
 	}
 	if plan := r.Plan(ctx, req); !errors.Is(plan.Err, down) || plan.Name != "" {
 		t.Errorf("plan %+v", plan)
 	}
-	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Err != nil || res.OverrideKey != "" || res.Override != nil {
+	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Terms.Err != nil || res.Terms.Override != nil {
 		t.Errorf("a rule without overrides: %+v", res)
 	}
 }

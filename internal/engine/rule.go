@@ -32,20 +32,28 @@ func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
 
 // Renew makes v ready for the next charge of the same rule.
 func (v *Verdict) Renew() {
-	v.Uncounted, v.Degraded, v.decided, v.charged, v.local = false, false, false, nil, false
+	v.Uncounted, v.Degraded, v.decided, v.charged = false, false, false, notCharged
 }
 
 // admit notes that the store has made a charge.
 func (e *Engine) admit(v *Verdict) {
-	v.charged = e.opts.Store
+	v.charged = chargedShared
 	if e.opts.Admitted != nil {
 		e.opts.Admitted(v.Charge.Key)
 	}
 }
 
+// storeOf returns the store that has made the charge of v.
+func (e *Engine) storeOf(v *Verdict) Store {
+	if v.charged == chargedLocally {
+		return e.opts.Local
+	}
+	return e.opts.Store
+}
+
 // DecisionOf returns the decision that one rule's verdict makes.
 func DecisionOf(set *rules.Set, v Verdict) *Decision {
-	d := newDecision(1)
+	d, _ := newDecision(1)
 	v.Limits = append(d.Verdicts[0].Limits, v.Limits...) // callers use theirs again
 	d.set, d.Verdicts[0] = set, v
 	if v.Allowed {
@@ -60,7 +68,7 @@ func DecisionOf(set *rules.Set, v Verdict) *Decision {
 // for each limit. A bucket or a log cannot be corrected; its charge stays. A
 // rule that charged nothing has nothing to correct.
 func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actual []int64) error {
-	if v.charged == nil {
+	if v.charged == notCharged {
 		return nil
 	}
 	deltas := deltas(&v.Charge, func(i int) int64 {
@@ -72,5 +80,5 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 	if deltas == nil {
 		return nil
 	}
-	return v.charged.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
+	return e.storeOf(v).Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -26,7 +27,7 @@ type counter struct {
 
 // newCounter returns a counter for a charge.
 func newCounter(c *limit.Charge, hash, serial uint32) *counter {
-	ct := &counter{key: c.Key, hash: hash, serial: serial}
+	ct := &counter{key: strings.Clone(c.Key), hash: hash, serial: serial}
 	if n := len(c.Limits); n != 1 {
 		several := make([]limit.State, n)
 		ct.several = &several

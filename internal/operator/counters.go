@@ -62,8 +62,8 @@ func (s *keySession) counter(ctx context.Context, rule *rules.Rule, keys rules.K
 		return nil, plan.Err
 	}
 	resolution := s.lookup.ResolveKey(ctx, rule, s.req, plan.Name, keys.Counter, keys.Override.Key)
-	if resolution.Err != nil {
-		return nil, fmt.Errorf("rule %s: %w", rule.Name, resolution.Err)
+	if err := resolution.Terms.Err; err != nil {
+		return nil, fmt.Errorf("rule %s: %w", rule.Name, err)
 	}
 	return &counter{resolution, plan, keys}, nil
 }
@@ -183,7 +183,7 @@ func (s *keySession) inspect(ctx context.Context, rule *rules.Rule, keys rules.K
 		return report, err
 	}
 	report = CounterReport{
-		Rule: rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(rule.Name, c.OverrideKey, c.Override),
+		Rule: rule.Name, Counter: c.Charge.Key, Override: s.lookup.report(rule.Name, keys.Override.Key, c.Terms.Override),
 		OverrideUnknown: keys.Override.Missing, Lifted: bypassNames[c.Bypass()], Limits: []UsageReport{},
 	}
 	if c.plan.Denied {

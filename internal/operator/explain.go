@@ -199,14 +199,15 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 		return report, nil
 	}
 	res := x.Resolve(ctx, r, req, plan)
-	if report.Error, err = unreadable(res.Err); err != nil {
+	if report.Error, err = unreadable(res.Terms.Err); err != nil {
 		return report, err
 	}
 	if report.Error != "" {
 		report.OnError = r.OnError.String()
 	}
-	report.Key, report.OverrideKey, report.Stale = res.Key, res.OverrideKey, res.Terms.Stale
-	report.Override = x.report(r.Name, res.OverrideKey, res.Override)
+	overrideKey, _ := r.AppendOverrideKey(nil, req) // none if there are no overrides
+	report.Key, report.OverrideKey, report.Stale = res.Key, string(overrideKey), res.Terms.Stale
+	report.Override = x.report(r.Name, report.OverrideKey, res.Terms.Override)
 	if _, ok := x.Set.Document().Plans[plan][r.Name]; ok {
 		report.Plan = plan
 	}

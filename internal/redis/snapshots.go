@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cache"
@@ -76,7 +77,7 @@ func (ss *snapshots) put(key string, s snapshot) {
 	if ss.clock != nil {
 		s.received = ss.clock()
 	}
-	ss.cache.Set(key, &s)
+	ss.cache.Set(strings.Clone(key), &s)
 }
 
 func (ss *snapshots) drop(key string) {

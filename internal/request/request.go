@@ -71,7 +71,7 @@ type Derived struct {
 	count     int             // of variants; an unambiguous path has one
 	Exact     bool            // the path was sent in its clean form
 	Template  string          // the gateway's route; empty where it has none
-	Route     urlpath.Text    // of the template, else of the path
+	Route     urlpath.Text    // of the template
 }
 
 // Addr returns the client's address without a zone; IPv4 if it is an
@@ -88,13 +88,12 @@ func (r *Request) Derived() *Derived {
 }
 
 func (r *Request) derive() {
-	f := &r.derived
-	*f = Derived{known: true, Template: routeTemplate(r.Route), Path: r.Path, Exact: true, count: 1}
+	f := &r.derived // zero until now
+	f.known, f.Template, f.Path, f.Exact, f.count = true, routeTemplate(r.Route), r.Path, true, 1
 	var usual bool
 	if f.Variants[0], usual = urlpath.Usual(r.Path); !usual {
 		f.derivePath(r.Path)
 	}
-	f.Route = f.Variants[0]
 	if f.Template != "" {
 		f.Route = urlpath.NewText(f.Template)
 	}

@@ -159,6 +159,9 @@ func describe(t *testing.T, s *Set, rule string, req *request.Request, now time.
 	if err := (&limit.Charge{Key: "k", Limits: terms.Limits, Costs: terms.Costs}).Check(); err != nil {
 		t.Error(err)
 	}
+	if compiled := o == nil && rule == "api"; compiled != terms.Checked {
+		t.Errorf("the terms are compiled %t, and checked %t", compiled, terms.Checked)
+	}
 	return describeTerms(terms)
 }
 

@@ -49,10 +49,13 @@ func (o *Override) InForce(now time.Time) bool {
 	return o.Deny || o.Unlimited || o.Plan != "" || len(o.Capacity) > 0 || o.Limits != nil
 }
 
+// everything covers every request.
+var everything match.Selector
+
 // AppendPlanKey appends the key of the overrides of plans; ok is false if there
 // are none.
 func (s *Set) AppendPlanKey(dst []byte, req *request.Request) (key []byte, ok bool) {
-	return appendKey(dst, s.plan.overrides, req, &match.Selector{})
+	return appendKey(dst, s.plan.overrides, req, &everything)
 }
 
 // AppendOverrideKey appends the key of the rule's overrides; ok is false if it

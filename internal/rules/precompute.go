@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,7 @@ func (t *Terms) precompute(r *Rule, suffix string) {
 	if t.suffix, t.candidates = suffix, r.Candidates; !t.Unlimited {
 		t.costs, t.Costs = r.Costs, r.fixed
 	}
+	t.Checked = !slices.ContainsFunc(t.Limits, func(l limit.Limit) bool { return !l.Valid() })
 }
 
 // fixedCosts returns the costs if no request and no plan can change them, else

@@ -138,6 +138,9 @@ func (s *Set) Match(dst []*Rule, req *request.Request) []*Rule {
 		}
 	})
 	found := dst[before:]
+	if len(found) < 2 {
+		return dst
+	}
 	slices.SortFunc(found, func(a, b *Rule) int { return a.place - b.place })
 	return dst[:before+len(slices.Compact(found))]
 }

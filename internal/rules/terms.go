@@ -16,6 +16,13 @@ import (
 type Terms struct {
 	Limits []limit.Limit
 	Costs  []int64
+	// Checked says that the limits are known to be valid: those of documents are
+	// checked once, and others by the store.
+	Checked  bool
+	Override *Override // that was looked up for the key, in force or not; nil for none
+	// Err says why the override that operators have set could not be read. The
+	// document's own applies.
+	Err error
 	// Unlimited and Denied are decided by an override or a plan: then no
 	// counter is charged.
 	Unlimited, Denied bool
@@ -64,7 +71,8 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 // change makes of the terms of a plan those of one request.
 func (t *Terms) change(r *Rule, req *request.Request, o *Override, now time.Time) {
 	costs, fixed := r.Costs, r.fixed
-	t.costs, t.Costs = nil, nil // of a key without limits
+	t.Override = o
+	t.costs, t.Costs, t.Checked = nil, nil, false // of a key without limits
 	if o.InForce(now) {
 		t.override(r, o)
 		if t.replaced {
@@ -226,16 +234,15 @@ func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
 // and shape.
 func (r *Rule) Item(key string, t *Terms) string { return r.prefix + key + t.suffix }
 
-// Counter returns the key that the rule counts a request by, which it must match,
-// and the name of the counter unless the terms name another: see CountsBy.
-func (r *Rule) Counter(req *request.Request) (name, key string) {
-	var most [128]byte
-	text := append(most[:0], r.prefix...)
-	text = r.AppendKey(text, req)
-	end := len(text)
-	name = string(append(text, r.own.suffix...))
-	return name, name[len(r.prefix):end]
+// AppendCounter appends the name of the counter of a request, which the rule must
+// match, unless its terms name another: see CountsBy.
+func (r *Rule) AppendCounter(dst []byte, req *request.Request) []byte {
+	dst = append(dst, r.prefix...)
+	return append(r.AppendKey(dst, req), r.own.suffix...)
 }
+
+// KeyIn returns the key in a name that AppendCounter has made.
+func (r *Rule) KeyIn(name string) string { return name[len(r.prefix) : len(name)-len(r.own.suffix)] }
 
 // CountsBy reports whether the counters of these terms are those of the rule's
 // own limits. Other capacities keep a counter.

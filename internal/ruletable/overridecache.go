@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -52,6 +53,7 @@ func NewOverrideCache(table *Table, maxEntries int, report func(error)) *Overrid
 			report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
 		},
 		Answer:     func(err error) bool { return errors.Is(err, ErrUnreadable) },
+		Clone:      func(id overrideID) overrideID { return overrideID{id.rule, strings.Clone(id.key)} },
 		MaxEntries: maxEntries,
 	})
 	return c

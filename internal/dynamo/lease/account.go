@@ -43,7 +43,7 @@ func (a *account) admit(now time.Time, c *limit.Charge, v *limit.Verdict) (ahead
 	if a.flying {
 		return 1
 	}
-	ahead = max(1, min(c.Lease, int64(rest*float64(max(a.now, a.before))/2), a.room/2))
+	ahead = max(1, min(int64(c.Lease), int64(rest*float64(max(a.now, a.before))/2), a.room/2))
 	a.flying = ahead > 1
 	return ahead
 }

@@ -12,6 +12,7 @@ package lease
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cache"
@@ -44,7 +45,10 @@ func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v 
 	if !leasable(c) {
 		return charge(ctx, now, c, v)
 	}
-	a, _ := ls.accounts.ComputeIfAbsent(c.Key, func() (*account, bool) { return &account{}, false })
+	a, ok := ls.accounts.GetIfPresent(c.Key)
+	if !ok {
+		a, _ = ls.accounts.ComputeIfAbsent(strings.Clone(c.Key), func() (*account, bool) { return &account{}, false })
+	}
 	ahead := a.admit(now, c, v)
 	switch {
 	case ahead == 0:

@@ -41,7 +41,7 @@ type process struct {
 }
 
 func newProcess(t *testing.T, l limit.Limit, most int64) *process {
-	c := limit.Charge{Key: "user:7", Limits: []limit.Limit{l}, Costs: []int64{1}, Lease: most}
+	c := limit.Charge{Key: "user:7", Limits: []limit.Limit{l}, Costs: []int64{1}, Lease: int32(most)}
 	return &process{t, lease.New(), &table{Store: memory.New(0)}, c}
 }
 

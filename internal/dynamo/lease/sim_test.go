@@ -49,7 +49,7 @@ func (f fleet) run(t *testing.T, windows int) (o outcome) {
 		}
 		return err
 	}
-	c := limit.Charge{Key: "user:7", Limits: []limit.Limit{f.limit}, Costs: []int64{1}, Lease: f.lease}
+	c := limit.Charge{Key: "user:7", Limits: []limit.Limit{f.limit}, Costs: []int64{1}, Lease: int32(f.lease)}
 	var times []time.Duration
 	for range int64(float64(windows) * f.load * float64(f.limit.Capacity)) {
 		times = append(times, time.Duration(random.Int64N(int64(length))))
