@@ -60,6 +60,15 @@ func processClock() func() time.Time {
 	return func() time.Time { return wall.Add(time.Since(start)) }
 }
 
+// checkTime returns an error for a time that limits cannot count by, such as the
+// zero Time.
+func checkTime(now time.Time) error {
+	if !limit.InRange(now) {
+		return fmt.Errorf("the time %s is out of range: give one of the years 1930 to 2199", now.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // inMemory reports whether a store is a Memory; without a store, that is the
 // default.
 func inMemory(s Store) bool {

@@ -116,7 +116,7 @@ func (l *Limiter) compile(refundOn []string) error {
 // The key is any text, such as "user:7". Of a key of 505 bytes or more, stores
 // keep the start and a hash.
 func (l *Limiter) Allow(ctx context.Context, key string) (r Result, err error) {
-	err = l.allow(ctx, l.now(), key, nil, &r)
+	err = l.allow(ctx, nil, key, nil, &r)
 	return r, err
 }
 
@@ -127,7 +127,7 @@ func (l *Limiter) Allow(ctx context.Context, key string) (r Result, err error) {
 //	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
 //	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
 func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (r Result, err error) {
-	err = l.allow(ctx, l.now(), key, n, &r)
+	err = l.allow(ctx, nil, key, n, &r)
 	return r, err
 }
 
@@ -136,19 +136,29 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (r Result,
 // redisstore uses the server's clock, whatever the time, unless it was opened
 // otherwise.
 func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (r Result, err error) {
-	err = l.allow(ctx, now, key, n, &r)
+	err = l.allow(ctx, &now, key, n, &r)
 	return r, err
 }
 
-// allow is AllowAt. It fills in r, because to copy a result takes longer than to
-// decide.
-func (l *Limiter) allow(ctx context.Context, now time.Time, key string, n []int64, r *Result) error {
+// allow is AllowAt, or AllowN if at is nil. It fills in r, because to copy a
+// result takes longer than to decide. A call that fails is left to the garbage
+// collector, because a deferred Put would lengthen all others.
+func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n []int64, r *Result) error {
 	c := l.calls.Get().(*call)
-	defer l.calls.Put(c)
-	if err := l.charge(ctx, now, c, key, n); err != nil {
+	if err := l.resolve(ctx, c, key, n); err != nil {
+		return err
+	}
+	var now time.Time
+	if at != nil {
+		now = *at
+	} else { // as late as possible, so that the processor reads the key while it waits for the clock
+		now = l.now()
+	}
+	if err := l.charge(ctx, now, c); err != nil {
 		return err
 	}
 	l.report(ctx, now, c, r)
+	l.calls.Put(c)
 	return nil
 }
 
@@ -160,9 +170,12 @@ func (l *Limiter) allow(ctx context.Context, now time.Time, key string, n []int6
 func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, err error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
-	now := l.now()
-	if err := l.resolve(ctx, now, c, key, n); err != nil {
+	if err := l.resolve(ctx, c, key, n); err != nil {
 		return r, err
+	}
+	now := l.now()
+	if err := checkTime(now); err != nil {
+		return r, l.wrap(err)
 	}
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
@@ -183,10 +196,10 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return l.wrap(l.store.Reset(ctx, l.item(key)))
 }
 
-// charge charges the key in the store, or decides by the error policy.
-func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
-	if err := l.resolve(ctx, now, c, key, n); err != nil {
-		return err
+// charge charges the resolved key in the store, or decides by the error policy.
+func (l *Limiter) charge(ctx context.Context, now time.Time, c *call) error {
+	if err := checkTime(now); err != nil {
+		return l.wrap(err)
 	}
 	if l.deadline > 0 {
 		bounded, cancel := l.bound(ctx)
@@ -198,19 +211,15 @@ func (l *Limiter) charge(ctx context.Context, now time.Time, c *call, key string
 	}
 	err := l.engine.TryRule(ctx, now, &c.Verdict)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		l.observe(ctx, Event{Time: now, Rule: l.name, Key: key, Action: "charge", Err: err})
+		l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Action: "charge", Err: err})
 	}
 	return l.wrap(err)
 }
 
 // resolve makes c the charge of n units of a key, unless the caller has hung up.
-func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key string, n []int64) error {
+func (l *Limiter) resolve(ctx context.Context, c *call, key string, n []int64) error {
 	err := ctx.Err()
 	if err != nil && errors.Is(err, context.Canceled) {
-		return l.wrap(err)
-	}
-	err = checkTime(now)
-	if err != nil {
 		return l.wrap(err)
 	}
 	if err := l.units(n, &c.costs); err != nil {
@@ -218,15 +227,6 @@ func (l *Limiter) resolve(ctx context.Context, now time.Time, c *call, key strin
 	}
 	c.Renew()
 	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
-	return nil
-}
-
-// checkTime returns an error for a time that limits cannot count by, such as the
-// zero Time.
-func checkTime(now time.Time) error {
-	if !limit.InRange(now) {
-		return fmt.Errorf("the time %s is out of range: give one of the years 1930 to 2199", now.Format(time.RFC3339))
-	}
 	return nil
 }
 
@@ -263,7 +263,10 @@ func (l *Limiter) item(name string) string {
 // decide is AllowN for a middleware.
 func (l *Limiter) decide(ctx context.Context, key string, n []int64) (*engine.Decision, error) {
 	now, c := l.now(), l.newCall()
-	if err := l.charge(ctx, now, c, key, n); err != nil {
+	if err := l.resolve(ctx, c, key, n); err != nil {
+		return nil, err
+	}
+	if err := l.charge(ctx, now, c); err != nil {
 		return nil, err
 	}
 	var r Result

@@ -42,7 +42,10 @@ func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reserva
 
 func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []int64) (*Reservation, error) {
 	c := l.newCall()
-	if err := l.charge(ctx, now, c, key, n); err != nil {
+	if err := l.resolve(ctx, c, key, n); err != nil {
+		return nil, err
+	}
+	if err := l.charge(ctx, now, c); err != nil {
 		return nil, err
 	}
 	r := &Reservation{limiter: l, call: c}

@@ -40,8 +40,12 @@ func TestApply(t *testing.T) {
 				t.Fatalf("verdicts differ (-Decide and Take +Apply):\n%s", diff)
 			}
 			for i := range applied {
-				if a, b := slices.Collect(applied[i].All()), slices.Collect(taken[i].All()); !slices.Equal(a, b) || applied[i].Bucket != taken[i].Bucket {
+				if a, b := slices.Collect(applied[i].All()), slices.Collect(taken[i].All()); !slices.Equal(a, b) {
 					t.Fatalf("limit %d: Apply leaves %v, Decide and Take %v", i, a, b)
+				}
+				a, _ := applied[i].Full()
+				if b, _ := taken[i].Full(); a != b {
+					t.Fatalf("limit %d: Apply leaves a bucket that is full at %d, Decide and Take at %d", i, a, b)
 				}
 			}
 		}

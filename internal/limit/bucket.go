@@ -6,22 +6,27 @@ import (
 	"time"
 )
 
-// Bucket is the state of the token and the leaky bucket: the theoretical
+// bucket is the state of the token and the leaky bucket: the theoretical
 // arrival time of the generic cell rate algorithm, at which the bucket is full
-// again or the queue empty. The zero value has never been charged.
+// again or the queue empty. It is in Unix nanoseconds ^ math.MinInt64, so that
+// the zero value, which has never been charged, was full at all times.
 //
 // That time only grows, so a caller whose clock is behind sees too few units
 // left and never too many.
-type Bucket struct {
-	full int64 // Unix nanoseconds ^ math.MinInt64, so that the zero value was full at all times
+type bucket int64
+
+// NewBucket returns the state of a bucket that is full again at a time in Unix
+// nanoseconds.
+func NewBucket(full int64) (s State) {
+	*s.bucket() = newBucket(full)
+	return s
 }
 
-// NewBucket returns a bucket that is full again at a time in Unix nanoseconds.
-func NewBucket(full int64) Bucket { return Bucket{full ^ math.MinInt64} }
+func newBucket(full int64) bucket { return bucket(full ^ math.MinInt64) }
 
-// Full returns when the bucket is full again, in Unix nanoseconds; ok is false
+// full returns when the bucket is full again, in Unix nanoseconds; ok is false
 // for a bucket never charged.
-func (b *Bucket) Full() (full int64, ok bool) { return b.full ^ math.MinInt64, b.full != 0 }
+func (b *bucket) full() (full int64, ok bool) { return int64(*b) ^ math.MinInt64, *b != 0 }
 
 // Interval returns the time in which one unit refills, ⌈window / capacity⌉:
 // rounding never speeds it up. 7 units in a minute refill one in 8,571,428,572
@@ -41,15 +46,15 @@ func (l *Limit) drains() bool {
 }
 
 // backlog returns the time from now until the bucket is full again.
-func (b *Bucket) backlog(now int64) time.Duration {
-	full, charged := b.Full()
+func (b *bucket) backlog(now int64) time.Duration {
+	full, charged := b.full()
 	if !charged {
 		return 0
 	}
 	return max(0, time.Duration(full-now))
 }
 
-func (b *Bucket) decide(l *Limit, now, cost int64) Result {
+func (b *bucket) decide(l *Limit, now, cost int64) Result {
 	backlog := b.backlog(now)
 	room := l.Drain() - backlog
 	r := Result{Remaining: max(0, int64(room/l.Interval())), Reset: backlog}
@@ -77,17 +82,17 @@ func (l *Limit) delay(backlog time.Duration) time.Duration {
 }
 
 // take charges cost units, at most Burst.
-func (b *Bucket) take(l *Limit, now, cost int64) Result {
+func (b *bucket) take(l *Limit, now, cost int64) Result {
 	if cost != 0 {
-		full, _ := b.Full()
-		*b = NewBucket(max(full, now) + cost*int64(l.Interval()))
+		full, _ := b.full()
+		*b = newBucket(max(full, now) + cost*int64(l.Interval()))
 	}
 	return b.afterCharge(l, now, cost)
 }
 
 // afterCharge returns the result of a charge of cost that was made. Its delay
 // is the backlog before it.
-func (b *Bucket) afterCharge(l *Limit, now, cost int64) Result {
+func (b *bucket) afterCharge(l *Limit, now, cost int64) Result {
 	backlog := b.backlog(now)
 	r := Result{Allowed: true, Remaining: max(0, int64((l.Drain()-backlog)/l.Interval())), Reset: backlog}
 	if cost != 0 {

@@ -67,7 +67,7 @@ func TestStoredBucket(t *testing.T) {
 		{epoch.Add(time.Hour).UnixNano(), limit.Result{Reset: time.Hour, RetryAfter: time.Hour - 3*sec}},
 		{math.MaxInt64, limit.Result{Reset: time.Duration(math.MaxInt64 - epoch.UnixNano()), RetryAfter: time.Duration(math.MaxInt64-epoch.UnixNano()) - 3*sec}},
 	} {
-		state := limit.State{Bucket: limit.NewBucket(test.full)}
+		state := limit.NewBucket(test.full)
 		if got := state.Decide(&l, epoch, 2); got != test.want {
 			t.Errorf("full at %d: got %+v, want %+v", test.full, got, test.want)
 		}

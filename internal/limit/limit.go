@@ -154,7 +154,7 @@ func (l *Limit) Valid() bool {
 	return false
 }
 
-// Bucket reports whether the limit keeps a Bucket and not Slots.
+// Bucket reports whether the limit keeps the one number of a bucket, not Slots.
 func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket }
 
 // Correctable reports whether a charge can be corrected afterwards. A bucket

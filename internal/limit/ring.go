@@ -1,23 +1,33 @@
 package limit
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
-// ring holds the older slots of a state, in ascending order. It reuses its room:
-// a window that moves on allocates nothing. A nil ring is empty.
+// ring holds the older slots of a state, in ascending order. A decision mostly
+// needs no more than the sum and the first number, which are in the state; the
+// slots are elsewhere in memory, and a cache misses them.
 type ring struct {
+	first int64 // the number of the first slot, if there is any
+	sum   int64 // the units of all
+	*room       // nil until there is a slot
+}
+
+// room is where the slots of a ring are. It is reused: a window that moves on
+// allocates nothing.
+type room struct {
 	slots []Slot // their number is a power of two
 	head  int    // index of the first
 	n     int    // how many are in use
-	first int64  // the number of the first, if any is
-	sum   int64  // their units
 }
 
 // newRing returns an empty ring with room for n slots, at least 1.
-func newRing(n int) *ring { return &ring{slots: make([]Slot, 1<<bits.Len(uint(n-1)))} }
+func newRing(n int) ring { return ring{room: &room{slots: make([]Slot, 1<<bits.Len(uint(n-1)))}} }
 
 // len returns the number of slots.
 func (r *ring) len() int {
-	if r == nil {
+	if r.room == nil {
 		return 0
 	}
 	return r.n
@@ -28,7 +38,7 @@ func (r *ring) at(i int) *Slot { return &r.slots[(r.head+i)&(len(r.slots)-1)] }
 
 // before returns how many slots no longer count in slot q, and their units.
 func (r *ring) before(l *Limit, q int64) (n int, units int64) {
-	if r.n == 0 || !l.gone(r.first, q) { // mostly, and the slots are not in the cache
+	if r.room == nil || !l.gone(r.first, q) { // mostly
 		return 0, 0
 	}
 	for n < r.n {
@@ -44,6 +54,9 @@ func (r *ring) before(l *Limit, q int64) (n int, units int64) {
 
 // drop removes the first n slots, which hold these units.
 func (r *ring) drop(n int, units int64) {
+	if n == 0 {
+		return
+	}
 	r.head, r.n, r.sum = r.head+n, r.n-n, r.sum-units
 	if r.n > 0 {
 		r.first = r.at(0).Number
@@ -105,13 +118,10 @@ func (r *ring) last() (number int64, ok bool) {
 }
 
 // clone returns a copy that shares nothing with this ring.
-func (r *ring) clone() *ring {
-	if r == nil {
-		return nil
-	}
-	c := &ring{sum: r.sum, n: r.n, first: r.first, slots: make([]Slot, len(r.slots))}
-	for i := range r.n {
-		c.slots[i] = *r.at(i)
+func (r *ring) clone() ring {
+	c := *r
+	if r.room != nil {
+		c.room = &room{slices.Clone(r.slots), r.head, r.n}
 	}
 	return c
 }

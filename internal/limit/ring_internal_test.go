@@ -35,7 +35,7 @@ func TestRing(t *testing.T) {
 			default:
 				r = r.clone()
 			}
-			checkRing(t, r, want)
+			checkRing(t, &r, want)
 		}
 	})
 }

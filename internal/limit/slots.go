@@ -21,11 +21,11 @@ type Slot struct {
 // slot goes to the newest slot. Otherwise a late caller could charge a window
 // for which another caller was denied.
 //
-// Most keys use one slot, which takes 24 bytes. The others take 16 bytes each.
+// Most keys use one slot, which takes 40 bytes. The others take 16 bytes each.
 type Slots struct {
 	newest int64 // ^ math.MinInt64, so that the zero value is before every slot
 	units  int64 // in the newest slot ever charged, refunded or not
-	older  *ring // nil for none
+	older  ring
 }
 
 // NewSlots returns the state with these counts, which must ascend by number;
@@ -99,8 +99,6 @@ func (s *Slots) used(l *Limit, now, q int64) int64 {
 		return s.weighted(l, now, q)
 	case l.gone(s.number(), q):
 		return 0
-	case s.older == nil:
-		return s.units
 	}
 	_, gone := s.older.before(l, q)
 	return s.units + s.older.sum - gone
@@ -149,9 +147,7 @@ func (s *Slots) add(l *Limit, q, cost int64) {
 		s.units += cost
 		return
 	}
-	if s.older != nil {
-		s.older.drop(s.older.before(l, q))
-	}
+	s.older.drop(s.older.before(l, q))
 	if !s.charged() || l.gone(s.number(), q) {
 		s.newest, s.units = q^math.MinInt64, cost
 		return
@@ -162,7 +158,7 @@ func (s *Slots) add(l *Limit, q, cost int64) {
 // open starts a slot, and keeps the newest as an older one.
 func (s *Slots) open(q, cost int64) {
 	if s.charged() {
-		if s.older == nil {
+		if s.older.room == nil {
 			s.older = newRing(1)
 		}
 		s.older.push(Slot{s.number(), s.units})

@@ -3,10 +3,20 @@ package limit
 import "time"
 
 // State is what a store keeps of one limit of one key: Slots or, for a token or
-// leaky bucket, a Bucket. The zero value has never been charged.
+// leaky bucket, one number. The zero value has never been charged.
 type State struct {
-	Slots
-	Bucket
+	Slots // without a newest slot for a bucket, whose number is in its units
+}
+
+func (s *State) bucket() *bucket { return (*bucket)(&s.units) }
+
+// Full returns when a bucket is full again, in Unix nanoseconds; ok is false for
+// a bucket never charged, and for Slots.
+func (s *State) Full() (full int64, ok bool) {
+	if s.charged() {
+		return 0, false
+	}
+	return s.bucket().full()
 }
 
 // Clone returns a state that shares nothing with this one.
@@ -42,7 +52,7 @@ func (s *State) Take(l *Limit, now time.Time, cost int64) Result {
 
 func (s *State) decide(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
-		return s.Bucket.decide(l, now, cost)
+		return s.bucket().decide(l, now, cost)
 	}
 	return s.Slots.decide(l, now, q, cost)
 }
@@ -53,21 +63,21 @@ func (s *State) apply(l *Limit, now, q, cost int64, r *Result) {
 		s.Slots.apply(l, now, q, cost, r)
 		return
 	}
-	if *r = s.Bucket.decide(l, now, cost); r.Allowed {
-		*r = s.Bucket.take(l, now, cost)
+	if *r = s.bucket().decide(l, now, cost); r.Allowed {
+		*r = s.bucket().take(l, now, cost)
 	}
 }
 
 func (s *State) take(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
-		return s.Bucket.take(l, now, cost)
+		return s.bucket().take(l, now, cost)
 	}
 	return s.Slots.take(l, now, q, cost)
 }
 
 func (s *State) afterCharge(l *Limit, now, q, cost int64) Result {
 	if l.Bucket() {
-		return s.Bucket.afterCharge(l, now, cost)
+		return s.bucket().afterCharge(l, now, cost)
 	}
 	return s.Slots.afterCharge(l, now, q)
 }
@@ -78,7 +88,7 @@ func (s *State) afterCharge(l *Limit, now, q, cost int64) Result {
 // is missing there or that exceeds the limit.
 func (s *State) Consistent(l *Limit, now time.Time, cost int64) bool {
 	if l.Bucket() {
-		backlog := s.backlog(now.UnixNano())
+		backlog := s.bucket().backlog(now.UnixNano())
 		return cost <= l.Burst && backlog >= time.Duration(cost)*l.Interval() && backlog <= l.Drain()
 	}
 	newest, charged := s.Newest()
@@ -96,7 +106,7 @@ func (s *State) Consistent(l *Limit, now time.Time, cost int64) bool {
 // charged; at least 0.
 func (s *State) Expiry(l *Limit, now time.Time) time.Duration {
 	if l.Bucket() {
-		return s.backlog(now.UnixNano())
+		return s.bucket().backlog(now.UnixNano())
 	}
 	h, ok := s.Newest()
 	if !ok {

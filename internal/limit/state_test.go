@@ -23,7 +23,7 @@ func slots(units ...int64) limit.State {
 func TestConsistent(t *testing.T) {
 	now := epoch.Add(sec)
 	full := func(after time.Duration) limit.State {
-		return limit.State{Bucket: limit.NewBucket(now.Add(after).UnixNano())}
+		return limit.NewBucket(now.Add(after).UnixNano())
 	}
 	for _, test := range []struct {
 		name  string

@@ -14,15 +14,14 @@ const generation = "memory"
 // counter is the state of one key. With one limit it takes 96 bytes, beside the
 // key and the slots in use.
 type counter struct {
-	key        string
-	hash       uint32
-	serial     uint32 // another one for each counter of a key: four billion take minutes to create
-	one        [1]limit.State
-	several    *[]limit.State // instead of one, if it counts for other than one limit
-	end        int64          // when its last window has ended, in Unix nanoseconds
-	prev, next *counter       // in a list of the queue
-	list       uint8
-	queued     bool // since its first charge
+	key     string
+	hash    uint32
+	serial  uint32 // another one for each counter of a key: four billion take minutes to create
+	one     [1]limit.State
+	several *[]limit.State // instead of one, if it counts for other than one limit
+	end     int64          // when its last window has ended, in Unix nanoseconds
+	next    *counter       // in its list of the queue
+	link    **counter      // to this counter in that list; nil before its first charge
 }
 
 // newCounter returns a counter for a charge.

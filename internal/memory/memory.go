@@ -35,9 +35,9 @@ const shardCount = 64 // a power of two
 // return a decision takes less than a microsecond. It does not allocate for a
 // known key whose slots have been used before.
 type Store struct {
+	shards [shardCount]shard // first, so that each begins with a line of the cache
 	seed   maphash.Seed
 	others uint64 // 0 if all keys are in the first shard, else all bits
-	shards [shardCount]shard
 }
 
 // New returns a store for at most maxKeys keys, or 64 if that is fewer; 0
@@ -133,7 +133,7 @@ func (s *Store) getOrCreateAll(cs []*limit.Charge) (counters [limit.MaxLimits]*c
 			continue
 		}
 		for _, opened := range counters[:i] {
-			if opened != nil && !opened.queued {
+			if opened != nil && opened.link == nil {
 				sh, hash := s.shard(opened.key)
 				sh.drop(hash, opened.key)
 			}

@@ -23,23 +23,19 @@ func ordered(t int64) uint64 { return uint64(t) ^ 1<<63 }
 
 // push adds a counter.
 func (q *queue) push(ct *counter) {
-	i := q.list(ct.end)
-	ct.list, ct.prev, ct.next = uint8(i), nil, q.lists[i]
+	ct.link = &q.lists[q.list(ct.end)]
+	ct.next = *ct.link
 	if ct.next != nil {
-		ct.next.prev = ct
+		ct.next.link = &ct.next
 	}
-	q.lists[i] = ct
+	*ct.link = ct
 }
 
 // remove takes a counter out.
 func (q *queue) remove(ct *counter) {
-	if ct.prev != nil {
-		ct.prev.next = ct.next
-	} else {
-		q.lists[ct.list] = ct.next
-	}
+	*ct.link = ct.next
 	if ct.next != nil {
-		ct.next.prev = ct.prev
+		ct.next.link = ct.link
 	}
 }
 

@@ -29,7 +29,7 @@ type shard struct {
 	index  int    // in the store
 	serial uint32 // of the latest counter
 	queue  queue
-	_      [64]byte // keeps two shards out of one line
+	_      [96]byte // keeps two shards out of one line, and each at the start of one
 }
 
 // boundFor returns how many keys the shard may hold with a new one.
@@ -109,8 +109,7 @@ func (sh *shard) charged(ct *counter, now time.Time, v *limit.Verdict) {
 func (sh *shard) keep(ct *counter, now time.Time, longest time.Duration) {
 	sh.advance(now)
 	ct.end = sh.newest + int64(longest)
-	if !ct.queued {
-		ct.queued = true
+	if ct.link == nil {
 		sh.queue.push(ct)
 	}
 }
@@ -136,7 +135,7 @@ func (sh *shard) drop(hash uint32, key string) {
 		return
 	}
 	sh.table.remove(ct)
-	if ct.queued {
+	if ct.link != nil {
 		sh.queue.remove(ct)
 	}
 }

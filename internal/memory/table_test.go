@@ -82,10 +82,17 @@ func TestQueue(t *testing.T) {
 				}
 				maps.DeleteFunc(waiting, func(ct *counter, _ bool) bool { return dropped[ct] })
 			}
-			for ct := range waiting { // so that few are looked at too early
-				if want := bits.Len64(uint64(now ^ ct.end)); !charged[ct] && int(ct.list) != want {
-					t.Fatalf("at %d a counter that ends at %d is in list %d, want %d", now, ct.end, ct.list, want)
+			listed := 0
+			for list, ct := range q.lists { // so that few are looked at too early
+				for ; ct != nil; ct = ct.next {
+					if want := bits.Len64(uint64(now ^ ct.end)); !charged[ct] && list != want {
+						t.Fatalf("at %d a counter that ends at %d is in list %d, want %d", now, ct.end, list, want)
+					}
+					listed++
 				}
+			}
+			if listed != len(waiting) {
+				t.Fatalf("%d counters are in lists, want %d", listed, len(waiting))
 			}
 		}
 	})

@@ -127,7 +127,7 @@ func readState(l *limit.Limit, state, older string, s *limit.State) (sum bool, e
 			return false, errState
 		}
 		full, ok := moment(state)
-		s.Bucket = limit.NewBucket(full)
+		*s = limit.NewBucket(full)
 		return false, wanted(ok)
 	case len(state) != windowSize:
 		return false, errState

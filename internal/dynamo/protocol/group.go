@@ -177,7 +177,7 @@ func (g *Group) undo(i int, state *limit.State) {
 	switch l := &g.sum.Limits[i]; {
 	case l.Bucket():
 		full, _ := state.Full()
-		state.Bucket = limit.NewBucket(full - g.need(i))
+		*state = limit.NewBucket(full - g.need(i))
 	case l.Algorithm == limit.SlidingWindowLog:
 		*state = g.snapshot.known()[i].Clone() // the condition excludes all other charges since
 	default:

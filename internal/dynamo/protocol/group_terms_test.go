@@ -107,7 +107,7 @@ func TestGroupVerify(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if l.Bucket() {
-			after.states[0].Bucket = limit.NewBucket(minute.UnixNano() + int64(l.Interval()) - 1)
+			after.states[0] = limit.NewBucket(minute.UnixNano() + int64(l.Interval()) - 1)
 		} else {
 			after.states[0].Refund(minute.Unix(), 1)
 		}

@@ -101,7 +101,7 @@ func (s *Snapshot) readBucket(item Item, i int) error {
 	if full > farthest || full < -farthest {
 		return fmt.Errorf("%w: %s is %d, which is no time", ErrForeign, name, full)
 	}
-	s.totals[i], s.states[i].Bucket = full, limit.NewBucket(full)
+	s.totals[i], s.states[i] = full, limit.NewBucket(full)
 	return nil
 }
 

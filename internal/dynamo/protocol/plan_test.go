@@ -33,7 +33,7 @@ func TestExpiry(t *testing.T) {
 		"the longest limit, last":          {[]limit.Limit{seconds, minute}, nil, 0, 60},
 		"a bucket that drains":             {[]limit.Limit{bucket}, nil, 0, 20},
 		"a bucket that another clock filled": {
-			[]limit.Limit{bucket}, snapshot(limit.State{Bucket: limit.NewBucket(now.Add(25 * time.Second).UnixNano())}), 0, 25,
+			[]limit.Limit{bucket}, snapshot(limit.NewBucket(now.Add(25 * time.Second).UnixNano())), 0, 25,
 		},
 		"a bucket beside a longer limit":  {[]limit.Limit{bucket, minute}, nil, 0, 60},
 		"a bucket beside a shorter limit": {[]limit.Limit{seconds, bucket}, snapshot(newest, limit.State{}), 0, 20},
