@@ -12,7 +12,7 @@ import (
 // slot 70, and of a bucket.
 func twoSlots() *Snapshot {
 	window := limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: 69, Units: 2}, {Number: 70, Units: 3}})}
-	return &Snapshot{Generation: "generation", totals: []int64{5, 70e9}, states: []limit.State{window, {Bucket: limit.NewBucket(70e9)}}}
+	return &Snapshot{Generation: "generation", totals: []int64{5, 70e9}, states: []limit.State{window, limit.NewBucket(70e9)}}
 }
 
 // TestShows looks in a snapshot for what charges took.
