@@ -99,8 +99,8 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 //
 // Set ContextTimeoutEnabled in the client's options. Without it go-redis
 // ignores the deadlines of calls, so the store waits for them in a goroutine of
-// its own, and a call that has outlived its deadline occupies a connection
-// until the client's ReadTimeout.
+// its own. A call that outlives its deadline then occupies a connection until
+// the client's ReadTimeout.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	o := options{store.Options{Unbounded: ignoresDeadlines(client), Clock: clock.Machine(time.Now)}, slog.Default()}
 	for _, set := range opts {
