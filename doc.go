@@ -45,7 +45,7 @@
 //	dynamostore  all of a region  a few ms          a write unit: about 0.63 USD
 //	                                                for a million; denials almost
 //	                                                nothing
-//	redisstore   all              a round trip      5 to 25 µs of the server
+//	redisstore   all              a round trip      a script of 3 to 15 µs
 //
 // All decide alike: they pass one suite of tests. What differs is the rest:
 //
