@@ -27,9 +27,9 @@ type Limit struct{ doc ruledoc.Limit }
 
 // SlidingWindow allows n units in any window of this length, wherever it
 // starts: never more, to the nanosecond. It counts by 10 to 60 slots, and a unit
-// counts for up to one slot longer than the window. So a busy key gets 98% of n
-// by 60 slots, as windows of a minute, an hour and a day have, and 91% by the 10
-// slots of a second. State: one number for each slot in use.
+// counts for up to one slot longer than the window. Windows of a minute, an
+// hour and a day have 60 slots, and a busy key gets 98% of n. A second has 10, and
+// it gets 91%. State: one number for each slot in use.
 //
 // Example: SlidingWindow(100, time.Minute) counts by seconds. 100 requests at
 // 12:00:10.5 fill it until 12:01:11.

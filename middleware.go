@@ -162,7 +162,7 @@ func CostBy(cost func(*http.Request) int64) HTTPOption {
 // RefundOn returns the units of requests whose answer has one of these
 // statuses, such as "404" or "5xx". It takes limits by windows: a bucket or a log
 // cannot return units, so Middleware panics. A handler that panics has no status,
-// and nor has one that answers after its client has hung up.
+// and neither has an answer after the client has hung up.
 func RefundOn(statuses ...string) HTTPOption {
 	return func(c *httpConfig) { c.refundOn = append(c.refundOn, statuses...) }
 }

@@ -68,8 +68,8 @@ func WithErrorPolicy(p ErrorPolicy) Option {
 
 // WithLease lets a limiter in package dynamostore charge up to n requests ahead
 // in one write, for keys above 1,000 requests a second. A lease ends with its slot,
-// so no window exceeds the limit; what is left of it then is lost to the window.
-// It takes 2 to 1000, and limits by windows. [New] fails if the counters are in
+// so no window exceeds the limit. The window loses the units that are left then.
+// WithLease takes 2 to 1000, and limits by windows. [New] fails if the counters are in
 // memory. A store of package redisstore ignores it.
 func WithLease(n int64) Option {
 	return option(func(c *config) {
@@ -166,7 +166,7 @@ var (
 	FailError = ErrorPolicy{fail: true}
 )
 
-// FailLocal counts them in this process, with the capacities divided by the
+// FailLocal counts requests in this process, with the capacities divided by the
 // number of processes that share the load: service stays up and limited, though
 // not exactly. A store that answers but cannot decide, because too many others
 // write the same counter, denies instead.

@@ -29,7 +29,7 @@ const (
 // Transport is an [http.RoundTripper] for a client that keeps to limits: its own,
 // and those of the other side. Each request waits for its Limiter. After an
 // answer 429 or 503 with a Retry-After, all requests with the same key wait as
-// long as it says, in seconds or until a date, but an hour at most.
+// long as it says, but an hour at most. Retry-After has seconds or a date.
 //
 // A request waits no longer than its context. If the context, or the Timeout of
 // the http.Client, would end before its turn, the request fails at once, with an

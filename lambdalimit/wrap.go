@@ -59,8 +59,8 @@ func Wrap[E Event, R Response](gate *slidegate.Gate, handler Handler[E, R], opti
 //
 //	func(ev events.APIGatewayV2HTTPRequest) string { return "user:" + ev.RequestContext.Authorizer.JWT.Claims["sub"] }
 //
-// nil counts by the client's address, or as the options say, which are those of
-// [slidegate.Middleware].
+// A nil key counts by the client's address, or as an option says. WrapLimiter
+// takes the options of [slidegate.Middleware].
 func WrapLimiter[E Event, R Response](
 	lim *slidegate.Limiter, key func(E) string, handler Handler[E, R], options ...slidegate.HTTPOption,
 ) Handler[E, R] {

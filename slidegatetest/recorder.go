@@ -32,7 +32,7 @@ func (r *Recorder) Events() []slidegate.Event {
 	return slices.Clone(r.events)
 }
 
-// Reset forgets the events.
+// Reset deletes the events.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
