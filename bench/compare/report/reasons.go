@@ -5,6 +5,7 @@ package report
 const (
 	reasonMemory    = "The state of a window is looked up, moved on and described in every decision; a fixed window keeps one number."
 	reasonBytes     = "A key keeps the name, the expiry and the slots of its counter."
+	reasonKeys      = "The bytes of a key, its place in the table and its counter are three loads, each of which waits for the one before. Of the time above that for one key, two thirds are the waits for the place and the counter (profile)."
 	reasonThreads   = "Both threads share the machine's caches and clock: sharded maps, which share nothing else, show what that leaves."
 	reasonUpdate    = "The update carries the condition and the slots of the window. The client writes that request and reads that answer, and the engine evaluates it: see client and server CPU."
 	reasonContended = "An update whose condition another write has changed is sent again."

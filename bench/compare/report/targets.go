@@ -51,7 +51,7 @@ var targets = []target{
 	{"memory, one key, half of the limit", cases.MemoryHot, cost, 1.3, true, reasonMemory},
 	{"", cases.MemoryHot, allocs, 0, true, reasonMemory},
 	{"memory, one key, all denied", cases.MemoryDenied, cost, 1.3, true, reasonMemory},
-	{"memory, 100,000 Zipf keys", cases.MemoryZipf, cost, 1.4, true, reasonMemory},
+	{"memory, 100,000 Zipf keys", cases.MemoryZipf, cost, 1.4, true, reasonKeys},
 	{"memory, two threads against one", cases.MemoryThreads, faster, 1.8, false, reasonThreads},
 	{"DynamoDB, half load, 1 client", cases.DynamoOne, speed, 0.9, false, reasonUpdate},
 	{"", cases.DynamoOne, cpu, 1.15, true, reasonUpdate},
