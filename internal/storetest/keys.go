@@ -10,26 +10,13 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// holder is what a charge's key may share its memory with.
-type holder struct {
-	text [128]byte
-	rest [4]*holder
-}
-
-// cloning charges keys that share memory with a decision. A store must not keep
-// the decisions of all counters that it knows.
+// cloning charges keys that share memory with a decision.
 func cloning(t *testing.T, h Harness) {
 	if !h.ClonesKeys {
 		return
 	}
-	store, mark := h.Client(t), freshKey()
-	const keys = 10
-	collected := make(chan int, keys)
-	for i := range keys {
-		d := &holder{}
-		runtime.AddCleanup(d, func(i int) { collected <- i }, i)
-		name := fmt.Sprintf("%s%d", mark, i)
-		key := unsafe.String(&d.text[0], copy(d.text[:], name))
+	store := h.Client(t)
+	KeepsNoKey(t, freshKey(), func(key string) {
 		// Two charges are admitted, and the third is denied. Stores keep
 		// snapshots for either.
 		for range 3 {
@@ -38,15 +25,34 @@ func cloning(t *testing.T, h Harness) {
 				t.Fatal(err)
 			}
 		}
+	})
+	runtime.KeepAlive(store)
+}
+
+// KeepsNoKey calls use with some keys that begin with a text, and fails if the
+// memory of one is still in use afterwards. A key may share its memory with a
+// decision, which is several times as large.
+func KeepsNoKey(t *testing.T, prefix string, use func(key string)) {
+	t.Helper()
+	const keys = 10
+	collected := make(chan struct{}, keys)
+	for i := range keys {
+		d := &decided{}
+		runtime.AddCleanup(d, func(c chan struct{}) { c <- struct{}{} }, collected)
+		use(unsafe.String(&d.text[0], copy(d.text[:], fmt.Sprintf("%s%d", prefix, i))))
 	}
-	for n := 0; n < keys; {
+	for n := range keys {
 		runtime.GC()
 		select {
 		case <-collected:
-			n++
 		case <-time.After(5 * time.Second):
-			t.Fatalf("the store keeps the decisions of %d of %d keys: clone the keys", keys-n, keys)
+			t.Fatalf("the memory of %d of %d keys is in use: clone the keys", keys-n, keys)
 		}
 	}
-	runtime.KeepAlive(store)
+}
+
+// decided stands for a decision that a key shares its memory with.
+type decided struct {
+	text [128]byte
+	rest *decided
 }

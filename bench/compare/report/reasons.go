@@ -13,7 +13,7 @@ const (
 	reasonFleet     = "A full bucket and a draining one take different updates. A process whose snapshot is old guesses which, and a wrong guess is sent again."
 	reasonFlood     = "Of 60 requests one is admitted. With a write for each admission, free denials would give 60 × bare at most; clients that share writes get more."
 	reasonScript    = "The server's one thread runs the script, and the client packs its arguments and reads its answer: see server CPU, scripts and client CPU."
-	reasonRules     = "A decision finds its rules, writes a key and the name of a counter, and charges that. Its answer and the name are an allocation each."
+	reasonRules     = "A decision finds its rules, writes a key and the name of a counter, and charges that. Its answer and the name are one allocation."
 	reasonHandler   = "The answer is built as a policy with a context, and the request is read from the event."
 	reasonLambda    = "The authorizer's binary is larger, and it reads and compiles rules before its first answer."
 	reasonReplay    = "Lines are parsed, sorted by time and decided one after another."

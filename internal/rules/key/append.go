@@ -58,7 +58,8 @@ func (t *Template) Append(dst []byte, req *request.Request, route string) []byte
 // other way to be absent. So requests share a counter only if all their parts
 // are equal or absent.
 func (t *Template) appendWhole(dst []byte, r *request.Request, route string) []byte {
-	for _, p := range t.Parts {
+	for i := range t.Parts {
+		p := &t.Parts[i]
 		switch p.Kind {
 		case Literal:
 			dst = append(dst, p.Text...)
