@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -40,6 +41,24 @@ func TestCallersOfTwoSlots(t *testing.T) {
 		c.charge(t.Context(), 3, 0)
 		c.charge(t.Context(), 2, 1)
 		c.expect(t, 3, 0, 15, 16, 17, 18, 19)
+	})
+}
+
+// TestFirstCallerGathers has the first write fail, because another process took
+// all units of an earlier window. The next write charges those in line too.
+func TestFirstCallerGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		c.table.before = func(ctx context.Context, write int) error {
+			if write != 1 {
+				return nil
+			}
+			other, all := dynamo.New(c.table.Table, "counters", dynamo.Options{Wall: time.Now}), twenty()
+			all.Costs[0] = 20
+			return other.Charge(ctx, epoch.Add(-2*time.Minute), all, &limit.Verdict{})
+		}
+		c.charge(t.Context(), 3, 0)
+		c.expect(t, 2, 0, 17, 18, 19)
 	})
 }
 
