@@ -53,6 +53,7 @@ func TestGuarded(t *testing.T) {
 		"a cut":              {0, "", true, dynamo.ErrUnreachable},
 		"a fault":            {500, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`, true, nil},
 		"a load balancer":    {503, "<html>", true, nil},
+		"an empty fault":     {500, "", true, nil},
 		"a throttled table":  {400, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`, false, dynamo.ErrThrottled},
 		"throttled by a 503": {503, `{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}`, false, dynamo.ErrThrottled},
 		"a hot key":          {400, `{"__type":"x#ThrottlingException","throttlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`, false, dynamo.ErrHotKey},

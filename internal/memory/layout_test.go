@@ -10,8 +10,8 @@ import (
 func TestLayout(t *testing.T) {
 	const line = 64
 	var s Store
-	sh := &s.shards[0]
-	if first, size := unsafe.Offsetof(s.shards), unsafe.Sizeof(*sh); first%line != 0 || size%line != 0 {
+	var sh shard
+	if first, size := unsafe.Offsetof(s.shards), unsafe.Sizeof(sh); first%line != 0 || size%line != 0 {
 		t.Errorf("shards of %d bytes, from byte %d on, do not begin with a line", size, first)
 	}
 	if end := unsafe.Offsetof(sh.bound) + unsafe.Sizeof(sh.bound); end > line {

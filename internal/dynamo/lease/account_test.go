@@ -60,7 +60,7 @@ func TestLeasable(t *testing.T) {
 func TestArrived(t *testing.T) {
 	c := &limit.Charge{Limits: []limit.Limit{long, tenths, tenths}, Costs: []int64{2, 0, 1}}
 	slot := start.UnixNano() / 1e8
-	receipt := limit.Receipt{Generation: "a", Serial: 1, Slots: [limit.MaxLimits]int64{start.Unix() / 60, slot + 9, slot}}
+	receipt := limit.Receipt{Generation: "a", Serial: 1, Slots: [limit.MaxLimits]int64{start.Unix() / 60, slot - 5, slot}}
 	with := func(change func(*limit.Receipt)) limit.Receipt {
 		changed := receipt
 		change(&changed)

@@ -194,8 +194,9 @@ func cloneAll(states []limit.State) []limit.State {
 	return clones
 }
 
-// draining reports whether a bucket is not full yet.
+// draining reports whether a bucket is not full yet. One that was never charged
+// has always been full.
 func draining(state *limit.State, now time.Time) bool {
-	full, charged := state.Full()
-	return charged && full > now.UnixNano()
+	full, _ := state.Full()
+	return full > now.UnixNano()
 }
