@@ -77,3 +77,26 @@ func TestReadShowsDraining(t *testing.T) {
 	w.must(true, "A", 21, 1)
 	w.cost("A", 0, 1)
 }
+
+// TestOwnChargesAreNoGuess has a process that is alone read its counter while
+// its own charges keep the bucket draining. They say nothing of others.
+func TestOwnChargesAreNoGuess(t *testing.T) {
+	for name, read := range map[string]func(*testing.T, *world){
+		"a peek": func(t *testing.T, w *world) {
+			if err := w.caller("A").Peek(t.Context(), w.time(1), w.charge(1), &limit.Verdict{}); err != nil {
+				t.Error(err)
+			}
+		},
+		"a denial that is too old": func(_ *testing.T, w *world) { w.must(false, "A", 11, 10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newBucketWorld(t)
+			w.limit.Window *= 10 // a unit in 10 seconds
+			w.must(true, "A", 0, 10)
+			read(t, w)
+			w.calls("A")
+			w.must(true, "A", 200, 1)
+			w.cost("A", 0, 1)
+		})
+	}
+}

@@ -33,15 +33,19 @@ func retryAfter(cause error) time.Duration {
 // all of them if the store is Grouping. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
 	var few [limit.MaxLimits]*Verdict
-	due := e.appendDue(few[:0], d.Verdicts)
+	due := appendDue(few[:0], d.Verdicts)
 	together := e.grouping != nil && len(due) <= limit.MaxLimits && e.grouping.Together()
-	for i, v := range due {
-		if v.decided {
+	if e.grouping != nil && !together {
+		lowestRateFirst(due)
+	}
+	for i := range due {
+		if due[i].decided {
 			continue
 		}
 		denier, err := e.chargeNext(ctx, now, set, due[i:], together)
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
 			together = false
+			lowestRateFirst(due[i:])
 			denier, err = e.chargeNext(ctx, now, set, due[i:], false)
 		}
 		if denier == nil && err == nil {
@@ -58,26 +62,33 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d 
 	return nil
 }
 
-// appendDue appends the verdicts in the order in which their rules are charged:
-// file order. A store that is Grouping but cannot charge them in one call gets
-// the rule of the lowest rate first, which is the likeliest to deny a flood: so
-// the flood takes little from the budgets that others share.
-func (e *Engine) appendDue(due []*Verdict, vs []Verdict) []*Verdict {
+// appendDue appends the verdicts that on_error has not decided already, in file
+// order.
+func appendDue(due []*Verdict, vs []Verdict) []*Verdict {
 	for i := range vs {
-		due = append(due, &vs[i])
-	}
-	if e.grouping != nil {
-		slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
+		if !vs[i].decided {
+			due = append(due, &vs[i])
+		}
 	}
 	return due
 }
 
-// rate returns the lowest rate of the verdict's limits, in units a nanosecond.
+// lowestRateFirst sorts the rules for a store that is Grouping but cannot charge
+// them in one call. The rule of the lowest rate is the likeliest to deny a flood:
+// so the flood takes little from the budgets that others share.
+func lowestRateFirst(due []*Verdict) {
+	slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
+}
+
+// rate returns the lowest rate of the verdict's limits, in requests of this cost
+// a nanosecond. A limit that the request costs nothing of denies none.
 func (v *Verdict) rate() float64 {
 	lowest := math.Inf(1)
 	for i := range v.Charge.Limits {
-		l := &v.Charge.Limits[i]
-		lowest = min(lowest, float64(l.Capacity)/float64(l.Window))
+		l, cost := &v.Charge.Limits[i], v.Charge.Costs[i]
+		if cost > 0 {
+			lowest = min(lowest, float64(l.Capacity)/float64(l.Window)/float64(cost))
+		}
 	}
 	return lowest
 }

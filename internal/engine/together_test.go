@@ -186,6 +186,20 @@ func TestNotTogether(t *testing.T) {
 	}
 }
 
+// TestTogetherTie: of rules that deny for as long, the first in file order is
+// reported, as if they were charged one after the other.
+func TestTogetherTie(t *testing.T) {
+	b, _ := newGroupingBench(t, `rules:
+  - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: narrow, key: all, limits: [{capacity: 2, window: 60s}, {name: hour, capacity: 100, window: 3600s}]}
+`)
+	b.decide(t, "/")
+	b.decide(t, "/")
+	if d := b.decide(t, "/"); d.Allowed || names(d) != "wide" {
+		t.Errorf("allowed %t, rules %s, want wide alone", d.Allowed, names(d))
+	}
+}
+
 // TestLowestRateFirst: a store that takes no groups is asked for the rule of the
 // lowest rate first, so a flood that it denies takes nothing from the others
 // here too. The answer names the rules in file order all the same.
@@ -205,6 +219,10 @@ func TestChargingOrder(t *testing.T) {
 		{"several limits", `
   - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
   - {name: narrow, key: all, limits: [{name: s, capacity: 5, window: 1s}, {name: h, capacity: 60, window: 3600s}]}`, "narrow wide"},
+		{"costs", `
+  - {name: requests, key: all, limits: [{capacity: 100, window: 60s}]}
+  - {name: bytes, key: all, cost: 500, limits: [{capacity: 1000, window: 60s}, {name: free, capacity: 1, window: 60s, cost: 0}]}
+  - {name: free, key: all, cost: 0, limits: [{capacity: 1, window: 60s}]}`, "bytes requests free"},
 		{"equal rates", `
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
   - {name: two, key: all, limits: [{capacity: 60, window: 3600s}]}`, "one two"},

@@ -38,18 +38,20 @@ func (s *Snapshot) guess(i int) bool { return s != nil && s.busy[i] > 0 }
 const convinced = 2
 
 // Guess carries over to s, the state that a write planned from another snapshot
-// has left or met, what the next charge guesses. A refusal shows whether others
-// keep the bucket draining. Call it before s is shared.
+// has left or met, what the next charge guesses. A refusal or a read shows
+// whether others keep the bucket draining: those who have charged it since the
+// other snapshot. Call it before s is shared.
 func (s *Snapshot) Guess(before *Snapshot, now time.Time, refused bool) {
 	for i := range s.states {
 		if before.guess(i) {
 			s.busy[i] = before.busy[i]
 		}
+		drains := draining(&s.states[i], now)
 		switch {
 		case !refused:
-		case draining(&s.states[i], now):
+		case drains && (before == nil || s.totals[i] > before.totals[i]):
 			s.busy[i] = convinced
-		case s.busy[i] > 0:
+		case !drains && s.busy[i] > 0:
 			s.busy[i]--
 		}
 	}

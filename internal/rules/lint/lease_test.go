@@ -13,6 +13,7 @@ func TestWarningsOfLongLeases(t *testing.T) {
 		{"lease: 501, limit: 1000/minute", "", "write lease: 500"},
 		{"lease: 501, overrides: true, limit: 1000/minute", "", ""},
 		{"lease: 501, limit: 1000/minute", "plan: {from: jwt.plan}, plans: {pro: {r: 9000}}, authentication: {jwt: [{issuer: 'https://a.example/', audience: b}]}, ", ""},
+		{"lease: 501, limit: 1000/minute", "overrides: {r: {all: {capacity: 9000}}}, ", ""},
 		{"lease: 101, cost: 5, limit: 1000/minute", "", "write lease: 100"},
 		{"lease: 101, cost: {from: header.n, min: 5, max: 9, settle: true}, limit: 1000/minute", "", "write lease: 100"},
 		{"lease: 9, limits: [{name: a, capacity: 100, window: 1s}, {name: b, capacity: 12, window: 60s}]", "", "write lease: 6"},

@@ -131,7 +131,7 @@ func (c *checker) checkCost(path string, l *limit.Limit, cost *rules.Cost, warne
 func (c *checker) checkLease(path string, i int) {
 	r := c.set.Rules[i]
 	inPlan := func(p ruledoc.Plan) bool { _, ok := p[r.Name]; return ok }
-	if r.TakesOverrides() || slices.ContainsFunc(slices.Collect(maps.Values(c.doc.Plans)), inPlan) {
+	if r.TakesOverrides() || len(c.doc.Overrides[r.Name]) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(c.doc.Plans)), inPlan) {
 		return
 	}
 	most := r.Lease
