@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,12 +25,7 @@ func main() {
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reserved, err := tokens.Reserve(r.Context(), r.URL.Query().Get("user"), 60)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		if !reserved.Allowed {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(reserved.RetryAfter.Seconds()))))
+		if err != nil || !reserved.Allowed {
 			http.Error(w, "no tokens left", http.StatusTooManyRequests)
 			return
 		}

@@ -115,7 +115,6 @@ func TestRulesAreReadOnce(t *testing.T) {
 
 // watching keeps the contexts that it is called with.
 type watching struct {
-	*faulty
 	recorder
 	ctxs []context.Context
 }
