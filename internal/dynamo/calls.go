@@ -31,7 +31,7 @@ func (s *Store) send(
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		after, err = s.keep(c, failed.Item, now, before, true)
+		after, err = s.keep(c, failed.Item, now, before, nil)
 		return after, conditionFailed, err
 	}
 	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
@@ -40,7 +40,7 @@ func (s *Store) send(
 	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
-	if after, err = s.keep(c, out.Attributes, now, before, false); after == nil && err == nil {
+	if after, err = s.keep(c, out.Attributes, now, before, u); after == nil && err == nil {
 		err = Translate(errNoItem, s.table) // the endpoint is not DynamoDB
 	}
 	return after, written, err
@@ -60,9 +60,9 @@ func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
 
 // keep caches the snapshot of an item that DynamoDB has answered with, and
 // returns it; nil if there is no item. before is the snapshot that the call was
-// planned from, and refused whether the item is as it was before the call.
+// planned from, and written the update that has left the item, nil for none.
 func (s *Store) keep(
-	c *limit.Charge, item protocol.Item, now time.Time, before *protocol.Snapshot, refused bool,
+	c *limit.Charge, item protocol.Item, now time.Time, before *protocol.Snapshot, written *protocol.Update,
 ) (*protocol.Snapshot, error) {
 	if len(item) == 0 {
 		s.snapshots.drop(c.Key)
@@ -72,7 +72,7 @@ func (s *Store) keep(
 	if err != nil {
 		return nil, err
 	}
-	snapshot.Guess(before, now, refused)
+	snapshot.Guess(before, now, written)
 	s.snapshots.put(c.Key, snapshot)
 	return snapshot, nil
 }
@@ -86,5 +86,5 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*prot
 	if err != nil {
 		return nil, Translate(err, s.table)
 	}
-	return s.keep(c, out.Item, now, s.snapshots.get(c), true)
+	return s.keep(c, out.Item, now, s.snapshots.get(c), nil)
 }

@@ -30,37 +30,65 @@ func planBucket(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, f
 // shows it full by now. The two writes of a bucket exclude each other, and only
 // the one for a draining bucket commutes with itself. So processes that share a
 // busy bucket would keep failing by snapshots of their own last charges. A wrong
-// guess costs one refused write: the conditions are of the item as it is.
-func (s *Snapshot) guess(i int) bool { return s != nil && s.busy[i] > 0 }
+// guess costs a refused write, or two if another caller charges in between: the
+// conditions are of the item as it is.
+func (s *Snapshot) guess(i int) bool { return s != nil && s.busy[i] >= busyEnough }
 
-// convinced is how many wrong guesses end the guessing. A busy bucket is full for
-// a moment now and then.
-const convinced = 2
+// A bucket is busy by how often others have kept it draining lately, less how
+// often it was full, from 0 to mostBusy. Callers who come at random find a bucket
+// under half load full every other time, where guesses would cost as much as
+// they save. So only a bucket that is seldom full is busy enough. A wrong guess
+// counts twice: the refusal has met a full bucket, and so has the write after it.
+const mostBusy, busyEnough = 7, 6
 
-// Guess carries over to s, the state that a write planned from another snapshot
-// has left or met, what the next charge guesses. A refusal or a read shows
-// whether others keep the bucket draining: those who have charged it since the
-// other snapshot. Call it before s is shared.
-func (s *Snapshot) Guess(before *Snapshot, now time.Time, refused bool) {
+// bucketState says how a call has met a bucket.
+type bucketState uint8
+
+const (
+	unknownBucket bucketState = iota
+	fullBucket
+	drainingBucket // by charges of others
+)
+
+// Guess carries over to s, the state that a call planned from another snapshot
+// has left or met, what the next charge guesses. written is the update that has
+// left it, nil for a refusal or a read. Call it before s is shared.
+func (s *Snapshot) Guess(before *Snapshot, now time.Time, written *Update) {
 	for i := range s.states {
-		if before.guess(i) {
+		if before != nil {
 			s.busy[i] = before.busy[i]
 		}
-		drains := draining(&s.states[i], now)
-		switch {
-		case !refused:
-		case drains && (before == nil || s.totals[i] > before.totals[i]):
-			s.busy[i] = convinced
-		case !drains && s.busy[i] > 0:
-			s.busy[i]--
+		switch s.met(i, before, now, written) {
+		case drainingBucket:
+			s.busy[i] = min(s.busy[i]+1, mostBusy)
+		case fullBucket:
+			s.busy[i] = max(s.busy[i], 1) - 1
 		}
 	}
+}
+
+// met returns how the call has met bucket i. If the snapshot before shows it
+// draining, the process's own charges may be all there are.
+func (s *Snapshot) met(i int, before *Snapshot, now time.Time, written *Update) bucketState {
+	switch {
+	case written != nil && (before == nil || !draining(&before.states[i], now)):
+		return written.buckets[i]
+	case written != nil:
+		return unknownBucket
+	case !draining(&s.states[i], now):
+		return fullBucket
+	case before == nil || s.totals[i] > before.totals[i]:
+		return drainingBucket
+	}
+	return unknownBucket
 }
 
 func (p *bucketPlan) addTo(u *Update, _ bool) {
 	attribute := p.prefix + attributeFull
 	full, now := u.name(attribute), u.number(p.prefix+"t", p.now)
+	u.buckets[p.prefix[0]-'a'] = fullBucket
 	if p.draining {
+		u.buckets[p.prefix[0]-'a'] = drainingBucket
 		u.require(full, ">", now, "AND", full, "<=", u.number(p.prefix+"l", p.latest))
 		u.set(attribute, full, "+", u.number(p.prefix+"i", p.need))
 		return

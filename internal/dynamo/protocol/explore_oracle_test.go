@@ -140,7 +140,7 @@ func (s *Snapshot) guessing() *Snapshot {
 	}
 	guessing := *s
 	for i := range guessing.busy {
-		guessing.busy[i] = convinced
+		guessing.busy[i] = mostBusy
 	}
 	return &guessing
 }
