@@ -68,7 +68,8 @@ func newCrowd() *crowd {
 	return &crowd{table: table, capacity: 20, store: dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
 }
 
-// charge has callers charge 1 unit each, at a second of the trace.
+// charge has callers charge 1 unit each, at a second of the trace. Each waits for
+// its write or in line before the next one comes.
 func (c *crowd) charge(ctx context.Context, callers, second int) {
 	for range callers {
 		c.group.Go(func() {
@@ -79,8 +80,8 @@ func (c *crowd) charge(ctx context.Context, callers, second int) {
 			defer c.mu.Unlock()
 			c.verdicts, c.errs = append(c.verdicts, v), append(c.errs, err)
 		})
+		synctest.Wait()
 	}
-	synctest.Wait()
 }
 
 func twenty() *limit.Charge {
