@@ -165,9 +165,12 @@ func TestTakeAfterDecide(t *testing.T) {
 // charge.
 func TestReusedVerdict(t *testing.T) {
 	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
-	v := limit.Verdict{Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}
+	v := limit.Verdict{Limits: make([]limit.Result, 2), Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}
 	if limit.Decide(make([]limit.State, 1), &bucket, epoch, &v); v.Receipt.Generation != "" || v.Receipt.Slots[0] != 0 {
 		t.Errorf("the receipt is %+v", v.Receipt)
+	}
+	if len(v.Limits) != 1 {
+		t.Errorf("the verdict has the results of %d limits, want 1", len(v.Limits))
 	}
 }
 

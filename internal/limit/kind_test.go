@@ -22,7 +22,7 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the clone of a bucket is full at %d (%t)", full, ok)
 	}
 	slots := limit.State{Slots: limit.NewSlots([]limit.Slot{{Number: 1, Units: 2}, {Number: 3, Units: 4}})}
-	if full, ok := slots.Full(); ok {
-		t.Errorf("slots are full at %d", full)
+	if full, ok := slots.Full(); ok || full != 0 {
+		t.Errorf("slots are full at %d (%t)", full, ok)
 	}
 }

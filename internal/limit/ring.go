@@ -9,7 +9,7 @@ import (
 // needs no more than the sum and the first number, which are in the state; the
 // slots are elsewhere in memory, and a cache misses them.
 type ring struct {
-	first int64 // the number of the first slot, if there is any
+	first int64 // the number of the first slot, if any is left
 	sum   int64 // the units of all
 	*room       // nil until there is a slot
 }
@@ -58,9 +58,7 @@ func (r *ring) drop(n int, units int64) {
 		return
 	}
 	r.head, r.n, r.sum = r.head+n, r.n-n, r.sum-units
-	if r.n > 0 {
-		r.first = r.at(0).Number
-	}
+	r.first = r.at(0).Number // of no meaning if none is left
 }
 
 // push adds a slot at the end.

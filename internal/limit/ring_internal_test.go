@@ -48,6 +48,9 @@ func checkRing(t *rapid.T, r *ring, want []Slot) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("the ring has %v, want %v", got, want)
 	}
+	if len(want) > 0 && r.first != want[0].Number {
+		t.Fatalf("the first slot is %d, want %d", r.first, want[0].Number)
+	}
 	var sum, last int64
 	has := false
 	for _, s := range want {

@@ -70,10 +70,8 @@ func (s *Slots) Newest() (number int64, ok bool) {
 	return s.number(), true
 }
 
-// Current returns the slot that a charge made now belongs to: the clock's, or
+// current returns the slot that a charge made now belongs to: the clock's, or
 // the newest if the clock is behind it.
-func (s *Slots) Current(l *Limit, now time.Time) int64 { return s.current(l, now.UnixNano()) }
-
 func (s *Slots) current(l *Limit, now int64) int64 {
 	if !s.charged() {
 		return l.slotAt(now)
@@ -143,7 +141,7 @@ func (s *Slots) afterCharge(l *Limit, now, q int64) Result {
 }
 
 func (s *Slots) add(l *Limit, q, cost int64) {
-	if s.charged() && s.number() == q {
+	if s.number() == q {
 		s.units += cost
 		return
 	}
@@ -169,7 +167,7 @@ func (s *Slots) open(q, cost int64) {
 // Refund removes up to units from slot number and returns how many: none once
 // the slot has left the state.
 func (s *Slots) Refund(number, units int64) int64 {
-	if s.charged() && s.number() == number {
+	if s.number() == number {
 		units = min(units, s.units)
 		s.units -= units
 		return units

@@ -71,8 +71,11 @@ func TestRefundedSlots(t *testing.T) {
 		state.Take(&l, epoch.Add(at), 1)
 	}
 	first := l.SlotAt(epoch)
-	state.Refund(first, 1)
-	state.Refund(first+2, 1)
+	for _, slot := range []int64{first, first + 2} {
+		if got := state.Refund(slot, 1); got != 1 {
+			t.Errorf("refunded %d from slot %d, want 1", got, slot-first)
+		}
+	}
 	got := state.Decide(&l, epoch.Add(2*sec), 4)
 	if want := (limit.Result{Remaining: 3, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
 		t.Errorf("got %+v, want %+v: the one unit left is of slot 1", got, want)

@@ -91,15 +91,11 @@ func (s *State) Consistent(l *Limit, now time.Time, cost int64) bool {
 		backlog := s.bucket().backlog(now.UnixNano())
 		return cost <= l.Burst && backlog >= time.Duration(cost)*l.Interval() && backlog <= l.Drain()
 	}
-	newest, charged := s.Newest()
-	if !charged {
-		return false
-	}
 	used := s.units // a counter's older window is rounded, and differs by clock
 	if l.Algorithm != SlidingWindowCounter {
 		used = s.Used(l, now)
 	}
-	return newest >= l.SlotAt(now) && s.units >= cost && used <= l.Capacity
+	return s.number() >= l.SlotAt(now) && s.units >= cost && used <= l.Capacity
 }
 
 // Expiry returns the time from now until the state is equivalent to one never

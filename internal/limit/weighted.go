@@ -19,7 +19,7 @@ func (s *Slots) weighted(l *Limit, now, q int64) int64 {
 
 // unitsOf returns the units of one slot.
 func (s *Slots) unitsOf(number int64) int64 {
-	if s.charged() && s.number() == number {
+	if s.number() == number {
 		return s.units
 	}
 	return s.older.units(number)
