@@ -125,6 +125,7 @@ func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rul
 		overrideKey = string(text)
 	}
 	r.resolveKeys(ctx, res, rule, req, plan, overrideKey)
+	res.Charge.Borrowed = true
 	if res.Charge.Key = name; !rule.CountsBy(res.Terms) {
 		res.Charge.Key = rule.Item(res.Key, res.Terms)
 	}

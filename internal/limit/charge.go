@@ -10,14 +10,16 @@ import (
 // Charge is a call to a store: take units from all limits of one key, or from
 // none.
 type Charge struct {
-	// Key is the counter's name: rule, key and shape. It may share memory with
-	// the whole decision, so a store that keeps it must clone it.
+	// Key is the counter's name: rule, key and shape.
 	Key    string
 	Limits []Limit // one to MaxLimits, in the order of their names
 	Costs  []int64 // units, one for each limit; 0 is always allowed and counts nothing
 	// Checked says that Check has accepted these limits before. It then looks at
 	// the costs alone, without divisions.
 	Checked bool
+	// Borrowed says that Key shares memory with the whole decision, so a store
+	// that keeps it must clone it.
+	Borrowed bool
 	// Lease is the most charges of these costs that a process may make ahead in
 	// one write; 0 for none. Only the DynamoDB store does.
 	Lease int32

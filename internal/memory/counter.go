@@ -26,7 +26,11 @@ type counter struct {
 
 // newCounter returns a counter for a charge.
 func newCounter(c *limit.Charge, hash, serial uint32) *counter {
-	ct := &counter{key: strings.Clone(c.Key), hash: hash, serial: serial}
+	key := c.Key
+	if c.Borrowed {
+		key = strings.Clone(key)
+	}
+	ct := &counter{key: key, hash: hash, serial: serial}
 	if n := len(c.Limits); n != 1 {
 		several := make([]limit.State, n)
 		ct.several = &several

@@ -20,7 +20,7 @@ func cloning(t *testing.T, h Harness) {
 		// Two charges are admitted, and the third is denied. Stores keep
 		// snapshots for either.
 		for range 3 {
-			c := limit.Charge{Key: key, Limits: []limit.Limit{Fixed(2, time.Minute)}, Costs: []int64{1}, Lease: 2}
+			c := limit.Charge{Key: key, Limits: []limit.Limit{Fixed(2, time.Minute)}, Costs: []int64{1}, Lease: 2, Borrowed: true}
 			if err := store.Charge(t.Context(), epoch, &c, &limit.Verdict{}); err != nil {
 				t.Fatal(err)
 			}

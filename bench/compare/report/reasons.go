@@ -10,7 +10,7 @@ const (
 	reasonUpdate    = "The update carries the condition and the slots of the window. The client writes that request and reads that answer, and the engine evaluates it: see client and server CPU."
 	reasonContended = "An update whose condition another write has changed is sent again."
 	reasonBucket    = "An update whose condition another write has changed is sent again."
-	reasonFleet     = "A full bucket and a draining one take different updates. A process whose snapshot is old guesses which, and a wrong guess is sent again."
+	reasonFleet     = "A full bucket and a draining one take different updates, and at half load either is as likely. A process whose snapshot is old sends a second one if the first was wrong."
 	reasonFlood     = "Of 60 requests one is admitted. With a write for each admission, free denials would give 60 × bare at most; clients that share writes get more."
 	reasonScript    = "The server's one thread runs the script, and the client packs its arguments and reads its answer: see server CPU, scripts and client CPU."
 	reasonRules     = "A decision finds its rules, writes a key and the name of a counter, and charges that. Its answer and the name are one allocation."
