@@ -12,11 +12,11 @@
 //
 // An admitted request is one conditional write and one round trip of a few
 // milliseconds. Of a bucket that many processes share, the first write may be
-// refused; then it takes two. A limit of 60 slots takes 0.6 KB, so that is one write unit. A
-// denial is free while an earlier answer proves it, for up to ten seconds.
-// Otherwise it is one read or one refused write. Rules that are charged together (Atomic) write a transaction,
-// which costs twice as much. DynamoDB takes 1,000 write units a second for one
-// key.
+// refused; then it takes two. A limit of 60 slots takes 0.6 KB, so a write is
+// one write unit. A denial is free while an earlier answer proves it, for up to
+// ten seconds. Otherwise it is one read or one refused write. Rules that are
+// charged together (Atomic) write a transaction, which costs twice as much.
+// DynamoDB takes 1,000 write units a second for one key.
 //
 // # Permissions
 //

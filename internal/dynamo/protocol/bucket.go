@@ -86,13 +86,14 @@ func (s *Snapshot) met(i int, before *Snapshot, now time.Time, written *Update) 
 func (p *bucketPlan) addTo(u *Update, _ bool) {
 	attribute := p.prefix + attributeFull
 	full, now := u.name(attribute), u.number(p.prefix+"t", p.now)
-	u.buckets[p.prefix[0]-'a'] = fullBucket
+	met := &u.buckets[p.prefix[0]-'a']
 	if p.draining {
-		u.buckets[p.prefix[0]-'a'] = drainingBucket
+		*met = drainingBucket
 		u.require(full, ">", now, "AND", full, "<=", u.number(p.prefix+"l", p.latest))
 		u.set(attribute, full, "+", u.number(p.prefix+"i", p.need))
 		return
 	}
+	*met = fullBucket
 	u.require("(attribute_not_exists("+full+") OR", full, "<=", now+")")
 	u.set(attribute, now, "+", u.number(p.prefix+"i", p.need))
 }
