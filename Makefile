@@ -16,7 +16,7 @@ STARTS      := plain:1000 plain:2000 plain:5000 rich:1428 overrides:9998 plans:9
 # which makes compiling and running several times slower. So do all tests but one
 # of each package in SHARED: only there do goroutines meet.
 CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
-SHARED       = github.com/slidegate/slidegate/internal/rules github.com/slidegate/slidegate/internal/sim
+SHARED       = github.com/slidegate/slidegate/internal/rules github.com/slidegate/slidegate/internal/test/sim
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -124,7 +124,7 @@ bench-library: ## compare with other Go limiters, and write the table of docs/li
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
-	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
+	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/test/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
 
 sim-long: ## simulate 100,000,000 decisions with faults, and check small systems exhaustively
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000

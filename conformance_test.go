@@ -10,10 +10,10 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 	"github.com/slidegate/slidegate/redisstore"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
-	"github.com/slidegate/slidegate/internal/dynamotest"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 	"github.com/slidegate/slidegate/redisstore"
 )
 

@@ -25,7 +25,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var _ slidegate.Store = (*dynamostore.Store)(nil)

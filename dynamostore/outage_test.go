@@ -15,7 +15,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
-	"github.com/slidegate/slidegate/internal/netfault"
+	"github.com/slidegate/slidegate/internal/test/netfault"
 )
 
 // TestOutage: requests of a limiter wait for a table that swallows calls only

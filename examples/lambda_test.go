@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
-	"github.com/slidegate/slidegate/internal/lambdatest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/lambdatest"
 )
 
 // TestLambda starts the function as Lambda does, twice, before one table: a local

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/golden"
+	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/lambdalimit"
 	"github.com/slidegate/slidegate/rulesfile"
 	"github.com/slidegate/slidegate/slidegatetest"

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/netfault"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 	"github.com/slidegate/slidegate/redisstore"
 )
 

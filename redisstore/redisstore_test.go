@@ -18,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/limit"
 	store "github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 	"github.com/slidegate/slidegate/redisstore"
 )
 

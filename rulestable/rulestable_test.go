@@ -14,9 +14,9 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/rulesfile"
 	"github.com/slidegate/slidegate/rulestable"
 )

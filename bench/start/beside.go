@@ -17,9 +17,9 @@ import (
 	"github.com/slidegate/slidegate/bench/compare/report"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
-	"github.com/slidegate/slidegate/internal/lambdatest"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/lambdatest"
 )
 
 const (

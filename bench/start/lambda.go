@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/lambdatest"
+	"github.com/slidegate/slidegate/internal/test/lambdatest"
 )
 
 // start is one start of the binary.

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // recorded passes calls on to DynamoDB, and records which there are.

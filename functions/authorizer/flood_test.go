@@ -15,9 +15,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/apikeys"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestFlood: made-up API keys cost the table a bounded number of reads. A caller

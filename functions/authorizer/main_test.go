@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))

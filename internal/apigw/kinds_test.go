@@ -13,11 +13,11 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 // The rules of each kind of event allow one request. The keys of

@@ -19,11 +19,11 @@ import (
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/netfault"
 	"github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // rig is what an outage strikes: a store behind a proxy.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/netfault"
+	"github.com/slidegate/slidegate/internal/test/netfault"
 )
 
 var measure = flag.Bool("measure", false, "write the tables of docs/failures.md from what the outages measure")

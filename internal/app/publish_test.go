@@ -9,12 +9,12 @@ import (
 
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestPublishUnderWay: while a limiter works, its rules are published again, an

@@ -13,11 +13,11 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/golden"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // dropAfter deletes a table, which a command will create, when the test ends.

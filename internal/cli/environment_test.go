@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // The environment names rules and store where the flags do not.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md and docs/json.md print into them")

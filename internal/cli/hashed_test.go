@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // Commands take the keys of a rule that hashes them as people write them, and the

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/golden"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 // binary builds slidegate, once, for tests that need a process.

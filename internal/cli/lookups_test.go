@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // lookups is a proxy of DynamoDB. It counts the lookups of overrides by rule and

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // patience is how long a command may take to report that DynamoDB does not answer.

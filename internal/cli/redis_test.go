@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // needsRedis returns a command of each kind that calls Redis. OUT is a file that

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // The history of the rules records who reset what, by the key that tables have.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/golden"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 func TestRulesImport(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 func TestVersions(t *testing.T) {

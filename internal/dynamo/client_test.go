@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestNothingIsSentTwice answers with the errors that the SDK retries by

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/netfault"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/netfault"
 )
 
 // TestDialsAreBounded has 100 clients call an address that takes connections and

@@ -13,8 +13,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 func TestTranslate(t *testing.T) {

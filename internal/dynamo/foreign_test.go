@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // one returns a limit of an algorithm: three units in four seconds.

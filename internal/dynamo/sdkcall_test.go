@@ -13,8 +13,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // TestCallWithOptions: a call with options of its own is the SDK's, with the

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
-	"github.com/slidegate/slidegate/internal/dynamotest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestConformance runs the conformance suite on a real engine.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // epoch is slot 0 of every trace: a whole minute.

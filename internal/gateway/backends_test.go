@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/pathtest"
+	"github.com/slidegate/slidegate/internal/test/pathtest"
 )
 
 // backends read paths as servers in use do. Each returns the place that answers

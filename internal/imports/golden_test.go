@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/imports/usageplans"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 func TestGoldenEnvoy(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 const (

@@ -3,7 +3,7 @@ package limit_test
 import (
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestReference runs the suite for stores against the step itself.

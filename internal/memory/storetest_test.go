@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 func TestConformance(t *testing.T) {

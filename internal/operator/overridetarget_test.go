@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestFindOverride finds keys of the table and of the rules by texts that users

@@ -9,8 +9,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestServerClock checks that the caller's clock has no effect, even if it is

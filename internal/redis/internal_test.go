@@ -16,7 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // lossy is a connection that loses the answers to the script: the server gets

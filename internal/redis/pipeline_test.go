@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/redistest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // hourly is a charge of one unit of 100 an hour.

@@ -9,8 +9,8 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 var epoch = time.Date(2024, time.March, 30, 22, 0, 0, 0, time.UTC)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestRefundAgain uses a receipt several times: it takes units of other charges

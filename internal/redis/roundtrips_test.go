@@ -7,8 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestOneRoundTrip counts one round trip for each decision, however many limits

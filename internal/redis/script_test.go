@@ -11,8 +11,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
-	"github.com/slidegate/slidegate/internal/redistest"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // all is a rule with every algorithm.

@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // variety has shadow rules, candidates, exemptions, bans and overrides.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // traffic is a stream of requests, the same for the same seed. Those of each key

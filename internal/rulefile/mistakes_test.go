@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/golden"
-	"github.com/slidegate/slidegate/internal/rulefiletest"
+	"github.com/slidegate/slidegate/internal/test/golden"
+	"github.com/slidegate/slidegate/internal/test/rulefiletest"
 )
 
 // read loads a document. What Parse takes, the schema has to take too.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/golden"
+	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 

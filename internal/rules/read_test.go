@@ -12,8 +12,8 @@ import (
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/rulefiletest"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/test/rulefiletest"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestFlood looks up made-up keys between the keys of known callers. The cache

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var epoch = time.Unix(1_700_000_040, 0).UTC()

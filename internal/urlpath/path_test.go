@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/slidegate/slidegate/internal/pathtest"
+	"github.com/slidegate/slidegate/internal/test/pathtest"
 )
 
 func TestClean(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/bench/compare/measure"
 	"github.com/slidegate/slidegate/bench/compare/subject"
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // servers starts what the cases are measured on.

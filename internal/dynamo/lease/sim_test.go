@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo/lease"
-	"github.com/slidegate/slidegate/internal/golden"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 var epoch = time.Unix(1_700_000_040, 0)

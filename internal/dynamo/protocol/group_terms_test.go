@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // minute begins windows, slots and the worlds of these tests.

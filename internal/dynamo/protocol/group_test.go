@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 var groupSeed = flag.Uint64("group.seed", 0, "draw the groups of TestGroup by this seed; 0 for a new one")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/storetest"
+	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestReference runs the suite on the specification itself.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/netfault"
+	"github.com/slidegate/slidegate/internal/test/netfault"
 )
 
 // TestFaults sends a request through each fault, and one after it.

@@ -27,7 +27,7 @@ const (
 // TestMemoryAlone checks that a program which counts in memory builds nothing of
 // the other stores, of rules files, or of the CDK.
 func TestMemoryAlone(t *testing.T) {
-	packages := list(t, "-deps", "./internal/deps/testdata/limited")
+	packages := list(t, "-deps", "./internal/test/deps/testdata/limited")
 	own, foreign := 0, 0
 	for _, p := range packages {
 		for _, unwanted := range []string{

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 var _ dynamo.API = (*dynamomodel.Table)(nil)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 func TestCanonicalNumbers(t *testing.T) {

@@ -83,22 +83,22 @@ var allowed = map[string]string{
 	"examples/proxies":  "", // tests of configurations
 	"examples/worker":   ".",
 
-	"internal/golden":       "github.com/google/go-cmp",
-	"internal/lambdatest":   "",
-	"internal/netfault":     "",
-	"internal/pathtest":     "",
-	"internal/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
-	"internal/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
-	"internal/dynamomodel":  "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/redistest":    "github.com/redis/go-redis",
-	"internal/storetest":    "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
-	"internal/sim":          "internal/clock internal/limit internal/dynamo internal/dynamomodel github.com/aws/aws-sdk-go-v2",
-	"internal/deps":         "",
-	"localstack":            "", // tests of the scripts
-	"localstack/issuer":     "github.com/golang-jwt/jwt",
-	"functions/authorizer":  "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/backend":     ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
-	"internal/text":         "internal/ruledoc",
+	"internal/test/golden":       "github.com/google/go-cmp",
+	"internal/test/lambdatest":   "",
+	"internal/test/netfault":     "",
+	"internal/test/pathtest":     "",
+	"internal/test/rulefiletest": "internal/yamlfile github.com/santhosh-tekuri/jsonschema",
+	"internal/test/dynamotest":   "internal/dynamo github.com/aws/aws-sdk-go-v2",
+	"internal/test/dynamomodel":  "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/test/redistest":    "github.com/redis/go-redis",
+	"internal/test/storetest":    "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
+	"internal/test/sim":          "internal/clock internal/limit internal/dynamo internal/test/dynamomodel github.com/aws/aws-sdk-go-v2",
+	"internal/test/deps":         "",
+	"localstack":                 "", // tests of the scripts
+	"localstack/issuer":          "github.com/golang-jwt/jwt",
+	"functions/authorizer":       "internal/breaker internal/recorder internal/apigw internal/app internal/authn internal/clock internal/dynamo internal/engine internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/backend":          ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
+	"internal/text":              "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/recorder internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/redis internal/rulefile internal/rules internal/ruletable",
@@ -135,7 +135,7 @@ type listed struct {
 func list(t *testing.T, args ...string) (packages []listed) {
 	t.Helper()
 	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Deps"}, args...)...)
-	command.Dir = "../.."
+	command.Dir = "../../.."
 	out, err := command.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	pt "github.com/slidegate/slidegate/internal/dynamo/protocoltest"
-	"github.com/slidegate/slidegate/internal/sim"
+	"github.com/slidegate/slidegate/internal/test/sim"
 )
 
 // A mutant runs in up to worldsPerMutant worlds of a kind, until the log

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // epoch is when every world begins: a whole minute, in Unix nanoseconds.

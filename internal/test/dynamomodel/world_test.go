@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 const (

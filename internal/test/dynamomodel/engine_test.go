@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // Attributes a, b and c are numbers or missing; s is a string or missing. The

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slidegate/slidegate/internal/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 const returnOld = types.ReturnValuesOnConditionCheckFailureAllOld

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
-	"github.com/slidegate/slidegate/internal/sim"
+	"github.com/slidegate/slidegate/internal/test/sim"
 )
 
 var (

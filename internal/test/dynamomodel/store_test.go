@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamomodel"
-	"github.com/slidegate/slidegate/internal/dynamotest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // epoch is the start of every trace: a whole minute.
