@@ -80,8 +80,8 @@ test-rest:
 test-e2e:
 	$(TEST) -count=1 -tags e2e ./localstack/e2e
 
-lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, and the CI workflow
-	@unformatted=$$(gofmt -l *.go bench cmd docs dynamostore examples functions infra internal lambdalimit localstack redisstore rulesfile rulestable slidegategrpc slidegateotel slidegatetest tools); \
+lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, links between pages, and the CI workflow
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
 		go mod tidy -diff && \
@@ -90,11 +90,12 @@ lint: $(BIN)/lint $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every mo
 		$(BIN)/staticcheck -tags e2e ./... && \
 		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
 		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
+	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
 
-$(BIN)/lint: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go)
+$(BIN)/lint $(BIN)/links: $(BIN)/%: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go tools/links/*.go)
 	@localstack/require.sh go
-	cd tools && go build -o $@ ./lint
+	cd tools && go build -o $@ ./$*
 
 # The linters' versions are in tools/go.mod.
 $(BIN)/%: tools/go.mod tools/go.sum

@@ -13,6 +13,7 @@ tool (
 require (
 	github.com/gostaticanalysis/nilerr v0.1.2
 	github.com/polyfloyd/go-errorlint v1.8.0
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/tools v0.52.0
