@@ -32,7 +32,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-peers bench-library sim sim-long engines pictures fuzz mutants build synth local-up local-down e2e deploy gorelease version release
+.PHONY: help run test lint api bench bench-peers bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy gorelease version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,12 +145,6 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
-
-mutants: ## make small changes to PACKAGES (default: limit memory dynamo dynamo/itemjson dynamo/lease dynamo/protocol redis engine); list those that no test catches
-	@localstack/require.sh go python
-	@localstack/redis.sh >/dev/null
-	@cd tools && go build -o ../.cache/bin/mutants ./mutants
-	@$(LOCAL) .cache/bin/mutants $(if $(BUDGET),-budget $(BUDGET)) $(if $(JSON),-json) $(PACKAGES)
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
 	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist backend

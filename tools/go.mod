@@ -15,7 +15,6 @@ require (
 	github.com/polyfloyd/go-errorlint v1.8.0
 	github.com/yuin/goldmark v1.8.7
 	golang.org/x/mod v0.42.0
-	golang.org/x/sync v0.24.0
 	golang.org/x/tools v0.52.0
 )
 
@@ -40,6 +39,7 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0-rc.3 // indirect
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.34.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
