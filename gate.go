@@ -107,8 +107,7 @@ type Decision struct {
 	Result
 	// Rule is the rule of that limit; "" for none.
 	Rule string
-	// Key is what that rule counts by. It shares memory with the decision: to
-	// keep it for longer, clone it.
+	// Key is what that rule counts by.
 	Key string
 	// Reason says what decided; see [Event].
 	Reason string

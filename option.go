@@ -128,7 +128,7 @@ func WithObserver(observe func(context.Context, Event)) Option {
 type Event struct {
 	Time   time.Time // of the decision
 	Rule   string    // the name of the limiter or rule; "" if no rule decided
-	Key    string    // what the rule counts by; to keep it for long, clone it
+	Key    string    // what the rule counts by
 	Result Result    // of a decision
 	// Reason says what decided: "limited" for a limiter and for rules; a Gate
 	// also has "skipped", "banned", "unmatched", "exempt", "ambiguous" and

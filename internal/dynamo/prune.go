@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
@@ -23,7 +22,7 @@ func (s *Store) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSnapsh
 	due := s.pruning.Load()
 	switch {
 	case !hadSnapshot && after.NeedsPruning(c.Limits):
-		s.pruning.Store(&pruning{&limit.Charge{Key: strings.Clone(c.Key), Limits: c.Limits}, after})
+		s.pruning.Store(&pruning{&limit.Charge{Key: c.Key, Limits: c.Limits}, after})
 	case hadSnapshot && due != nil && due.charge.Key == c.Key:
 		s.pruning.CompareAndSwap(due, nil)
 	}

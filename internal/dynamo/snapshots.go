@@ -3,7 +3,6 @@ package dynamo
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"strings"
 
 	"github.com/maypok86/otter/v2"
 
@@ -43,7 +42,7 @@ func (sc *snapshotCache) get(c *limit.Charge) *protocol.Snapshot {
 // put keeps a snapshot unless the cache has a later one of the same
 // generation: answers may overtake each other.
 func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
-	sc.cache.Compute(strings.Clone(key), func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, otter.ComputeOp) {
+	sc.cache.Compute(key, func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, otter.ComputeOp) {
 		if found && old.NewerThan(snapshot) {
 			return old, otter.CancelOp
 		}

@@ -21,9 +21,7 @@ func TestConformance(t *testing.T) {
 	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		client := dynamotest.Connect(t)
-		h := harness(client, dynamotest.Counters(t, client), 1)
-		h.ClonesKeys = true
-		return h
+		return harness(client, dynamotest.Counters(t, client), 1)
 	})
 }
 

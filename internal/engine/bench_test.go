@@ -19,7 +19,7 @@ import (
 // memory: by its path, its method, its caller and a capacity of the caller's
 // plan.
 func BenchmarkDecide(b *testing.B) {
-	for _, n := range []int{1, 1000} {
+	for _, n := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			var plans, list strings.Builder
 			for i := range n {

@@ -56,50 +56,6 @@ type Decision struct {
 	set *rules.Set // the rules that made the decision
 }
 
-// newDecision returns a decision with verdicts for some rules, each with room for
-// the result of one limit, and room for the names of their counters. For as many
-// rules as cover most requests, it makes one allocation.
-func newDecision(rules int) (d *Decision, room names) {
-	var results []limit.Result
-	switch rules {
-	case 0:
-		return &Decision{}, nil
-	case 1:
-		all := &struct {
-			Decision
-			verdicts [1]Verdict
-			results  [1]limit.Result
-			names    [1 * nameRoom]byte
-		}{}
-		d, results, room = &all.Decision, all.results[:], all.names[:]
-		d.Verdicts = all.verdicts[:]
-	case 2:
-		all := &struct {
-			Decision
-			verdicts [2]Verdict
-			results  [2]limit.Result
-			names    [2 * nameRoom]byte
-		}{}
-		d, results, room = &all.Decision, all.results[:], all.names[:]
-		d.Verdicts = all.verdicts[:]
-	case 3:
-		all := &struct {
-			Decision
-			verdicts [3]Verdict
-			results  [3]limit.Result
-			names    [3 * nameRoom]byte
-		}{}
-		d, results, room = &all.Decision, all.results[:], all.names[:]
-		d.Verdicts = all.verdicts[:]
-	default:
-		d, results, room = &Decision{Verdicts: make([]Verdict, rules)}, make([]limit.Result, rules), make(names, rules*nameRoom)
-	}
-	for i := range d.Verdicts {
-		d.Verdicts[i].Limits = results[i : i : i+1]
-	}
-	return d, room
-}
-
 // Verdict is one rule's answer to a request.
 type Verdict struct {
 	limit.Verdict

@@ -113,12 +113,3 @@ overrides: {r: {"user:7": {capacity: 5}}}`)
 		t.Errorf("%+v", res)
 	}
 }
-
-// TestBorrowedKey: stores learn that the key of a charge shares memory with the
-// decision.
-func TestBorrowedKey(t *testing.T) {
-	b := newBench(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}]")
-	if d := b.decide(t, "/"); !d.Verdicts[0].Charge.Borrowed {
-		t.Errorf("%+v", d.Verdicts[0].Charge)
-	}
-}

@@ -158,17 +158,14 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	if !e.opts.Today.IsZero() {
 		resolver.Now = e.opts.Today
 	}
-	var plan Plan
-	e.resolvePlan(ctx, now, &resolver, req, &plan)
+	plan := e.resolvePlan(ctx, now, &resolver, req)
 	degraded := set.Unpublished || req.Unverified || plan.Err != nil
 	if plan.Denied {
 		return &Decision{Reason: Banned, Degraded: degraded, set: set}, nil
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
-	d, room := newDecision(len(matched))
-	resolver.room = room
-	d.Degraded, d.Plan, d.set = degraded, plan.Name, set
+	d := &Decision{Verdicts: make([]Verdict, len(matched)), Degraded: degraded, Plan: plan.Name, set: set}
 	switch {
 	case e.precheck(ctx, now, &resolver, matched, req, d):
 		return d, nil
@@ -183,16 +180,17 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	return d, nil
 }
 
-// resolvePlan fills in the caller's plan, and records what of it could not be used.
+// resolvePlan returns the caller's plan, and records what of it could not be used.
 // If its override cannot be read, the plan that the request itself names applies.
-func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request, plan *Plan) {
-	r.plan(ctx, req, plan)
+func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request) Plan {
+	plan := r.Plan(ctx, req)
 	if plan.Err != nil {
 		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
 	}
 	if plan.Stale {
 		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
 	}
+	return plan
 }
 
 // precheck resolves the matched rules, and reports whether one of them denies
@@ -206,7 +204,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 				continue
 			}
 			v := &d.Verdicts[i]
-			r.resolve(ctx, &v.Resolution, rule, req, d.Plan)
+			v.Resolution = r.Resolve(ctx, rule, req, d.Plan)
 			v.Resize(len(v.Terms.Limits))
 			bypass := e.applyBypass(ctx, now, v)
 			switch {

@@ -19,8 +19,6 @@ type Resolver struct {
 	// If one cannot be read, the document's applies, and Err says why.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
-
-	room names // for the names of counters
 }
 
 // Plan is the plan of one caller, and where it comes from.
@@ -76,85 +74,53 @@ func (r *Resolution) Bypass() Bypass {
 }
 
 // Plan returns the plan of the caller who makes a request.
-func (r *Resolver) Plan(ctx context.Context, req *request.Request) (p Plan) {
-	r.plan(ctx, req, &p)
-	return p
-}
-
-// plan is Plan into a new Plan.
-func (r *Resolver) plan(ctx context.Context, req *request.Request, p *Plan) {
+func (r *Resolver) Plan(ctx context.Context, req *request.Request) Plan {
 	var buffer [64]byte
 	key, _ := r.Set.AppendPlanKey(buffer[:0], req) // none if there are no overrides
-	r.planByKey(ctx, req, string(key), p)
+	return r.PlanByKey(ctx, req, string(key))
 }
 
 // PlanByKey is Plan for a caller whose override key is known already. If the
 // key is empty, the plan is the one that the request's credentials name.
 func (r *Resolver) PlanByKey(ctx context.Context, req *request.Request, key string) (p Plan) {
-	r.planByKey(ctx, req, key, &p)
-	return p
-}
-
-// planByKey is PlanByKey into a new Plan.
-func (r *Resolver) planByKey(ctx context.Context, req *request.Request, key string, p *Plan) {
 	if key == "" {
-		p.Name = r.Set.Plan(req)
-		return
+		return Plan{Name: r.Set.Plan(req)}
 	}
 	p.Key = key
 	p.Override, p.Err = r.override(ctx, rules.PlanOverrides, key, true)
 	p.Name, p.Denied, p.Stale = r.Set.ResolvePlan(req, p.Override, p.Override.InForce(r.Now))
+	return p
 }
 
 // Resolve resolves a rule for a request that it matches, of a caller on this plan
 // ("" for none).
-func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) (res Resolution) {
-	r.resolve(ctx, &res, rule, req, plan)
-	return res
-}
-
-// resolve is Resolve into a new Resolution.
-func (r *Resolver) resolve(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan string) {
-	var most [128]byte
-	name := r.room.text(rule.AppendCounter(most[:0], req))
-	res.Key = rule.KeyIn(name)
-	overrideKey := res.Key
+func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.Request, plan string) Resolution {
+	var buffer [64]byte
+	key := string(rule.AppendKey(buffer[:0], req))
+	overrideKey := key
 	if !rule.OverridesByKey() {
-		var buffer [64]byte
 		text, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
 		overrideKey = string(text)
 	}
-	r.resolveKeys(ctx, res, rule, req, plan, overrideKey)
-	res.Charge.Borrowed = true
-	if res.Charge.Key = name; !rule.CountsBy(res.Terms) {
-		res.Charge.Key = rule.Item(res.Key, res.Terms)
-	}
+	return r.ResolveKey(ctx, rule, req, plan, key, overrideKey)
 }
 
 // ResolveKey is Resolve for keys that are known already. If overrideKey is empty,
 // no override of the rule applies. The request states the costs.
 func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *request.Request, plan, key, overrideKey string) Resolution {
-	res := Resolution{Key: key}
-	r.resolveKeys(ctx, &res, rule, req, plan, overrideKey)
-	res.Charge.Key = rule.Item(key, res.Terms)
-	return res
-}
-
-// resolveKeys completes a Resolution that has its key, but for the name of the
-// counter.
-func (r *Resolver) resolveKeys(ctx context.Context, res *Resolution, rule *rules.Rule, req *request.Request, plan, overrideKey string) {
 	var override *rules.Override
 	var err error
 	if overrideKey != "" {
 		override, err = r.override(ctx, rule.Name, overrideKey, rule.TakesOverrides())
 	}
-	res.Rule, res.Terms = rule, rule.Terms(req, plan, override, r.Now)
+	terms := rule.Terms(req, plan, override, r.Now)
 	if err != nil {
-		terms := *res.Terms // which other requests share
-		terms.Err, res.Terms = err, &terms
+		own := *terms // which other requests share
+		own.Err, terms = err, &own
 	}
-	c := &res.Charge
-	c.Limits, c.Costs, c.Checked, c.Lease = res.Terms.Limits, res.Terms.Costs, res.Terms.Checked, int32(rule.Lease)
+	return Resolution{Rule: rule, Key: key, Terms: terms, Charge: limit.Charge{
+		Key: rule.Item(key, terms), Limits: terms.Limits, Costs: terms.Costs, Checked: terms.Checked, Lease: int32(rule.Lease),
+	}}
 }
 
 // override returns the override of a key: the one set by command, if the rule

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -53,9 +54,8 @@ func (e *Engine) storeOf(v *Verdict) Store {
 
 // DecisionOf returns the decision that one rule's verdict makes.
 func DecisionOf(set *rules.Set, v Verdict) *Decision {
-	d, _ := newDecision(1)
-	v.Limits = append(d.Verdicts[0].Limits, v.Limits...) // callers use theirs again
-	d.set, d.Verdicts[0] = set, v
+	v.Limits = slices.Clone(v.Limits) // callers use theirs again
+	d := &Decision{Verdicts: []Verdict{v}, set: set}
 	if v.Allowed {
 		d.conclude(nil)
 	} else {

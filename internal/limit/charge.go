@@ -17,9 +17,6 @@ type Charge struct {
 	// Checked says that Check has accepted these limits before. It then looks at
 	// the costs alone, without divisions.
 	Checked bool
-	// Borrowed says that Key shares memory with the whole decision, so a store
-	// that keeps it must clone it.
-	Borrowed bool
 	// Lease is the most charges of these costs that a process may make ahead in
 	// one write; 0 for none. Only the DynamoDB store does.
 	Lease int32

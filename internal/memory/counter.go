@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -26,11 +25,7 @@ type counter struct {
 
 // newCounter returns a counter for a charge.
 func newCounter(c *limit.Charge, hash, serial uint32) *counter {
-	key := c.Key
-	if c.Borrowed {
-		key = strings.Clone(key)
-	}
-	ct := &counter{key: key, hash: hash, serial: serial}
+	ct := &counter{key: c.Key, hash: hash, serial: serial}
 	if n := len(c.Limits); n != 1 {
 		several := make([]limit.State, n)
 		ct.several = &several

@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 							t.Error(err)
 						}
 					},
-					NoLocalDenials: opts.Clock == nil, ClonesKeys: true,
+					NoLocalDenials: opts.Clock == nil,
 				}
 				if opts.Clock != nil {
 					h.Lag = 10 * time.Second

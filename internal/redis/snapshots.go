@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cache"
@@ -77,7 +76,7 @@ func (ss *snapshots) put(key string, s snapshot) {
 	if ss.clock != nil {
 		s.received = ss.clock()
 	}
-	ss.cache.Set(strings.Clone(key), &s)
+	ss.cache.Set(key, &s)
 }
 
 func (ss *snapshots) drop(key string) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -110,7 +109,6 @@ func (c *comparing) change(denial *engine.Decision) *Change {
 		by.rule = byAmbiguous
 	}
 	if c.changes[by] == nil {
-		by.key = strings.Clone(by.key)
 		c.changes[by] = &Change{Rule: by.rule, Key: by.key}
 	}
 	return c.changes[by]

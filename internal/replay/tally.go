@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -174,7 +173,7 @@ func (t *tally) verdict(v *engine.Verdict) {
 		total.WouldDeny++
 	default:
 		total.Denied++
-		t.denied[ruleKey{v.Rule.Name, strings.Clone(v.Key)}]++
+		t.denied[ruleKey{v.Rule.Name, v.Key}]++
 	}
 	if v.Terms.Denied { // by an override, whatever the counters are
 		return

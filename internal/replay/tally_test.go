@@ -7,10 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // variety has shadow rules, candidates, exemptions, bans and overrides.
@@ -124,23 +122,5 @@ rules:
 	want := CandidateTotals{{"r.a", 1, 0}, {"r.b", 2, 0}, {"r.c", 0, 1}}
 	if diff := cmp.Diff(want, report.Candidates); diff != "" || report.Allowed != 3 {
 		t.Errorf("%d allowed, candidates (-want +got):\n%s", report.Allowed, diff)
-	}
-}
-
-// TestKeepsNoKey: the totals of keys do not keep a decision of each key.
-func TestKeepsNoKey(t *testing.T) {
-	rule := &rules.Rule{Name: "api"}
-	totals, changes := newTally([]*rules.Rule{rule}), comparing{changes: map[ruleKey]*Change{}}
-	storetest.KeepsNoKey(t, "user:", func(key string) {
-		denial := &engine.Decision{Verdicts: make([]engine.Verdict, 1)}
-		v := &denial.Verdicts[0]
-		v.Rule, v.Key, v.Terms = rule, key, &rules.Terms{}
-		for range 2 {
-			totals.verdict(v)
-			changes.change(denial)
-		}
-	})
-	if len(totals.denied) != 10 || len(changes.changes) != 10 {
-		t.Errorf("%d keys denied and %d changed, want 10", len(totals.denied), len(changes.changes))
 	}
 }

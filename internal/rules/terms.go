@@ -234,20 +234,6 @@ func (t *Terms) Candidate(i int) (capacity int64, ok bool) {
 // and shape.
 func (r *Rule) Item(key string, t *Terms) string { return r.prefix + key + t.suffix }
 
-// AppendCounter appends the name of the counter of a request, which the rule must
-// match, unless its terms name another: see CountsBy.
-func (r *Rule) AppendCounter(dst []byte, req *request.Request) []byte {
-	dst = append(dst, r.prefix...)
-	return append(r.AppendKey(dst, req), r.own.suffix...)
-}
-
-// KeyIn returns the key in a name that AppendCounter has made.
-func (r *Rule) KeyIn(name string) string { return name[len(r.prefix) : len(name)-len(r.own.suffix)] }
-
-// CountsBy reports whether the counters of these terms are those of the rule's
-// own limits. Other capacities keep a counter.
-func (r *Rule) CountsBy(t *Terms) bool { return t.suffix == r.own.suffix }
-
 // limitNamed returns the index of a limit; -1 for none. The name "" stands for
 // the only limit, whatever its name.
 func limitNamed(limits []limit.Limit, name string) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -53,7 +52,6 @@ func NewOverrideCache(table *Table, maxEntries int, report func(error)) *Overrid
 			report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
 		},
 		Answer:     func(err error) bool { return errors.Is(err, ErrUnreadable) },
-		Clone:      func(id overrideID) overrideID { return overrideID{id.rule, strings.Clone(id.key)} },
 		MaxEntries: maxEntries,
 	})
 	return c

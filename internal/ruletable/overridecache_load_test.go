@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestFlood looks up made-up keys between the keys of known callers. The cache
@@ -76,19 +75,5 @@ func TestManyOverrides(t *testing.T) {
 		if reads := api.count("GetItem"); reads != 20*(at+1) || api.count("Query") != 0 {
 			t.Errorf("%d reads, %d queries after %d lifetimes", reads, api.count("Query"), at+1)
 		}
-	}
-}
-
-// TestKeepsNoKey: the cache does not keep the decision of each key that was
-// looked up.
-func TestKeepsNoKey(t *testing.T) {
-	cache, _ := newCache(empty{}, ruletable.DefaultMaxOverrides)
-	storetest.KeepsNoKey(t, "user:", func(key string) {
-		if _, err := cache.Override(t.Context(), epoch, "api", key); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if n := cache.Len(); n == 0 {
-		t.Error("nothing is cached")
 	}
 }

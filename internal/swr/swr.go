@@ -51,9 +51,6 @@ type Options[K Key, V any] struct {
 	// for ten seconds, like a value. After any other error, the next request
 	// loads again. Nil marks none.
 	Answer func(error) bool
-	// Clone returns a copy of a key, for the cache to keep; nil for keys that
-	// share no memory with what the caller drops.
-	Clone func(K) K
 	// MaxEntries bounds the keys in memory; 0 for no bound. Frequency and age
 	// of use decide which keys are evicted (W-TinyLFU), so that keys in steady
 	// use survive a flood of made-up ones.
@@ -154,9 +151,6 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entr
 		load.value, load.err = found.value, found.err
 		close(load.done)
 		return load, true
-	}
-	if c.opts.Clone != nil {
-		key = c.opts.Clone(key)
 	}
 	c.flights[key] = load
 	go func() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -235,23 +234,5 @@ func TestHitAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// TestClone: the cache keeps a copy of each key, which it makes only to load.
-func TestClone(t *testing.T) {
-	clones := 0
-	cache := swr.New(swr.Options[name, int]{
-		Load:         func(context.Context, name, int) (int, error) { return 5, nil },
-		FirstTimeout: time.Second, Timeout: time.Second,
-		Clone: func(key name) name { clones++; return name(strings.Clone(string(key))) },
-	})
-	for range 3 {
-		if n, err := cache.Get(t.Context(), epoch, "k"); n != 5 || err != nil {
-			t.Fatalf("%d, error %v", n, err)
-		}
-	}
-	if clones != 1 {
-		t.Errorf("%d clones, want 1", clones)
 	}
 }

@@ -12,7 +12,6 @@ package lease
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cache"
@@ -47,7 +46,7 @@ func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v 
 	}
 	a, ok := ls.accounts.GetIfPresent(c.Key)
 	if !ok {
-		a, _ = ls.accounts.ComputeIfAbsent(strings.Clone(c.Key), func() (*account, bool) { return &account{}, false })
+		a, _ = ls.accounts.ComputeIfAbsent(c.Key, func() (*account, bool) { return &account{}, false })
 	}
 	ahead := a.admit(now, c, v)
 	switch {

@@ -47,9 +47,6 @@ type Harness struct {
 	Lag time.Duration
 	// NoLocalDenials is set if Denies always returns false.
 	NoLocalDenials bool
-	// ClonesKeys is set if nothing may keep the memory of a charge's key. A
-	// server in this process may.
-	ClonesKeys bool
 	// Accepts reports whether the client takes a limit; nil for every valid one.
 	// It must refuse all others.
 	Accepts func(*limit.Limit) bool
@@ -79,7 +76,6 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"expiry", expiring},
 		{"several keys", atomicGroup},
 		{"keys", naming},
-		{"memory of keys", cloning},
 		{"bad charges", refusing},
 		{"sequences", sequences},
 		{"concurrency", concurrency},
