@@ -6,7 +6,7 @@ LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
-ENGINES     ?= ministack dynoxide dynamodb-local
+ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
@@ -131,7 +131,7 @@ sim-long: ## simulate 100,000,000 decisions with faults, and check small systems
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
 	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
-engines: ## run the DynamoDB tests on three engines, or on ENGINES=dynoxide
+engines: ## run the DynamoDB tests on two engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
 	@failed=; for engine in $(ENGINES); do echo "engine $$engine"; \
 		localstack/engine.sh $$engine go test -count=1 ./internal/dynamo ./internal/ruletable || failed+=" $$engine"; done; \

@@ -2,7 +2,6 @@ package localstack_test
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
 	"os"
 	"os/exec"
@@ -48,7 +47,7 @@ func TestEngineUsage(t *testing.T) {
 	}{
 		{nil, `^usage: localstack/engine\.sh ENGINE COMMAND`},
 		{[]string{"dynoxide"}, `^usage: `},
-		{[]string{"sqlite", "true"}, `there is no engine called sqlite: name ministack, dynoxide or dynamodb-local`},
+		{[]string{"sqlite", "true"}, `there is no engine called sqlite: name ministack or dynoxide`},
 	} {
 		run(t, "..", "localstack/engine.sh", test.arguments...).expect(t, 2, `^$`, test.stderr)
 	}
@@ -64,15 +63,7 @@ func TestRequireTools(t *testing.T) {
 		{"cargo", "cargo 1.87.0 (99624be96 2025-05-06)", `cargo 1\.87\.0 .* is too old .* install Rust 1\.88`},
 		{"cargo", "cargo 1.88.0 (873a06493 2025-05-10)", ``},
 		{"cargo", "cargo 2.0.0", ``},
-		{"java", "", `java is missing, .* install Java 17 or later`},
-		{"java", `java version "1.8.0_441"`, `java is too old`},
-		{"java", `openjdk version "11.0.27" 2025-04-15`, `java is too old`},
-		{"java", `openjdk version "17.0.15" 2025-04-15`, ``},
-		{"java", `openjdk version "25" 2025-09-16`, ``},
-		{"java", "Unable to locate a Java Runtime.", `java is too old or does not run`},
-		{"mvn", "", `mvn is missing, .* install Maven`},
-		{"mvn", "Apache Maven 3.8.7", ``},
-		{"gradle", "", `there is no tool called gradle: name go, .* or mvn`},
+		{"gradle", "", `there is no tool called gradle: name go, .* or cargo`},
 	} {
 		bin := t.TempDir()
 		for _, needed := range []string{"bash", "dirname"} {
@@ -89,31 +80,21 @@ func TestRequireTools(t *testing.T) {
 	}
 }
 
-// TestEnginesArePinned requires the versions in docs/engines.md, installed only
-// from the clients' own registries.
-func TestEnginesArePinned(t *testing.T) {
-	exact := regexp.MustCompile(`^\d+\.\d+\.\d+$`)
-	var pom struct {
-		Dependencies []string  `xml:"dependencies>dependency>version"`
-		Plugins      []string  `xml:"build>plugins>plugin>version"`
-		Repositories *struct{} `xml:"repositories"`
+// TestEngineIsPinned requires the version that README.md names.
+func TestEngineIsPinned(t *testing.T) {
+	if v := version(t); !strings.Contains(string(read(t, "README.md")), "`dynoxide-rs` "+v+" ") {
+		t.Errorf("README.md names another version of Dynoxide than %s", v)
 	}
-	if err := xml.Unmarshal(read(t, "engines/dynamodb-local.pom.xml"), &pom); err != nil {
-		t.Fatal(err)
+}
+
+// version returns the version of Dynoxide that engine.sh builds.
+func version(t *testing.T) string {
+	t.Helper()
+	v := regexp.MustCompile(`(?m)^version=(\d+\.\d+\.\d+) `).FindSubmatch(read(t, "engine.sh"))
+	if v == nil {
+		t.Fatal("engine.sh names no exact version")
 	}
-	if len(pom.Dependencies) != 1 || len(pom.Plugins) != 1 || pom.Repositories != nil {
-		t.Errorf("the project depends on %+v, want DynamoDB Local and one plugin, and no repository", pom)
-	}
-	crate := regexp.MustCompile(`(?m)^version=(\S+)`).FindSubmatch(read(t, "engines/dynoxide.sh"))
-	if crate == nil {
-		t.Fatal("dynoxide.sh names no version")
-	}
-	documented := string(read(t, "../docs/engines.md"))
-	for _, version := range append(pom.Dependencies, string(crate[1])) {
-		if !exact.MatchString(version) || !strings.Contains(documented, version) {
-			t.Errorf("version %q is not exact, or not the one in docs/engines.md", version)
-		}
-	}
+	return string(v[1])
 }
 
 // fakeEngine copies the scripts to a new root and returns it. In place of
@@ -124,8 +105,7 @@ func fakeEngine(t *testing.T, engine string) string {
 	if err := os.CopyFS(filepath.Join(root, "localstack"), os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
-	version := regexp.MustCompile(`(?m)^version=(\S+)`).FindSubmatch(read(t, "engines/dynoxide.sh"))
-	bin := filepath.Join(root, ".cache/engines/dynoxide-"+string(version[1]), "bin")
+	bin := filepath.Join(root, ".cache/engines/dynoxide-"+version(t), "bin")
 	script(t, filepath.Join(bin, "dynoxide"), `echo $$ >>"$HOME/../pids"`+"\n"+engine)
 	script(t, filepath.Join(root, "bin/cargo"), "echo cargo 1.88.0") // nothing is built here
 	t.Setenv("PATH", filepath.Join(root, "bin")+":"+os.Getenv("PATH"))

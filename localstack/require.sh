@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: require.sh TOOL...
-# where TOOL is go, cc, node, npm, python, cargo, java or mvn.
+# where TOOL is go, cc, node, npm, python or cargo.
 # Names every tool that is missing or too old, and how to get it. Then exits 1.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
@@ -20,7 +20,7 @@ for tool in "$@"; do
 		;;
 	cc)
 		command -v "${CC:-cc}" >/dev/null ||
-			missing 'a C compiler is missing, which go test -race and the engines of make engines need: install gcc or clang (apt install gcc, xcode-select --install)'
+			missing 'a C compiler is missing, which go test -race and Dynoxide need: install gcc or clang (apt install gcc, xcode-select --install)'
 		;;
 	node)
 		if ! command -v node >/dev/null; then
@@ -46,18 +46,8 @@ for tool in "$@"; do
 			missing "$(cargo --version) is too old for Dynoxide: install Rust 1.88 or later from https://rustup.rs"
 		fi
 		;;
-	java)
-		if ! command -v java >/dev/null; then
-			missing 'java is missing, which DynamoDB Local runs on: install Java 17 or later (apt install openjdk-17-jre-headless)'
-		elif ! [[ $(java -version 2>&1) =~ version\ \"([0-9]+) ]] || ((BASH_REMATCH[1] < 17)); then
-			missing 'java is too old or does not run, and DynamoDB Local needs it: install Java 17 or later (apt install openjdk-17-jre-headless)'
-		fi
-		;;
-	mvn)
-		command -v mvn >/dev/null || missing 'mvn is missing, which downloads DynamoDB Local: install Maven (apt install maven)'
-		;;
 	*)
-		missing "there is no tool called $tool: name go, cc, node, npm, python, cargo, java or mvn"
+		missing "there is no tool called $tool: name go, cc, node, npm, python or cargo"
 		;;
 	esac
 done
