@@ -23,15 +23,14 @@ const (
 )
 
 // send makes one conditional write. It returns the item afterwards, written or
-// refused; nil if there is none, or if a transaction hides it. before is the
-// snapshot that the write was planned from.
+// refused; nil if there is none, or if a transaction hides it.
 func (s *Store) send(
-	ctx context.Context, now time.Time, c *limit.Charge, before *protocol.Snapshot, u *protocol.Update,
+	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
 	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		after, err = s.keep(c, failed.Item, now, before, nil)
+		after, err = s.keep(c, failed.Item, now)
 		return after, conditionFailed, err
 	}
 	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
@@ -40,7 +39,7 @@ func (s *Store) send(
 	if err != nil {
 		return nil, conditionFailed, Translate(err, s.table)
 	}
-	if after, err = s.keep(c, out.Attributes, now, before, u); after == nil && err == nil {
+	if after, err = s.keep(c, out.Attributes, now); after == nil && err == nil {
 		err = Translate(errNoItem, s.table) // the endpoint is not DynamoDB
 	}
 	return after, written, err
@@ -59,11 +58,8 @@ func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
 }
 
 // keep caches the snapshot of an item that DynamoDB has answered with, and
-// returns it; nil if there is no item. before is the snapshot that the call was
-// planned from, and written the update that has left the item, nil for none.
-func (s *Store) keep(
-	c *limit.Charge, item protocol.Item, now time.Time, before *protocol.Snapshot, written *protocol.Update,
-) (*protocol.Snapshot, error) {
+// returns it; nil if there is no item.
+func (s *Store) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
 	if len(item) == 0 {
 		s.snapshots.drop(c.Key)
 		return nil, nil
@@ -72,7 +68,6 @@ func (s *Store) keep(
 	if err != nil {
 		return nil, err
 	}
-	snapshot.Guess(before, now, written)
 	s.snapshots.put(c.Key, snapshot)
 	return snapshot, nil
 }
@@ -86,5 +81,5 @@ func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*prot
 	if err != nil {
 		return nil, Translate(err, s.table)
 	}
-	return s.keep(c, out.Item, now, s.snapshots.get(c), nil)
+	return s.keep(c, out.Item, now)
 }

@@ -93,7 +93,7 @@ func (x *charging) write(g *group) (after *protocol.Snapshot, o outcome, err err
 
 func (x *charging) writeOne() (after *protocol.Snapshot, o outcome, err error) {
 	plan := protocol.PlanCharge(x.snapshot, x.charge, x.now, x.opts.Wall(), x.attempts == 0)
-	after, o, err = x.send(x.ctx, x.now, x.charge, x.snapshot, plan.Update(x.opts.NewGeneration()))
+	after, o, err = x.send(x.ctx, x.now, x.charge, plan.Update(x.opts.NewGeneration()))
 	if err != nil || o != written {
 		return after, o, err
 	}

@@ -85,7 +85,7 @@ func (s *Store) writeAll(g *group) {
 	defer g.cancel(nil)
 	defer close(g.done)
 	c, now := g.Charge(), g.Now()
-	g.after, g.outcome, g.err = s.send(g.ctx, now, c, g.before, g.Plan(s.opts.Wall(), g.first).Update(s.opts.NewGeneration()))
+	g.after, g.outcome, g.err = s.send(g.ctx, now, c, g.Plan(s.opts.Wall(), g.first).Update(s.opts.NewGeneration()))
 	if g.err != nil || g.outcome != written {
 		return
 	}

@@ -38,7 +38,7 @@ func (s *Store) pruneOther(ctx context.Context, key string) (wait func()) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _, _ = s.send(ctx, due.snapshot.ReadAt, due.charge, due.snapshot, protocol.PlanPruning(due.snapshot, due.charge.Limits))
+		_, _, _ = s.send(ctx, due.snapshot.ReadAt, due.charge, protocol.PlanPruning(due.snapshot, due.charge.Limits))
 	})
 	return wg.Wait
 }

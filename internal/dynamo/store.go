@@ -165,7 +165,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if update == nil {
 			return nil
 		}
-		after, outcome, err := s.send(ctx, now, c, snapshot, update)
+		after, outcome, err := s.send(ctx, now, c, update)
 		if err != nil || outcome == written {
 			return err
 		}

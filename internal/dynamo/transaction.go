@@ -97,7 +97,7 @@ func (s *Store) transact(ctx context.Context, now time.Time, members []*member) 
 		switch aws.ToString(reasons[i].Code) {
 		case "None", "TransactionConflict": // the answer shows no item
 		case "ConditionalCheckFailed":
-			if m.snapshot, err = s.keep(m.charge, reasons[i].Item, now, m.snapshot, nil); err != nil {
+			if m.snapshot, err = s.keep(m.charge, reasons[i].Item, now); err != nil {
 				return false, err
 			}
 		default:

@@ -126,9 +126,7 @@ func (s *callers) take(x *callersState, m move) (ok bool, broken string) {
 	case expires:
 		return s.expire(x), ""
 	case decides:
-		return s.request(x, c, m.arg, false)
-	case guesses:
-		return s.request(x, c, m.arg, true)
+		return s.request(x, c, m.arg)
 	case arrives:
 		return s.arrive(x, c, m.arg == 1)
 	case prunes:
@@ -147,7 +145,6 @@ const (
 	resets
 	expires
 	decides
-	guesses // as decides, and takes buckets to be draining
 	arrives
 	prunes
 	corrects
@@ -160,9 +157,6 @@ func (s *callers) allMoves() []move {
 	for i := range int8(s.callers) {
 		for cost := range s.costs {
 			all = append(all, move{kind: decides, who: i, arg: int8(cost)})
-			if s.hasBucket() {
-				all = append(all, move{kind: guesses, who: i, arg: int8(cost)})
-			}
 		}
 		for delta := range s.deltas {
 			all = append(all, move{kind: corrects, who: i, arg: int8(delta)})

@@ -51,7 +51,6 @@ type question struct {
 	first                 bool // it is the first attempt
 	confirmed             bool // the clock is confirmed
 	force                 bool // plan a write even if the snapshot denies
-	guess                 bool // take buckets to be draining
 }
 
 // attempt applies a write to an item. generation is the number of the
@@ -122,27 +121,12 @@ func (o *oracle) plan(q question) uint32 {
 	if !verdict.Allowed && !q.force {
 		return denied
 	}
-	if q.guess {
-		v = v.guessing()
-	}
 	planned := PlanCharge(v, c, now, now, q.first)
 	o.mutant.misplan(planned, v, c, now)
 	return o.sent(sent{
 		kind: charging, of: c, now: now, snapshot: v, planned: planned, marks: marksOf(planned, v, c, now),
 		update: planned.Update,
 	})
-}
-
-// guessing returns a snapshot that takes every bucket to be draining.
-func (s *Snapshot) guessing() *Snapshot {
-	if s == nil {
-		return nil
-	}
-	guessing := *s
-	for i := range guessing.busy {
-		guessing.busy[i] = mostBusy
-	}
-	return &guessing
 }
 
 // apply returns the item after a write, or refused.

@@ -74,10 +74,6 @@ func (a *adversary) questions(snapshot uint32) (all []question) {
 				for _, first := range []bool{true, false} {
 					q := question{snapshot: snapshot, clock: clock, capacity: int8(capacity), cost: int8(cost), first: first}
 					all = append(all, q)
-					if first && a.hasBucket() {
-						q.guess = true
-						all = append(all, q)
-					}
 				}
 			}
 		}

@@ -2,14 +2,13 @@ package protocol
 
 import "fmt"
 
-// request has a caller decide a request by its snapshot, and send a write
-// unless it denies. A first attempt may guess.
-func (s *callers) request(x *callersState, c *caller, cost int8, guess bool) (ok bool, broken string) {
-	if c.phase == waiting || c.phase == again && (cost != c.cost || guess) {
+// request decides a caller's request by its snapshot, and sends a write unless
+// the snapshot denies.
+func (s *callers) request(x *callersState, c *caller, cost int8) (ok bool, broken string) {
+	if c.phase == waiting || c.phase == again && cost != c.cost {
 		return false, ""
 	}
 	q := s.question(c, cost)
-	q.guess = guess
 	w := s.decide(q)
 	broken = s.needless(x, q)
 	switch {
@@ -208,9 +207,8 @@ func (s *callers) describe(before *callersState, m move, after *callersState) st
 		return "an operator deletes the item"
 	case expires:
 		return fmt.Sprintf("the item expires at tick %d", before.reaper)
-	case decides, guesses:
+	case decides:
 		q := s.question(c, m.arg)
-		q.guess = m.kind == guesses
 		return fmt.Sprintf("%s: at tick %d with %s: %s", name, q.clock, describeSnapshot(s.snapshots.all[c.snapshot]), s.describeWrite(s.decide(q)))
 	case arrives:
 		return fmt.Sprintf("%s: the charge arrives%s; %s", name, lost, s.describeOutcome(before.item, after.item))

@@ -100,11 +100,6 @@ func (s *scope) charge(capacity, cost int8) *limit.Charge {
 // slots returns k of the first limit.
 func (s *scope) slots() int8 { return int8(s.limits[0][0].Slots()) }
 
-// hasBucket reports whether charges may guess that a bucket is draining.
-func (s *scope) hasBucket() bool {
-	return slices.ContainsFunc(s.limits[0], func(l limit.Limit) bool { return l.Bucket() })
-}
-
 // quiet returns the number of ticks without a request after which every limit
 // is empty.
 func (s *scope) quiet() (ticks int8) {

@@ -118,7 +118,6 @@ func (g *Group) Plan(wall time.Time, first bool) *Plan {
 		case *bucketPlan:
 			i := planned.prefix[0] - 'a'
 			planned.latest, planned.need = g.parts[i].latest, g.need(int(i))
-			planned.draining = draining(&g.snapshot.known()[i], g.Now()) // the verdicts are by the snapshot
 		case *logPlan:
 			planned.log = encodeLog(g.states[planned.prefix[0]-'a'].All())
 		}
@@ -192,11 +191,4 @@ func cloneAll(states []limit.State) []limit.State {
 		clones[i] = states[i].Clone()
 	}
 	return clones
-}
-
-// draining reports whether a bucket is not full yet. One that was never charged
-// has always been full.
-func draining(state *limit.State, now time.Time) bool {
-	full, _ := state.Full()
-	return full > now.UnixNano()
 }

@@ -117,9 +117,6 @@ func (w *groupWorld) run() int {
 			s = w.read()
 		}
 	}
-	if w.IntN(2) == 0 {
-		s = s.guessing() // which is for charges alone
-	}
 	second += 1 + w.Int64N(3) // a clock behind may draw on the credit of one ahead, which package limit lacks
 	now, first := w.time(second), w.charge()
 	if denies(s, first, now, &limit.Verdict{}) {

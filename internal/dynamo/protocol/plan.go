@@ -29,10 +29,9 @@ type limitPlan interface {
 // Limits whose cost is 0 take no part. wall is the real time, which the item
 // expires by; it may differ from now in a replay.
 //
-// A first attempt leaves the credit of an idle limit alone, and may guess that a
-// bucket is draining. Both save a fleet a second write on each key. Later
-// attempts do neither: callers without a snapshot would keep failing unless the
-// credit is computed again, and the snapshot is of a moment ago.
+// A first attempt leaves the credit of an idle limit alone, which saves a fleet
+// a second write on each key. Later attempts compute it again, because callers
+// without a snapshot would keep failing otherwise.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
 	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
@@ -45,7 +44,7 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 		switch {
 		case cost == 0:
 		case l.Bucket():
-			p.limits = append(p.limits, planBucket(s, i, l, now, cost, first))
+			p.limits = append(p.limits, planBucket(s, i, l, now, cost))
 		case l.Algorithm == limit.SlidingWindowLog:
 			p.limits = append(p.limits, planLog(s, i, l, now, cost))
 		default:

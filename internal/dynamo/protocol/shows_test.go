@@ -58,7 +58,7 @@ func TestSettlementOfAnotherGeneration(t *testing.T) {
 // of 1970.
 func TestBefore1970(t *testing.T) {
 	now := time.Unix(-1e9, 0)
-	if planBucket(nil, 0, &tokens, now, 1, true).draining {
+	if planBucket(nil, 0, &tokens, now, 1).draining {
 		t.Error("a bucket that was never charged drains")
 	}
 	c := &limit.Charge{Limits: windows(1), Costs: []int64{1}}

@@ -30,9 +30,8 @@ type Snapshot struct {
 	// ReadAt is when the caller sent its read of the item, by its own clock.
 	ReadAt time.Time
 
-	totals []int64                // C by limit, or T of a bucket: neither ever shrinks
-	states []limit.State          // by limit
-	busy   [limit.MaxLimits]uint8 // see guess
+	totals []int64       // C by limit, or T of a bucket: neither ever shrinks
+	states []limit.State // by limit
 }
 
 // newSnapshot returns the snapshot of an item whose limits were never charged.

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // Update collects the parts of one conditional UpdateItem. Every attribute goes
@@ -14,7 +12,6 @@ type Update struct {
 	conditions, sets, removals []string
 	names                      map[string]string
 	values                     Item
-	buckets                    [limit.MaxLimits]bucketState // as the conditions require them
 }
 
 func newUpdate() *Update {
