@@ -18,12 +18,9 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md and docs/json.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md print into it")
 
 func TestGuide(t *testing.T) { follow(t, "../../docs/guide.md") }
-
-// docs/json.md promises that reports stay as it shows them.
-func TestJSONPage(t *testing.T) { follow(t, "../../docs/json.md") }
 
 // follow follows a page: it saves the files that the page shows, runs its
 // commands in a shell, and compares what they print. An ellipsis in the page

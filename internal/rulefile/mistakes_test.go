@@ -113,14 +113,10 @@ var useless = []mistake{
 	{"plans by a claim", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100}}\n"},
 }
 
-// TestMistakes compares docs/mistakes.md with what Slidegate says of each file.
+// TestMistakes compares testdata/mistakes.md with the messages for each file.
 func TestMistakes(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(`# Mistakes in rules files
-
-What ` + "`slidegate rules validate`" + ` says of usual mistakes: the line and the column, the field, what is wrong, and what to
-write. A test compares this page with the program; the files are in ` + "`internal/rulefile/mistakes_test.go`" + `.
-`)
+	b.WriteString("# The messages of slidegate rules validate for usual mistakes\n")
 	section := func(title, about string, files []mistake, says func(m mistake) []string) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Mistake | In the file | Message |\n|---|---|---|\n", title, about)
 		for _, m := range files {
@@ -136,7 +132,7 @@ write. A test compares this page with the program; the files are in ` + "`intern
 	section("Refused", "The file is YAML, and no valid document. `apply` publishes nothing.", refused, errorsOf)
 	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
 		"for all requests is meant, and draws no warning.", useless, warningsOf)
-	golden.Check(t, "../../docs/mistakes.md", b.String())
+	golden.Check(t, "testdata/mistakes.md", b.String())
 }
 
 func errorsOf(m mistake) (messages []string) {
