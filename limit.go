@@ -6,6 +6,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Never is the RetryAfter of a request that its limit can never allow, because
@@ -131,3 +132,7 @@ func (l Limit) Anchored(day int) Limit {
 }
 
 func (l Limit) apply(c *config) { c.limits = append(c.limits, l.doc) }
+
+// String returns the call that makes the limit, such as
+// "SlidingWindow(100, 1m)".
+func (l Limit) String() string { return setup.LimitText(&l.doc) }

@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Limiter limits keys, such as users or addresses: each key has the limits to
@@ -94,7 +95,7 @@ func (l *Limiter) compile(refundOn []string) error {
 	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn, Lease: l.lease}}}
 	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
-		return limitErrors(problems, l.limits)
+		return setup.LimitErrors(problems, l.limits)
 	}
 	l.set, l.rule = set, set.Rules[0]
 	l.set.Instances, l.rule.OnError = l.policy.instances, l.policy.onError

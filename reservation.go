@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Reservation is a charge that is corrected once the true cost is known, such
@@ -35,7 +36,7 @@ type Reservation struct {
 func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reservation, error) {
 	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
 		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window",
-			constructors[l.rule.Limits[0].Algorithm]))
+			setup.Constructors[l.rule.Limits[0].Algorithm]))
 	}
 	return l.reserve(ctx, l.now(), key, n)
 }

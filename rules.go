@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Rules are rules as Go data, for a [Gate]. All rules that match a request
@@ -106,13 +107,13 @@ func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSou
 	}
 	set, problems := rules.Compile(doc)
 	if len(problems) > 0 {
-		return nil, nil, ruleErrors(problems, doc.Rules)
+		return nil, nil, setup.RuleErrors(problems, doc.Rules)
 	}
 	if len(doc.Rules) == 0 {
 		log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
 	}
 	for _, w := range lint.Check(doc, set) {
-		log.Warn("slidegate: rules", "warning", goPath(w.Path)+": "+goReason(w.Reason))
+		log.Warn("slidegate: rules", "warning", setup.GoPath(w.Path)+": "+setup.GoReason(w.Reason))
 	}
 	return engine.Fixed{Set: set}, nil, nil
 }
@@ -136,7 +137,7 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 	for i := range r.Rules {
 		d.Rules = append(d.Rules, r.Rules[i].document())
 		if err := r.Rules[i].OnError.of(d.Defaults); err != nil {
-			return nil, fmt.Errorf("%s.OnError: %w", rulePath(i), err)
+			return nil, fmt.Errorf("%s.OnError: %w", setup.RulePath(i), err)
 		}
 	}
 	return d, nil

@@ -1,4 +1,6 @@
-package slidegate
+// Package setup has what package slidegate and package gate share: what is wrong
+// with limits and rules, in the words of Go programs.
+package setup
 
 import (
 	"cmp"
@@ -16,10 +18,11 @@ import (
 )
 
 // The compiler of rules decides what is wrong with limits, and says so in the
-// words of rules files. The functions below say it in the words of this package.
+// words of rules files. The functions below say it in the words of package
+// slidegate.
 
-// limitErrors joins what is wrong with the name and the limits of a limiter.
-func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
+// LimitErrors joins what is wrong with the name and the limits of a limiter.
+func LimitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 	var errs []error
 	for _, p := range problems {
 		i, field, ok := limitPath(p.Path)
@@ -28,9 +31,9 @@ func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 			name, _ := strconv.QuotedPrefix(p.Reason) // with which every reason begins
 			errs = append(errs, fmt.Errorf("WithName(%s): %s", name, strings.TrimPrefix(p.Reason, name+" ")))
 		case strings.HasSuffix(p.Path, "].lease"):
-			errs = append(errs, fmt.Errorf("WithLease: %s", goReason(p.Reason)))
+			errs = append(errs, fmt.Errorf("WithLease: %s", GoReason(p.Reason)))
 		case strings.Contains(p.Path, "].refund_on"):
-			errs = append(errs, fmt.Errorf("RefundOn: %s", strings.ReplaceAll(goReason(p.Reason), "Rules[0].", "")))
+			errs = append(errs, fmt.Errorf("RefundOn: %s", strings.ReplaceAll(GoReason(p.Reason), "Rules[0].", "")))
 		case len(limits) > limit.MaxLimits:
 			return fmt.Errorf("%d limits: give 1 to %d", len(limits), limit.MaxLimits)
 		case !ok:
@@ -42,8 +45,8 @@ func limitErrors(problems []ruledoc.Problem, limits []ruledoc.Limit) error {
 	return join(errs)
 }
 
-// ruleErrors joins what is wrong with the rules of a gate.
-func ruleErrors(problems []ruledoc.Problem, all []ruledoc.Rule) error {
+// RuleErrors joins what is wrong with the rules of a gate.
+func RuleErrors(problems []ruledoc.Problem, all []ruledoc.Rule) error {
 	var errs []error
 	for _, p := range problems {
 		var rule int
@@ -51,18 +54,18 @@ func ruleErrors(problems []ruledoc.Problem, all []ruledoc.Rule) error {
 		i, field, ok := limitPath(p.Path)
 		switch missing := missing[p.Path[strings.LastIndexByte(p.Path, '.')+1:]]; {
 		case ok && err == nil:
-			errs = append(errs, fmt.Errorf("%s: %w", rulePath(rule), limitError(all[rule].Limits, i, field, p.Reason)))
+			errs = append(errs, fmt.Errorf("%s: %w", RulePath(rule), limitError(all[rule].Limits, i, field, p.Reason)))
 		case missing != "" && strings.Contains(p.Reason, "is missing"):
-			errs = append(errs, fmt.Errorf("%s: is missing: write %s", goPath(p.Path), missing))
+			errs = append(errs, fmt.Errorf("%s: is missing: write %s", GoPath(p.Path), missing))
 		default:
-			errs = append(errs, fmt.Errorf("%s: %s", goPath(p.Path), goReason(p.Reason)))
+			errs = append(errs, fmt.Errorf("%s: %s", GoPath(p.Path), GoReason(p.Reason)))
 		}
 	}
 	return join(errs)
 }
 
-// rulePath returns the path of a rule in Rules.
-func rulePath(i int) string { return fmt.Sprintf("Rules[%d]", i) }
+// RulePath returns the path of a rule in Rules.
+func RulePath(i int) string { return fmt.Sprintf("Rules[%d]", i) }
 
 // missing says what to write for fields of rules that are missing.
 var missing = map[string]string{
@@ -77,9 +80,9 @@ var goFields = map[string]string{
 	"methods": "Methods", "path": "Paths", "route": "Routes", "cidrs": "CIDRs", "caller": "Callers", "match": "Claims",
 }
 
-// goPath returns the path of a document as one of Rules: "Rules[0].When.Paths[1]"
+// GoPath returns the path of a document as one of Rules: "Rules[0].When.Paths[1]"
 // for "rules[0].when.path[1]".
-func goPath(path string) string {
+func GoPath(path string) string {
 	var b strings.Builder
 	for rest := path; rest != ""; {
 		var segment string
@@ -103,10 +106,10 @@ func goPath(path string) string {
 	return b.String()
 }
 
-// goReason says in the words of this package why something is wrong with rules,
+// GoReason says in the words of this package why something is wrong with rules,
 // or probably not meant.
-func goReason(reason string) string {
-	return documentPath.ReplaceAllStringFunc(goWords.Replace(reason), goPath)
+func GoReason(reason string) string {
+	return documentPath.ReplaceAllStringFunc(goWords.Replace(reason), GoPath)
 }
 
 var documentPath = regexp.MustCompile(`\b(rules|deny|skip)\[\d+\][a-z_.\[\]0-9]*`)
@@ -139,7 +142,7 @@ func limitError(limits []ruledoc.Limit, i int, field, reason string) error {
 	if limits[i].Algorithm == "" {
 		return fmt.Errorf("limit %d is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind", i+1)
 	}
-	return fmt.Errorf("%s: %s", Limit{limits[i]}, explain(limits, i, field, reason))
+	return fmt.Errorf("%s: %s", LimitText(&limits[i]), explain(limits, i, field, reason))
 }
 
 // limitPath reads a path such as "rules[0].limits[1].window".
@@ -196,12 +199,12 @@ func sameRate(d *ruledoc.Limit, l *limit.Limit) string {
 	for l.Window*time.Duration(k) < ruledoc.MinWindow {
 		k *= 10
 	}
-	same := Limit{*d}
-	same.doc.Capacity, same.doc.Window = l.Capacity*k, ruledoc.FormatDuration(l.Window*time.Duration(k))
+	same := *d
+	same.Capacity, same.Window = l.Capacity*k, ruledoc.FormatDuration(l.Window*time.Duration(k))
 	if d.Burst == 0 && d.Queue == 0 { // which stands for n
-		same.doc.Burst, same.doc.Queue = l.Capacity, l.Capacity
+		same.Burst, same.Queue = l.Capacity, l.Capacity
 	}
-	return fmt.Sprintf("; the same rate is %v", same)
+	return fmt.Sprintf("; the same rate is %s", LimitText(&same))
 }
 
 // wrongName says that a name has another form, or that an earlier limit has it.
@@ -212,7 +215,7 @@ func wrongName(limits []ruledoc.Limit, i int, reason string) string {
 	}
 	named := ruledoc.WithDefaults(&ruledoc.Document{Rules: []ruledoc.Rule{{Limits: limits}}}).Rules[0].Limits
 	first := slices.IndexFunc(named, func(l ruledoc.Limit) bool { return l.Name == named[i].Name })
-	return fmt.Sprintf(`has the name %s as %s has: name one of them, such as Named("burst")`, name, Limit{limits[first]})
+	return fmt.Sprintf(`has the name %s as %s has: name one of them, such as Named("burst")`, name, LimitText(&limits[first]))
 }
 
 func wrongCapacity(l *limit.Limit) string {
@@ -251,35 +254,35 @@ func wrongSlots(l *limit.Limit, text string) string {
 		limit.MaxSlots, rules.NearestGranularity(l.Window, min(width, l.Window)))
 }
 
-// constructors name the functions that make limits.
-var constructors = [...]string{
+// Constructors are the names of the functions that make limits.
+var Constructors = [...]string{
 	limit.SlidingWindow: "SlidingWindow", limit.FixedWindow: "FixedWindow", limit.SlidingWindowCounter: "SlidingWindowCounter",
 	limit.SlidingWindowLog: "SlidingLog", limit.TokenBucket: "TokenBucket", limit.LeakyBucket: "LeakyBucket",
 }
 
-// String returns the call that makes the limit, such as
+// LimitText returns the call that makes a limit, such as
 // "SlidingWindow(100, 1m)".
-func (l Limit) String() string {
-	algorithm, ok := limit.ParseAlgorithm(l.doc.Algorithm)
+func LimitText(l *ruledoc.Limit) string {
+	algorithm, ok := limit.ParseAlgorithm(l.Algorithm)
 	if !ok {
 		return "Limit{}"
 	}
-	call := fmt.Sprintf("%s(%d, %s)", constructors[algorithm], l.doc.Capacity, l.doc.Window)
+	call := fmt.Sprintf("%s(%d, %s)", Constructors[algorithm], l.Capacity, l.Window)
 	switch {
 	case algorithm == limit.TokenBucket || algorithm == limit.LeakyBucket:
-		call = fmt.Sprintf("%s(%d, %s, %d)", constructors[algorithm], l.doc.Capacity, l.doc.Window, cmp.Or(l.doc.Burst, l.doc.Queue))
-	case l.doc.Timezone != "":
+		call = fmt.Sprintf("%s(%d, %s, %d)", Constructors[algorithm], l.Capacity, l.Window, cmp.Or(l.Burst, l.Queue))
+	case l.Timezone != "":
 		per := map[string]string{"1d": "PerDay", "1w": "PerWeek", "1mo": "PerMonth"}
-		call = fmt.Sprintf("%s(%d, %q)", per[l.doc.Window], l.doc.Capacity, l.doc.Timezone)
+		call = fmt.Sprintf("%s(%d, %q)", per[l.Window], l.Capacity, l.Timezone)
 	}
-	if l.doc.Granularity != "" {
-		call += fmt.Sprintf(".WithSlots(%s)", l.doc.Granularity)
+	if l.Granularity != "" {
+		call += fmt.Sprintf(".WithSlots(%s)", l.Granularity)
 	}
-	if l.doc.Anchor != nil {
-		call += fmt.Sprintf(".Anchored(%d)", l.doc.Anchor.Day)
+	if l.Anchor != nil {
+		call += fmt.Sprintf(".Anchored(%d)", l.Anchor.Day)
 	}
-	if l.doc.Name != "" {
-		call += fmt.Sprintf(".Named(%q)", l.doc.Name)
+	if l.Name != "" {
+		call += fmt.Sprintf(".Named(%q)", l.Name)
 	}
 	return call
 }
