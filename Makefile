@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . infra bench examples/frameworks examples/grpc localstack/browser slidegategrpc slidegateotel tools
+MODULES     := . infra bench examples/grpc localstack/browser slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -75,7 +75,7 @@ test-race:
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
 test-rest:
 	$(TEST) $(filter-out $(filter-out $(SHARED),$(CONCURRENT)),$(shell go list ./...))
-	@for module in bench examples/frameworks examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
+	@for module in bench examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
 	@for module in localstack/browser tools; do (cd $$module && $(TEST) -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:
 	$(TEST) -count=1 -tags e2e ./localstack/e2e
