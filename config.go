@@ -9,7 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -85,7 +85,7 @@ func (c *config) newEngine(o engine.Options) *engine.Engine {
 		counters := memory.NewFallback(memory.FallbackKeys)
 		o.Local, o.Admitted = counters, counters.Note
 	}
-	o.Recorder = &observer{recorder.New(c.log), c}
+	o.Observer = &observer{oplog.NewObserver(c.log), c}
 	return engine.New(o)
 }
 
@@ -117,12 +117,12 @@ func (c *config) observe(ctx context.Context, e Event) {
 // observer logs failures, and passes them on to the user's observer together
 // with the decisions of a gate.
 type observer struct {
-	*recorder.Recorder
+	*oplog.Observer
 	config *config
 }
 
 // StoreFailed logs a failure and passes it on.
 func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, err error) {
-	o.Recorder.StoreFailed(ctx, action, rule, key, err)
+	o.Observer.StoreFailed(ctx, action, rule, key, err)
 	o.config.observe(ctx, Event{Time: o.config.now(), Rule: rule, Key: key, Action: action, Err: err})
 }

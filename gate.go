@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -26,7 +26,7 @@ import (
 type Gate struct {
 	config
 	engine *engine.Engine
-	costs  *outcome.Warnings
+	costs  *oplog.CostWarnings
 }
 
 // NewGate returns a gate that decides by rules: by [Rules], by a file of package
@@ -56,7 +56,7 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 	case c.policy.fail:
 		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
 	}
-	g := &Gate{config: c, costs: outcome.NewWarnings(c.log)}
+	g := &Gate{config: c, costs: oplog.NewCostWarnings(c.log)}
 	if g.store == nil {
 		g.store = NewMemory(0)
 	}
@@ -194,7 +194,7 @@ func newDecision(d *engine.Decision) *Decision {
 // Decided passes the decision of a gate on to the observer: one event for each
 // rule that was charged, or one for the request if none was.
 func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	o.Recorder.Decided(ctx, now, d)
+	o.Observer.Decided(ctx, now, d)
 	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
 		for i := range vs {
 			v := &vs[i]

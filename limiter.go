@@ -180,7 +180,8 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, e
 	}
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
-	if err := l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict); err != nil {
+	peek := func() error { return l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict) }
+	if err := l.engine.Observe(ctx, engine.CallPeek, peek); err != nil {
 		return r, l.wrap(err)
 	}
 	r.fill(&c.Verdict, l.order)
@@ -194,7 +195,7 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, e
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	ctx, cancel := l.boundByDefault(ctx)
 	defer cancel()
-	return l.wrap(l.store.Reset(ctx, l.item(key)))
+	return l.wrap(l.engine.Observe(ctx, engine.CallReset, func() error { return l.store.Reset(ctx, l.item(key)) }))
 }
 
 // charge charges the resolved key in the store, or decides by the error policy.

@@ -1,14 +1,13 @@
 package slidegate
 
 import (
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
-	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -99,7 +98,7 @@ type httpConfig struct {
 }
 
 func newHTTPConfig(options []HTTPOption, of *config) *httpConfig {
-	log := slog.New(logthrottle.New(of.log.Handler()))
+	log := oplog.Throttle(of.log)
 	c := &httpConfig{handler: httplimit.Handler{MaxDelay: rules.LongestHold, Log: log}}
 	for _, o := range options {
 		o(c)

@@ -2,16 +2,13 @@ package slidegate
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/httplimit"
-	"github.com/slidegate/slidegate/internal/logthrottle"
-	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/recorder"
 )
 
 // SettleMiddleware is for a backend behind the Lambda authorizer. The authorizer
@@ -89,14 +86,14 @@ func newSettle(name string, store Store, keys receipt.Keys, options []Option) (*
 	if c.name != "" || len(c.limits) > 0 || c.policyGiven {
 		panic("slidegate: " + name + " takes WithLogger, WithObserver and WithClock: the authorizer has the limits")
 	}
-	settler := receipt.NewSettler(c.store, keys, &observer{recorder.New(c.log), &c})
+	settler := receipt.NewSettler(c.store, keys, &observer{oplog.NewObserver(c.log), &c})
 	return &c, settler, httplimit.Settle{
 		Keys: keys,
 		Finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
 			settler.Finish(ctx, c.now(), r, o)
 		},
-		Log:   slog.New(logthrottle.New(c.log.Handler())),
-		Costs: outcome.NewWarnings(c.log),
+		Log:   oplog.Throttle(c.log),
+		Costs: oplog.NewCostWarnings(c.log),
 	}
 }
 

@@ -34,8 +34,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/internal/breaker"
-	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/oplog"
 )
 
 // Store keeps counters in one table. It is safe for concurrent use, also by
@@ -112,7 +112,7 @@ func New(client *dynamodb.Client, table string, opts ...Option) *Store {
 		set(&o)
 	}
 	own := dynamo.NewClient(client, time.Now).Guarded(breaker.New(time.Now, breaker.LogChanges(o.log)))
-	own.Clock.OnStep(clock.LogSteps(o.log))
+	own.Clock.OnStep(oplog.LogClockSteps(o.log))
 	settings := dynamo.Options{Wall: own.Clock.Now, Confirmed: own.Clock.Confirmed}
 	if o.callerClock {
 		settings.Confirmed = nil

@@ -32,11 +32,10 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/breaker"
-	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -77,7 +76,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		return nil, err
 	}
 	client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
-	client.Clock.OnStep(clock.LogSteps(log))
+	client.Clock.OnStep(oplog.LogClockSteps(log))
 	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
@@ -95,7 +94,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		Rules:     source,
 		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, s.counters, client.Clock.Now),
-		Recorder:  recorder.New(log),
+		Observer:  oplog.NewObserver(log),
 		Deadline:  s.deadline,
 	}), client.Clock.Now).WithAuthenticator(callers)
 	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials

@@ -19,8 +19,8 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/recorder"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -28,7 +28,10 @@ import (
 )
 
 // failures fails the test for a correction that fails.
-type failures struct{ t *testing.T }
+type failures struct {
+	engine.NoObserver
+	t *testing.T
+}
 
 func (f failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
 	f.t.Errorf("%s %s %s: %v", action, rule, key, err)
@@ -76,7 +79,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	settler := receipt.NewSettler(backend, keys, failures{t})
+	settler := receipt.NewSettler(backend, keys, failures{t: t})
 
 	left := int64(400)
 	for i, step := range []struct {
@@ -127,8 +130,8 @@ rules: [{name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 
 	var charge atomic.Pointer[limit.Charge]
 	var work sync.WaitGroup
 	for i := range 4 {
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store(), Local: store(), Recorder: recorder.New(quiet)})
-		settler := receipt.NewSettler(store(), nil, failures{t})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store(), Local: store(), Observer: oplog.NewObserver(quiet)})
+		settler := receipt.NewSettler(store(), nil, failures{t: t})
 		work.Go(func() {
 			for n := range 40 {
 				at := now.Add(time.Duration(n*4 + i)) // no two requests have the same receipt

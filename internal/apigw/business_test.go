@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -48,7 +48,7 @@ func TestBusiness(t *testing.T) {
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false deniedStatus=403 rule=deny"},
 	} {
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler))})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
 		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
 		ev.RequestContext.Identity.SourceIP = test.ip
@@ -79,7 +79,7 @@ func TestDeniedContext(t *testing.T) {
 		fmt.Fprintf(&body, "%s=<{%s}> ", name, name)
 	}
 	set := parse(t, "denied: {status: 503, content_type: text/plain, body: '"+body.String()+"'}\nrules: [{name: r, key: all, limit: 1/10s}]\n")
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler))})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
 	authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/", HTTPMethod: "GET", Path: "/"}
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"

@@ -15,7 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -69,7 +69,7 @@ func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *keyStore
 func authorizerBy(set *rules.Set) (*apigw.Authorizer, *keyStore) {
 	store := &keyStore{Store: memory.New(0)}
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: store, Recorder: recorder.New(slog.New(slog.DiscardHandler)),
+		Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }

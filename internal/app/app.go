@@ -13,8 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/apikeys"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/logthrottle"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -36,7 +36,7 @@ func NewEngine(o engine.Options) *engine.Engine {
 
 // SetDefaultLog makes log the program's default log, with repeated lines
 // throttled: net/http writes lines about clients and backends to that one.
-func SetDefaultLog(log *slog.Logger) { slog.SetDefault(slog.New(logthrottle.New(log.Handler()))) }
+func SetDefaultLog(log *slog.Logger) { slog.SetDefault(oplog.Throttle(log)) }
 
 // NewDynamoStore returns a store over a table of counters. wall is the client's
 // corrected clock.
@@ -55,7 +55,7 @@ func NewTable(
 	client *dynamo.Client, table string, o ruletable.SourceOptions, log *slog.Logger,
 ) (*ruletable.Source, *ruletable.OverrideCache) {
 	from := ruletable.New(client, table)
-	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
+	throttled := oplog.Throttle(log, "error")
 	o.Report = func(err error) { log.Error("rules", "error", err) }
 	return ruletable.NewSource(from, o), ruletable.NewOverrideCache(from, ruletable.DefaultMaxOverrides,
 		func(err error) { throttled.Error("overrides", "error", err) })
@@ -64,7 +64,7 @@ func NewTable(
 // NewAPIKeys returns what verifies the API keys of a table. It logs failed reads,
 // throttled.
 func NewAPIKeys(table *ruletable.Table, log *slog.Logger) *apikeys.Verifier {
-	throttled := slog.New(logthrottle.New(log.Handler(), "error"))
+	throttled := oplog.Throttle(log, "error")
 	return apikeys.NewVerifier(table.APIKey, func(err error) { throttled.Error("API keys", "error", err) })
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -30,14 +30,14 @@ import (
 // journal is a recorder and the lines that it logged. Tests run in a bubble,
 // because the time of a line is the real one.
 type journal struct {
-	*recorder.Recorder
+	*oplog.Observer
 	mu  sync.Mutex
 	log bytes.Buffer
 }
 
 func newJournal() *journal {
 	j := &journal{}
-	j.Recorder = recorder.New(slog.New(slog.NewJSONHandler(j, nil)))
+	j.Observer = oplog.NewObserver(slog.New(slog.NewJSONHandler(j, nil)))
 	return j
 }
 
@@ -115,7 +115,7 @@ func TestFloodOfFailures(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			j, config := newJournal(), config()
-			config.Rules, config.Recorder = engine.Fixed{Set: set}, j.Recorder
+			config.Rules, config.Observer = engine.Fixed{Set: set}, j.Observer
 			e := app.NewEngine(config)
 			const requests = 30_000
 			for n := range requests {

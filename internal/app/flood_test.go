@@ -43,7 +43,7 @@ rules: [{name: api, key: "{header.key}", limits: [{capacity: 20, window: 60s}]}]
 	local := app.NewLocal(func() time.Time { return now })
 	for name, options := range map[string]engine.Options{"the Lambda": {}, "serve": {Local: local, Admitted: local.Note}} {
 		store := &switched{Store: memory.New(0)}
-		options.Rules, options.Store, options.Recorder = engine.Fixed{Set: set}, store, newJournal().Recorder
+		options.Rules, options.Store, options.Observer = engine.Fixed{Set: set}, store, newJournal().Observer
 		e := app.NewEngine(options)
 		allowed := func(kind string, keys int) (n int) {
 			for i := range keys {

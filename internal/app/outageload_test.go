@@ -13,7 +13,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -57,8 +57,8 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	var lines lockedBuffer
 	log := slog.New(slog.NewJSONHandler(&lines, nil))
 	store, now := r.open(t, log)
-	record := recorder.New(log)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Recorder: record, Deadline: engine.DefaultDeadline})
+	record := oplog.NewObserver(log)
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: record, Deadline: engine.DefaultDeadline})
 	result := outcome{tallies: map[string]*tally{}, lines: map[string]int{}}
 	load, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -41,7 +41,7 @@ func TestPublishUnderWay(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	source, overrides := app.NewTable(client, rulesTable, ruletable.SourceOptions{Prepare: app.LoadSecrets}, log)
 	e := app.NewEngine(engine.Options{
-		Rules: source, Overrides: overrides, Recorder: recorder.New(log),
+		Rules: source, Overrides: overrides, Observer: oplog.NewObserver(log),
 		Store: dynamo.New(client, dynamotest.Counters(t, client), dynamo.Options{Wall: func() time.Time { return now }}),
 	})
 	decide := func() *engine.Decision {

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -52,7 +52,7 @@ type Authenticator struct {
 // fetches keys of issuers by a transport, nil for one of its own. Its log never has
 // a part of a credential.
 func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog.Logger) *Authenticator {
-	a := &Authenticator{source: source, keys: keys, fetch: newFetcher(transport), log: slog.New(logthrottle.New(log.Handler(), "issuer", "reason"))}
+	a := &Authenticator{source: source, keys: keys, fetch: newFetcher(transport), log: oplog.Throttle(log, "issuer", "reason")}
 	a.latest.Store(&verifiers{})
 	return a
 }

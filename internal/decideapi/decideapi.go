@@ -17,7 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -55,7 +55,7 @@ type server struct {
 
 // New returns the handler. It throttles repeated lines of the log.
 func New(d Decider, log *slog.Logger) http.Handler {
-	return &server{decider: d, maxDelay: rules.LongestHold, log: slog.New(logthrottle.New(log.Handler()))}
+	return &server{decider: d, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
 }
 
 // ServeHTTP finds the endpoint by the path as it was sent. http.ServeMux would

@@ -17,7 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/decideapi"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
@@ -48,7 +48,7 @@ func newLoggingAPI(t testing.TB, rules string, log *slog.Logger) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(quiet)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(quiet)})
 	return decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return start }), log)
 }
 

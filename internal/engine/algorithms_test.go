@@ -66,7 +66,7 @@ func TestRefundFails(t *testing.T) {
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
 	log := &recorder{}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: noSnapshot{noRefunds{memory.New(0)}}, Local: memory.New(0), Recorder: log})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: noSnapshot{noRefunds{memory.New(0)}}, Local: memory.New(0), Observer: log})
 	for i, allowed := range []bool{true, false} {
 		if d, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
@@ -86,7 +86,7 @@ func (noSnapshot) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return
 // denied.
 func TestLocalFull(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]")
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Recorder: &recorder{}, Deadline: time.Millisecond})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Deadline: time.Millisecond})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
 		t.Fatalf("decision %+v, error %v", d, err)
@@ -258,7 +258,7 @@ func TestHangUp(t *testing.T) {
 	for calls := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		store, log := &hangup{memory.New(0), calls, cancel}, &recorder{}
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: log, Deadline: time.Hour})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: log, Deadline: time.Hour})
 		d, err := e.Decide(ctx, epoch, &request.Request{IP: netip.MustParseAddr("203.0.113.9")})
 		if !errors.Is(err, context.Canceled) || d != nil || len(log.failures) > 0 {
 			t.Errorf("after %d calls: decision %+v, error %v, recorded %v", calls, d, err, log.failures)
@@ -279,7 +279,7 @@ func TestCallersDeadline(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0)})
 	if d, err := e.Decide(ctx, epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
 	}

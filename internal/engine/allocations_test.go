@@ -10,7 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	recording "github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -26,7 +26,7 @@ func TestAllocations(t *testing.T) {
 		}
 		e := engine.New(engine.Options{
 			Rules: engine.Fixed{Set: parse(t, document.String())}, Store: memory.New(0), Local: memory.New(0),
-			Recorder: recording.New(slog.New(slog.DiscardHandler)),
+			Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
 		})
 		req := request.Request{Method: "GET", Path: "/v0/items/42", IP: netip.MustParseAddr("203.0.113.9"), Claims: map[string]any{"plan": "pro"}}
 		got := testing.AllocsPerRun(100, func() {

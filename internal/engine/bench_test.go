@@ -11,7 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	recording "github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -30,7 +30,7 @@ func BenchmarkDecide(b *testing.B) {
 			set := parse(b, "plan: {from: jwt.plan}\nplans:\n  pro:\n"+plans.String()+"rules:\n"+list.String())
 			e := engine.New(engine.Options{
 				Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0),
-				Recorder: recording.New(slog.New(slog.DiscardHandler)),
+				Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
 			})
 			req := request.Request{
 				Method: "GET", Path: fmt.Sprintf("/v1/service-%d/items/42", n-1), IP: netip.MustParseAddr("203.0.113.9"),

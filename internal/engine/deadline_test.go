@@ -97,7 +97,7 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 				e := engine.New(engine.Options{
 					Rules: &delayedRules{set, test.rules * time.Millisecond, test.first},
 					Store: &delayed{counters, test.charge * time.Millisecond, test.settle * time.Millisecond},
-					Local: memory.New(0), Recorder: &recorder{}, Deadline: deadline,
+					Local: memory.New(0), Deadline: deadline,
 				})
 				var filled limit.Verdict
 				second := charge(set, 1)
@@ -127,7 +127,7 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 func TestRetryAfterOfFailures(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 40, window: 60s}]}]")
 	for cause, want := range map[error]time.Duration{errDown: time.Second, limit.Throttled("too many calls"): 5 * time.Second} {
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: failing{memory.New(0), cause}, Local: memory.New(0), Recorder: &recorder{}})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: failing{memory.New(0), cause}, Local: memory.New(0)})
 		d, err := e.Decide(context.Background(), epoch, &request.Request{})
 		if err != nil || d.Allowed || !d.Degraded || d.Verdicts[0].RetryAfter != want {
 			t.Errorf("%v: decision %+v, error %v, want retry-after %v", cause, d, err, want)

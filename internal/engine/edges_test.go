@@ -55,7 +55,7 @@ func TestNoCounterDecides(t *testing.T) {
   - {name: other, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: full, key: all, overrides: true, on_error: allow, limits: [{capacity: 1, window: 60s}]}`)
 	o := &operators{overrides: map[string]*rules.Override{}}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{}})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0)})
 	for name, test := range map[string]struct {
 		override *rules.Override
 		err      error

@@ -48,18 +48,6 @@ type OverrideSource interface {
 	Override(ctx context.Context, now time.Time, rule, key string) (*rules.Override, error)
 }
 
-// Recorder receives decisions, and what operators must learn about them.
-type Recorder interface {
-	// StoreFailed reports a failure that a decision survived: the action, the
-	// rule and key it was for, and the cause.
-	StoreFailed(ctx context.Context, action, rule, key string, err error)
-	// Decided is called for every decision.
-	Decided(ctx context.Context, now time.Time, d *Decision)
-	// StaleOverride reports an override of which a part was left out because it
-	// no longer fits the rules.
-	StaleOverride(ctx context.Context, now time.Time, rule, key string)
-}
-
 // DefaultDeadline bounds a decision by a store that may be away. It ends long
 // before API Gateway gives up.
 const DefaultDeadline = 250 * time.Millisecond
@@ -73,7 +61,7 @@ type Options struct {
 	// Admitted is called with the key of every counter that Store has charged;
 	// nil for no call.
 	Admitted func(key string)
-	Recorder Recorder
+	Observer Observer // nil for none
 	// Deadline bounds a decision in real time, with all that it reads, charges
 	// and refunds; 0 for none. What a store has not done by then, on_error
 	// decides.
@@ -90,9 +78,11 @@ type Engine struct {
 	grouping Grouping // opts.Store, if it is one; nil otherwise
 }
 
-// New returns an engine. All options but Overrides, Admitted, Deadline and Today
-// are required.
+// New returns an engine. Rules, Store and Local are required.
 func New(opts Options) *Engine {
+	if opts.Observer == nil {
+		opts.Observer = NoObserver{}
+	}
 	grouping, _ := opts.Store.(Grouping)
 	return &Engine{opts, grouping}
 }
@@ -129,7 +119,7 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 	if err != nil {
 		return nil, err
 	}
-	e.opts.Recorder.Decided(bounded, now, d)
+	e.opts.Observer.Decided(bounded, now, d)
 	return d, nil
 }
 
@@ -185,10 +175,10 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, req *request.Request) Plan {
 	plan := r.Plan(ctx, req)
 	if plan.Err != nil {
-		e.opts.Recorder.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
+		e.opts.Observer.StoreFailed(ctx, "read override: plan of the request", rules.PlanOverrides, plan.Key, plan.Err)
 	}
 	if plan.Stale {
-		e.opts.Recorder.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
+		e.opts.Observer.StaleOverride(ctx, now, rules.PlanOverrides, plan.Key)
 	}
 	return plan
 }
@@ -213,8 +203,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 				d.Reason = Banned
 				d.deny(v)
 				return true
-			case bypass == ErrorDenies,
-				len(matched) > 1 && bypass == NoBypass && e.opts.Store.Denies(now, &v.Charge, &v.Verdict):
+			case bypass == ErrorDenies, len(matched) > 1 && bypass == NoBypass && e.denies(ctx, now, v):
 				d.deny(v)
 				return true
 			}
@@ -229,10 +218,10 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Bypass {
 	switch {
 	case v.Terms.Err != nil:
-		e.opts.Recorder.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Terms.Err)
+		e.opts.Observer.StoreFailed(ctx, "read override: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, v.Terms.Err)
 		v.Degraded = true
 	case v.Terms.Stale:
-		e.opts.Recorder.StaleOverride(ctx, now, v.Rule.Name, v.Key)
+		e.opts.Observer.StaleOverride(ctx, now, v.Rule.Name, v.Key)
 	}
 	bypass := v.Bypass()
 	switch bypass {

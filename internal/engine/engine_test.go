@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,12 +76,29 @@ func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 type failure struct{ action, rule, key string }
 
 type recorder struct {
+	engine.NoObserver
+	calls    []string // of the store, with their errors
 	failures []failure
+	mu       sync.Mutex
 	decided  []*engine.Decision
 }
 
 func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ error) {
 	r.failures = append(r.failures, failure{action, rule, key})
+}
+
+func (r *recorder) StoreCall(_ context.Context, name string) func(error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, name)
+	i := len(r.calls) - 1
+	return func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			r.calls[i] += " failed"
+		}
+	}
 }
 
 func (r *recorder) StaleOverride(_ context.Context, _ time.Time, rule, key string) {
@@ -118,7 +136,7 @@ func newBench(t *testing.T, document string) *bench {
 	t.Helper()
 	set := parse(t, document)
 	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
-	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.local, Recorder: b.recorder})
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.local, Observer: b.recorder})
 	return b
 }
 
@@ -271,7 +289,7 @@ type noRules struct{}
 func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) { return nil, errDown }
 
 func TestNoRules(t *testing.T) {
-	e := engine.New(engine.Options{Rules: noRules{}, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{}})
+	e := engine.New(engine.Options{Rules: noRules{}, Store: memory.New(0), Local: memory.New(0)})
 	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); !errors.Is(err, errDown) || d != nil {
 		t.Errorf("decision %v, error %v", d, err)
 	}
@@ -288,7 +306,7 @@ func (slow) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.V
 func TestDeadline(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}, Deadline: time.Millisecond,
+		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Deadline: time.Millisecond,
 	})
 	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
@@ -307,7 +325,7 @@ func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdic
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0), Recorder: &recorder{}})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0)})
 		if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || d.Allowed != want || !d.Degraded {
 			t.Errorf("%s: decision %+v, error %v", policy, d, err)
 		}

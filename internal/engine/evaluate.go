@@ -150,7 +150,8 @@ func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) er
 		v.decided = true
 		charges[i], verdicts[i] = &v.Charge, &v.Verdict
 	}
-	if err := e.opts.Store.ChargeAll(ctx, now, charges, verdicts); err != nil {
+	err := e.Observe(ctx, CallChargeAll, func() error { return e.opts.Store.ChargeAll(ctx, now, charges, verdicts) })
+	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(group, func(v *Verdict) bool { return !v.Allowed }) {
@@ -172,7 +173,7 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the decision's own deadline is another error
 		return nil, err
 	}
-	e.opts.Recorder.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
+	e.opts.Observer.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
 	v.Degraded = true
 	v.Verdict = limit.Verdict{Limits: v.Limits}
 	v.Resize(len(v.Charge.Limits))

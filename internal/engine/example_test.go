@@ -29,7 +29,7 @@ rules:
 		log.Fatal(err)
 	}
 	store := memory.New(1000)
-	e := engine.New(engine.Options{Rules: fixed{set}, Store: store, Local: store, Recorder: &recorder{}})
+	e := engine.New(engine.Options{Rules: fixed{set}, Store: store, Local: store})
 	now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
 	for range 3 {
 		d, err := e.Decide(context.Background(), now, &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})

@@ -9,6 +9,9 @@ import (
 // correctionTimeout bounds, in real time, each correction of a charge.
 const correctionTimeout = 250 * time.Millisecond
 
+// CostField is the HTTP field in which a backend reports Outcome.Costs.
+const CostField = "Slidegate-Cost"
+
 // Outcome is the backend's answer to an allowed request.
 type Outcome struct {
 	Status int // of the answer; 0 for none
@@ -81,8 +84,8 @@ func (e *Engine) correct(
 			// decision's deadline has passed.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
 			defer cancel()
-			if err := e.storeOf(v).Settle(ctx, now, &v.Charge, &v.Receipt, deltas); err != nil {
-				e.opts.Recorder.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
+			if err := e.settle(ctx, now, v, deltas); err != nil {
+				e.opts.Observer.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 			}
 		})
 	}

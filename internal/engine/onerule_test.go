@@ -43,7 +43,7 @@ func TestAdmitted(t *testing.T) {
   - {name: first, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: second, `+kind+`key: all, limits: [{capacity: 1, window: 60s}]}`), &faulty{Store: memory.New(0), noSnapshot: true}
 		e := engine.New(engine.Options{
-			Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: &recorder{},
+			Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0),
 			Admitted: func(key string) { admitted = append(admitted, key) },
 		})
 		want := []string{itemOf(set.Rules[0]), itemOf(set.Rules[1])}
@@ -99,7 +99,7 @@ func (s *settling) Settle(ctx context.Context, _ time.Time, _ *limit.Charge, _ *
 func TestCorrectionsFail(t *testing.T) {
 	set := parse(t, corrected)
 	store, log := &settling{Store: memory.New(0)}, &recorder{}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: log})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: log})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestCorrectionsFail(t *testing.T) {
 	if err := settle(2); !errors.Is(err, errDown) {
 		t.Errorf("a rule: %v", err)
 	}
-	if err := d.Pending()[0].Settle(t.Context(), epoch, store, &engine.Outcome{Status: 503}); !errors.Is(err, errDown) {
+	if err := d.Pending()[0].Settle(t.Context(), epoch, store, engine.NoObserver{}, &engine.Outcome{Status: 503}); !errors.Is(err, errDown) {
 		t.Errorf("a pending charge: %v", err)
 	}
 	d.Verdicts, store.ctxs = d.Verdicts[:2], nil
@@ -136,7 +136,7 @@ rules:
   - {name: local, key: all, limits: [{capacity: 2, window: 60s}], refund_on: [503]}
   - {name: trial, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}], refund_on: [503]}`)
 	store, local := &faulty{Store: memory.New(0), down: []string{"local"}}, &faulty{Store: memory.New(0)}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local, Recorder: &recorder{}})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local})
 	for i := range 3 {
 		d, err := e.Decide(t.Context(), epoch, &request.Request{})
 		if err != nil || d.Allowed != (i < 2) {

@@ -77,7 +77,7 @@ func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
 	set := parse(t, business)
 	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder, Today: today,
+		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder, Today: today,
 	})
 	return b
 }
@@ -210,7 +210,7 @@ rules:
 overrides: {written: {"stage:prod": {capacity: 2}}}`)
 	o := &operators{}
 	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{},
+		Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0),
 	})
 	for i := range 3 {
 		d, err := e.Decide(context.Background(), epoch, &request.Request{Method: "GET", Path: "/", Stage: "prod"})
@@ -252,7 +252,7 @@ rules:
   - {name: user, key: "user:{header.x-user}", overrides: true, limits: [{capacity: 9, window: 60s}]}
   - {name: address, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}`)
 	o, r := &operators{}, &recorder{}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Recorder: r})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0), Observer: r})
 	for i := range 1000 {
 		req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {fmt.Sprint(i)}}}
 		d, err := e.Decide(context.Background(), epoch, req)
@@ -276,7 +276,7 @@ plans: {all: {api: unlimited}}
 rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}]`)
 		r := &recorder{}
 		e := engine.New(engine.Options{
-			Rules: engine.Fixed{Set: set}, Overrides: &operators{err: errDown}, Store: memory.New(0), Local: memory.New(0), Recorder: r,
+			Rules: engine.Fixed{Set: set}, Overrides: &operators{err: errDown}, Store: memory.New(0), Local: memory.New(0), Observer: r,
 		})
 		req := &request.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
 		d, err := e.Decide(context.Background(), epoch, req)

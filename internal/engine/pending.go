@@ -62,12 +62,12 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 
 // Settle corrects the charge by the outcome: one write, or none if there is
 // nothing to correct.
-func (p *Pending) Settle(ctx context.Context, now time.Time, store Store, o *Outcome) error {
+func (p *Pending) Settle(ctx context.Context, now time.Time, store Store, observer Observer, o *Outcome) error {
 	deltas := p.deltas(o)
 	if deltas == nil {
 		return nil
 	}
-	return store.Settle(ctx, now, &p.Charge, &p.Receipt, deltas)
+	return observe(ctx, observer, CallSettle, func() error { return store.Settle(ctx, now, &p.Charge, &p.Receipt, deltas) })
 }
 
 // deltas returns the units by which the outcome corrects each limit; nil if

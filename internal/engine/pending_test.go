@@ -39,7 +39,7 @@ func TestPending(t *testing.T) {
 		if p.Receipt.Generation == "" || p.Receipt.Slots[0] == 0 {
 			t.Errorf("the receipt of %s names no charge: %+v", p.Rule, p.Receipt)
 		}
-		if err := p.Settle(t.Context(), epoch, b.store, &engine.Outcome{Status: 503, Costs: map[string]int64{"chat.tokens": 100}}); err != nil {
+		if err := p.Settle(t.Context(), epoch, b.store, b.recorder, &engine.Outcome{Status: 503, Costs: map[string]int64{"chat.tokens": 100}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestSettleRule(t *testing.T) {
 func TestDegraded(t *testing.T) {
 	decide := func(set *rules.Set, o engine.OverrideSource, r request.Request) bool {
 		b := newBench(t, corrected)
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Recorder: b.recorder})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder})
 		d, err := e.Decide(t.Context(), epoch, &r)
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func TestEveryReason(t *testing.T) {
 	} {
 		set, log := parse(t, everyReason), &recorder{}
 		set.Version = 7
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Recorder: log})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: log})
 		d, err := e.Decide(t.Context(), epoch, &test.req)
 		if err != nil || d.Reason.String() != test.want || d.Allowed != test.ok || d.RulesVersion() != 7 {
 			t.Errorf("%s: %+v, error %v", test.want, d, err)
@@ -106,7 +106,7 @@ func (a *asked) Rules(ctx context.Context, _ time.Time) (*rules.Set, error) {
 func TestRulesAreReadOnce(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	for name, source := range map[string]*asked{"a failure": {end: func() {}}, "a hang-up": {end: hangUp}} {
-		e := engine.New(engine.Options{Rules: source, Store: memory.New(0), Local: memory.New(0), Recorder: &recorder{}, Deadline: time.Hour})
+		e := engine.New(engine.Options{Rules: source, Store: memory.New(0), Local: memory.New(0), Deadline: time.Hour})
 		if _, err := e.Decide(ctx, epoch, &request.Request{}); err == nil || source.calls != 1 {
 			t.Errorf("%s: the rules are read %d times, error %v", name, source.calls, err)
 		}
@@ -128,7 +128,7 @@ func (w *watching) Decided(ctx context.Context, _ time.Time, _ *engine.Decision)
 func TestContextsEnd(t *testing.T) {
 	w := &watching{}
 	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: parse(t, "rules: []")}, Store: memory.New(0), Local: memory.New(0), Recorder: w, Deadline: time.Hour,
+		Rules: engine.Fixed{Set: parse(t, "rules: []")}, Store: memory.New(0), Local: memory.New(0), Observer: w, Deadline: time.Hour,
 	})
 	if _, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || len(w.ctxs) != 1 || w.ctxs[0].Err() == nil {
 		t.Errorf("contexts %v, error %v", w.ctxs, err)

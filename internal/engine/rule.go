@@ -22,13 +22,11 @@ func (e *Engine) ChargeRule(ctx context.Context, now time.Time, set *rules.Set, 
 
 // TryRule is ChargeRule without on_error: it returns the store's error.
 func (e *Engine) TryRule(ctx context.Context, now time.Time, v *Verdict) error {
-	if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
-		return err
-	}
-	if v.Allowed {
+	err := e.chargeShared(ctx, now, v)
+	if err == nil && v.Allowed {
 		e.admit(v)
 	}
-	return nil
+	return err
 }
 
 // Renew makes v ready for the next charge of the same rule.
@@ -42,14 +40,6 @@ func (e *Engine) admit(v *Verdict) {
 	if e.opts.Admitted != nil {
 		e.opts.Admitted(v.Charge.Key)
 	}
-}
-
-// storeOf returns the store that has made the charge of v.
-func (e *Engine) storeOf(v *Verdict) Store {
-	if v.charged == chargedLocally {
-		return e.opts.Local
-	}
-	return e.opts.Store
 }
 
 // DecisionOf returns the decision that one rule's verdict makes.
@@ -80,5 +70,5 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 	if deltas == nil {
 		return nil
 	}
-	return e.storeOf(v).Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
+	return e.settle(ctx, now, v, deltas)
 }

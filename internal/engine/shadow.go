@@ -48,8 +48,8 @@ func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision
 		if v.decided || v.Terms.Denied {
 			continue
 		}
-		if err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
-			e.opts.Recorder.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
+		if err := e.chargeShared(ctx, now, v); err != nil {
+			e.opts.Observer.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {
 			v.charged = chargedShared

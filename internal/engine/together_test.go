@@ -47,7 +47,7 @@ func newGroupingBench(t *testing.T, document string) (*bench, *grouping) {
 	t.Helper()
 	b := &bench{store: &faulty{Store: memory.New(0), noSnapshot: true}, local: memory.New(0), recorder: &recorder{}}
 	g := &grouping{faulty: b.store}
-	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: parse(t, document)}, Store: g, Local: b.local, Recorder: b.recorder})
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: parse(t, document)}, Store: g, Local: b.local, Observer: b.recorder})
 	return b, g
 }
 
@@ -133,7 +133,7 @@ func TestTogetherDecided(t *testing.T) {
   - {name: unread, key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
   - {name: two, key: all, limits: [{capacity: 9, window: 60s}]}
 `)},
-		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Recorder: b.recorder,
+		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
 	})
 	d := b.decide(t, "/")
 	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !d.Verdicts[1].Allowed || !slices.Equal(b.store.groups, []int{2}) {

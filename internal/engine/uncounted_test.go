@@ -50,7 +50,7 @@ overrides: {r: {"stage:prod": {deny: true}}}`, nil},
 		"unreadable, denied":  {`rules: [{name: r, key: all, overrides: true, on_error: deny, ` + several + `}]`, errDown},
 	} {
 		b := &bench{store: &faulty{Store: memory.New(0)}, recorder: &recorder{}}
-		o := engine.Options{Rules: engine.Fixed{Set: parse(t, test.document)}, Store: b.store, Local: memory.New(0), Recorder: b.recorder}
+		o := engine.Options{Rules: engine.Fixed{Set: parse(t, test.document)}, Store: b.store, Local: memory.New(0), Observer: b.recorder}
 		if test.err != nil {
 			o.Overrides = &operators{err: test.err}
 		}
@@ -86,7 +86,7 @@ func TestUnreadableShadow(t *testing.T) {
 			Rules: engine.Fixed{Set: parse(t, `rules:
   - {name: real, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: shadow, mode: shadow, key: all, overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}
-`)}, Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Recorder: b.recorder,
+`)}, Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Observer: b.recorder,
 		})
 		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.charges != 1 {
 			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.charges)
@@ -172,7 +172,7 @@ func TestDecidedApart(t *testing.T) {
   - {name: one, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: decided, `+kind+`key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
   - {name: two, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
-`)}, Overrides: &operators{err: errDown}, Store: g, Local: b.local, Recorder: b.recorder,
+`)}, Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
 		})
 		if d := b.decide(t, "/"); !d.Allowed || names(d) != "one decided two" || !slices.Equal(b.store.groups, []int{2}) || !d.Verdicts[1].Uncounted {
 			t.Errorf("%srules %s, together %v", kind, names(d), b.store.groups)

@@ -22,7 +22,7 @@ import (
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 )
 
 // TestLeavesEvenly sends a burst through a leaky bucket: the gateway passes on
@@ -176,7 +176,7 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	set := parse(t, document)
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Recorder: recorder.New(logger)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Observer: oplog.NewObserver(logger)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, atNow), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {

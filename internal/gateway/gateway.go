@@ -18,8 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/logthrottle"
-	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -61,14 +60,14 @@ type gateway struct {
 	maxDelay   time.Duration
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
-	costs      *outcome.Warnings
+	costs      *oplog.CostWarnings
 }
 
 // New returns the gateway as a handler.
 func New(o Options) http.Handler {
 	g := &gateway{
 		authorizer: o.Authorizer, backend: http.HandlerFunc(echo), maxDelay: cmp.Or(o.MaxDelay, DefaultMaxDelay),
-		log: slog.New(logthrottle.New(o.Log.Handler())), costs: outcome.NewWarnings(o.Log),
+		log: oplog.Throttle(o.Log), costs: oplog.NewCostWarnings(o.Log),
 	}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, directly()), o.Timeouts.withDefaults().Backend}, g.log)

@@ -21,7 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -46,7 +46,7 @@ func newAuthorizer(t testing.TB, document string, clock func() time.Time, log *s
 }
 
 func authorizerOf(source engine.RuleSource, clock func() time.Time, log *slog.Logger) *apigw.Authorizer {
-	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Recorder: recorder.New(log)}), clock)
+	return apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: memory.New(0), Observer: oplog.NewObserver(log)}), clock)
 }
 
 // parse compiles a rules file.

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/outcome"
 )
 
@@ -33,7 +34,7 @@ type Handler struct {
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
 	// Costs warns of costs that have no effect; nil if no limit settles.
-	Costs *outcome.Warnings
+	Costs *oplog.CostWarnings
 	Next  http.Handler
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
 )
 
@@ -26,7 +26,7 @@ type Settle struct {
 	// Finish corrects the charge by the outcome.
 	Finish func(context.Context, *receipt.Receipt, *engine.Outcome)
 	Log    *slog.Logger // of receipts that are refused; it is throttled
-	Costs  *outcome.Warnings
+	Costs  *oplog.CostWarnings
 	Next   http.Handler
 }
 

@@ -149,7 +149,7 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 	}
 	d, err := engine.New(engine.Options{
 		Rules: engine.Fixed{Set: x.Set}, Overrides: x.Overrides, Store: x.store, Local: x.store,
-		Recorder: &replay.Failures{}, // x has reported the failures already
+		Observer: &replay.Failures{}, // x has reported the failures already
 	}).Decide(ctx, x.Now, &original)
 	if err == nil {
 		report.conclude(d, x.Set, plan.Denied, why)

@@ -31,7 +31,7 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		now, store := time.Unix(1_800_000_000, 0), memory.New(0)
-		decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: store, Recorder: &replay.Failures{}})
+		decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: store, Observer: &replay.Failures{}})
 		for range rapid.SampledFrom([]int{0, 1, 3, 12}).Draw(t, "earlier") {
 			req := drawRequest(t)
 			if _, err := decide.Decide(context.Background(), now, &req); err != nil {

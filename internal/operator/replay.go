@@ -88,7 +88,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	progress := listener.Progress()
 	result, err := replay.Run(ctx, recorded(o.Logs, o.Order, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Recorder: &failures,
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
 		}),
 		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions,
@@ -145,7 +145,7 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 		return nil, fmt.Errorf("--against: %w", err)
 	}
 	var failures replay.Failures
-	options := engine.Options{Local: memory.New(0), Recorder: &failures, Today: time.Now()}
+	options := engine.Options{Local: memory.New(0), Observer: &failures, Today: time.Now()}
 	if table != nil {
 		options.Overrides = recordedOverrides(table, listener) // shared: each key is looked up once
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -78,11 +78,11 @@ type ServeOptions struct {
 // decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := recorder.New(log)
+	recorder := oplog.NewObserver(log)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)
 	config := engine.Options{
-		Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: local, Admitted: local.Note, Recorder: recorder,
+		Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: local, Admitted: local.Note, Observer: recorder,
 	}
 	if s.Remote() { // else a decision never waits
 		config.Deadline = engine.DefaultDeadline

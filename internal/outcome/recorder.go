@@ -14,11 +14,10 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 )
 
-// costField is the field in which a backend reports the true cost of a request,
-// as a dictionary of RFC 9651: names of limits, as clients see them, with whole
-// numbers of units, such as "chat.tokens=512, export=1". A streamed answer may
-// send it as a trailer. Clients do not see it.
-const costField = "Slidegate-Cost"
+// costField is a dictionary of RFC 9651: names of limits, as clients see them,
+// with whole numbers of units, such as "chat.tokens=512, export=1". A streamed
+// answer may send it as a trailer. Clients do not see it.
+const costField = engine.CostField
 
 // Recorder passes an answer on to the client, without the costField, and
 // records the outcome of the request.

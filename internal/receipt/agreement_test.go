@@ -24,13 +24,14 @@ var agreementSeed = flag.Uint64("agreement.seed", 0, "draw the traffic of TestAg
 var epoch = time.Unix(1_700_000_040, 0)
 
 // quiet fails the test for a correction that fails.
-type quiet struct{ t *testing.T }
+type quiet struct {
+	engine.NoObserver
+	t *testing.T
+}
 
 func (q quiet) StoreFailed(_ context.Context, action, rule, key string, err error) {
 	q.t.Errorf("%s %s %s: %v", action, rule, key, err)
 }
-func (quiet) Decided(context.Context, time.Time, *engine.Decision)     {}
-func (quiet) StaleOverride(context.Context, time.Time, string, string) {}
 
 func compile(t *testing.T, document string) *rules.Set {
 	t.Helper()
@@ -84,9 +85,9 @@ func TestAgreesWithTheEngine(t *testing.T) {
 		stores := [2]*memory.Store{memory.New(0), memory.New(0)}
 		var engines [2]*engine.Engine
 		for i := range engines {
-			engines[i] = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: stores[i], Local: stores[i], Recorder: quiet{t}})
+			engines[i] = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: stores[i], Local: stores[i], Observer: quiet{t: t}})
 		}
-		settler := receipt.NewSettler(stores[1], nil, quiet{t})
+		settler := receipt.NewSettler(stores[1], nil, quiet{t: t})
 		now := epoch
 		for range 30 {
 			now = now.Add(time.Duration(r.Int64N(int64(20 * time.Second))))

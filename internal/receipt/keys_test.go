@@ -32,11 +32,6 @@ func (failing) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict)
 	return errors.New("no answer")
 }
 
-type ignoring struct{ engine.Recorder }
-
-func (ignoring) StoreFailed(context.Context, string, string, string, error) {}
-func (ignoring) Decided(context.Context, time.Time, *engine.Decision)       {}
-
 // TestVerify refuses headers that the authorizer has not signed of late.
 func TestVerify(t *testing.T) {
 	_, text := newBench(t, chat).decide(epoch)
@@ -159,14 +154,14 @@ rules:
 			return
 		}
 		store := memory.New(0)
-		settler := receipt.NewSettler(store, nil, ignoring{})
+		settler := receipt.NewSettler(store, nil, nil)
 		for i := range r.Pending {
 			p := &r.Pending[i]
 			if err := p.Charge.Check(); err != nil {
 				t.Fatal(err)
 			}
 			for _, o := range []engine.Outcome{{Status: 500}, {Aborted: true}, {Costs: map[string]int64{p.PolicyName(0): 1 << 62}}} {
-				if err := p.Settle(t.Context(), r.Time, store, &o); err != nil && strings.Contains(err.Error(), "corrected") {
+				if err := p.Settle(t.Context(), r.Time, store, engine.NoObserver{}, &o); err != nil && strings.Contains(err.Error(), "corrected") {
 					t.Errorf("%+v: %v", p, err)
 				}
 			}

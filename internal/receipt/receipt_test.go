@@ -41,7 +41,7 @@ func newBench(t *testing.T, document string) *bench {
 	t.Helper()
 	store := memory.New(0)
 	return &bench{t, engine.New(engine.Options{
-		Rules: engine.Fixed{Set: compile(t, document)}, Store: store, Local: memory.New(0), Recorder: quiet{t},
+		Rules: engine.Fixed{Set: compile(t, document)}, Store: store, Local: memory.New(0), Observer: quiet{t: t},
 	}), store}
 }
 
@@ -85,7 +85,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		b := newBench(t, chat)
 		d, text := b.decide(epoch)
-		settler := receipt.NewSettler(b.store, nil, quiet{t})
+		settler := receipt.NewSettler(b.store, nil, quiet{t: t})
 		r, err := settler.Take(text, epoch)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.decide(epoch)
-	settler := receipt.NewSettler(b.store, nil, quiet{t})
+	settler := receipt.NewSettler(b.store, nil, quiet{t: t})
 	r, err := settler.Take(text, epoch)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestOnce(t *testing.T) {
 	b := newBench(t, chat)
 	keys := secrets(t, "0123456789abcdef, fedcba9876543210")
 	_, text := b.decide(epoch)
-	settler := receipt.NewSettler(b.store, keys, quiet{t})
+	settler := receipt.NewSettler(b.store, keys, quiet{t: t})
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for _, form := range []string{text, keys.Sign(text), keys[1:].Sign(text)} {
@@ -146,7 +146,7 @@ func TestOnce(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	b := newBench(t, chat)
 	d, first := b.decide(epoch)
-	settler := receipt.NewSettler(b.store, nil, quiet{t})
+	settler := receipt.NewSettler(b.store, nil, quiet{t: t})
 	var used atomic.Int64
 	settle := func(text string, tokens int64) {
 		r, err := settler.Take(text, epoch)
@@ -192,7 +192,7 @@ func TestNoReceipt(t *testing.T) {
 	}
 	b := newBench(t, chat)
 	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: compile(t, chat)}, Store: failing{b.store}, Local: b.store, Recorder: ignoring{},
+		Rules: engine.Fixed{Set: compile(t, chat)}, Store: failing{b.store}, Local: b.store,
 	})
 	if _, text := b.decide(epoch); text != "" {
 		t.Errorf("counted by the process: %s", text)
@@ -204,7 +204,7 @@ func TestVersion(t *testing.T) {
 	set := compile(t, chat)
 	set.Version = 12
 	b := newBench(t, chat)
-	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.store, Recorder: quiet{t}})
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.store, Observer: quiet{t: t}})
 	_, text := b.decide(epoch)
 	r, err := receipt.Parse(text)
 	if err != nil || r.Rules != 12 || !r.Time.Equal(epoch) {
@@ -253,7 +253,7 @@ func TestSkew(t *testing.T) {
 		b := newBench(t, chat)
 		b.decide(epoch)
 		d, text := b.decide(epoch.Add(time.Second))
-		settler := receipt.NewSettler(b.store, secrets(t, "0123456789abcdef"), quiet{t})
+		settler := receipt.NewSettler(b.store, secrets(t, "0123456789abcdef"), quiet{t: t})
 		r, err := settler.TakeHeader(secrets(t, "0123456789abcdef").Sign(text), epoch.Add(skew+time.Second))
 		if err != nil {
 			t.Fatal(err)

@@ -23,23 +23,22 @@ const (
 // ErrUsed is the error of a receipt that this process has taken before.
 var ErrUsed = errors.New("the receipt was used before")
 
-// Failures receives the corrections that failed, as engine.Recorder does.
-type Failures interface {
-	StoreFailed(ctx context.Context, action, rule, key string, err error)
-}
-
 // Settler settles by receipts, each at most once in this process. It is safe for
 // concurrent use.
 type Settler struct {
 	store    engine.Store
 	keys     Keys
-	failures Failures
+	observer engine.Observer
 	used     used
 }
 
-// NewSettler returns a settler. Keys are for TakeHeader; nil for none.
-func NewSettler(store engine.Store, keys Keys, failures Failures) *Settler {
-	return &Settler{store: store, keys: keys, failures: failures, used: used{seed: maphash.MakeSeed()}}
+// NewSettler returns a settler. Keys are for TakeHeader; nil for none. The
+// observer, nil for none, sees the writes, and the corrections that failed.
+func NewSettler(store engine.Store, keys Keys, observer engine.Observer) *Settler {
+	if observer == nil {
+		observer = engine.NoObserver{}
+	}
+	return &Settler{store: store, keys: keys, observer: observer, used: used{seed: maphash.MakeSeed()}}
 }
 
 // Take parses a receipt of an authorizer's context, for one use. now is when the
@@ -84,8 +83,8 @@ func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engi
 		writes.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 			defer cancel()
-			if err := p.Settle(ctx, now, s.store, o); err != nil {
-				s.failures.StoreFailed(ctx, "settle", p.Rule, keyOf(p.Charge.Key), fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
+			if err := p.Settle(ctx, now, s.store, s.observer, o); err != nil {
+				s.observer.StoreFailed(ctx, "settle", p.Rule, keyOf(p.Charge.Key), fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
 			}
 		})
 	}

@@ -35,10 +35,11 @@ func (o Overrides) Override(ctx context.Context, now time.Time, rule, key string
 	return &then, nil
 }
 
-// Failures is an engine.Recorder that keeps the first failure of a store: if
+// Failures is an engine.Observer that keeps the first failure of a store: if
 // on_error had to decide, a replay does not show what the rules would have
 // done. It is safe for concurrent use.
 type Failures struct {
+	engine.NoObserver
 	mu    sync.Mutex
 	first error
 }
@@ -51,12 +52,6 @@ func (f *Failures) StoreFailed(_ context.Context, action, rule, key string, err 
 		f.first = fmt.Errorf("rule %s, key %s: %s: %w", rule, key, action, err)
 	}
 }
-
-// StaleOverride does nothing: rules diff and validate report stale overrides.
-func (f *Failures) StaleOverride(context.Context, time.Time, string, string) {}
-
-// Decided does nothing: the report has the decisions.
-func (f *Failures) Decided(context.Context, time.Time, *engine.Decision) {}
 
 // First returns the first failure, nil if there was none.
 func (f *Failures) First() error {

@@ -59,7 +59,7 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 		t.Fatal(err)
 	}
 	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Overrides: Overrides{Source: source, At: at}, Store: memory.New(0), Local: memory.New(0), Recorder: &Failures{},
+		Rules: engine.Fixed{Set: set}, Overrides: Overrides{Source: source, At: at}, Store: memory.New(0), Local: memory.New(0), Observer: &Failures{},
 	})
 	keys := []string{"plain", "raised", "ends", "granted", "undated", "moved"}
 	var log strings.Builder

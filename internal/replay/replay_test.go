@@ -37,13 +37,13 @@ func allowAll(seen *[]string) deciderFunc {
 	}
 }
 
-func newEngine(t testing.TB, document string, store engine.Store, recorder engine.Recorder) (*engine.Engine, *rules.Set) {
+func newEngine(t testing.TB, document string, store engine.Store, recorder engine.Observer) (*engine.Engine, *rules.Set) {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Recorder: recorder}), set
+	return engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: recorder}), set
 }
 
 // requests returns a log of JSON Lines, from lines of "second path".

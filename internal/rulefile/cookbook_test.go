@@ -1,7 +1,6 @@
 package rulefile_test
 
 import (
-	"context"
 	"net/netip"
 	"os"
 	"strings"
@@ -118,24 +117,12 @@ func TestCookbook(t *testing.T) {
 	}
 }
 
-// source has one set of rules.
-type source struct{ set *rules.Set }
-
-func (s source) Rules(context.Context, time.Time) (*rules.Set, error) { return s.set, nil }
-
-// quiet records nothing.
-type quiet struct{}
-
-func (quiet) StoreFailed(context.Context, string, string, string, error) {}
-func (quiet) Decided(context.Context, time.Time, *engine.Decision)       {}
-func (quiet) StaleOverride(context.Context, time.Time, string, string)   {}
-
 // decide sends batches of requests, and compares how many are allowed.
 func decide(t *testing.T, set *rules.Set, batches []batch) {
 	t.Helper()
 	start := time.Date(2026, 1, 31, 22, 30, 0, 0, time.UTC)
 	store := memory.New(1000)
-	e := engine.New(engine.Options{Rules: source{set}, Store: store, Local: store, Recorder: quiet{}})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: store})
 	for _, b := range batches {
 		allowed, by := 0, ""
 		for range b.times {

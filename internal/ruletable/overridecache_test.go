@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -139,7 +139,7 @@ func TestOverrideFailuresAreThrottled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		api, down := &shelf{}, errors.New("no answer")
 		var out strings.Builder
-		log := slog.New(logthrottle.New(slog.NewTextHandler(&out, nil), "error"))
+		log := oplog.Throttle(slog.New(slog.NewTextHandler(&out, nil)), "error")
 		cache := ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.DefaultMaxOverrides, func(err error) {
 			log.Error("overrides", "error", err)
 		})

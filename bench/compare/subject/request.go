@@ -21,7 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -38,7 +38,7 @@ func operation(name string, open func() (measure.Decide, error)) measure.Subject
 var discarded = slog.New(slog.DiscardHandler)
 
 func engineFor(set *rules.Set) *engine.Engine {
-	return app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(discarded)})
+	return app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(discarded)})
 }
 
 // Rules decides a request that one of n rules covers, in memory. The bare

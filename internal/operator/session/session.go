@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -89,7 +90,7 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 }
 
 func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (_ *Session, err error) {
-	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), clock.LogSteps(log)), breaker: guard}
+	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log)), breaker: guard}
 	if where.RulesFile != "" {
 		if s.Rules, _, err = ReadPrepared(where.RulesFile, prepare); err != nil {
 			return nil, err
@@ -153,7 +154,7 @@ func (s *Session) CheckCharges(set *rules.Set) error {
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
 	s.client, err = connect(ctx, s.breaker, func(ctx context.Context, client *dynamo.Client) (err error) {
-		client.Clock.OnStep(clock.LogSteps(log))
+		client.Clock.OnStep(oplog.LogClockSteps(log))
 		if s.RulesTable != "" {
 			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {

@@ -16,7 +16,7 @@ import (
 // the commands, waits, the local gateway, warnings about costs, a paced replay,
 // and servers for tests. Every other package takes the time as an argument, so its
 // tests and replays decide what time it is.
-var clocks = []string{"cli", "clock", "dynamotest", "gateway", "lambdatest", "operator", "outcome", "redistest", "replay"}
+var clocks = []string{"cli", "clock", "dynamotest", "gateway", "lambdatest", "operator", "oplog", "redistest", "replay"}
 
 // TestClocks reports each reference to a function that reads the clock.
 func TestClocks(t *testing.T) {

@@ -1,6 +1,4 @@
-// Package logthrottle limits repeated log lines during floods and outages: a
-// line for every request would then cost more than the requests.
-package logthrottle
+package oplog
 
 import (
 	"context"
@@ -26,7 +24,7 @@ const (
 
 // Handler passes the first line of a kind to another handler at once, and then
 // one in ten seconds with the number of suppressed ones. Lines are of one kind
-// if they agree in level, message and the attributes that New names. Two errors
+// if they agree in level, message and the attributes that NewHandler names. Two errors
 // agree if their root causes have the same text: what wraps it, such as the id
 // of a request, may differ.
 //
@@ -61,10 +59,15 @@ type kind struct {
 // suppresses nothing.
 func (k *kind) due(now time.Time) bool { return now.Sub(k.passed).Abs() >= Every }
 
-// New returns a handler that writes to next. Lines that differ in one of attrs
+// Throttle returns a logger that writes to log through a Handler.
+func Throttle(log *slog.Logger, attrs ...string) *slog.Logger {
+	return slog.New(NewHandler(log.Handler(), attrs...))
+}
+
+// NewHandler returns a handler that writes to next. Lines that differ in one of attrs
 // are of different kinds. An attribute with a value for each request, such as a
 // key, must not be one of them.
-func New(next slog.Handler, attrs ...string) *Handler {
+func NewHandler(next slog.Handler, attrs ...string) *Handler {
 	return &Handler{next: next, attrs: attrs, kinds: &kinds{byKind: map[string]*kind{}}}
 }
 

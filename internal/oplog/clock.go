@@ -1,17 +1,17 @@
-package clock
+package oplog
 
 import (
 	"log/slog"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/logthrottle"
+	"github.com/slidegate/slidegate/internal/clock"
 )
 
-// LogSteps returns a function that logs steps of a clock, once in ten seconds
+// LogClockSteps returns a function that logs steps of a clock, once in ten seconds
 // at most.
-func LogSteps(log *slog.Logger) func(Step) {
-	throttled := slog.New(logthrottle.New(log.Handler()))
-	return func(s Step) {
+func LogClockSteps(log *slog.Logger) func(clock.Step) {
+	throttled := Throttle(log)
+	return func(s clock.Step) {
 		text := "the machine's clock was set; limits go on as if it had not been"
 		if s.Corrected {
 			text = "the machine's clock is wrong; limits go by DynamoDB's"

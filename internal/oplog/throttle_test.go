@@ -1,4 +1,4 @@
-package logthrottle
+package oplog
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type journal struct {
 
 func newJournal(attrs ...string) *journal {
 	j := &journal{now: epoch}
-	j.Handler = New(slog.NewTextHandler(j, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	j.Handler = NewHandler(slog.NewTextHandler(j, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 			return slog.Attr{}
 		}

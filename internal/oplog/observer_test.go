@@ -1,4 +1,4 @@
-package recorder_test
+package oplog_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -37,8 +37,8 @@ func TestShadowResults(t *testing.T) {
 		}
 		return a
 	}})
-	recorder := recorder.New(slog.New(text))
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder})
+	observer := oplog.NewObserver(slog.New(text))
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: observer})
 	start := time.Unix(1_700_000_040, 0)
 	lines := func() string {
 		defer log.Reset()
@@ -69,7 +69,7 @@ level=INFO msg="shadow results" what=strict requests=4 would_deny=1 would_allow=
 	if got := lines(); got != "" {
 		t.Errorf("a second later, logged %q", got)
 	}
-	recorder.Flush(context.Background())
+	observer.Flush(context.Background())
 	if got := lines(); !strings.Contains(got, "requests=2") {
 		t.Errorf("at the end, logged %q", got)
 	}

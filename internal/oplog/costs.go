@@ -1,4 +1,4 @@
-package outcome
+package oplog
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/logthrottle"
 )
 
 // These bound the text about a backend's costs in the log. A backend may send
@@ -19,9 +18,9 @@ const (
 	maxListedLen = 64 // bytes of a name; all names of limits are shorter
 )
 
-// Warnings logs which of a backend's costs have no effect: the request then
+// CostWarnings logs which of a backend's costs have no effect: the request then
 // stays charged as it was. It is safe for concurrent use.
-type Warnings struct {
+type CostWarnings struct {
 	log       *slog.Logger
 	throttled *slog.Logger
 
@@ -31,15 +30,14 @@ type Warnings struct {
 	full     bool
 }
 
-// NewWarnings returns warnings to a log.
-func NewWarnings(log *slog.Logger) *Warnings {
-	return &Warnings{
-		log: log, throttled: slog.New(logthrottle.New(log.Handler())), unknown: map[string]bool{},
+// NewCostWarnings returns warnings to a log.
+func NewCostWarnings(log *slog.Logger) *CostWarnings {
+	return &CostWarnings{
+		log: log, throttled: Throttle(log), unknown: map[string]bool{},
 	}
 }
 
-// Settling tells the costs that settle from others: an engine.Decision or a
-// receipt.
+// Settling knows which costs settle: an engine.Decision or a receipt.
 type Settling interface {
 	UnknownCosts(costs map[string]int64) (names []string)
 	SettlingLimits() (names []string)
@@ -47,23 +45,23 @@ type Settling interface {
 
 // Report logs what is wrong with the costs of an answer: members that cannot be
 // parsed, and names that no limit settles by.
-func (c *Warnings) Report(ctx context.Context, s Settling, o *engine.Outcome, malformed []string) {
+func (c *CostWarnings) Report(ctx context.Context, s Settling, o *engine.Outcome, malformed []string) {
 	c.malformed(ctx, malformed)
 	c.unsettled(ctx, s, o.Costs)
 }
 
 // malformed logs the members of an answer's costs that cannot be parsed.
-func (c *Warnings) malformed(ctx context.Context, ignored []string) {
+func (c *CostWarnings) malformed(ctx context.Context, ignored []string) {
 	if len(ignored) > 0 {
 		c.throttled.WarnContext(ctx, "the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512",
-			"field", costField, "ignored", listed(ignored))
+			"field", engine.CostField, "ignored", listed(ignored))
 	}
 }
 
 // unsettled logs the names in an answer's costs that no limit settles by, such
 // as a misspelled one. It logs each of them once, and one line in ten seconds;
 // a name that comes too early is logged when it comes again.
-func (c *Warnings) unsettled(ctx context.Context, s Settling, costs map[string]int64) {
+func (c *CostWarnings) unsettled(ctx context.Context, s Settling, costs map[string]int64) {
 	unknown := s.UnknownCosts(costs)
 	if len(unknown) == 0 {
 		return
@@ -76,13 +74,13 @@ func (c *Warnings) unsettled(ctx context.Context, s Settling, costs map[string]i
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 || c.full || time.Since(c.reported) < logthrottle.Every {
+	if len(names) == 0 || c.full || time.Since(c.reported) < Every {
 		return
 	}
 	c.reported = time.Now()
 	if c.full = len(c.unknown) == maxUnknown; c.full {
 		c.log.WarnContext(ctx, "the backend invents names for its costs: no more of them are logged",
-			"field", costField, "names", maxUnknown)
+			"field", engine.CostField, "names", maxUnknown)
 		return
 	}
 	names = names[:min(len(names), maxListed, maxUnknown-len(c.unknown))]
@@ -90,7 +88,7 @@ func (c *Warnings) unsettled(ctx context.Context, s Settling, costs map[string]i
 		c.unknown[name] = true
 	}
 	c.log.WarnContext(ctx, "the backend's costs name no limit with settle: true; the request stays charged as it was",
-		"field", costField, "ignored", names, "limits", listed(s.SettlingLimits()))
+		"field", engine.CostField, "ignored", names, "limits", listed(s.SettlingLimits()))
 }
 
 // listed shortens a list for a line of the log.

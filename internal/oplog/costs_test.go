@@ -1,8 +1,7 @@
-package outcome
+package oplog
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -30,7 +29,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Recorder: mute{}})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0)})
 	d, err := e.Decide(t.Context(), time.Unix(1_700_000_040, 0), &request.Request{Method: "GET", Path: "/"})
 	if err != nil {
 		t.Fatal(err)
@@ -38,13 +37,9 @@ rules:
 	return d
 }
 
-type mute struct{ engine.Recorder }
-
-func (mute) Decided(context.Context, time.Time, *engine.Decision) {}
-
 // newTestWarnings returns cost warnings, and a function that returns what they
 // logged since its last call.
-func newTestWarnings() (c *Warnings, logged func() string) {
+func newTestWarnings() (c *CostWarnings, logged func() string) {
 	var log bytes.Buffer
 	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -56,7 +51,7 @@ func newTestWarnings() (c *Warnings, logged func() string) {
 		defer log.Reset()
 		return log.String()
 	}
-	return NewWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
+	return NewCostWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
 }
 
 func costsOf(names ...string) map[string]int64 {

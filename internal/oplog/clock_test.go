@@ -1,4 +1,4 @@
-package clock_test
+package oplog_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/oplog"
 )
 
 // TestStepsAreLogged logs one line for many steps in a row.
@@ -17,7 +18,7 @@ func TestStepsAreLogged(t *testing.T) {
 		{By: 40*time.Second + 1, Corrected: true}: `level=WARN msg="the machine's clock is wrong; limits go by DynamoDB's" step=40s`,
 	} {
 		var log bytes.Buffer
-		notice := clock.LogSteps(slog.New(slog.NewTextHandler(&log, nil)))
+		notice := oplog.LogClockSteps(slog.New(slog.NewTextHandler(&log, nil)))
 		for range 100 {
 			notice(step)
 		}

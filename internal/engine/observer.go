@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// The names of calls, for Observer.StoreCall.
+const (
+	CallCharge    = "charge"
+	CallChargeAll = "charge all"
+	CallSettle    = "settle"
+	CallPeek      = "peek"
+	CallReset     = "reset"
+	// CallSnapshot is a denial that the store's snapshot proved. It makes no
+	// round trip.
+	CallSnapshot = "snapshot denial"
+)
+
+// Observer sees every decision and every call of the store. What an engine
+// counts in Options.Local, it does not see. Its methods run on the path of
+// requests, concurrently. To implement some of them, embed NoObserver.
+type Observer interface {
+	// Decided is called for every decision.
+	Decided(ctx context.Context, now time.Time, d *Decision)
+	// StoreCall is called as a call of the store begins. It returns a function
+	// that is called with the error of that call, nil for none, as it ends.
+	StoreCall(ctx context.Context, name string) (ended func(error))
+	// StoreFailed reports a failure that a decision survived: the action, the
+	// rule and key it was for, and the cause. A call for several rules reports
+	// each of them.
+	StoreFailed(ctx context.Context, action, rule, key string, err error)
+	// StaleOverride reports an override of which a part was left out because it
+	// no longer fits the rules.
+	StaleOverride(ctx context.Context, now time.Time, rule, key string)
+}
+
+// NoObserver does nothing.
+type NoObserver struct{}
+
+// Decided does nothing.
+func (NoObserver) Decided(context.Context, time.Time, *Decision) {}
+
+// StoreCall does nothing.
+func (NoObserver) StoreCall(context.Context, string) func(error) { return ignoreError }
+
+// StoreFailed does nothing.
+func (NoObserver) StoreFailed(context.Context, string, string, string, error) {}
+
+// StaleOverride does nothing.
+func (NoObserver) StaleOverride(context.Context, time.Time, string, string) {}
+
+func ignoreError(error) {}
+
+// Observe makes a call of the engine's store that the engine itself does not
+// make, such as CallReset, and shows it to the observer.
+func (e *Engine) Observe(ctx context.Context, name string, call func() error) error {
+	return observe(ctx, e.opts.Observer, name, call)
+}
+
+func observe(ctx context.Context, o Observer, name string, call func() error) error {
+	ended := o.StoreCall(ctx, name)
+	err := call()
+	ended(err)
+	return err
+}
+
+// chargeShared charges one rule in the store that processes share.
+func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) error {
+	return e.Observe(ctx, CallCharge, func() error { return e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict) })
+}
+
+// denies reports whether the store's snapshot proves that v is denied.
+func (e *Engine) denies(ctx context.Context, now time.Time, v *Verdict) bool {
+	denied := e.opts.Store.Denies(now, &v.Charge, &v.Verdict)
+	if denied {
+		e.opts.Observer.StoreCall(ctx, CallSnapshot)(nil)
+	}
+	return denied
+}
+
+// settle corrects the charge of v in the store that has made it.
+func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas []int64) error {
+	if v.charged == chargedLocally {
+		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
+	}
+	return e.Observe(ctx, CallSettle, func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
+}

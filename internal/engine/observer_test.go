@@ -1,0 +1,42 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/engine"
+)
+
+// TestStoreCalls: the observer sees each call of the shared store, whether the
+// call fails, and each denial by a snapshot.
+func TestStoreCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, onError, down string
+		noSnapshot          bool
+		want                []string // of two requests, the second of which is denied
+	}{
+		"two rules":             {"", "deny", "", true, []string{"charge", "charge", "settle", "charge", "charge", "settle"}},
+		"a snapshot":            {"", "deny", "", false, []string{"charge", "charge", "settle", "snapshot denial"}},
+		"an atomic pair":        {"atomic: true, ", "deny", "", true, []string{"charge all", "settle", "charge all"}},
+		"failures":              {"", "deny", "narrow", true, []string{"charge", "charge failed", "settle", "charge", "charge failed", "settle"}},
+		"counts that are local": {"", "local", "narrow", true, []string{"charge", "charge failed", "charge", "charge failed", "settle"}},
+	} {
+		b := newBench(t, fmt.Sprintf(`rules:
+  - {name: wide, %[1]skey: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: narrow, %[1]skey: all, on_error: %[2]s, limits: [{name: tokens, capacity: 1, window: 60s, cost: {from: header.x-n, min: 1, max: 1, settle: true}}]}
+`, test.kind, test.onError))
+		b.store.noSnapshot = test.noSnapshot
+		if test.down != "" {
+			b.store.down = []string{test.down}
+		}
+		for range 2 {
+			if d := b.decide(t, "/"); d.Allowed {
+				b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Costs: map[string]int64{"narrow.tokens": 2}})
+			}
+		}
+		if !slices.Equal(b.recorder.calls, test.want) {
+			t.Errorf("%s: calls %q, want %q", name, b.recorder.calls, test.want)
+		}
+	}
+}
