@@ -36,7 +36,7 @@ const (
 type Client struct {
 	*dynamodb.Client
 	Clock   *Clock
-	direct  *direct          // nil if the SDK makes every call
+	fast    *fastUpdate      // nil if the SDK makes every call
 	breaker *breaker.Breaker // nil for none
 }
 
@@ -55,27 +55,27 @@ func Transport() *awshttp.BuildableClient {
 // count twice. now is time.Now.
 func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	corrected := NewClock(clock.Machine(now))
-	d := newDirect(like.Options(), corrected)
+	fast := newFastUpdate(like.Options(), corrected)
 	sdk := dynamodb.New(like.Options(), func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
-		o.HTTPClient = ownBodies{o.HTTPClient, d}
-		o.APIOptions = append(o.APIOptions, corrected.listen)
+		o.HTTPClient = bufferedBodies{o.HTTPClient, fast}
+		o.APIOptions = append(o.APIOptions, corrected.observeAll)
 	})
-	if d != nil {
-		d.sdk = sdk
+	if fast != nil {
+		fast.sdk = sdk
 	}
-	return &Client{Client: sdk, Clock: corrected, direct: d}
+	return &Client{Client: sdk, Clock: corrected, fast: fast}
 }
 
 // UpdateItem makes a call, mostly without the SDK's middleware.
 func (c *Client) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
 ) (out *dynamodb.UpdateItemOutput, err error) {
-	if c.direct == nil || len(opts) > 0 {
+	if c.fast == nil || len(opts) > 0 {
 		return c.Client.UpdateItem(ctx, in, opts...)
 	}
 	err = c.breaker.Do(ctx, func() (failed error) {
-		out, failed = c.direct.update(ctx, in)
+		out, failed = c.fast.update(ctx, in)
 		return failed
 	}, answered)
 	return out, err
@@ -97,22 +97,22 @@ func (c *Client) Guarded(b *breaker.Breaker) *Client {
 		}), middleware.Before)
 	}
 	guarded := dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) })
-	return &Client{Client: guarded, Clock: c.Clock, direct: c.direct, breaker: b}
+	return &Client{Client: guarded, Clock: c.Clock, fast: c.fast, breaker: b}
 }
 
-// ownBodies sends the bodies of requests from memory of its own. The SDK closes
+// bufferedBodies sends the bodies of requests from its own memory. The SDK closes
 // a body as soon as it has the head of the answer. If net/http still reads the
 // body then, it closes the connection under the answer ("use of closed network
 // connection"). The SDK relies on retries to hide that, but a charge must not be
 // sent twice. Besides, net/http sends a body that it knows to be in memory in
 // one packet with the header.
-type ownBodies struct {
+type bufferedBodies struct {
 	dynamodb.HTTPClient
-	direct *direct // learns from requests that were answered
+	fast *fastUpdate // captures successful requests; nil for none
 }
 
 // Do sends a request.
-func (c ownBodies) Do(r *http.Request) (*http.Response, error) {
+func (c bufferedBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.Body != http.NoBody {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -121,30 +121,30 @@ func (c ownBodies) Do(r *http.Request) (*http.Response, error) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	answer, err := c.HTTPClient.Do(r)
-	if err == nil && answer != nil && c.direct != nil && answer.StatusCode == http.StatusOK {
-		c.direct.learn(r)
+	if err == nil && answer != nil && c.fast != nil && answer.StatusCode == http.StatusOK {
+		c.fast.capture(r)
 	}
 	return answer, err
 }
 
-// listen adds a step next to the wire that reports the Date of every answer to
-// the clock, of successes and failures alike.
-func (c *Clock) listen(stack *middleware.Stack) error {
+// observeAll adds a step next to the wire that reports the Date of every response
+// to the clock, of successes and failures alike.
+func (c *Clock) observeAll(stack *middleware.Stack) error {
 	step := middleware.DeserializeMiddlewareFunc("slidegate.Date", func(
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 	) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		sent := c.machine()
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		if answer, ok := out.RawResponse.(*smithyhttp.Response); ok {
-			c.hear(sent, answer.Header)
+			c.observe(sent, answer.Header)
 		}
 		return out, metadata, err
 	})
 	return stack.Deserialize.Add(step, middleware.After)
 }
 
-// hear reports the Date of an answer to the clock.
-func (c *Clock) hear(sent clock.Reading, header http.Header) {
+// observe reports the Date of a response to the clock.
+func (c *Clock) observe(sent clock.Reading, header http.Header) {
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		c.Observe(sent, date)
 	}

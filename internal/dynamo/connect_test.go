@@ -36,7 +36,7 @@ func TestConnectBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, ok := client.Options().HTTPClient.(ownBodies)
+	own, ok := client.Options().HTTPClient.(bufferedBodies)
 	if !ok {
 		t.Fatalf("the client is a %T, which sends the SDK's bodies", client.Options().HTTPClient)
 	}
@@ -115,20 +115,20 @@ func (c *closable) Close() error {
 func TestOwnBodies(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"no body": nil, "an empty one": http.NoBody} {
 		var sent recorder
-		if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
+		if _, err := (bufferedBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil || sent.got.Body != body {
 			t.Errorf("%s became %#v, error %v", name, sent.got.Body, err)
 		}
 	}
 	var sent recorder
 	body := &closable{Reader: strings.NewReader("text")}
-	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil {
+	if _, err := (bufferedBodies{&sent, nil}).Do(&http.Request{Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	body.Close()
 	if text, err := io.ReadAll(sent.got.Body); string(text) != "text" || err != nil {
 		t.Errorf("the body is %q, error %v", text, err)
 	}
-	if _, err := (ownBodies{&sent, nil}).Do(&http.Request{Body: body}); err == nil {
+	if _, err := (bufferedBodies{&sent, nil}).Do(&http.Request{Body: body}); err == nil {
 		t.Error("a body that cannot be read is sent")
 	}
 }
@@ -147,7 +147,7 @@ func TestListen(t *testing.T) {
 		"no HTTP answer": {"hello", false},
 	} {
 		corrected, stack := NewClock(clock.Machine(time.Now)), middleware.NewStack(name, smithyhttp.NewStackRequest)
-		if err := corrected.listen(stack); err != nil {
+		if err := corrected.observeAll(stack); err != nil {
 			t.Fatal(err)
 		}
 		wire := middleware.HandlerFunc(func(context.Context, any) (any, middleware.Metadata, error) {

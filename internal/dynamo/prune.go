@@ -18,7 +18,7 @@ type pruning struct {
 // snapshot to name them by. The write waits for the next request, because a
 // Lambda does nothing between requests. A charge with a snapshot has just removed
 // them.
-func (s *Store) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSnapshot bool) {
+func (s *counters) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSnapshot bool) {
 	due := s.pruning.Load()
 	switch {
 	case !hadSnapshot && after.NeedsPruning(c.Limits):
@@ -31,7 +31,7 @@ func (s *Store) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSnapsh
 // pruneOther sends the write that is due while a request for another key is
 // served; the function that it returns waits for it. A failure loses nothing:
 // the next charge with a snapshot removes the slots.
-func (s *Store) pruneOther(ctx context.Context, key string) (wait func()) {
+func (s *counters) pruneOther(ctx context.Context, key string) (wait func()) {
 	due := s.pruning.Load()
 	if due == nil || due.charge.Key == key || !s.pruning.CompareAndSwap(due, nil) {
 		return func() {}

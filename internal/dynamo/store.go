@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,15 +64,9 @@ type Options struct {
 // unit and one round trip. For at most ten seconds a snapshot may miss that
 // units were refunded, so the store may over-deny. It never over-admits.
 type Store struct {
-	api       API
-	table     string
-	opts      Options
-	snapshots *snapshotCache
-	leases    *lease.Leases
-	turns     turns
-	pruning   atomic.Pointer[pruning]
-	reads     atomic.Int64
-	writes    atomic.Int64
+	counters
+	leases *lease.Leases
+	queue  writeQueue
 }
 
 // New returns a store over a table, which must exist.
@@ -82,8 +75,8 @@ func New(api API, table string, opts Options) *Store {
 		opts.NewGeneration = randomGeneration
 	}
 	return &Store{
-		api: api, table: table, opts: opts,
-		snapshots: newSnapshotCache(opts.MaxSnapshots), leases: lease.New(), turns: turns{lines: map[string][]*charging{}},
+		counters: counters{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)},
+		leases:   lease.New(), queue: writeQueue{lines: map[string][]*waiter{}},
 	}
 }
 
@@ -108,15 +101,20 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	return s.charge(ctx, now, c, v)
 }
 
-// charge is Charge in the table.
+// charge denies by the snapshot, or charges the counter in the table. A snapshot
+// too old to deny is decided on again in the queue, so that one read serves all
+// who wait.
 func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	x := charging{Store: s, ctx: ctx, charge: c, now: now, verdict: v, snapshot: s.snapshots.get(c)}
-	err := s.evaluate(x.snapshot, c, now, v)
-	if x.stale = tooOld(x.snapshot, now, err, v); !x.stale && (err != nil || !v.Allowed) {
+	snapshot := s.snapshots.get(c)
+	err := s.evaluate(snapshot, c, now, v)
+	allowed := err == nil && v.Allowed
+	if !allowed && !tooOld(snapshot, now, err, v) {
 		return err
 	}
 	defer s.pruneOther(ctx, c.Key)()
-	return x.run()
+	return s.queue.charge(&attempt{
+		counters: &s.counters, ctx: ctx, charge: c, now: now, verdict: v, snapshot: snapshot, decided: allowed,
+	})
 }
 
 // Denies reports, without any call, whether a snapshot proves that the charge
@@ -188,40 +186,4 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: protocol.PrimaryKey(key)})
 	s.snapshots.drop(key)
 	return Translate(err, s.table)
-}
-
-// decide evaluates the charge on a snapshot; the write has yet to prove an
-// allowance. A snapshot too old to deny is read again first. If that fails its
-// denial stands, because the snapshot proves it.
-func (s *Store) decide(
-	ctx context.Context, now time.Time, c *limit.Charge, snapshot *protocol.Snapshot, v *limit.Verdict,
-) (*protocol.Snapshot, error) {
-	err := s.evaluate(snapshot, c, now, v)
-	if !tooOld(snapshot, now, err, v) {
-		return snapshot, err
-	}
-	again, failed := s.read(ctx, now, c)
-	if failed != nil && err == nil {
-		return snapshot, nil
-	}
-	if failed != nil {
-		return snapshot, failed
-	}
-	return again, s.evaluate(again, c, now, v)
-}
-
-// tooOld reports whether a snapshot does not allow a charge and is too old to
-// deny it.
-func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
-	return (err != nil || !v.Allowed) && snapshot != nil && !snapshot.Fresh(now)
-}
-
-// evaluate decides the charge on a snapshot alone; nil is a counter never
-// charged.
-func (s *Store) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	if s.opts.Confirmed != nil && s.opts.Confirmed() && snapshot.FarAhead(c, now) {
-		return ErrAhead
-	}
-	snapshot.Decide(c, now, v)
-	return nil
 }

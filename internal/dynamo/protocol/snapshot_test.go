@@ -42,7 +42,7 @@ func TestNewerBucket(t *testing.T) {
 
 // TestRefundOfAllUnits refunds all that a slot holds.
 func TestRefundOfAllUnits(t *testing.T) {
-	w := newGroupWorld(t, slots)
+	w := newBatchWorld(t, slots)
 	c := w.of(3)
 	w.write(PlanCharge(nil, c, minute, minute, true))
 	s, v := w.read(), limit.Verdict{}

@@ -18,7 +18,7 @@ import (
 )
 
 // TestAnswerWithoutAnItem has an endpoint that is no DynamoDB answer "{}" to a
-// write: the callers get an error, alone and in a group.
+// write: the callers get an error, alone and in a batch.
 func TestAnswerWithoutAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -31,7 +31,7 @@ func TestAnswerWithoutAnItem(t *testing.T) {
 }
 
 // TestWritesAreVerified has another program change the counter under the write
-// of a caller, or of the group after it, so that it holds more than its capacity.
+// of a caller, or of the batch after it, so that it holds more than its capacity.
 func TestWritesAreVerified(t *testing.T) {
 	for changed, failed := range map[int]int{1: 1, 2: 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,9 +51,9 @@ func TestWritesAreVerified(t *testing.T) {
 	}
 }
 
-// TestCounterGoneUnderAGroup has an operator delete the counter before the write
-// of a group. The members charge the new one.
-func TestCounterGoneUnderAGroup(t *testing.T) {
+// TestCounterGoneUnderABatch has an operator delete the counter before the write
+// of a batch. The members charge the new one.
+func TestCounterGoneUnderABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		c.table.before = func(ctx context.Context, write int) error {
@@ -69,10 +69,10 @@ func TestCounterGoneUnderAGroup(t *testing.T) {
 	})
 }
 
-// TestGroupPrunes has a group charge a counter whose expired slots it cannot
+// TestBatchPrunes has a batch charge a counter whose expired slots it cannot
 // name, because the write before it failed. The next request for another key
 // removes them.
-func TestGroupPrunes(t *testing.T) {
+func TestBatchPrunes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		c.capacity = 1000
@@ -103,8 +103,8 @@ func TestGroupPrunes(t *testing.T) {
 	})
 }
 
-// TestLargestGroup has more callers than one write may charge.
-func TestLargestGroup(t *testing.T) {
+// TestLargestBatch has more callers than one write may charge.
+func TestLargestBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		c.capacity = 1000

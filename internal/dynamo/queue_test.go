@@ -134,10 +134,10 @@ func TestCrowdAtTheLimit(t *testing.T) {
 	})
 }
 
-// TestGroupLosesAgainstOthers has another process take 17 of 20 units under the
-// write of a group, which therefore fails. The callers that still fit are
+// TestBatchLosesAgainstOthers has another process take 17 of 20 units under the
+// write of a batch, which therefore fails. The callers that still fit are
 // charged by more writes.
-func TestGroupLosesAgainstOthers(t *testing.T) {
+func TestBatchLosesAgainstOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		c.table.before = func(ctx context.Context, write int) error {
@@ -152,7 +152,7 @@ func TestGroupLosesAgainstOthers(t *testing.T) {
 		if left, errs := c.finish(); !slices.Equal(left, []int64{0, 1, 19}) || len(errs) > 0 {
 			t.Errorf("the admitted have left %d, errors %v", left, errs)
 		}
-		if _, writes := dynamo.Calls(c.store); writes > 4 { // the callers that still fit may or may not be a group again
+		if _, writes := dynamo.Calls(c.store); writes > 4 { // the callers that still fit may or may not be a batch again
 			t.Errorf("%d writes", writes)
 		}
 	})
@@ -204,9 +204,9 @@ func TestImpatience(t *testing.T) {
 	})
 }
 
-// TestGroupOutlivesItsLeader has the caller whose turn it is hang up under the
-// write of its group: the others are charged. Its own charge may count.
-func TestGroupOutlivesItsLeader(t *testing.T) {
+// TestBatchOutlivesItsLeader has the caller whose turn it is hang up under the
+// write of its batch: the others are charged. Its own charge may count.
+func TestBatchOutlivesItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		leader, hangUp := context.WithCancel(t.Context())
@@ -226,7 +226,7 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 	})
 }
 
-// TestLastCallerEndsTheWrite has every member of a group give up.
+// TestLastCallerEndsTheWrite has every member of a batch give up.
 func TestLastCallerEndsTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -266,8 +266,8 @@ func TestGivingUpInLine(t *testing.T) {
 	})
 }
 
-// TestGroupSharesAnError fails the write of a group: no member is admitted.
-func TestGroupSharesAnError(t *testing.T) {
+// TestBatchSharesAnError fails the write of a batch: no member is admitted.
+func TestBatchSharesAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		c.table.before = func(_ context.Context, write int) error {

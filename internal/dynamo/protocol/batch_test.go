@@ -17,26 +17,26 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
-var groupSeed = flag.Uint64("group.seed", 0, "draw the groups of TestGroup by this seed; 0 for a new one")
+var batchSeed = flag.Uint64("batch.seed", 0, "draw the batches of TestBatch by this seed; 0 for a new one")
 
-// groupWorld is a counter that callers charge one by one, and in groups.
-type groupWorld struct {
+// batchWorld is a counter that callers charge one by one, and in batches.
+type batchWorld struct {
 	*rand.Rand
 	t      *testing.T
 	table  *dynamomodel.Table
 	limits []limit.Limit
 }
 
-// TestGroup makes random groups by one write each. It compares the item and the
+// TestBatch makes random batches by one write each. It compares the item and the
 // verdicts with the same charges made one after another by package limit, on the
-// counter as it was. A group planned by a fresh snapshot is never refused.
-func TestGroup(t *testing.T) {
-	seed := cmp.Or(*groupSeed, uint64(time.Now().UnixNano()))
-	t.Logf("-group.seed=%d", seed)
+// counter as it was. A batch planned by a fresh snapshot is never refused.
+func TestBatch(t *testing.T) {
+	seed := cmp.Or(*batchSeed, uint64(time.Now().UnixNano()))
+	t.Logf("-batch.seed=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	shared := map[limit.Algorithm]int{} // groups of several charges that were written
+	shared := map[limit.Algorithm]int{} // batches of several charges that were written
 	for range 20_000 {
-		w := groupWorld{r, t, dynamomodel.New("counters", AttributeKey), nil}
+		w := batchWorld{r, t, dynamomodel.New("counters", AttributeKey), nil}
 		for range 1 + r.IntN(2) {
 			w.limits = append(w.limits, w.limit(limit.Algorithm(r.IntN(len(limit.Algorithms())))))
 		}
@@ -48,12 +48,12 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	if len(shared) < len(limit.Algorithms()) {
-		t.Errorf("groups by algorithm: %v", shared)
+		t.Errorf("batches by algorithm: %v", shared)
 	}
 }
 
 // limit returns a limit of a few units, whose windows last a few seconds.
-func (w *groupWorld) limit(a limit.Algorithm) limit.Limit {
+func (w *batchWorld) limit(a limit.Algorithm) limit.Limit {
 	l := limit.Limit{Algorithm: a, Capacity: 2 + w.Int64N(6), Window: 4 * time.Second, Granularity: 4 * time.Second}
 	switch a {
 	case limit.SlidingWindow:
@@ -67,11 +67,11 @@ func (w *groupWorld) limit(a limit.Algorithm) limit.Limit {
 }
 
 // time returns a time within a second or so.
-func (w *groupWorld) time(second int64) time.Time {
+func (w *batchWorld) time(second int64) time.Time {
 	return time.Unix(1_700_000_040+second, w.Int64N(5)*int64(200*time.Millisecond))
 }
 
-func (w *groupWorld) charge() *limit.Charge {
+func (w *batchWorld) charge() *limit.Charge {
 	c := &limit.Charge{Key: "key", Limits: w.limits, Costs: make([]int64, len(w.limits))}
 	for c.ZeroCost() {
 		for i := range c.Costs {
@@ -82,7 +82,7 @@ func (w *groupWorld) charge() *limit.Charge {
 }
 
 // read returns a snapshot of the item; nil if there is none.
-func (w *groupWorld) read() *Snapshot {
+func (w *batchWorld) read() *Snapshot {
 	item := w.table.Item("key")
 	if item == nil {
 		return nil
@@ -94,7 +94,7 @@ func (w *groupWorld) read() *Snapshot {
 	return s
 }
 
-func (w *groupWorld) write(p *Plan) (written bool) {
+func (w *batchWorld) write(p *Plan) (written bool) {
 	_, err := w.table.UpdateItem(context.Background(), protocoltest.Alone(p.Update("generation").Request("counters", "key")))
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !failed {
 		w.t.Fatal(err)
@@ -102,9 +102,9 @@ func (w *groupWorld) write(p *Plan) (written bool) {
 	return err == nil
 }
 
-// run charges the counter a few times, and then by one group. It returns the
-// size of the group, 0 if it was refused.
-func (w *groupWorld) run() int {
+// run charges the counter a few times, and then by one batch. It returns the
+// size of the batch, 0 if it was refused.
+func (w *batchWorld) run() int {
 	second := int64(0)
 	var s *Snapshot // of some earlier time
 	for range w.IntN(6) {
@@ -122,20 +122,20 @@ func (w *groupWorld) run() int {
 	if denies(s, first, now, &limit.Verdict{}) {
 		return 0
 	}
-	g, charges, times := NewGroup(s, first, now), []*limit.Charge{first}, []time.Time{now}
+	b, charges, times := NewBatch(s, first, now), []*limit.Charge{first}, []time.Time{now}
 	for range w.IntN(5) {
-		if c, now := w.charge(), w.time(second+w.Int64N(2)); g.Add(c, now) {
+		if c, now := w.charge(), w.time(second+w.Int64N(2)); b.Add(c, now) {
 			charges, times = append(charges, c), append(times, now)
 		}
 	}
 	before := w.read()
-	if !w.write(g.Plan(now, true)) {
+	if !w.write(b.Plan(now, true)) {
 		if before == nil || s != nil && slices.Equal(s.totals, before.totals) && s.Generation == before.Generation {
-			w.t.Errorf("limits %+v: a group by a fresh snapshot is refused", w.limits)
+			w.t.Errorf("limits %+v: a batch by a fresh snapshot is refused", w.limits)
 		}
 		return 0
 	}
-	w.compare(g, before, charges, times)
+	w.compare(b, before, charges, times)
 	return len(charges)
 }
 
@@ -144,14 +144,14 @@ func denies(s *Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) bool 
 	return !v.Allowed
 }
 
-// compare makes the charges of a group one after another on the counter as it
+// compare makes the charges of a batch one after another on the counter as it
 // was before.
-func (w *groupWorld) compare(g *Group, before *Snapshot, charges []*limit.Charge, times []time.Time) {
+func (w *batchWorld) compare(b *Batch, before *Snapshot, charges []*limit.Charge, times []time.Time) {
 	after, states, verdicts := w.read(), cloneAll(before.known()[:len(w.limits)]), make([]limit.Verdict, len(charges))
-	if err := g.Verify(after); err != nil {
+	if err := b.Verify(after); err != nil {
 		w.t.Errorf("limits %+v: %v", w.limits, err)
 	}
-	g.Admit(after, verdicts)
+	b.Admit(after, verdicts)
 	for n, c := range charges {
 		var want limit.Verdict
 		limit.Apply(states, c, times[n], &want)
@@ -165,7 +165,7 @@ func (w *groupWorld) compare(g *Group, before *Snapshot, charges []*limit.Charge
 		var got, want limit.Verdict
 		limit.Decide(after.states, c, now, &got)
 		if limit.Decide(states, c, now, &want); got.Result != want.Result {
-			w.t.Errorf("limits %+v, after a group of %d, cost %d at %v:\ngot  %+v\nwant %+v", w.limits, len(charges), c.Costs, now, got.Result, want.Result)
+			w.t.Errorf("limits %+v, after a batch of %d, cost %d at %v:\ngot  %+v\nwant %+v", w.limits, len(charges), c.Costs, now, got.Result, want.Result)
 		}
 	}
 }

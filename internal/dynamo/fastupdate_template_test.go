@@ -30,9 +30,9 @@ func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: r.id, SecretAccessKey: "secret"}, nil
 }
 
-// TestDirectCredentials has the SDK make the first call under other credentials,
+// TestFastUpdateCredentials has the SDK make the first call under other credentials,
 // which may belong to another address.
-func TestDirectCredentials(t *testing.T) {
+func TestFastUpdateCredentials(t *testing.T) {
 	e, keys := newEndpoint(t), &rotating{"FIRST"}
 	client := e.client(func(o *dynamodb.Options) { o.Credentials = keys })
 	for i, bySDK := range []bool{true, false, true, false} {
@@ -49,10 +49,10 @@ func TestDirectCredentials(t *testing.T) {
 	}
 }
 
-// TestDirectCopiesNothingOfOneCall has the SDK make calls with header fields that
+// TestFastUpdateCopiesNothingOfOneCall has the SDK make calls with header fields that
 // are true of one call alone: its deadline, by a server's clock that is ahead,
 // and the trace of a Lambda's invocation.
-func TestDirectCopiesNothingOfOneCall(t *testing.T) {
+func TestFastUpdateCopiesNothingOfOneCall(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "api")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793")
 	e, keys := newEndpoint(t), &rotating{"FIRST"}
@@ -73,13 +73,13 @@ func TestDirectCopiesNothingOfOneCall(t *testing.T) {
 		t.Errorf("the SDK sends %v: the test shows nothing", sdk)
 	}
 	if got := direct.Get("Amz-Sdk-Request"); got != "attempt=1; max=1" || direct.Get("X-Amzn-Trace-Id") != "" {
-		t.Errorf("direct sends %v", direct)
+		t.Errorf("fastUpdate sends %v", direct)
 	}
 }
 
-// TestDirectChecksum has an answer name a checksum. The SDK compares it too, but
+// TestFastUpdateChecksum has an answer name a checksum. The SDK compares it too, but
 // only logs that it is wrong.
-func TestDirectChecksum(t *testing.T) {
+func TestFastUpdateChecksum(t *testing.T) {
 	for name, test := range map[string]struct {
 		sum     string
 		ignored bool
@@ -112,9 +112,9 @@ func (c *rewriting) Do(r *http.Request) (*http.Response, error) {
 	return c.Client.Do(r)
 }
 
-// TestDirectModel has the SDK make calls that are no model for others: of
+// TestFastUpdateTemplate has the SDK make calls that are no template: of
 // another operation, in another format, or signed otherwise.
-func TestDirectModel(t *testing.T) {
+func TestFastUpdateTemplate(t *testing.T) {
 	for name, value := range map[string]string{
 		"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/cbor", "Authorization": "Bearer token",
 	} {
@@ -131,9 +131,9 @@ func TestDirectModel(t *testing.T) {
 	}
 }
 
-// TestDirectAnswersAreHeardOnce has answers take 0.7 s on their way back. Their
+// TestFastUpdateIsObservedOnce has answers take 0.7 s on their way back. Their
 // dates contradict a clock that takes them for sent when they were received.
-func TestDirectAnswersAreHeardOnce(t *testing.T) {
+func TestFastUpdateIsObservedOnce(t *testing.T) {
 	var mu sync.Mutex
 	now, ahead := time.Unix(1_700_000_040, 900_000_000), time.Duration(0)
 	machine := func() time.Time {
@@ -170,9 +170,9 @@ func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorConte
 // failover finds the addresses of calls.
 type failover struct{ dynamodb.EndpointResolverV2 }
 
-// TestNotDirect has the SDK make every call of a client with middleware or
+// TestNoFastUpdate has the SDK make every call of a client with middleware or
 // endpoints of its own, and every call that package itemjson cannot write.
-func TestNotDirect(t *testing.T) {
+func TestNoFastUpdate(t *testing.T) {
 	ours := func(*dynamodb.Options) {}
 	for name, test := range map[string]struct {
 		change func(*dynamodb.Options)

@@ -89,9 +89,9 @@ func update() *dynamodb.UpdateItemInput {
 	}
 }
 
-// TestDirectRequest sends what the SDK sends: the same body and header fields,
+// TestFastUpdateRequest sends what the SDK sends: the same body and header fields,
 // but for those of one request.
-func TestDirectRequest(t *testing.T) {
+func TestFastUpdateRequest(t *testing.T) {
 	e := newEndpoint(t)
 	client := e.client(func(*dynamodb.Options) {})
 	for range 2 { // the first by the SDK
@@ -106,7 +106,7 @@ func TestDirectRequest(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(bodies[0], bodies[1]) {
-		t.Errorf("the SDK sends\n%s\nand direct\n%s", e.bodies[0], e.bodies[1])
+		t.Errorf("the SDK sends\n%s\nand fastUpdate\n%s", e.bodies[0], e.bodies[1])
 	}
 	sdk, direct := e.requests[0], e.requests[1]
 	if direct.Header.Get("Amz-Sdk-Invocation-Id") != "" {
@@ -124,9 +124,9 @@ func TestDirectRequest(t *testing.T) {
 	}
 }
 
-// TestDirectAnswers compares what the SDK makes of an answer with what comes of
+// TestFastUpdateAnswers compares what the SDK makes of an answer with what
 // it directly.
-func TestDirectAnswers(t *testing.T) {
+func TestFastUpdateAnswers(t *testing.T) {
 	fail := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amzn-Requestid", "request")
@@ -201,8 +201,8 @@ func withoutPorts(err error) string {
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(err.Error(), "address")
 }
 
-// TestDirectEnds ends the context of a call.
-func TestDirectEnds(t *testing.T) {
+// TestFastUpdateEnds ends the context of a call.
+func TestFastUpdateEnds(t *testing.T) {
 	e := newEndpoint(t)
 	client := e.client(func(*dynamodb.Options) {})
 	_, _ = client.UpdateItem(t.Context(), update())

@@ -3,15 +3,27 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
 )
+
+// counters reads and writes the items of one table, and keeps the snapshots
+// that the answers contain.
+type counters struct {
+	api       API
+	table     string
+	opts      Options
+	snapshots *snapshotCache
+	pruning   atomic.Pointer[pruning]
+	reads     atomic.Int64
+	writes    atomic.Int64
+}
 
 // outcome says how a write ended.
 type outcome uint8
@@ -24,7 +36,7 @@ const (
 
 // send makes one conditional write. It returns the item afterwards, written or
 // refused; nil if there is none, or if a transaction hides it.
-func (s *Store) send(
+func (s *counters) send(
 	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
@@ -55,31 +67,4 @@ func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
 	}
-}
-
-// keep caches the snapshot of an item that DynamoDB has answered with, and
-// returns it; nil if there is no item.
-func (s *Store) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
-	if len(item) == 0 {
-		s.snapshots.drop(c.Key)
-		return nil, nil
-	}
-	snapshot, err := protocol.Read(item, c.Limits, now)
-	if err != nil {
-		return nil, err
-	}
-	s.snapshots.put(c.Key, snapshot)
-	return snapshot, nil
-}
-
-// read gets the item as it is now; nil if there is none.
-func (s *Store) read(ctx context.Context, now time.Time, c *limit.Charge) (*protocol.Snapshot, error) {
-	s.reads.Add(1)
-	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(s.table), Key: protocol.PrimaryKey(c.Key), ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return nil, Translate(err, s.table)
-	}
-	return s.keep(c, out.Item, now)
 }

@@ -1,0 +1,66 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/dynamo/protocol"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// attempt is a charge that needs a write, because no snapshot denies it.
+type attempt struct {
+	*counters
+	ctx      context.Context // the caller's
+	charge   *limit.Charge
+	now      time.Time
+	verdict  *limit.Verdict
+	snapshot *protocol.Snapshot // that the next write is planned from; nil for none
+	decided  bool               // whether the snapshot allows the charge
+	refusals int
+}
+
+// refresh takes over the latest snapshot of the process.
+func (a *attempt) refresh() {
+	if latest := a.snapshots.get(a.charge); latest != nil {
+		a.snapshot = latest
+	}
+	a.decided = false
+}
+
+// decide reports whether the snapshot denies the charge. A snapshot too old to
+// deny is read again.
+func (a *attempt) decide() (denied bool, err error) {
+	if a.decided {
+		return false, nil
+	}
+	a.snapshot, err = a.counters.decide(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
+	a.decided = err == nil && a.verdict.Allowed
+	return err == nil && !a.verdict.Allowed, err
+}
+
+// write makes the charge alone.
+func (a *attempt) write() (outcome, error) {
+	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
+	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))
+	switch {
+	case err != nil:
+	case o != written:
+		a.refused(after, o)
+	default:
+		if err = after.Verify(a.charge, a.now); err == nil {
+			a.planPruning(a.charge, after, a.snapshot != nil)
+			after.Admit(a.charge, a.now, a.verdict)
+		}
+	}
+	return o, err
+}
+
+// refused takes over the snapshot of a refusal. A transaction hides the item, so
+// the snapshot before stays.
+func (a *attempt) refused(after *protocol.Snapshot, o outcome) {
+	if o != transactionConflict {
+		a.snapshot = after
+	}
+	a.decided = false
+}

@@ -1,0 +1,194 @@
+package protocol
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Batch is several charges of one counter that one write makes together. It
+// leaves the item as the charges would, made one after another, and has no other
+// form than the write of one charge. So a batch contains only charges that such
+// a write can make.
+//
+// Example: three callers want 1, 2 and 1 units in a slot, of which 10 are left.
+// The batch charges 4 units. The verdicts say that 9, 7 and 6 are left.
+type Batch struct {
+	snapshot *Snapshot
+	sum      limit.Charge
+	shares   []share
+	states   []limit.State // after the charges, as far as the snapshot shows
+	parts    []part        // by limit
+}
+
+// share is one of the charges of a batch.
+type share struct {
+	now   time.Time
+	costs []int64
+}
+
+// part is what a batch does to one limit.
+type part struct {
+	last   share // the last that costs something
+	latest int64 // of a bucket: the latest time of being full, before the batch, that leaves room
+}
+
+// NewBatch returns a batch of one charge, which the snapshot does not deny.
+func NewBatch(s *Snapshot, c *limit.Charge, now time.Time) *Batch {
+	b := &Batch{
+		snapshot: s, states: cloneAll(s.known()[:len(c.Limits)]), parts: make([]part, len(c.Limits)),
+		sum: limit.Charge{Key: c.Key, Limits: slices.Clone(c.Limits), Costs: make([]int64, len(c.Limits))},
+	}
+	for i := range b.parts {
+		b.parts[i].latest = math.MaxInt64
+	}
+	b.append(c.Costs, now)
+	return b
+}
+
+// Add adds a charge of the same counter, unless the snapshot denies it after
+// those before, or one write could not make them all.
+func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
+	if now.Before(b.Now()) || !slices.Equal(b.sum.Limits, c.Limits) {
+		return false
+	}
+	var v limit.Verdict
+	if limit.Decide(b.states, c, now, &v); !v.Allowed {
+		return false
+	}
+	for i, cost := range c.Costs {
+		if !b.fits(i, cost, now) {
+			return false
+		}
+	}
+	b.append(c.Costs, now)
+	return true
+}
+
+// fits reports whether the write of the charges before can make one more.
+func (b *Batch) fits(i int, cost int64, now time.Time) bool {
+	l, before := &b.sum.Limits[i], &b.snapshot.known()[i]
+	switch {
+	case l.Algorithm == limit.SlidingWindowLog:
+		return true // the write has the whole log
+	case l.Bucket():
+		// The write adds to a time that others may have moved on. If the bucket
+		// were full before this charge, it would have to add to another time.
+		full, _ := b.states[i].Full()
+		return cost == 0 || !draining(before, b.Now()) || full >= now.UnixNano()
+	case l.Algorithm == limit.SlidingWindowCounter && !before.Decide(l, b.Now(), b.sum.Costs[i]+cost).Allowed:
+		return false // the write has one ceiling, which is that of the earliest charge
+	}
+	return before.Current(l, b.Now()) == before.Current(l, now)
+}
+
+// append makes a charge on the states.
+func (b *Batch) append(costs []int64, now time.Time) {
+	one := share{now, slices.Clone(costs)}
+	b.shares = append(b.shares, one)
+	for i, cost := range costs {
+		if cost == 0 {
+			continue
+		}
+		l, p := &b.sum.Limits[i], &b.parts[i]
+		b.sum.Costs[i] += cost
+		p.last = one
+		if l.Bucket() {
+			p.latest = min(p.latest, now.UnixNano()+int64(l.Drain())-b.sum.Costs[i]*int64(l.Interval()))
+		}
+		b.states[i].Take(l, now, cost)
+	}
+}
+
+// Charge returns the sum of the charges.
+func (b *Batch) Charge() *limit.Charge { return &b.sum }
+
+// Now returns the time of the first charge, which is the earliest.
+func (b *Batch) Now() time.Time { return b.shares[0].now }
+
+// Plan plans the write, as PlanCharge does for one charge. wall is a time after
+// all charges were made.
+func (b *Batch) Plan(wall time.Time, first bool) *Plan {
+	p := PlanCharge(b.snapshot, &b.sum, b.Now(), wall, first)
+	for _, planned := range p.limits {
+		switch planned := planned.(type) {
+		case *bucketPlan:
+			i := planned.prefix[0] - 'a'
+			planned.latest, planned.need = b.parts[i].latest, b.need(int(i))
+		case *logPlan:
+			planned.log = encodeLog(b.states[planned.prefix[0]-'a'].All())
+		}
+	}
+	return p
+}
+
+// need returns by how much the batch delays the time at which a bucket is full.
+// A bucket that is full stays so until the first charge.
+func (b *Batch) need(i int) int64 {
+	if draining(&b.snapshot.known()[i], b.Now()) {
+		return b.sum.Costs[i] * int64(b.sum.Limits[i].Interval())
+	}
+	full, _ := b.states[i].Full()
+	return full - b.Now().UnixNano()
+}
+
+// Verify does for a batch what Snapshot.Verify does for a charge.
+func (b *Batch) Verify(after *Snapshot) error {
+	for i := range b.parts {
+		l, last := &b.sum.Limits[i], &b.parts[i].last
+		if b.sum.Costs[i] == 0 {
+			continue
+		}
+		cost := last.costs[i]
+		if l.Correctable() {
+			cost = b.sum.Costs[i] // all in one slot
+		}
+		if !after.states[i].Consistent(l, last.now, cost) {
+			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
+				ErrForeign, l.Name, cost, l.MaxCost())
+		}
+	}
+	return nil
+}
+
+// Admit fills in the verdicts of charges that were made and have left the item
+// in this state, in the order of Add.
+func (b *Batch) Admit(after *Snapshot, verdicts []limit.Verdict) {
+	states := cloneAll(after.states)
+	for i := range b.parts {
+		if b.sum.Costs[i] > 0 {
+			b.undo(i, &states[i])
+		}
+	}
+	for n, share := range b.shares {
+		c, v := &limit.Charge{Limits: b.sum.Limits, Costs: share.costs}, &verdicts[n]
+		limit.Decide(states, c, share.now, v)
+		limit.Take(states, c, share.now, v)
+		v.Receipt.Generation = after.Generation
+	}
+}
+
+// undo takes the batch out of the state of a limit.
+func (b *Batch) undo(i int, state *limit.State) {
+	switch l := &b.sum.Limits[i]; {
+	case l.Bucket():
+		full, _ := state.Full()
+		*state = limit.NewBucket(full - b.need(i))
+	case l.Algorithm == limit.SlidingWindowLog:
+		*state = b.snapshot.known()[i].Clone() // the condition excludes all other charges since
+	default:
+		newest, _ := state.Newest()
+		state.Refund(newest, b.sum.Costs[i])
+	}
+}
+
+func cloneAll(states []limit.State) []limit.State {
+	clones := make([]limit.State, len(states))
+	for i := range states {
+		clones[i] = states[i].Clone()
+	}
+	return clones
+}
