@@ -66,21 +66,6 @@ func TestApacheLog(t *testing.T) {
 	}
 }
 
-// The README shows what its command prints.
-func TestReadmeShowsAReplay(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "\n$ slidegate replay ")
-	command, rest, _ := strings.Cut(rest, "\n")
-	want, _, _ := strings.Cut(rest, "```")
-	got := mustRun(t, "replay "+strings.ReplaceAll(command, "examples/", "../../examples/"))
-	if diff := cmp.Diff(scrubElapsed(want), scrubElapsed(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func flush(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	if err := server.Client.FlushAll(t.Context()).Err(); err != nil {

@@ -18,21 +18,27 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md print into it")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md and README.md print into them")
 
-func TestGuide(t *testing.T) { follow(t, "../../docs/guide.md") }
+func TestGuide(t *testing.T) { follow(t, startShell(t), "../../docs/guide.md") }
+
+// The README's commands follow `make run`.
+func TestReadme(t *testing.T) {
+	sh := startShell(t)
+	sh.run(sh.here.Replace("slidegate serve --rules examples/rules.yaml --listen 127.0.0.1:8080 2>serve.log &"))
+	sh.run("until grep -qs listening serve.log; do sleep 0.1; done")
+	follow(t, sh, "../../README.md")
+}
 
 // follow follows a page: it saves the files that the page shows, runs its
 // commands in a shell, and compares what they print. An ellipsis in the page
 // matches anything within a line.
-func follow(t *testing.T, guide string) {
+func follow(t *testing.T, sh *shell, guide string) {
 	t.Helper()
-	dynamotest.Connect(t) // fails with instructions if no engine runs
 	text, err := os.ReadFile(guide)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := startShell(t)
 	var out strings.Builder
 	for _, part := range splitGuide(string(text)) {
 		switch {
@@ -88,6 +94,7 @@ type shell struct {
 
 func startShell(t *testing.T) *shell {
 	t.Helper()
+	dynamotest.Connect(t) // fails with instructions if no engine runs
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +105,13 @@ func startShell(t *testing.T) *shell {
 	}
 	cmd := exec.Command("bash", "--norc", "-s")
 	cmd.Dir = t.TempDir()
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(examples, filepath.Join(cmd.Dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -203,13 +217,16 @@ func (s *shell) run(command string) string {
 	}
 }
 
+// waits are numbers that a slot of 200 ms more or less rounds up to another second.
+var waits = regexp.MustCompile(`(Retry-After: |;t=)1[01]\b`)
+
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 
 // alike reports whether output matches the guide, apart from times and the width
 // of columns.
 func alike(got, want string) bool {
 	plain := func(text string) []string {
-		lines := strings.Split(moments.ReplaceAllString(text, "MOMENT"), "\n")
+		lines := strings.Split(waits.ReplaceAllString(moments.ReplaceAllString(text, "MOMENT"), "${1}11"), "\n")
 		for i := range lines {
 			lines[i] = strings.Join(strings.Fields(lines[i]), " ")
 		}
