@@ -119,7 +119,7 @@ bench-peers: ## the same with all loads, peers and growth, in under 20 minutes, 
 	@localstack/engine.sh dynoxide $(BIN)/bench-start -root . -json > .cache/lambda.json
 	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -starts .cache/starts.md -lambda .cache/lambda.json -docs docs
 
-bench-library: ## compare with other Go limiters, and write the table of docs/library.md
+bench-library: ## compare with other Go limiters, and write the table of docs/migrating.md
 	@localstack/require.sh go
 	cd bench && go test -count=1 -run '^TestTable$$' ./library -measure
 

@@ -1,4 +1,4 @@
-// Package docs tests the code in README.md and docs/library.md.
+// Package docs tests the Go code of the pages.
 package docs
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/slidegate/slidegate"
 )
 
-// TestPages: the Go code of README.md and docs/library.md is quoted from files
-// that tests compile and run.
+// TestPages: the Go code of the pages is quoted from files that tests compile and
+// run.
 func TestPages(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"*_test.go", "../*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
@@ -31,7 +31,7 @@ func TestPages(t *testing.T) {
 			sources = append(sources, "\n"+read(t, file))
 		}
 	}
-	for _, page := range []string{"../README.md", "library.md"} {
+	for _, page := range []string{"../README.md", "library.md", "migrating.md"} {
 		blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go code", page)

@@ -16,7 +16,7 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// The tests below show what docs/library.md says about other limiters where
+// The tests below show what docs/migrating.md says about other limiters where
 // their documentation does not say it.
 
 func TestTollbooth(t *testing.T) {

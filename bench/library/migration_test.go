@@ -20,7 +20,7 @@ import (
 	"github.com/slidegate/slidegate"
 )
 
-// The code of the section on migration of docs/library.md: the old limiter, and
+// The code of docs/migrating.md: the old limiter, and
 // Slidegate.
 var migrations = []struct {
 	name          string

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	page  = "../../docs/library.md"
+	page  = "../../docs/migrating.md"
 	begin = "<!-- make bench-library -->\n"
 	end   = "<!-- end -->\n"
 	// Each case runs this often, and repeats its operation as often in each run.
@@ -38,9 +38,9 @@ const (
 	repeats = 100_000
 )
 
-var measure = flag.Bool("measure", false, "measure, and write the table of docs/library.md")
+var measure = flag.Bool("measure", false, "measure, and write the table of docs/migrating.md")
 
-// TestTable compares the table of docs/library.md with the code, but for the
+// TestTable compares the table of docs/migrating.md with the code, but for the
 // times in it. With -measure it measures these, and writes the table.
 func TestTable(t *testing.T) {
 	text, err := os.ReadFile(page)
@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if table != old {
-		t.Errorf("the table of docs/library.md is out of date: run `make bench-library`\nthe page has:\n%s\nthe code gives:\n%s", old, table)
+		t.Errorf("the table of docs/migrating.md is out of date: run `make bench-library`\nthe page has:\n%s\nthe code gives:\n%s", old, table)
 	}
 }
 

@@ -27,7 +27,7 @@ func drawLimit(t *rapid.T) limit.Limit {
 	}).Draw(t, "limit")
 }
 
-// bound returns what docs/design.md, section 3, promises: the most units in any
+// bound returns what docs/accuracy.md promises: the most units in any
 // window of a length.
 func bound(l *limit.Limit) (units int64, window time.Duration) {
 	switch l.Algorithm {

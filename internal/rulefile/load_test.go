@@ -15,15 +15,26 @@ import (
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
+// pages returns the text of the pages about rules.
+func pages(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, page := range []string{"rules.md", "cookbook.md", "authentication.md", "authorizer.md"} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
 // The examples of the documentation are good, draw no warning, and show every algorithm.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../docs/rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := pages(t)
 	shown := map[string]bool{}
-	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
-		s, err := rulefile.Parse("rules.md", []byte(example[1]))
+	for _, example := range block.FindAllStringSubmatch(text, -1) {
+		s, err := rulefile.Parse("example", []byte(example[1]))
 		if err != nil {
 			t.Fatalf("%v\nof:\n%s", err, example[1])
 		}
@@ -42,7 +53,7 @@ func TestDocumentation(t *testing.T) {
 		t.Errorf("the examples show %v, want %v", got, want)
 	}
 	for _, name := range want {
-		if !strings.Contains(string(text), "\n| `"+name+"` |") || !strings.Contains(string(text), "\n**`"+name+"`** ") {
+		if !strings.Contains(text, "\n| `"+name+"` |") || !strings.Contains(text, "\n**`"+name+"`** ") {
 			t.Errorf("docs/rules.md does not explain %s", name)
 		}
 	}
@@ -50,12 +61,8 @@ func TestDocumentation(t *testing.T) {
 
 // Every kind of thing that a document can say is shown.
 func TestDocumentedExamples(t *testing.T) {
-	text, err := os.ReadFile("../../docs/rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	examples := ""
-	for _, example := range block.FindAllStringSubmatch(string(text), -1) {
+	for _, example := range block.FindAllStringSubmatch(pages(t), -1) {
 		examples += example[1]
 	}
 	for _, word := range []string{"client_ip:", "hash_secret:", "hash: true", "plan:", "plans:", "overrides:", "caller:", "match:", "unless:", "cost: {from:", "settle:", "trusted:", "mode:",
@@ -66,15 +73,10 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// The example of the design, and all files among the examples, draw no warning.
+// The file with everything, and all files among the examples, draw no warning.
 func TestExamplesDrawNoWarnings(t *testing.T) {
-	design, err := os.ReadFile("../../docs/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(design), "\n## 5. Rules\n")
-	texts := map[string]string{"design.md": block.FindStringSubmatch(section)[1]}
-	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/traffic/*.yaml"} {
+	texts := map[string]string{}
+	for _, pattern := range []string{"../rules/testdata/complete.yaml", "../../examples/*.yaml", "../../examples/traffic/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files like %s: %v", pattern, err)

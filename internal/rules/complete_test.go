@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,25 +15,19 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
-// design is the example in docs/design.md.
-func design(t *testing.T) *Set {
+// completeRules returns the rules of testdata/complete.yaml, which state every kind of
+// thing that a document can state.
+func completeRules(t *testing.T) *Set {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/design.md")
+	text, err := os.ReadFile("testdata/complete.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "\n## 5. Rules\n")
-	example := block.FindStringSubmatch(section)
-	if example == nil {
-		t.Fatal("section 5 has no example")
-	}
-	return parse(t, example[1])
+	return parse(t, string(text))
 }
 
-func TestDesignExample(t *testing.T) {
-	s := design(t)
+func TestComplete(t *testing.T) {
+	s := completeRules(t)
 	var names []string
 	for _, r := range s.Rules {
 		names = append(names, r.Name)
@@ -54,8 +47,8 @@ func user(method, path string, claims map[string]any) *request.Request {
 
 type claimSet = map[string]any
 
-func TestDesignMatches(t *testing.T) {
-	s := design(t)
+func TestCompleteMatches(t *testing.T) {
+	s := completeRules(t)
 	for _, tt := range []struct {
 		name string
 		req  *request.Request
@@ -87,8 +80,8 @@ func TestDesignMatches(t *testing.T) {
 }
 
 // The limits of the example's rules depend on plan, override, anchor and time.
-func TestDesignTerms(t *testing.T) {
-	s := design(t)
+func TestCompleteTerms(t *testing.T) {
+	s := completeRules(t)
 	early, late := time.Date(2026, 12, 30, 23, 59, 59, 0, time.UTC), time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name   string
@@ -183,8 +176,8 @@ func describeTerms(t *Terms) string {
 
 // One key of the example must be escaped. Plans and overrides share counters, other
 // anchors do not.
-func TestDesignKeys(t *testing.T) {
-	s := design(t)
+func TestCompleteKeys(t *testing.T) {
+	s := completeRules(t)
 	if o := s.Override("chat", "user:auth0%7C666"); o == nil || !o.Deny {
 		t.Errorf("user:auth0|666 is not found by the key that its requests have: %+v", o)
 	}
