@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		storetest.Run(t, func(*testing.T) storetest.Harness {
 			store := newAdapter(slidegate.NewMemory(0))
-			return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Accepts: accepts, Histories: histories}
+			return storetest.Harness{Client: func(testing.TB) limit.Store { return store }, Accepts: accepts, Histories: histories}
 		})
 	})
 	checks := flag.Lookup("rapid.checks").Value
@@ -68,7 +68,7 @@ func onRedis(t *testing.T) storetest.Harness {
 // another, so that the clients keep what they know of them.
 func harness(open func() slidegate.Store) storetest.Harness {
 	return storetest.Harness{
-		Client: func(testing.TB) storetest.Store { return newAdapter(open()) },
+		Client: func(testing.TB) limit.Store { return newAdapter(open()) },
 		Expire: func(t testing.TB, key string) {
 			t.Helper()
 			if err := newAdapter(open()).Reset(t.Context(), key); err != nil {

@@ -1,23 +1,15 @@
 package slidegate
 
 import (
-	"context"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 )
 
 // Store keeps counters: a [Memory], or a store of package dynamostore or
 // redisstore. Its methods are for this module, and may change.
-type Store interface {
-	engine.Store
-	// Peek returns in v what the charge would get now, and charges nothing.
-	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	// Reset deletes a counter.
-	Reset(ctx context.Context, key string) error
-}
+type Store interface{ limit.Store }
 
 // Memory keeps counters in this process. It is safe for concurrent use.
 //

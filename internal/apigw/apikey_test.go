@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // withIdentity returns an event with more fields in requestContext.identity.
@@ -23,7 +24,7 @@ func withIdentity(t *testing.T, event, fields string) []byte {
 }
 
 // verifying returns an authorizer that verifies callers as its rules say.
-func verifying(t *testing.T, document string) (*apigw.Authorizer, *keyStore) {
+func verifying(t *testing.T, document string) (*apigw.Authorizer, *fakestore.Store) {
 	t.Helper()
 	set := parse(t, document)
 	a, store := authorizerBy(set)
@@ -46,8 +47,8 @@ func TestGatewayKeys(t *testing.T) {
 			if _, err := a.Handle(t.Context(), withIdentity(t, test.event, test.fields)); err != nil {
 				t.Fatal(err)
 			}
-			if len(store.keys) != 1 || !strings.HasPrefix(store.keys[0], "r|"+test.want+"|") {
-				t.Errorf("counted by %q, want %s", store.keys, test.want)
+			if len(keysOf(store)) != 1 || !strings.HasPrefix(keysOf(store)[0], "r|"+test.want+"|") {
+				t.Errorf("counted by %q, want %s", keysOf(store), test.want)
 			}
 		})
 	}

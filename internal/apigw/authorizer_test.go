@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -15,10 +16,12 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
@@ -63,7 +66,7 @@ func parse(t testing.TB, document string) *rules.Set {
 	return set
 }
 
-func newAuthorizer(t testing.TB, store engine.Store) *apigw.Authorizer {
+func newAuthorizer(t testing.TB, store limit.Store) *apigw.Authorizer {
 	t.Helper()
 	set := parse(t, document)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(io.Discard, nil)))})
@@ -153,7 +156,7 @@ func checkContext(t *testing.T, c map[string]any) {
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: brokenStore{}, Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(io.Discard, nil)))})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(errors.New("no answer"))), Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(io.Discard, nil)))})
 		answer, _, err := apigw.NewAuthorizer(e, func() time.Time { return now }).Decide(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)

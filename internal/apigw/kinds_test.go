@@ -1,7 +1,6 @@
 package apigw_test
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -13,10 +12,9 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
@@ -50,28 +48,25 @@ var kinds = map[string]struct {
 	"appsync":          {"appsync", graphQL, false},
 }
 
-// keyStore records the keys that requests are counted by.
-type keyStore struct {
-	engine.Store
-	keys []string
-}
-
-func (s *keyStore) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	s.keys = append(s.keys, c.Key)
-	return s.Store.Charge(ctx, now, c, v)
-}
-
-func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *keyStore) {
+func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *fakestore.Store) {
 	t.Helper()
 	return authorizerBy(parse(t, document))
 }
 
-func authorizerBy(set *rules.Set) (*apigw.Authorizer, *keyStore) {
-	store := &keyStore{Store: memory.New(0)}
+func authorizerBy(set *rules.Set) (*apigw.Authorizer, *fakestore.Store) {
+	store := fakestore.New(nil)
 	e := app.NewEngine(engine.Options{
 		Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
+}
+
+// keysOf returns the keys that a store has charged.
+func keysOf(store *fakestore.Store) (keys []string) {
+	for _, c := range store.Calls(fakestore.Charge) {
+		keys = append(keys, c.Keys...)
+	}
+	return keys
 }
 
 func rawEvent(t testing.TB, name string) []byte {
@@ -103,7 +98,7 @@ func TestKinds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			golden.Check(t, filepath.Join("testdata", "kind-"+name+".golden"), got.String()+strings.Join(store.keys, "\n")+"\n")
+			golden.Check(t, filepath.Join("testdata", "kind-"+name+".golden"), got.String()+strings.Join(keysOf(store), "\n")+"\n")
 		})
 	}
 }
@@ -154,8 +149,8 @@ func TestAppSyncConnections(t *testing.T) {
 		a, store := kindAuthorizer(t, graphQL)
 		event := `{"authorizationToken": "t", "requestContext": {"apiId": "a", ` + about + `}, "requestHeaders": {"X-User": "alice", "x-forwarded-for": "203.0.113.9, 130.176.1.1"}}`
 		answer, err := a.Handle(t.Context(), []byte(event))
-		if err != nil || len(store.keys) != 1 || !strings.Contains(store.keys[0], "203.0.113.9|alice|t") {
-			t.Errorf("%s: answer %v, error %v, keys %v", about, answer, err, store.keys)
+		if err != nil || len(keysOf(store)) != 1 || !strings.Contains(keysOf(store)[0], "203.0.113.9|alice|t") {
+			t.Errorf("%s: answer %v, error %v, keys %v", about, answer, err, keysOf(store))
 		}
 	}
 }

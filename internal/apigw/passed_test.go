@@ -129,7 +129,7 @@ func TestReceipts(t *testing.T) {
 	for name, test := range kinds {
 		text, _ := handle(t, a, test.event).Context[receipt.ContextName].(string)
 		r, err := receipt.Parse(text)
-		if err != nil || !r.Time.Equal(now) || r.Pending[0].Charge.Key != store.keys[0] {
+		if err != nil || !r.Time.Equal(now) || r.Pending[0].Charge.Key != keysOf(store)[0] {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
 	}

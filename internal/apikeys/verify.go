@@ -183,7 +183,7 @@ func (v *Verifier) load(ctx context.Context, now time.Time, name string, last *e
 		next.claims = claimsOf(stored)
 	}
 	if next.key != nil && !known {
-		v.unknown.giveBack()
+		v.unknown.refund()
 	}
 	return next, nil
 }
@@ -250,7 +250,7 @@ func (b *budget) take(now time.Time) bool {
 	return true
 }
 
-func (b *budget) giveBack() {
+func (b *budget) refund() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tokens = min(unknownBurst, b.tokens+1)

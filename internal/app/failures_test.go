@@ -18,13 +18,13 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // journal is a recorder and the lines that it logged. Tests run in a bubble,
@@ -83,15 +83,13 @@ func throttled(n int) error {
 	return fmt.Errorf("table counters: %w (%w)", dynamo.ErrThrottled, fmt.Errorf("RequestID: %d", n))
 }
 
-// throttling is a store that never answers.
-type throttling struct {
-	engine.Store
-	calls int
-}
-
-func (s *throttling) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	s.calls++
-	return throttled(s.calls)
+// unanswered returns a store that never answers.
+func unanswered() *fakestore.Store {
+	calls := 0
+	return fakestore.New(func(*fakestore.Call) error {
+		calls++
+		return throttled(calls)
+	})
 }
 
 // broken are overrides whose items are all invalid.
@@ -110,7 +108,7 @@ func TestFloodOfFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]func() engine.Options{
-		"on_error: allow":      func() engine.Options { return engine.Options{Store: &throttling{}} },
+		"on_error: allow":      func() engine.Options { return engine.Options{Store: unanswered()} },
 		"read override: allow": func() engine.Options { return engine.Options{Store: memory.New(0), Overrides: broken{}} },
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,24 +9,10 @@ import (
 
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
-
-// switched is a store that a test switches off.
-type switched struct {
-	*memory.Store
-	off bool
-}
-
-func (s *switched) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	if s.off {
-		return errors.New("no answer")
-	}
-	return s.Store.Charge(ctx, now, c, v)
-}
 
 // TestFloodInAnOutage: 80,000 made-up keys in an outage fill half of the local
 // counters. Callers whom the store has admitted before still find room, and each
@@ -42,7 +28,7 @@ rules: [{name: api, key: "{header.key}", limits: [{capacity: 20, window: 60s}]}]
 	now := time.Unix(1_700_000_040, 0)
 	local := app.NewLocal(func() time.Time { return now })
 	for name, options := range map[string]engine.Options{"the Lambda": {}, "serve": {Local: local, Admitted: local.Note}} {
-		store := &switched{Store: memory.New(0)}
+		store := fakestore.New(nil)
 		options.Rules, options.Store, options.Observer = engine.Fixed{Set: set}, store, newJournal().Observer
 		e := app.NewEngine(options)
 		allowed := func(kind string, keys int) (n int) {
@@ -62,7 +48,7 @@ rules: [{name: api, key: "{header.key}", limits: [{capacity: 20, window: 60s}]}]
 		if n := allowed("caller", callers); n != callers {
 			t.Fatalf("%s: %d of %d callers are allowed before", name, n, callers)
 		}
-		store.off = true
+		store.Hook = fakestore.Fail(errors.New("no answer"))
 		if n := allowed("flood", flood); n > 25_000 || n < 20_000 {
 			t.Errorf("%s: %d made-up keys found room, want half of 50,000", name, n)
 		}

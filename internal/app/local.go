@@ -18,8 +18,8 @@ import (
 // decision, which never runs backwards within a process. If the wall clock is
 // set forward during the outage, the windows of the outage begin again.
 type Local struct {
-	counters *memory.Fallback
-	now      func() time.Time
+	*memory.Fallback // its Note and Reset
+	now              func() time.Time
 }
 
 // NewLocal returns a store that counts by a clock.
@@ -27,25 +27,27 @@ func NewLocal(now func() time.Time) *Local {
 	return &Local{memory.NewFallback(memory.FallbackKeys), now}
 }
 
-// Note is memory.Fallback.Note.
-func (l *Local) Note(key string) { l.counters.Note(key) }
-
 // Charge is memory.Store.Charge by the store's own clock.
 func (l *Local) Charge(ctx context.Context, _ time.Time, c *limit.Charge, v *limit.Verdict) error {
-	return l.counters.Charge(ctx, l.now(), c, v)
+	return l.Fallback.Charge(ctx, l.now(), c, v)
 }
 
 // ChargeAll is memory.Store.ChargeAll by the store's own clock.
 func (l *Local) ChargeAll(ctx context.Context, _ time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	return l.counters.ChargeAll(ctx, l.now(), cs, vs)
+	return l.Fallback.ChargeAll(ctx, l.now(), cs, vs)
 }
 
 // Denies is memory.Store.Denies by the store's own clock.
 func (l *Local) Denies(_ time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	return l.counters.Denies(l.now(), c, v)
+	return l.Fallback.Denies(l.now(), c, v)
 }
 
 // Settle is memory.Store.Settle by the store's own clock.
 func (l *Local) Settle(ctx context.Context, _ time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	return l.counters.Settle(ctx, l.now(), c, r, deltas)
+	return l.Fallback.Settle(ctx, l.now(), c, r, deltas)
+}
+
+// Peek is memory.Store.Peek by the store's own clock.
+func (l *Local) Peek(ctx context.Context, _ time.Time, c *limit.Charge, v *limit.Verdict) error {
+	return l.Fallback.Peek(ctx, l.now(), c, v)
 }

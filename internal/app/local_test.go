@@ -8,7 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 )
@@ -21,7 +20,7 @@ type moment struct {
 }
 
 // charge reports whether a store allows the charge at the moment.
-func charge(t *testing.T, store engine.Store, now time.Time) bool {
+func charge(t *testing.T, store limit.Store, now time.Time) bool {
 	t.Helper()
 	c := limit.Charge{
 		Key: "k", Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1},

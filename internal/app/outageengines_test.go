@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
-	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/netfault"
@@ -32,7 +32,7 @@ type rig struct {
 	redis *redistest.Server // nil for DynamoDB
 	// open returns the store as a new process sees it, with a breaker that writes
 	// to a log, and the clock of its decisions.
-	open func(t *testing.T, log *slog.Logger) (engine.Store, func() time.Time)
+	open func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time)
 }
 
 // redisRig starts a Redis server. It writes every change to a file before it
@@ -44,7 +44,7 @@ func redisRig(t *testing.T, keeps bool) *rig {
 	}
 	server := redistest.Start(t, config...)
 	r := &rig{redis: server, proxy: netfault.New(t, server.Address)}
-	r.open = func(t *testing.T, log *slog.Logger) (engine.Store, func() time.Time) {
+	r.open = func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time) {
 		address, err := redis.ParseAddress("redis://"+r.proxy.Address+"/0", "")
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func dynamoRig(t *testing.T) (*rig, *ministack) {
 	r := &rig{proxy: netfault.New(t, gateway.Listener.Addr().String())}
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+r.proxy.Address)
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
-	r.open = func(t *testing.T, log *slog.Logger) (engine.Store, func() time.Time) {
+	r.open = func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time) {
 		client := dynamotest.Connect(t)
 		m.table = dynamo.CountersTable(dynamotest.Counters(t, client))
 		m.table.TTL = ""

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/storetest"
@@ -37,7 +38,7 @@ func TestConformanceOnModel(t *testing.T) {
 // denies for ten seconds.
 func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 	return storetest.Harness{
-		Client: func(testing.TB) storetest.Store {
+		Client: func(testing.TB) limit.Store {
 			return dynamo.New(engine, table, dynamo.Options{Wall: time.Now})
 		},
 		Expire: func(t testing.TB, key string) {

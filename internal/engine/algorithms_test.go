@@ -11,12 +11,13 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestRefunds: if a later rule denies, windows refund their charges. Buckets and
 // logs keep theirs, and the engine calls no store to correct them.
 func TestRefunds(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - name: mixed
     key: all
     cost: 3
@@ -29,7 +30,7 @@ func TestRefunds(t *testing.T) {
   - {name: bucket, key: all, limits: [{algorithm: leaky_bucket, capacity: 50, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.noSnapshot = true
+	b.store.NoSnapshot = true
 	first := b.decide(t, "/")
 	if d := b.decide(t, "/"); d.Allowed || names(d) != "one" {
 		t.Fatalf("got %+v", d)
@@ -52,21 +53,15 @@ func TestRefunds(t *testing.T) {
 	}
 }
 
-// noRefunds is a store that cannot refund.
-type noRefunds struct{ *memory.Store }
-
-func (noRefunds) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
-	return errDown
-}
-
 // TestRefundFails: a refund that fails is recorded, and the denial stands.
 func TestRefundFails(t *testing.T) {
 	set := parse(t, `rules:
   - {name: wide, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
-	log := &recorder{}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: noSnapshot{noRefunds{memory.New(0)}}, Local: memory.New(0), Observer: log})
+	store, log := fakestore.New(fakestore.On(fakestore.Settle, fakestore.Fail(errDown))), &recorder{}
+	store.NoSnapshot = true
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: log})
 	for i, allowed := range []bool{true, false} {
 		if d, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || d.Allowed != allowed || d.Degraded {
 			t.Errorf("request %d: decision %+v, error %v", i, d, err)
@@ -77,16 +72,11 @@ func TestRefundFails(t *testing.T) {
 	}
 }
 
-// noSnapshot is a store without a local snapshot.
-type noSnapshot struct{ engine.Store }
-
-func (noSnapshot) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
-
 // TestLocalFull: if the store fails and the local store is full, the request is
 // denied.
 func TestLocalFull(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]")
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: undecided{memory.New(0)}, Deadline: time.Millisecond})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: fakestore.New(fakestore.Fail(memory.ErrFull)), Deadline: time.Millisecond})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
 		t.Fatalf("decision %+v, error %v", d, err)
@@ -98,7 +88,7 @@ func TestLocalFull(t *testing.T) {
 
 // TestDelay: a decision has the longest delay of all rules, and a denial none.
 func TestDelay(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - {name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 60s, queue: 3}]}
   - {name: slower, when: {path: /x}, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 240s, queue: 9}]}
 `)
@@ -113,19 +103,19 @@ func TestDelay(t *testing.T) {
 			t.Errorf("request %d: allowed %t, delay %v, want %+v", i, d.Allowed, d.Delay, want)
 		}
 	}
-	b = newBench(t, `rules:
+	b = newFixture(t, `rules:
   - {name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 60, window: 60s}]}
   - {name: one, key: all, limits: [{capacity: 2, window: 60s}]}
 `)
 	b.decide(t, "/")
 	b.decide(t, "/")
-	for _, b.store.noSnapshot = range []bool{false, true} {
+	for _, b.store.NoSnapshot = range []bool{false, true} {
 		if d := b.decide(t, "/"); d.Allowed || d.Delay != 0 {
-			t.Errorf("no snapshot %t: a denial after a delay: %+v", b.store.noSnapshot, d)
+			t.Errorf("no snapshot %t: a denial after a delay: %+v", b.store.NoSnapshot, d)
 		}
 	}
-	b = newBench(t, "rules: [{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 100, window: 100s}]}]")
-	b.store.down = []string{"r"} // a twentieth: five in a hundred seconds
+	b = newFixture(t, "rules: [{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 100, window: 100s}]}]")
+	b.store.Hook = fakestore.Down(errDown, "r") // a twentieth: five in a hundred seconds
 	b.decide(t, "/")
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Delay != 20*time.Second {
 		t.Errorf("counted locally: %+v", d)
@@ -156,8 +146,8 @@ func TestLocalShare(t *testing.T) {
 		{"{algorithm: token_bucket, capacity: 39, window: 3650d, burst: 39}", 1},
 		{"{algorithm: token_bucket, capacity: 39, window: 365d, burst: 390}", 10}, // 19 would take longer than a bucket may
 	} {
-		b := newBench(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
-		b.store.down = []string{"r"}
+		b := newFixture(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
+		b.store.Hook = fakestore.Down(errDown, "r")
 		got := 0
 		for range 50 {
 			d := b.decide(t, "/")
@@ -187,8 +177,8 @@ func TestLocalRate(t *testing.T) {
 		{"{algorithm: token_bucket, capacity: 5, window: 1h}", []int{1, 1, 1}}, // a unit an hour at least
 		{"{capacity: 3600, window: 1h, cost: 1800}", []int{1, 0, 1, 0, 1}},     // the window frees the cost only when the slot leaves it
 	} {
-		b := newBench(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
-		b.store.down = []string{"r"}
+		b := newFixture(t, "rules: [{name: r, key: all, limits: ["+test.limit+"]}]")
+		b.store.Hook = fakestore.Down(errDown, "r")
 		for hour, want := range test.want {
 			got := 0
 			for range 20 {
@@ -207,44 +197,6 @@ func TestLocalRate(t *testing.T) {
 	}
 }
 
-// hangup is a store whose caller hangs up during one call. Like a driver, it
-// then returns the context's error.
-type hangup struct {
-	*memory.Store
-	after  int
-	cancel context.CancelFunc
-}
-
-func (h *hangup) charge(ctx context.Context) error {
-	if h.after--; h.after < 0 {
-		h.cancel()
-		return ctx.Err()
-	}
-	return nil
-}
-
-func (h *hangup) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	if err := h.charge(ctx); err != nil {
-		return err
-	}
-	return h.Store.Charge(ctx, now, c, v)
-}
-
-func (h *hangup) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if err := h.charge(ctx); err != nil {
-		return err
-	}
-	return h.Store.ChargeAll(ctx, now, cs, vs)
-}
-
-// Settle fails, as a driver does, if its context has ended.
-func (h *hangup) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return h.Store.Settle(ctx, now, c, r, deltas)
-}
-
 // TestHangUp: if the caller hangs up, Decide returns the context's error. It
 // records no failure of the store, and all charges are refunded.
 func TestHangUp(t *testing.T) {
@@ -257,7 +209,13 @@ func TestHangUp(t *testing.T) {
 	set := parse(t, document)
 	for calls := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
-		store, log := &hangup{memory.New(0), calls, cancel}, &recorder{}
+		store, log := fakestore.New(nil), &recorder{}
+		store.Hook = func(c *fakestore.Call) error { // like a driver, the store returns the context's error
+			if c.Op == fakestore.Charge && store.Count(fakestore.Charge) > calls {
+				cancel()
+			}
+			return c.Ctx.Err()
+		}
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: log, Deadline: time.Hour})
 		d, err := e.Decide(ctx, epoch, &request.Request{IP: netip.MustParseAddr("203.0.113.9")})
 		if !errors.Is(err, context.Canceled) || d != nil || len(log.failures) > 0 {
@@ -279,7 +237,7 @@ func TestCallersDeadline(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0)})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: memory.New(0)})
 	if d, err := e.Decide(ctx, epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
 	}

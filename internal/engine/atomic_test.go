@@ -8,10 +8,11 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // left returns the units that a rule has left, without charging it.
-func (b *bench) left(t *testing.T, d *engine.Decision, rule string) int64 {
+func (b *fixture) left(t *testing.T, d *engine.Decision, rule string) int64 {
 	t.Helper()
 	i := slices.IndexFunc(d.Verdicts, func(v engine.Verdict) bool { return v.Rule.Name == rule })
 	if i < 0 {
@@ -45,19 +46,19 @@ const atomicRules = `rules:
 // of them is due, or none of them is. A bucket loses no units if another rule
 // denies.
 func TestAtomic(t *testing.T) {
-	b := newBench(t, atomicRules)
-	b.store.noSnapshot = true
+	b := newFixture(t, atomicRules)
+	b.store.NoSnapshot = true
 	first := b.decide(t, "/")
-	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(b.store.groups, []int{2}) || b.store.charges != 3 {
-		t.Fatalf("rules %s, together %v, %d charges", names(first), b.store.groups, b.store.charges)
+	if !first.Allowed || names(first) != "first bucket between small" || !slices.Equal(groups(b.store), []int{2}) || b.store.Count(fakestore.Charge) != 3 {
+		t.Fatalf("rules %s, together %v, %d charges", names(first), groups(b.store), b.store.Count(fakestore.Charge))
 	}
-	if d := b.decide(t, "/both"); !d.Allowed || !slices.Equal(b.store.groups, []int{2, 3}) {
-		t.Fatalf("rules %s, together %v", names(d), b.store.groups)
+	if d := b.decide(t, "/both"); !d.Allowed || !slices.Equal(groups(b.store), []int{2, 3}) {
+		t.Fatalf("rules %s, together %v", names(d), groups(b.store))
 	}
-	charges := b.store.charges
+	charges := b.store.Count(fakestore.Charge)
 	d := b.decide(t, "/")
-	if d.Allowed || names(d) != "small" || d.Verdicts[0].RetryAfter != 61*time.Second || b.store.charges != charges+2 {
-		t.Errorf("denied by %s after %d charges, want small after first and the group", names(d), b.store.charges-charges)
+	if d.Allowed || names(d) != "small" || d.Verdicts[0].RetryAfter != 61*time.Second || b.store.Count(fakestore.Charge) != charges+2 {
+		t.Errorf("denied by %s after %d charges, want small after first and the group", names(d), b.store.Count(fakestore.Charge)-charges)
 	}
 	for rule, want := range map[string]int64{"first": 98, "bucket": 98, "between": 98, "small": 0} {
 		if got := b.left(t, first, rule); got != want {
@@ -69,11 +70,11 @@ func TestAtomic(t *testing.T) {
 // TestAtomicDenials: if several rules of a group deny, the decision names the one
 // with the longest wait. After that wait, no other of them denies.
 func TestAtomicDenials(t *testing.T) {
-	b := newBench(t, atomicRules)
+	b := newFixture(t, atomicRules)
 	for range 2 {
 		b.decide(t, "/both")
 	}
-	b.store.noSnapshot = true
+	b.store.NoSnapshot = true
 	if d := b.decide(t, "/both"); d.Allowed || names(d) != "smaller" || d.Verdicts[0].RetryAfter <= 61*time.Second {
 		t.Errorf("got %+v", d)
 	}
@@ -86,9 +87,9 @@ func TestAtomicMany(t *testing.T) {
 	for _, name := range strings.Split("abcdefghij", "") {
 		document += "  - {name: " + name + ", key: all, atomic: true, limits: [{capacity: 9, window: 60s}]}\n"
 	}
-	b := newBench(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || d.Degraded || !slices.Equal(b.store.groups, []int{8, 2}) {
-		t.Errorf("got %+v, together %v", d, b.store.groups)
+	b := newFixture(t, document)
+	if d := b.decide(t, "/"); !d.Allowed || d.Degraded || !slices.Equal(groups(b.store), []int{8, 2}) {
+		t.Errorf("got %+v, together %v", d, groups(b.store))
 	}
 }
 
@@ -104,14 +105,14 @@ func TestAtomicOutage(t *testing.T) {
 		"denied by one":  {"deny", false, "last"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, `rules:
+			b := newFixture(t, `rules:
   - {name: first, key: all, limits: [{capacity: 40, window: 60s}]}
   - {name: local, key: all, atomic: true, limits: [{capacity: 40, window: 60s}]}
   - {name: open, key: all, atomic: true, on_error: allow, limits: [{capacity: 40, window: 60s}]}
   - {name: last, key: all, atomic: true, on_error: `+test.policy+`, limits: [{capacity: 40, window: 60s}]}
 `)
 			healthy := b.decide(t, "/")
-			b.store.down, b.store.noSnapshot = []string{"last"}, true
+			b.store.Hook, b.store.NoSnapshot = fakestore.Down(errDown, "last"), true
 			d := b.decide(t, "/")
 			if d.Allowed != test.allowed || !d.Degraded || names(d) != test.verdicts {
 				t.Fatalf("allowed %t, degraded %t, rules %s", d.Allowed, d.Degraded, names(d))

@@ -56,7 +56,7 @@ func TestUnknownCosts(t *testing.T) {
 		"none":                      {requestTo("/chat"), nil, nil, known},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, settled)
+			b := newFixture(t, settled)
 			d, err := b.engine.Decide(context.Background(), epoch, &test.req)
 			if err != nil || !d.Allowed {
 				t.Fatalf("decision %+v, error %v", d, err)

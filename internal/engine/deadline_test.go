@@ -12,16 +12,8 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
-
-// delayed is a store whose calls take some time each, unless their contexts end
-// first.
-type delayed struct {
-	*memory.Store
-	charge, settle time.Duration
-}
-
-func (*delayed) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
 // charge returns the charge of a rule for any request.
 func charge(set *rules.Set, rule int) limit.Charge {
@@ -36,20 +28,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (s *delayed) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	if err := pause(ctx, s.charge); err != nil {
-		return err
-	}
-	return s.Store.Charge(ctx, now, c, v)
-}
-
-func (s *delayed) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	if err := pause(ctx, s.settle); err != nil {
-		return err
-	}
-	return s.Store.Settle(ctx, now, c, r, deltas)
 }
 
 // delayedRules are rules that take some time to read. The first of them fail if
@@ -93,16 +71,20 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				set, counters := parse(t, refundingRules), memory.New(0)
+				set, store := parse(t, refundingRules), fakestore.New(nil)
+				store.NoSnapshot = true
 				e := engine.New(engine.Options{
 					Rules: &delayedRules{set, test.rules * time.Millisecond, test.first},
-					Store: &delayed{counters, test.charge * time.Millisecond, test.settle * time.Millisecond},
-					Local: memory.New(0), Deadline: deadline,
+					Store: store, Local: memory.New(0), Deadline: deadline,
 				})
 				var filled limit.Verdict
 				second := charge(set, 1)
-				if err := counters.Charge(context.Background(), epoch, &second, &filled); err != nil {
+				if err := store.Charge(context.Background(), epoch, &second, &filled); err != nil {
 					t.Fatal(err)
+				}
+				store.Hook = func(c *fakestore.Call) error {
+					delays := map[fakestore.Op]time.Duration{fakestore.Charge: test.charge, fakestore.Settle: test.settle}
+					return pause(c.Ctx, delays[c.Op]*time.Millisecond)
 				}
 				started := time.Now()
 				d, err := e.Decide(context.Background(), epoch, &request.Request{})
@@ -114,7 +96,7 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 				}
 				time.Sleep(time.Second) // for refunds that go on
 				var first limit.Verdict
-				if whole := charge(set, 0); counters.Peek(context.Background(), epoch, &whole, &first) != nil || first.Limits[0].Remaining != 40 {
+				if whole := charge(set, 0); store.Peek(context.Background(), epoch, &whole, &first) != nil || first.Limits[0].Remaining != 40 {
 					t.Errorf("%d units of the first rule are left, want 40: refunded", first.Limits[0].Remaining)
 				}
 			})
@@ -127,20 +109,10 @@ func TestDeadlineBoundsTheDecision(t *testing.T) {
 func TestRetryAfterOfFailures(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 40, window: 60s}]}]")
 	for cause, want := range map[error]time.Duration{errDown: time.Second, limit.Throttled("too many calls"): 5 * time.Second} {
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: failing{memory.New(0), cause}, Local: memory.New(0)})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(fmt.Errorf("table counters: %w", cause))), Local: memory.New(0)})
 		d, err := e.Decide(context.Background(), epoch, &request.Request{})
 		if err != nil || d.Allowed || !d.Degraded || d.Verdicts[0].RetryAfter != want {
 			t.Errorf("%v: decision %+v, error %v, want retry-after %v", cause, d, err, want)
 		}
 	}
-}
-
-// failing is a store whose charges fail.
-type failing struct {
-	*memory.Store
-	cause error
-}
-
-func (f failing) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	return fmt.Errorf("table counters: %w", f.cause)
 }

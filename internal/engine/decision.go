@@ -92,10 +92,10 @@ func (d *Decision) deny(v *Verdict) {
 	}
 }
 
-// sort leaves in Verdicts those of enforced rules, and moves the others to
-// Shadows. A lifted rule has no verdict, unless its override could not be read
+// splitShadows leaves in Verdicts those of enforced rules, and moves the others
+// to Shadows. A lifted rule has no verdict, unless its override could not be read
 // and on_error has decided.
-func (d *Decision) sort() {
+func (d *Decision) splitShadows() {
 	n := 0 // verdicts of enforced rules so far
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]

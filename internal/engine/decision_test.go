@@ -8,7 +8,7 @@ import (
 )
 
 func TestTightest(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - {name: tenth, key: "ip:{ip}", limits: [{capacity: 10, window: 60s}]}
   - name: mixed
     key: "ip:{ip}"
@@ -28,7 +28,7 @@ func TestTightest(t *testing.T) {
 // TestTightestOfDenials: the tightest of several limits that deny is the one
 // with the longest wait. A limit that never allows the request comes first.
 func TestTightestOfDenials(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - name: r
     key: all
     limits: [{name: a, capacity: 1, window: 60s}, {name: b, capacity: 1, window: 120s}, {name: c, capacity: 1, window: 70s}]
@@ -57,7 +57,7 @@ func TestTightestBucket(t *testing.T) {
 		window + ", " + full: "window", full + ", " + window: "window",
 		window + ", " + half: "half", half + ", " + window: "half",
 	} {
-		d := newBench(t, "rules: ["+rules+"]").decide(t, "/")
+		d := newFixture(t, "rules: ["+rules+"]").decide(t, "/")
 		if v, i := d.Tightest(); v == nil || v.PolicyName(i) != want {
 			t.Errorf("got %v %d, want %s", v, i, want)
 		}
@@ -67,7 +67,7 @@ func TestTightestBucket(t *testing.T) {
 // TestTightestInOrder chooses among results of two limits of 10 and 1,000 units.
 // The first limit stays if the second is not tighter.
 func TestTightestInOrder(t *testing.T) {
-	d := newBench(t, `rules: [{name: r, key: all, limits: [{name: a, capacity: 10, window: 60s}, {name: b, capacity: 1000, window: 60s}]}]`).decide(t, "/")
+	d := newFixture(t, `rules: [{name: r, key: all, limits: [{name: a, capacity: 10, window: 60s}, {name: b, capacity: 1000, window: 60s}]}]`).decide(t, "/")
 	left := func(n int64) limit.Result { return limit.Result{Allowed: true, Remaining: n} }
 	denial := func(n int64, wait time.Duration) limit.Result { return limit.Result{Remaining: n, RetryAfter: wait} }
 	for name, test := range map[string]struct {

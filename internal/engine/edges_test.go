@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestTogetherMany: as many rules as a store takes at once are charged together.
@@ -18,30 +19,30 @@ func TestTogetherMany(t *testing.T) {
 	for _, name := range strings.Split("abcdefgh", "") {
 		document += "  - {name: " + name + ", key: all, limits: [{capacity: 9, window: 60s}]}\n"
 	}
-	b, _ := newGroupingBench(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || !slices.Equal(b.store.groups, []int{limit.MaxLimits}) || b.store.charges != 1 {
-		t.Errorf("%d charges, together %v", b.store.charges, b.store.groups)
+	b, _ := newBatcherFixture(t, document)
+	if d := b.decide(t, "/"); !d.Allowed || !slices.Equal(groups(b.store), []int{limit.MaxLimits}) || b.store.Count(fakestore.Charge) != 1 {
+		t.Errorf("%d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
 	}
 }
 
 // TestAtomicRefused: if the store refuses atomic rules, they are not charged
 // apart: on_error decides for each.
 func TestAtomicRefused(t *testing.T) {
-	b, g := newGroupingBench(t, `rules:
+	b, g := newBatcherFixture(t, `rules:
   - {name: one, key: all, atomic: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
   - {name: two, key: all, atomic: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}`)
-	g.apart, g.refused = true, limit.ErrGroup
-	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || b.store.charges != 1 {
-		t.Errorf("%+v after %d charges, want one", d, b.store.charges)
+	g.apart, g.Hook = true, fakestore.Fail(limit.ErrGroup)
+	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || b.store.Count(fakestore.Charge) != 1 {
+		t.Errorf("%+v after %d charges, want one", d, b.store.Count(fakestore.Charge))
 	}
 }
 
 // TestAtomicDenialsInAnyOrder: the longest wait counts also if it comes first.
 func TestAtomicDenialsInAnyOrder(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - {name: long, key: all, atomic: true, limits: [{capacity: 1, window: 120s}]}
   - {name: short, key: all, atomic: true, limits: [{capacity: 1, window: 60s}]}`)
-	b.store.noSnapshot = true
+	b.store.NoSnapshot = true
 	b.decide(t, "/")
 	if d := b.decide(t, "/"); d.Allowed || names(d) != "long" {
 		t.Errorf("denied by %s", names(d))
@@ -78,19 +79,19 @@ func TestNoCounterDecides(t *testing.T) {
 
 // TestBannedShadow: a shadow rule whose override denies is not charged.
 func TestBannedShadow(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: real, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: strict, mode: shadow, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}
 overrides: {strict: {"stage:prod": {deny: true}}}`)
-	if d := b.decide(t, "/"); !d.Allowed || len(d.Shadows) != 1 || d.Shadows[0].Allowed || b.store.charges != 1 {
-		t.Errorf("%+v after %d charges", d, b.store.charges)
+	if d := b.decide(t, "/"); !d.Allowed || len(d.Shadows) != 1 || d.Shadows[0].Allowed || b.store.Count(fakestore.Charge) != 1 {
+		t.Errorf("%+v after %d charges", d, b.store.Count(fakestore.Charge))
 	}
 }
 
 // TestCandidateOfZeroCost: a request that costs nothing passes any capacity.
 func TestCandidateOfZeroCost(t *testing.T) {
-	b := newBench(t, `rules: [{name: r, key: all, limits: [
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [
 		{name: requests, capacity: 9, window: 60s, candidate: 8},
 		{name: tokens, capacity: 9, window: 60s, candidate: 2, cost: {from: jwt.n, min: 0, max: 9}}]}]`)
 	for i, want := range []engine.CandidateOutcome{engine.WouldDeny, engine.Same} {

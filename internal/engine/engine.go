@@ -13,27 +13,11 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Store keeps counters. A denial is a verdict; an error means that the store
-// did not decide.
-type Store interface {
-	// Charge takes the costs from all limits of the key or from none.
-	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	// ChargeAll takes the costs of 1 to limit.MaxLimits different keys, or of
-	// none of them. If one of the charges is denied, nothing is taken, and the
-	// other verdicts say what their charges would get.
-	ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error
-	// Denies reports whether the store's local snapshot proves a denial,
-	// without a round trip.
-	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
-	// Settle corrects a charge by deltas, one for each limit. A limit that is
-	// not limit.Correctable has delta 0.
-	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
-}
-
-// Grouping is what a Store may have besides. Together reports whether ChargeAll
-// costs no more than Charge and takes any keys, so that all rules of a request
-// are charged by it. Then a request that one rule denies charges none of them.
-type Grouping interface{ Together() bool }
+// AtomicBatcher is an optional interface of a Store. Batches reports whether
+// ChargeAll costs no more than Charge and takes any keys, so that one call
+// charges all rules of a request. Then a request that one rule denies charges
+// none of them.
+type AtomicBatcher interface{ Batches() bool }
 
 // RuleSource returns the rules in force at a moment. It fails only if it has
 // never had any.
@@ -56,8 +40,8 @@ const DefaultDeadline = 250 * time.Millisecond
 type Options struct {
 	Rules     RuleSource
 	Overrides OverrideSource // set by command; nil for none
-	Store     Store
-	Local     Store // in this process, for rules with on_error: local
+	Store     limit.Store
+	Local     limit.Store // in this process, for rules with on_error: local
 	// Admitted is called with the key of every counter that Store has charged;
 	// nil for no call.
 	Admitted func(key string)
@@ -74,8 +58,8 @@ type Options struct {
 
 // Engine decides requests. It is safe for concurrent use.
 type Engine struct {
-	opts     Options
-	grouping Grouping // opts.Store, if it is one; nil otherwise
+	opts    Options
+	batcher AtomicBatcher // opts.Store, if it is one; nil otherwise
 }
 
 // New returns an engine. Rules, Store and Local are required.
@@ -83,15 +67,15 @@ func New(opts Options) *Engine {
 	if opts.Observer == nil {
 		opts.Observer = NoObserver{}
 	}
-	grouping, _ := opts.Store.(Grouping)
-	return &Engine{opts, grouping}
+	batcher, _ := opts.Store.(AtomicBatcher)
+	return &Engine{opts, batcher}
 }
 
 // Decide evaluates a request at a moment, and charges it if it is allowed.
 // Rules are charged in file order; the atomic ones are charged together, when
 // the first of them is due. A denial refunds what earlier rules took, where
-// their algorithms can. A store that is Grouping charges up to limit.MaxLimits
-// rules in one call instead; if it cannot, the lowest rate comes first. Shadow
+// their algorithms can. An AtomicBatcher charges up to limit.MaxLimits rules in
+// one call instead; if it cannot, the lowest rate comes first. Shadow
 // rules come last, and only for allowed requests.
 //
 // Decide returns by the deadline. A refund that takes longer goes on beside the
@@ -209,7 +193,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			}
 		}
 	}
-	d.sort()
+	d.splitShadows()
 	return false
 }
 

@@ -4,74 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 var (
 	epoch   = time.Unix(1_700_000_040, 0)
 	errDown = errors.New("store is down")
 )
-
-// faulty is a memory store that fails for the keys of some rules, and counts
-// its calls.
-type faulty struct {
-	*memory.Store
-	down       []string // rules
-	noSnapshot bool     // denies nothing without a round trip
-	charges    int
-	settles    int
-	groups     []int // how many rules were charged at once, each time
-}
-
-func (f *faulty) fails(c *limit.Charge) bool {
-	return slices.ContainsFunc(f.down, func(rule string) bool { return len(c.Key) > len(rule) && c.Key[:len(rule)+1] == rule+"|" })
-}
-
-func (f *faulty) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	f.charges++
-	if f.fails(c) {
-		leaveAny(v)
-		return errDown
-	}
-	return f.Store.Charge(ctx, now, c, v)
-}
-
-func (f *faulty) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	f.charges++
-	f.groups = append(f.groups, len(cs))
-	for i, c := range cs {
-		if f.fails(c) {
-			leaveAny(vs[i])
-			return errDown
-		}
-	}
-	return f.Store.ChargeAll(ctx, now, cs, vs)
-}
-
-func (f *faulty) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	f.settles++
-	return f.Store.Settle(ctx, now, c, r, deltas)
-}
-
-// leaveAny fills in a verdict as an interrupted call may leave it.
-func leaveAny(v *limit.Verdict) {
-	v.Result = limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour}
-	v.Limits = append(v.Limits[:0], v.Result)
-}
-
-func (f *faulty) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	return !f.noSnapshot && !f.fails(c) && f.Store.Denies(now, c, v)
-}
 
 type failure struct{ action, rule, key string }
 
@@ -115,9 +63,9 @@ func itemOf(rule *rules.Rule) string {
 	return rule.Item("all", terms)
 }
 
-type bench struct {
+type fixture struct {
 	engine   *engine.Engine
-	store    *faulty
+	store    *fakestore.Store
 	local    *memory.Store
 	recorder *recorder
 }
@@ -132,15 +80,15 @@ func parse(t testing.TB, document string) *rules.Set {
 	return set
 }
 
-func newBench(t *testing.T, document string) *bench {
+func newFixture(t *testing.T, document string) *fixture {
 	t.Helper()
 	set := parse(t, document)
-	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
+	b := &fixture{store: fakestore.New(nil), local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: b.store, Local: b.local, Observer: b.recorder})
 	return b
 }
 
-func (b *bench) decide(t *testing.T, path string) *engine.Decision {
+func (b *fixture) decide(t *testing.T, path string) *engine.Decision {
 	t.Helper()
 	req := &request.Request{Method: "GET", Path: path, Stage: "prod", IP: netip.MustParseAddr("203.0.113.9")}
 	d, err := b.engine.Decide(context.Background(), epoch, req)
@@ -160,7 +108,7 @@ rules:
 `
 
 func TestReasons(t *testing.T) {
-	b := newBench(t, twoRules)
+	b := newFixture(t, twoRules)
 	for path, want := range map[string]struct {
 		allowed bool
 		reason  engine.Reason
@@ -187,19 +135,19 @@ func TestReasons(t *testing.T) {
 // TestAmbiguousPaths: an ambiguous path is denied before anything is counted.
 // With ambiguous_paths: clean, the rules match both variants of the path.
 func TestAmbiguousPaths(t *testing.T) {
-	b := newBench(t, twoRules)
+	b := newFixture(t, twoRules)
 	for range 3 {
 		if d := b.decide(t, "/v1//chat"); d.Allowed || d.Reason != engine.Ambiguous {
 			t.Errorf("got %+v", d)
 		}
 	}
-	if b.store.charges > 0 {
-		t.Errorf("%d charges for paths that are denied", b.store.charges)
+	if b.store.Count(fakestore.Charge) > 0 {
+		t.Errorf("%d charges for paths that are denied", b.store.Count(fakestore.Charge))
 	}
 	if d := b.decide(t, "/v1/chat"); !d.Allowed || d.Verdicts[1].Remaining != 1 {
 		t.Errorf("got %+v", d)
 	}
-	b = newBench(t, "ambiguous_paths: clean\n"+twoRules)
+	b = newFixture(t, "ambiguous_paths: clean\n"+twoRules)
 	for i, path := range []string{"/v1//chat", "/x/../v1/chat;x=1", "/v1/chat"} {
 		if d := b.decide(t, path); d.Allowed != (i < 2) || d.Reason != engine.Limited {
 			t.Errorf("%s: got %+v", path, d)
@@ -214,8 +162,8 @@ func TestAmbiguousPaths(t *testing.T) {
 // refunded.
 func TestSeveralRules(t *testing.T) {
 	for _, noSnapshot := range []bool{false, true} {
-		b := newBench(t, twoRules)
-		b.store.noSnapshot = noSnapshot
+		b := newFixture(t, twoRules)
+		b.store.NoSnapshot = noSnapshot
 		for range 2 {
 			if d := b.decide(t, "/v1/chat"); !d.Allowed {
 				t.Fatal("denied too early")
@@ -230,8 +178,8 @@ func TestSeveralRules(t *testing.T) {
 		if d := b.decide(t, "/v1/items"); d.Verdicts[0].Remaining != 97 {
 			t.Errorf("no snapshot %v: %d left, want 97: a denied request counted against the first rule", noSnapshot, d.Verdicts[0].Remaining)
 		}
-		if want := map[bool]int{false: 5, true: 11}[noSnapshot]; b.store.charges != want {
-			t.Errorf("no snapshot %v: %d charges, want %d", noSnapshot, b.store.charges, want)
+		if want := map[bool]int{false: 5, true: 11}[noSnapshot]; b.store.Count(fakestore.Charge) != want {
+			t.Errorf("no snapshot %v: %d charges, want %d", noSnapshot, b.store.Count(fakestore.Charge), want)
 		}
 	}
 }
@@ -242,8 +190,8 @@ func TestOnError(t *testing.T) {
 		"deny":  {false, false, false},
 		"local": {true, true, false}, // 40 divided among 20 processes
 	} {
-		b := newBench(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		b.store.down = []string{"r"}
+		b := newFixture(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
+		b.store.Hook = fakestore.Down(errDown, "r")
 		for i, allowed := range want {
 			d := b.decide(t, "/")
 			if d.Allowed != allowed || !d.Degraded {
@@ -256,7 +204,7 @@ func TestOnError(t *testing.T) {
 		if f := b.recorder.failures; len(f) != 3 || f[0] != (failure{"on_error: " + policy, "r", "ip:203.0.113.9"}) {
 			t.Errorf("%s: recorded %v", policy, f)
 		}
-		b.store.down = nil
+		b.store.Hook = nil
 		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || d.Verdicts[0].Remaining != 39 {
 			t.Errorf("%s: after the outage got %+v", policy, d)
 		}
@@ -265,22 +213,22 @@ func TestOnError(t *testing.T) {
 
 // TestOnErrorOfOneRule: while the store fails for one rule, the others decide.
 func TestOnErrorOfOneRule(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
   - {name: remote, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
   - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.down, b.store.noSnapshot = []string{"remote"}, true
+	b.store.Hook, b.store.NoSnapshot = fakestore.Down(errDown, "remote"), true
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Uncounted {
 		t.Errorf("got %+v", d)
 	}
 	if d := b.decide(t, "/"); d.Allowed || d.Verdicts[0].Rule.Name != "last" {
 		t.Errorf("got %+v", d)
 	}
-	b.store.down, b.store.noSnapshot = nil, false
-	before := b.store.charges
-	if d := b.decide(t, "/"); d.Allowed || d.Degraded || d.Verdicts[0].Rule.Name != "last" || b.store.charges != before {
-		t.Errorf("got %+v after %d charges, want a denial by last without any", d, b.store.charges-before)
+	b.store.Hook, b.store.NoSnapshot = nil, false
+	before := b.store.Count(fakestore.Charge)
+	if d := b.decide(t, "/"); d.Allowed || d.Degraded || d.Verdicts[0].Rule.Name != "last" || b.store.Count(fakestore.Charge) != before {
+		t.Errorf("got %+v after %d charges, want a denial by last without any", d, b.store.Count(fakestore.Charge)-before)
 	}
 }
 
@@ -295,29 +243,14 @@ func TestNoRules(t *testing.T) {
 	}
 }
 
-// slow is a store that answers only when its caller has given up.
-type slow struct{ *memory.Store }
-
-func (slow) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Verdict) error {
-	<-ctx.Done()
-	return errDown
-}
-
 func TestDeadline(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
 	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: slow{memory.New(0)}, Local: memory.New(0), Deadline: time.Millisecond,
+		Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: memory.New(0), Deadline: time.Millisecond,
 	})
 	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("decision %+v, error %v", d, err)
 	}
-}
-
-// undecided is a store that answers, but cannot take any charge.
-type undecided struct{ *memory.Store }
-
-func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	return memory.ErrFull
 }
 
 // TestUndecidedIsNoOutage: a charge that a healthy store could not take is
@@ -325,7 +258,7 @@ func (undecided) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdic
 func TestUndecidedIsNoOutage(t *testing.T) {
 	for policy, want := range map[string]bool{"local": false, "deny": false, "allow": true} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: undecided{memory.New(0)}, Local: memory.New(0)})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(memory.ErrFull)), Local: memory.New(0)})
 		if d, err := e.Decide(context.Background(), epoch, &request.Request{}); err != nil || d.Allowed != want || !d.Degraded {
 			t.Errorf("%s: decision %+v, error %v", policy, d, err)
 		}

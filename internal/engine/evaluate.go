@@ -30,21 +30,21 @@ func retryAfter(cause error) time.Duration {
 }
 
 // evaluate charges the rules of a decision in order, atomic rules together, or
-// all of them if the store is Grouping. It fails only if the caller has hung up.
+// all of them for an AtomicBatcher. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
 	var few [limit.MaxLimits]*Verdict
 	due := appendDue(few[:0], d.Verdicts)
-	together := e.grouping != nil && len(due) <= limit.MaxLimits && e.grouping.Together()
-	if e.grouping != nil && !together {
+	batch := e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()
+	if e.batcher != nil && !batch {
 		lowestRateFirst(due)
 	}
 	for i := range due {
 		if due[i].decided {
 			continue
 		}
-		denier, err := e.chargeNext(ctx, now, set, due[i:], together)
+		denier, err := e.chargeNext(ctx, now, set, due[i:], batch)
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
-			together = false
+			batch = false
 			lowestRateFirst(due[i:])
 			denier, err = e.chargeNext(ctx, now, set, due[i:], false)
 		}
@@ -73,8 +73,8 @@ func appendDue(due []*Verdict, vs []Verdict) []*Verdict {
 	return due
 }
 
-// lowestRateFirst sorts the rules for a store that is Grouping but cannot charge
-// them in one call. The rule of the lowest rate is the likeliest to deny a flood:
+// lowestRateFirst sorts the rules for an AtomicBatcher that cannot charge them
+// in one call. The rule of the lowest rate is the likeliest to deny a flood:
 // so the flood takes little from the budgets that others share.
 func lowestRateFirst(due []*Verdict) {
 	slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
@@ -98,11 +98,11 @@ func (v *Verdict) rate() float64 {
 // deny, it returns the one with the longest wait. If the store fails, each
 // rule's on_error decides, in order. If it refuses rules only because they are
 // together, they stay undecided, and the error is the store's.
-func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, due []*Verdict, together bool) (denier *Verdict, err error) {
+func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, due []*Verdict, batch bool) (denier *Verdict, err error) {
 	var few [limit.MaxLimits]*Verdict
-	group := appendGroup(few[:0], due, together)
+	group := appendGroup(few[:0], due, batch)
 	if cause := e.charge(ctx, now, group); cause != nil {
-		if together && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
+		if batch && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
 			for _, v := range group {
 				v.decided = false
 			}
@@ -126,14 +126,14 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 // appendGroup appends the first rule and, if that is atomic, the other rules of
 // its atomic group; all rules, if they are charged together. A store takes at
 // most limit.MaxLimits at once; more rules go into the next group.
-func appendGroup(group, due []*Verdict, together bool) []*Verdict {
+func appendGroup(group, due []*Verdict, batch bool) []*Verdict {
 	first := due[0]
 	group = append(group, first)
-	if !first.Rule.Atomic && !together {
+	if !first.Rule.Atomic && !batch {
 		return group
 	}
 	for _, v := range due[1:] {
-		if (v.Rule.Atomic || together) && !v.decided && len(group) < limit.MaxLimits {
+		if (v.Rule.Atomic || batch) && !v.decided && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestStoreCalls: the observer sees each call of the shared store, whether the
@@ -22,13 +23,13 @@ func TestStoreCalls(t *testing.T) {
 		"failures":              {"", "deny", "narrow", true, []string{"charge", "charge failed", "settle", "charge", "charge failed", "settle"}},
 		"counts that are local": {"", "local", "narrow", true, []string{"charge", "charge failed", "charge", "charge failed", "settle"}},
 	} {
-		b := newBench(t, fmt.Sprintf(`rules:
+		b := newFixture(t, fmt.Sprintf(`rules:
   - {name: wide, %[1]skey: all, limits: [{capacity: 9, window: 60s}]}
   - {name: narrow, %[1]skey: all, on_error: %[2]s, limits: [{name: tokens, capacity: 1, window: 60s, cost: {from: header.x-n, min: 1, max: 1, settle: true}}]}
 `, test.kind, test.onError))
-		b.store.noSnapshot = test.noSnapshot
+		b.store.NoSnapshot = test.noSnapshot
 		if test.down != "" {
-			b.store.down = []string{test.down}
+			b.store.Hook = fakestore.Down(errDown, test.down)
 		}
 		for range 2 {
 			if d := b.decide(t, "/"); d.Allowed {

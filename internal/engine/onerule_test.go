@@ -5,13 +5,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // oneRule returns a document's rule, resolved for a first charge.
@@ -24,9 +23,9 @@ func oneRule(t *testing.T, document string) (*rules.Set, *engine.Verdict) {
 
 // TestChargeRule: a hang-up is an error, and no verdict of on_error.
 func TestChargeRule(t *testing.T) {
-	b := newBench(t, "rules: []")
+	b := newFixture(t, "rules: []")
 	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 1, window: 60s}]}]`)
-	b.store.down = []string{"r"}
+	b.store.Hook = fakestore.Down(errDown, "r")
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	if err := b.engine.ChargeRule(ctx, epoch, set, v); !errors.Is(err, context.Canceled) || len(b.recorder.failures) != 0 {
@@ -41,7 +40,8 @@ func TestAdmitted(t *testing.T) {
 		var admitted []string
 		set, store := parse(t, `rules:
   - {name: first, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
-  - {name: second, `+kind+`key: all, limits: [{capacity: 1, window: 60s}]}`), &faulty{Store: memory.New(0), noSnapshot: true}
+  - {name: second, `+kind+`key: all, limits: [{capacity: 1, window: 60s}]}`), fakestore.New(nil)
+		store.NoSnapshot = true
 		e := engine.New(engine.Options{
 			Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0),
 			Admitted: func(key string) { admitted = append(admitted, key) },
@@ -55,19 +55,19 @@ func TestAdmitted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !slices.Equal(admitted, want) || store.settles != len(want)-2 {
-			t.Errorf("%sadmitted %q, want %q; %d refunds", kind, admitted, want, store.settles)
+		if !slices.Equal(admitted, want) || store.Count(fakestore.Settle) != len(want)-2 {
+			t.Errorf("%sadmitted %q, want %q; %d refunds", kind, admitted, want, store.Count(fakestore.Settle))
 		}
 	}
 }
 
 // TestDecisionOfOneRule: the decision has the rule's verdict and nothing else.
 func TestDecisionOfOneRule(t *testing.T) {
-	b := newBench(t, "rules: []")
+	b := newFixture(t, "rules: []")
 	set, v := oneRule(t, `rules: [{name: r, key: all, refund_on: [503], limits: [{capacity: 1, window: 60s}]}]`)
 	for i, down := range []bool{true, false, false} {
-		if b.store.down = nil; down {
-			b.store.down = []string{"r"}
+		if b.store.Hook = nil; down {
+			b.store.Hook = fakestore.Down(errDown, "r")
 		}
 		v.Renew()
 		if err := b.engine.ChargeRule(t.Context(), epoch, set, v); err != nil {
@@ -83,22 +83,11 @@ func TestDecisionOfOneRule(t *testing.T) {
 	}
 }
 
-// settling is a store whose corrections fail. It keeps their contexts.
-type settling struct {
-	*memory.Store
-	ctxs []context.Context
-}
-
-func (s *settling) Settle(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Receipt, _ []int64) error {
-	s.ctxs = append(s.ctxs, ctx)
-	return errDown
-}
-
 // TestCorrectionsFail: each way to correct a charge passes the store's failure
 // on. Nothing is sent to the store if there is nothing to correct.
 func TestCorrectionsFail(t *testing.T) {
 	set := parse(t, corrected)
-	store, log := &settling{Store: memory.New(0)}, &recorder{}
+	store, log := fakestore.New(fakestore.On(fakestore.Settle, fakestore.Fail(errDown))), &recorder{}
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: memory.New(0), Observer: log})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil {
@@ -106,8 +95,8 @@ func TestCorrectionsFail(t *testing.T) {
 	}
 	settle := func(actual int64) error { return e.SettleRule(t.Context(), epoch, &d.Verdicts[0], []int64{actual}) }
 	finish := func(status int) { e.Finish(t.Context(), epoch, d, &engine.Outcome{Status: status}) }
-	if finish(200); settle(1) != nil || len(store.ctxs) != 0 {
-		t.Errorf("%d corrections of right charges", len(store.ctxs))
+	if finish(200); settle(1) != nil || store.Count(fakestore.Settle) != 0 {
+		t.Errorf("%d corrections of right charges", store.Count(fakestore.Settle))
 	}
 	if err := settle(2); !errors.Is(err, errDown) {
 		t.Errorf("a rule: %v", err)
@@ -115,13 +104,13 @@ func TestCorrectionsFail(t *testing.T) {
 	if err := d.Pending()[0].Settle(t.Context(), epoch, store, engine.NoObserver{}, &engine.Outcome{Status: 503}); !errors.Is(err, errDown) {
 		t.Errorf("a pending charge: %v", err)
 	}
-	d.Verdicts, store.ctxs = d.Verdicts[:2], nil
+	d.Verdicts = d.Verdicts[:2]
 	finish(503)
 	if want := []failure{{"settle", "once", "all"}, {"settle", "trial", "all"}}; !slices.Equal(log.failures, want) {
 		t.Errorf("recorded %v, want %v", log.failures, want)
 	}
-	for _, ctx := range store.ctxs {
-		if ctx.Err() == nil {
+	for _, c := range store.Calls(fakestore.Settle)[2:] { // those of Finish
+		if c.Ctx.Err() == nil {
 			t.Error("the context of a correction outlives it")
 		}
 	}
@@ -135,7 +124,7 @@ defaults: {instances: 1}
 rules:
   - {name: local, key: all, limits: [{capacity: 2, window: 60s}], refund_on: [503]}
   - {name: trial, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}], refund_on: [503]}`)
-	store, local := &faulty{Store: memory.New(0), down: []string{"local"}}, &faulty{Store: memory.New(0)}
+	store, local := fakestore.New(fakestore.Down(errDown, "local")), fakestore.New(nil)
 	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Local: local})
 	for i := range 3 {
 		d, err := e.Decide(t.Context(), epoch, &request.Request{})
@@ -146,14 +135,14 @@ rules:
 			e.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 503})
 		}
 	}
-	if store.settles != 0 || local.settles != 0 {
-		t.Errorf("%d corrections of the shadow rule, %d of the local one", store.settles, local.settles)
+	if store.Count(fakestore.Settle) != 0 || local.Count(fakestore.Settle) != 0 {
+		t.Errorf("%d corrections of the shadow rule, %d of the local one", store.Count(fakestore.Settle), local.Count(fakestore.Settle))
 	}
 }
 
 // TestLeastSettlement: a limit whose requests cost one unit at most settles.
 func TestLeastSettlement(t *testing.T) {
-	b := newBench(t, `rules: [{name: r, key: all, cost: {from: header.x-n, min: 1, max: 1, settle: true}, limits: [{capacity: 9, window: 60s}]}]`)
+	b := newFixture(t, `rules: [{name: r, key: all, cost: {from: header.x-n, min: 1, max: 1, settle: true}, limits: [{capacity: 9, window: 60s}]}]`)
 	d := b.decide(t, "/")
 	b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 200, Costs: map[string]int64{"r": 0}})
 	if left := b.left(t, d, "r"); left != 9 {
@@ -163,9 +152,9 @@ func TestLeastSettlement(t *testing.T) {
 
 // TestDecisionOfAnOutage: the decision says that on_error denied the request.
 func TestDecisionOfAnOutage(t *testing.T) {
-	b := newBench(t, "rules: []")
+	b := newFixture(t, "rules: []")
 	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 1, window: 60s}]}]`)
-	b.store.down = []string{"r"}
+	b.store.Hook = fakestore.Down(errDown, "r")
 	err := b.engine.ChargeRule(t.Context(), epoch, set, v)
 	if d := engine.DecisionOf(set, *v); err != nil || d.Allowed || !d.Degraded {
 		t.Errorf("%+v, error %v", d, err)

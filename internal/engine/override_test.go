@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // operators are the overrides that operators set by command.
@@ -57,7 +58,7 @@ overrides:
     "user:past": {capacity: 9, until: 2020-01-01T00:00:00Z}
 `
 
-func (b *bench) decideFor(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
+func (b *fixture) decideFor(t *testing.T, sub, plan string, after time.Duration) *engine.Decision {
 	t.Helper()
 	req := &request.Request{
 		Method: "GET", Path: "/v1/items", IP: netip.MustParseAddr("203.0.113.9"),
@@ -70,12 +71,12 @@ func (b *bench) decideFor(t *testing.T, sub, plan string, after time.Duration) *
 	return d
 }
 
-func newBusiness(t *testing.T, o *operators) *bench { return newBusinessOf(t, o, time.Time{}) }
+func newBusiness(t *testing.T, o *operators) *fixture { return newBusinessOf(t, o, time.Time{}) }
 
-func newBusinessOf(t *testing.T, o *operators, today time.Time) *bench {
+func newBusinessOf(t *testing.T, o *operators, today time.Time) *fixture {
 	t.Helper()
 	set := parse(t, business)
-	b := &bench{store: &faulty{Store: memory.New(0)}, local: memory.New(0), recorder: &recorder{}}
+	b := &fixture{store: fakestore.New(nil), local: memory.New(0), recorder: &recorder{}}
 	b.engine = engine.New(engine.Options{
 		Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder, Today: today,
 	})
@@ -176,13 +177,13 @@ func TestExempt(t *testing.T) {
 			}
 		}
 	}
-	b := newBench(t, `
+	b := newFixture(t, `
 plans: {all: {api: unlimited}}
 plan: {from: jwt.plan}
 rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}]`)
 	for range 3 {
-		if d := b.decideFor(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.charges > 0 {
-			t.Fatalf("%+v, %d charges", d, b.store.charges)
+		if d := b.decideFor(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.Count(fakestore.Charge) > 0 {
+			t.Fatalf("%+v, %d charges", d, b.store.Count(fakestore.Charge))
 		}
 	}
 }
@@ -193,8 +194,8 @@ func TestBans(t *testing.T) {
 	for _, sub := range []string{"banned", "gone", "x"} {
 		b := newBusiness(t, o)
 		d := b.decideFor(t, sub, "enterprise", 0)
-		if d.Allowed || d.Reason != engine.Banned || b.store.charges > 0 {
-			t.Errorf("%s: %+v, %d charges", sub, d, b.store.charges)
+		if d.Allowed || d.Reason != engine.Banned || b.store.Count(fakestore.Charge) > 0 {
+			t.Errorf("%s: %+v, %d charges", sub, d, b.store.Count(fakestore.Charge))
 		}
 	}
 }
@@ -231,8 +232,8 @@ func TestUnreadable(t *testing.T) {
 	if d.Allowed || !d.Degraded || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "tenant" || !d.Verdicts[0].Uncounted {
 		t.Errorf("%+v: want a denial by tenant, which has on_error: deny", d)
 	}
-	if b.store.charges != 0 {
-		t.Errorf("%d charges for a request that was denied beforehand", b.store.charges)
+	if b.store.Count(fakestore.Charge) != 0 {
+		t.Errorf("%d charges for a request that was denied beforehand", b.store.Count(fakestore.Charge))
 	}
 	want := []failure{
 		{"read override: plan of the request", "plan", "user:7"},

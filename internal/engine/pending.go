@@ -12,7 +12,7 @@ import (
 // maxSettlement is the most units that a correction may add to a charge.
 const maxSettlement = limit.MaxCapacity
 
-// Unsettled stands in Pending.Most for a limit that does not settle.
+// Unsettled stands in Pending.MaxCosts for a limit that does not settle.
 const Unsettled = -1
 
 // Pending is a charge that the backend's answer may correct. It is plain data,
@@ -23,9 +23,10 @@ type Pending struct {
 	Receipt limit.Receipt
 	// Refunds are the statuses for which the rule takes nothing.
 	Refunds []rules.Statuses
-	// Most holds, for each limit that settles, the units that an answer costs
-	// which broke off; Unsettled for others.
-	Most [limit.MaxLimits]int64
+	// MaxCosts holds, for each limit that settles, the cost charged if the
+	// response is cut off; Unsettled for others. Where a request of 500 tokens
+	// may settle at up to 4,000, it is 4,000.
+	MaxCosts [limit.MaxLimits]int64
 }
 
 // Pending returns the charges of an allowed request that its outcome may correct
@@ -50,9 +51,9 @@ func (d *Decision) Pending() (all []Pending) {
 func (v *Verdict) pending() (p Pending, ok bool) {
 	p = Pending{Rule: v.Rule.Name, Charge: v.Charge, Receipt: v.Receipt, Refunds: v.Rule.RefundOn()}
 	for i := range v.Charge.Costs {
-		p.Most[i] = Unsettled
+		p.MaxCosts[i] = Unsettled
 		if v.Terms.Settles(i) {
-			p.Most[i] = v.Terms.MostCost(i)
+			p.MaxCosts[i] = v.Terms.MostCost(i)
 			ok = true
 		}
 		ok = ok || len(p.Refunds) > 0 && refund(&v.Charge, i) != 0
@@ -62,7 +63,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 
 // Settle corrects the charge by the outcome: one write, or none if there is
 // nothing to correct.
-func (p *Pending) Settle(ctx context.Context, now time.Time, store Store, observer Observer, o *Outcome) error {
+func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, observer Observer, o *Outcome) error {
 	deltas := p.deltas(o)
 	if deltas == nil {
 		return nil
@@ -78,12 +79,12 @@ func (p *Pending) deltas(o *Outcome) []int64 {
 		if refunded {
 			return refund(&p.Charge, i)
 		}
-		if p.Most[i] == Unsettled {
+		if p.MaxCosts[i] == Unsettled {
 			return 0
 		}
 		actual, reported := o.Costs[p.PolicyName(i)]
 		if !reported && o.Aborted {
-			actual, reported = p.Most[i], true
+			actual, reported = p.MaxCosts[i], true
 		}
 		if !reported || actual < 0 {
 			return 0

@@ -10,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 const corrected = `
@@ -29,13 +30,13 @@ rules:
 // that refund what can be refunded, and those that settle. It settles each as
 // another process does, from plain data.
 func TestPending(t *testing.T) {
-	b := newBench(t, corrected)
+	b := newFixture(t, corrected)
 	d := b.decide(t, "/")
 	all := d.Pending()
 	most := map[string][]int64{}
 	for i := range all {
 		p := &all[i]
-		most[p.Rule] = p.Most[:len(p.Charge.Costs)]
+		most[p.Rule] = p.MaxCosts[:len(p.Charge.Costs)]
 		if p.Receipt.Generation == "" || p.Receipt.Slots[0] == 0 {
 			t.Errorf("the receipt of %s names no charge: %+v", p.Rule, p.Receipt)
 		}
@@ -47,8 +48,8 @@ func TestPending(t *testing.T) {
 	if diff := gocmp.Diff(want, most); diff != "" {
 		t.Errorf("the most that an answer may cost (-want +got):\n%s", diff)
 	}
-	if b.store.settles != 3 {
-		t.Errorf("%d corrections, want 3", b.store.settles)
+	if b.store.Count(fakestore.Settle) != 3 {
+		t.Errorf("%d corrections, want 3", b.store.Count(fakestore.Settle))
 	}
 	if got := b.left(t, d, "once"); got != 9 {
 		t.Errorf("%d of 9 are left after a refund", got)
@@ -61,11 +62,11 @@ func TestPending(t *testing.T) {
 // TestPendingHere: no other process can correct what this one counted by itself,
 // or what was not counted.
 func TestPendingHere(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: local, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
   - {name: open, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503], on_error: allow}`)
-	b.store.down = []string{"local", "open"}
+	b.store.Hook = fakestore.Down(errDown, "local", "open")
 	d := b.decide(t, "/")
 	if all := d.Pending(); len(d.Verdicts) != 2 || all != nil {
 		t.Errorf("pending: %+v", all)
@@ -75,7 +76,7 @@ rules:
 // TestSettleRule corrects the limits that can be corrected, and leaves a bucket
 // and a rule that was not charged.
 func TestSettleRule(t *testing.T) {
-	b := newBench(t, `rules: [{name: r, key: all, limits: [
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [
 		{name: b, capacity: 9, window: 60s, algorithm: token_bucket}, {name: w, capacity: 9, window: 60s}]}]`)
 	d := b.decide(t, "/")
 	v := &d.Verdicts[0]
@@ -92,15 +93,15 @@ func TestSettleRule(t *testing.T) {
 		t.Errorf("%d and %d of 9 are left, want 8 and 5", now.Limits[0].Remaining, now.Limits[1].Remaining)
 	}
 	v.Renew()
-	if err := b.engine.SettleRule(t.Context(), epoch, v, []int64{5, 5}); err != nil || b.store.settles != 1 {
-		t.Errorf("a charge that was not made is settled: %d corrections, error %v", b.store.settles, err)
+	if err := b.engine.SettleRule(t.Context(), epoch, v, []int64{5, 5}); err != nil || b.store.Count(fakestore.Settle) != 1 {
+		t.Errorf("a charge that was not made is settled: %d corrections, error %v", b.store.Count(fakestore.Settle), err)
 	}
 }
 
 // TestDegraded: a decision says that part of what it needs was not there.
 func TestDegraded(t *testing.T) {
 	decide := func(set *rules.Set, o engine.OverrideSource, r request.Request) bool {
-		b := newBench(t, corrected)
+		b := newFixture(t, corrected)
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder})
 		d, err := e.Decide(t.Context(), epoch, &r)
 		if err != nil {

@@ -57,7 +57,7 @@ func TestEveryReason(t *testing.T) {
 // TestBannedCaller: a ban of the caller is a decision, which says that the
 // credentials were not verified.
 func TestBannedCaller(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 plan: {from: jwt.plan, overrides: all}
 plans: {pro: {r: 2}}
 rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}]
@@ -70,7 +70,7 @@ overrides: {plan: {all: {deny: true, why: ticket 7}}}`)
 
 // TestBanOfOneRule: the decision reports only the rule whose override denies.
 func TestBanOfOneRule(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: strict, key: "stage:{stage}", limits: [{capacity: 9, window: 60s}]}

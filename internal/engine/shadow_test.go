@@ -8,12 +8,13 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestShadow: a shadow rule beside a rule in force is charged for allowed
 // requests only, and changes no decision.
 func TestShadow(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: strict, mode: shadow, key: all, limits: [{capacity: 2, window: 60s}]}
   - {name: real, key: all, limits: [{capacity: 3, window: 60s}]}
@@ -33,8 +34,8 @@ rules:
 			t.Errorf("request %d: %+v", i, d.Shadows)
 		}
 	}
-	if b.store.charges != 3+3 { // the fourth request is denied by the local snapshot
-		t.Errorf("%d charges", b.store.charges)
+	if b.store.Count(fakestore.Charge) != 3+3 { // the fourth request is denied by the local snapshot
+		t.Errorf("%d charges", b.store.Count(fakestore.Charge))
 	}
 }
 
@@ -42,7 +43,7 @@ rules:
 // unmatched decides, as without the shadow rule.
 func TestShadowAlone(t *testing.T) {
 	for policy, want := range map[string]bool{"allow": true, "deny": false} {
-		b := newBench(t, `
+		b := newFixture(t, `
 unmatched: `+policy+`
 rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}]}]`)
 		for i := range 2 {
@@ -60,11 +61,11 @@ rules: [{name: strict, mode: shadow, key: all, limits: [{capacity: 1, window: 60
 // TestShadowFails: if the store fails for a shadow rule alone, the failure is
 // recorded, and nothing else changes.
 func TestShadowFails(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: real, key: all, limits: [{capacity: 3, window: 60s}]}
   - {name: strict, mode: shadow, on_error: deny, key: all, limits: [{capacity: 2, window: 60s}]}`)
-	b.store.down = []string{"strict"}
+	b.store.Hook = fakestore.Down(errDown, "strict")
 	d := b.decide(t, "/")
 	if v := &d.Shadows[0]; !d.Allowed || d.Degraded || !v.Degraded || !v.Uncounted || !v.Allowed {
 		t.Errorf("%+v", d)
@@ -86,15 +87,15 @@ func TestCandidate(t *testing.T) {
 		"candidate: 100%,": {same, same, same, same, same, same, same},
 		"":                 {none, none, none, none, none, none, none},
 	} {
-		b := newBench(t, `rules: [{name: r, key: all, limits: [{`+candidate+`capacity: 4, window: 60s}]}]`)
+		b := newFixture(t, `rules: [{name: r, key: all, limits: [{`+candidate+`capacity: 4, window: 60s}]}]`)
 		for i, want := range want {
 			d := b.decide(t, "/")
 			if got := d.Verdicts[0].CandidateOutcome(0); got != want || d.Allowed != (i < 4) {
 				t.Errorf("%s request %d: allowed %v, candidate %v, want %v", candidate, i, d.Allowed, got, want)
 			}
 		}
-		if b.store.charges != 7 {
-			t.Errorf("%s %d charges for 7 requests: a candidate charges nothing", candidate, b.store.charges)
+		if b.store.Count(fakestore.Charge) != 7 {
+			t.Errorf("%s %d charges for 7 requests: a candidate charges nothing", candidate, b.store.Count(fakestore.Charge))
 		}
 	}
 }
@@ -102,8 +103,8 @@ func TestCandidate(t *testing.T) {
 // TestNoCandidateDuringAnOutage: the local share of a capacity does not show
 // what a candidate capacity would have decided.
 func TestNoCandidateDuringAnOutage(t *testing.T) {
-	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
-	b.store.down = []string{"r"}
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [{capacity: 100, window: 60s, candidate: 80%}]}]`)
+	b.store.Hook = fakestore.Down(errDown, "r")
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || d.Verdicts[0].CandidateOutcome(0) != engine.NoCandidate {
 		t.Errorf("%+v: candidate %v", d, d.Verdicts[0].CandidateOutcome(0))
 	}
@@ -112,7 +113,7 @@ func TestNoCandidateDuringAnOutage(t *testing.T) {
 // TestNoCandidateOfABan: if an override denies the key of a rule with a
 // candidate, nothing is counted, so the candidate has no outcome.
 func TestNoCandidateOfABan(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules: [{name: r, key: "stage:{stage}", overrides: true, limits: [{capacity: 4, window: 60s, candidate: 2}]}]
 overrides: {r: {"stage:prod": {deny: true}}}`)
 	d := b.decide(t, "/")
@@ -149,7 +150,7 @@ rules:
 		"aborted, with a cost":          {engine.Outcome{Status: 200, Aborted: true, Costs: map[string]int64{"chat.tokens": 20}}, 9, 9, 980},
 		"a negative cost is none":       {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": -1}}, 9, 9, 500},
 	} {
-		b := newBench(t, document)
+		b := newFixture(t, document)
 		d := b.decide(t, "/")
 		if !d.Allowed {
 			t.Fatalf("%+v", d)
@@ -177,7 +178,7 @@ rules:
 // backend reports no cost.
 func TestAborted(t *testing.T) {
 	for aborted, want := range map[bool]int64{false: 900, true: 500} {
-		b := newBench(t, `rules: [{name: r, key: all, cost: {from: header.x-tokens, min: 100, max: 500, settle: true}, limits: [{capacity: 1000, window: 60s}]}]`)
+		b := newFixture(t, `rules: [{name: r, key: all, cost: {from: header.x-tokens, min: 100, max: 500, settle: true}, limits: [{capacity: 1000, window: 60s}]}]`)
 		req := &request.Request{Method: "GET", Path: "/", Headers: map[string][]string{"x-tokens": {"100"}}}
 		d, err := b.engine.Decide(t.Context(), epoch, req)
 		if err != nil {
@@ -192,7 +193,7 @@ func TestAborted(t *testing.T) {
 
 // TestQuiet: a rule with headers: off is charged, but answers do not report it.
 func TestQuiet(t *testing.T) {
-	b := newBench(t, `
+	b := newFixture(t, `
 rules:
   - {name: hidden, headers: "off", key: all, limits: [{capacity: 2, window: 60s}]}
   - {name: shown, key: all, limits: [{capacity: 9, window: 60s}]}`)

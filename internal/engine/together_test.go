@@ -1,54 +1,41 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
-// grouping is a store that takes all rules of a request in one call.
-type grouping struct {
-	*faulty
-	refused error    // of calls with several charges; nil for none
-	alone   error    // of calls with one charge
-	apart   bool     // Together is false
-	charged []string // rules, one charge each
+// batcher is a store that charges all rules of a request in one call.
+type batcher struct {
+	*fakestore.Store
+	apart bool // Batches is false
 }
 
-func (g *grouping) Together() bool { return !g.apart }
+func (g *batcher) Batches() bool { return !g.apart }
 
-func (g *grouping) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	if g.alone != nil {
-		g.charges++
-		return g.alone
-	}
-	rule, _, _ := strings.Cut(c.Key, "|")
-	g.charged = append(g.charged, rule)
-	return g.faulty.Charge(ctx, now, c, v)
-}
-
-func (g *grouping) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if g.refused != nil {
-		g.charges++
-		g.groups = append(g.groups, len(cs))
-		return g.refused
-	}
-	return g.faulty.ChargeAll(ctx, now, cs, vs)
-}
-
-func newGroupingBench(t *testing.T, document string) (*bench, *grouping) {
+func newBatcherFixture(t *testing.T, document string) (*fixture, *batcher) {
 	t.Helper()
-	b := &bench{store: &faulty{Store: memory.New(0), noSnapshot: true}, local: memory.New(0), recorder: &recorder{}}
-	g := &grouping{faulty: b.store}
+	b := newFixture(t, document)
+	b.store.NoSnapshot = true
+	g := &batcher{Store: b.store}
 	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: parse(t, document)}, Store: g, Local: b.local, Observer: b.recorder})
 	return b, g
+}
+
+// groups returns how many rules each call charged that charged several.
+func groups(s *fakestore.Store) (sizes []int) {
+	for _, c := range s.Calls(fakestore.Charge) {
+		if len(c.Keys) > 1 {
+			sizes = append(sizes, len(c.Keys))
+		}
+	}
+	return sizes
 }
 
 const groupedRules = `rules:
@@ -61,16 +48,16 @@ const groupedRules = `rules:
 // none of them, so a flood that a later rule denies takes nothing from the
 // budgets that others share.
 func TestTogether(t *testing.T) {
-	b, _ := newGroupingBench(t, groupedRules)
+	b, _ := newBatcherFixture(t, groupedRules)
 	b.flood(t, 52)
-	if len(b.store.groups) != 52 || slices.Max(b.store.groups) != 3 || slices.Min(b.store.groups) != 3 {
-		t.Errorf("together %v", b.store.groups)
+	if len(groups(b.store)) != 52 || slices.Max(groups(b.store)) != 3 || slices.Min(groups(b.store)) != 3 {
+		t.Errorf("together %v", groups(b.store))
 	}
 }
 
 // flood sends requests of which rule small denies all but two. They take nothing
 // from the other rules of groupedRules.
-func (b *bench) flood(t *testing.T, calls int) {
+func (b *fixture) flood(t *testing.T, calls int) {
 	t.Helper()
 	first := b.decide(t, "/")
 	if !first.Allowed || names(first) != "everyone log small" {
@@ -87,18 +74,22 @@ func (b *bench) flood(t *testing.T, calls int) {
 			t.Errorf("%s has %d left, want %d", rule, got, want)
 		}
 	}
-	if b.store.charges != calls {
-		t.Errorf("%d calls for 52 requests, want %d", b.store.charges, calls)
+	if b.store.Count(fakestore.Charge) != calls {
+		t.Errorf("%d calls for 52 requests, want %d", b.store.Count(fakestore.Charge), calls)
 	}
 }
 
 // TestTogetherRefused: if the store refuses rules because they are together, each
 // is charged alone, and on_error decides for none but those that fail alone.
 func TestTogetherRefused(t *testing.T) {
-	b, g := newGroupingBench(t, groupedRules)
+	b, g := newBatcherFixture(t, groupedRules)
 	healthy := b.decide(t, "/")
-	g.refused = errors.Join(errors.New("counter of log is malformed"), limit.ErrGroup)
-	g.down = []string{"log"}
+	g.Hook = func(c *fakestore.Call) error {
+		if c.Op == fakestore.Charge && len(c.Keys) > 1 {
+			return errors.Join(errors.New("counter of log is malformed"), limit.ErrGroup)
+		}
+		return fakestore.Down(errDown, "log")(c)
+	}
 	d := b.decide(t, "/")
 	if !d.Allowed || !d.Degraded || names(d) != "everyone log small" || len(b.recorder.failures) != 1 || b.recorder.failures[0].rule != "log" {
 		t.Fatalf("allowed %t, degraded %t, rules %s, failures %v", d.Allowed, d.Degraded, names(d), b.recorder.failures)
@@ -108,25 +99,25 @@ func TestTogetherRefused(t *testing.T) {
 			t.Errorf("%s has %d left, want %d", rule, got, want)
 		}
 	}
-	if b.store.charges != 1+4 {
-		t.Errorf("%d calls, want one that is refused and one for each rule", b.store.charges-1)
+	if b.store.Count(fakestore.Charge) != 1+4 {
+		t.Errorf("%d calls, want one that is refused and one for each rule", b.store.Count(fakestore.Charge)-1)
 	}
 }
 
 // TestRefusedAlone: a rule that the store refuses is not charged again alone if
 // it was alone.
 func TestRefusedAlone(t *testing.T) {
-	b, g := newGroupingBench(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
-	g.alone = limit.ErrGroup
-	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 {
-		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.charges)
+	b, g := newBatcherFixture(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
+	g.Hook = fakestore.Fail(errors.Join(errDown, limit.ErrGroup))
+	if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 {
+		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.Count(fakestore.Charge))
 	}
 }
 
 // TestTogetherDecided: a rule that on_error has decided already, because its
 // override cannot be read, is not charged with the others.
 func TestTogetherDecided(t *testing.T) {
-	b, g := newGroupingBench(t, "rules: []")
+	b, g := newBatcherFixture(t, "rules: []")
 	b.engine = engine.New(engine.Options{
 		Rules: engine.Fixed{Set: parse(t, `rules:
   - {name: one, key: all, limits: [{capacity: 9, window: 60s}]}
@@ -136,8 +127,8 @@ func TestTogetherDecided(t *testing.T) {
 		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
 	})
 	d := b.decide(t, "/")
-	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !d.Verdicts[1].Allowed || !slices.Equal(b.store.groups, []int{2}) {
-		t.Fatalf("rules %s, together %v", names(d), b.store.groups)
+	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !d.Verdicts[1].Allowed || !slices.Equal(groups(b.store), []int{2}) {
+		t.Fatalf("rules %s, together %v", names(d), groups(b.store))
 	}
 	if left := b.left(t, d, "unread"); left != 9 {
 		t.Errorf("unread has %d left, want 9", left)
@@ -147,7 +138,7 @@ func TestTogetherDecided(t *testing.T) {
 // TestTogetherShared: rules that share a counter are charged one after the other,
 // because each takes its units.
 func TestTogetherShared(t *testing.T) {
-	b, _ := newGroupingBench(t, `rules:
+	b, _ := newBatcherFixture(t, `rules:
   - {name: one, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
   - {name: two, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
 `)
@@ -161,35 +152,35 @@ func TestTogetherShared(t *testing.T) {
 // TestTogetherDown: if the store fails, the on_error of each rule decides, and
 // nothing is charged twice.
 func TestTogetherDown(t *testing.T) {
-	b, g := newGroupingBench(t, groupedRules)
-	g.refused = errDown
-	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 || len(b.recorder.failures) != 3 {
-		t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.charges, b.recorder.failures)
+	b, g := newBatcherFixture(t, groupedRules)
+	g.Hook = fakestore.Fail(errDown)
+	if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 || len(b.recorder.failures) != 3 {
+		t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.Count(fakestore.Charge), b.recorder.failures)
 	}
 }
 
 // TestNotTogether: more rules than a store takes at once, and a store that says
-// no, are charged as without Grouping.
+// no, are charged as without AtomicBatcher.
 func TestNotTogether(t *testing.T) {
 	document := "rules:\n"
 	for _, name := range strings.Split("abcdefghi", "") {
 		document += "  - {name: " + name + ", key: all, limits: [{capacity: 9, window: 60s}]}\n"
 	}
-	b, _ := newGroupingBench(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || len(b.store.groups) != 0 || b.store.charges != 9 {
-		t.Errorf("nine rules: %d charges, together %v", b.store.charges, b.store.groups)
+	b, _ := newBatcherFixture(t, document)
+	if d := b.decide(t, "/"); !d.Allowed || len(groups(b.store)) != 0 || b.store.Count(fakestore.Charge) != 9 {
+		t.Errorf("nine rules: %d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
 	}
-	b, g := newGroupingBench(t, groupedRules)
+	b, g := newBatcherFixture(t, groupedRules)
 	g.apart = true
-	if d := b.decide(t, "/"); !d.Allowed || len(b.store.groups) != 0 || b.store.charges != 3 {
-		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.charges, b.store.groups)
+	if d := b.decide(t, "/"); !d.Allowed || len(groups(b.store)) != 0 || b.store.Count(fakestore.Charge) != 3 {
+		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
 	}
 }
 
 // TestTogetherTie: of rules that deny for as long, the first in file order is
 // reported, as if they were charged one after the other.
 func TestTogetherTie(t *testing.T) {
-	b, _ := newGroupingBench(t, `rules:
+	b, _ := newBatcherFixture(t, `rules:
   - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
   - {name: narrow, key: all, limits: [{capacity: 2, window: 60s}, {name: hour, capacity: 100, window: 3600s}]}
 `)
@@ -204,7 +195,7 @@ func TestTogetherTie(t *testing.T) {
 // lowest rate first, so a flood that it denies takes nothing from the others
 // here too. The answer names the rules in file order all the same.
 func TestLowestRateFirst(t *testing.T) {
-	b, g := newGroupingBench(t, groupedRules)
+	b, g := newBatcherFixture(t, groupedRules)
 	g.apart = true
 	b.flood(t, 2*3+50)
 }
@@ -227,10 +218,14 @@ func TestChargingOrder(t *testing.T) {
   - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
   - {name: two, key: all, limits: [{capacity: 60, window: 3600s}]}`, "one two"},
 	} {
-		b, g := newGroupingBench(t, "rules:"+c.rules)
+		b, g := newBatcherFixture(t, "rules:"+c.rules)
 		g.apart = true
 		b.decide(t, "/")
-		if got := strings.Join(g.charged, " "); got != c.want {
+		var charged []string
+		for _, call := range g.Calls(fakestore.Charge) {
+			charged = append(charged, call.Rules()...)
+		}
+		if got := strings.Join(charged, " "); got != c.want {
 			t.Errorf("%s: charged %s, want %s", c.name, got, c.want)
 		}
 	}

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestUncounted: where on_error decides, nothing is left in a verdict of the call
@@ -18,11 +18,11 @@ import (
 func TestUncounted(t *testing.T) {
 	for _, kind := range []string{"", "atomic: true, "} {
 		for onError, allowed := range map[string]bool{"allow": true, "deny": false} {
-			b := newBench(t, `rules:
+			b := newFixture(t, `rules:
   - {name: first, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: second, `+kind+`key: all, on_error: `+onError+`, limits: [{name: a, capacity: 9, window: 60s}, {name: b, capacity: 9, window: 120s}]}
 `)
-			b.store.down = []string{"second"}
+			b.store.Hook = fakestore.Down(errDown, "second")
 			d := b.decide(t, "/")
 			v := &d.Verdicts[len(d.Verdicts)-1]
 			want := limit.Result{Allowed: allowed}
@@ -49,15 +49,15 @@ overrides: {r: {"stage:prod": {deny: true}}}`, nil},
 		"unreadable, allowed": {`rules: [{name: r, key: all, overrides: true, on_error: allow, ` + several + `}]`, errDown},
 		"unreadable, denied":  {`rules: [{name: r, key: all, overrides: true, on_error: deny, ` + several + `}]`, errDown},
 	} {
-		b := &bench{store: &faulty{Store: memory.New(0)}, recorder: &recorder{}}
+		b := &fixture{store: fakestore.New(nil), recorder: &recorder{}}
 		o := engine.Options{Rules: engine.Fixed{Set: parse(t, test.document)}, Store: b.store, Local: memory.New(0), Observer: b.recorder}
 		if test.err != nil {
 			o.Overrides = &operators{err: test.err}
 		}
 		b.engine = engine.New(o)
 		d := b.decide(t, "/")
-		if len(d.Verdicts) != 1 || !slices.Equal(d.Verdicts[0].Limits, make([]limit.Result, 2)) || b.store.charges != 0 {
-			t.Errorf("%s: %+v after %d charges", name, d.Verdicts, b.store.charges)
+		if len(d.Verdicts) != 1 || !slices.Equal(d.Verdicts[0].Limits, make([]limit.Result, 2)) || b.store.Count(fakestore.Charge) != 0 {
+			t.Errorf("%s: %+v after %d charges", name, d.Verdicts, b.store.Count(fakestore.Charge))
 		}
 	}
 }
@@ -65,11 +65,11 @@ overrides: {r: {"stage:prod": {deny: true}}}`, nil},
 // TestDegradedDenial: a decision is degraded if on_error decided for any of its
 // rules, also if another rule denies.
 func TestDegradedDenial(t *testing.T) {
-	b := newBench(t, `rules:
+	b := newFixture(t, `rules:
   - {name: failing, key: all, on_error: allow, limits: [{capacity: 9, window: 60s}]}
   - {name: counted, key: all, limits: [{capacity: 1, window: 60s}]}
 `)
-	b.store.down, b.store.noSnapshot = []string{"failing"}, true
+	b.store.Hook, b.store.NoSnapshot = fakestore.Down(errDown, "failing"), true
 	for _, allowed := range []bool{true, false} {
 		if d := b.decide(t, "/"); d.Allowed != allowed || !d.Degraded {
 			t.Errorf("allowed %t, degraded %t; want %t and degraded", d.Allowed, d.Degraded, allowed)
@@ -81,15 +81,15 @@ func TestDegradedDenial(t *testing.T) {
 // charged if its on_error decides.
 func TestUnreadableShadow(t *testing.T) {
 	for _, onError := range []string{"allow", "deny"} {
-		b := &bench{store: &faulty{Store: memory.New(0)}, recorder: &recorder{}}
+		b := &fixture{store: fakestore.New(nil), recorder: &recorder{}}
 		b.engine = engine.New(engine.Options{
 			Rules: engine.Fixed{Set: parse(t, `rules:
   - {name: real, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: shadow, mode: shadow, key: all, overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}
 `)}, Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Observer: b.recorder,
 		})
-		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.charges != 1 {
-			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.charges)
+		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.Count(fakestore.Charge) != 1 {
+			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.Count(fakestore.Charge))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestUnreadableShadow(t *testing.T) {
 // decision that was made of it.
 func TestDecisionOf(t *testing.T) {
 	set := parse(t, `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s}]}]`)
-	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s}]}]`)
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s}]}]`)
 	v := engine.Verdict{Resolution: (&engine.Resolver{Set: set, Now: epoch}).Resolve(t.Context(), set.Rules[0], &request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "")}
 	var decisions []*engine.Decision
 	for range 3 {
@@ -118,12 +118,12 @@ func TestDecisionOf(t *testing.T) {
 // TestRenew: a verdict that is used again says nothing of the call before.
 func TestRenew(t *testing.T) {
 	set := parse(t, `rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 2, window: 60s}]}]`)
-	b := newBench(t, `rules: [{name: r, key: all, limits: [{capacity: 2, window: 60s}]}]`)
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [{capacity: 2, window: 60s}]}]`)
 	v := engine.Verdict{Resolution: (&engine.Resolver{Set: set, Now: epoch}).Resolve(t.Context(), set.Rules[0], &request.Request{}, "")}
 	for i, down := range []bool{true, false, false, false, true} {
-		b.store.down = nil
+		b.store.Hook = nil
 		if down {
-			b.store.down = []string{"r"}
+			b.store.Hook = fakestore.Down(errDown, "r")
 		}
 		v.Renew()
 		if err := b.engine.ChargeRule(t.Context(), epoch, set, &v); err != nil {
@@ -132,14 +132,14 @@ func TestRenew(t *testing.T) {
 		if v.Degraded != down || v.Uncounted != down || v.Allowed != (i != 3) {
 			t.Errorf("call %d: allowed %t, degraded %t, uncounted %t", i, v.Allowed, v.Degraded, v.Uncounted)
 		}
-		b.store.down = nil
+		b.store.Hook = nil
 		if i < 3 {
 			continue
 		}
 		if err := b.engine.SettleRule(t.Context(), epoch, &v, []int64{0}); err != nil { // it charged nothing
 			t.Fatal(err)
 		}
-		if b.store.settles > 0 {
+		if b.store.Count(fakestore.Settle) > 0 {
 			t.Fatalf("call %d: the store was asked to correct it", i)
 		}
 	}
@@ -151,7 +151,7 @@ func TestResultsApart(t *testing.T) {
 	document := "rules:\n"
 	for n := range 6 {
 		document += fmt.Sprintf("  - {name: r%d, key: all, limits: [{name: a, capacity: %d, window: 60s}, {name: b, capacity: %d, window: 120s}]}\n", n, 10*n+5, 10*n+9)
-		d := newBench(t, document).decide(t, "/")
+		d := newFixture(t, document).decide(t, "/")
 		for i := range d.Verdicts {
 			l := d.Verdicts[i].Limits
 			if len(d.Verdicts) != n+1 || len(l) != 2 || l[0].Remaining != int64(10*i+4) || l[1].Remaining != int64(10*i+8) {
@@ -165,7 +165,7 @@ func TestResultsApart(t *testing.T) {
 // other rules are charged together or because they are atomic.
 func TestDecidedApart(t *testing.T) {
 	for _, kind := range []string{"", "atomic: true, "} {
-		b, g := newGroupingBench(t, "rules: []")
+		b, g := newBatcherFixture(t, "rules: []")
 		g.apart = kind != ""
 		b.engine = engine.New(engine.Options{
 			Rules: engine.Fixed{Set: parse(t, `rules:
@@ -174,18 +174,8 @@ func TestDecidedApart(t *testing.T) {
   - {name: two, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
 `)}, Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
 		})
-		if d := b.decide(t, "/"); !d.Allowed || names(d) != "one decided two" || !slices.Equal(b.store.groups, []int{2}) || !d.Verdicts[1].Uncounted {
-			t.Errorf("%srules %s, together %v", kind, names(d), b.store.groups)
+		if d := b.decide(t, "/"); !d.Allowed || names(d) != "one decided two" || !slices.Equal(groups(b.store), []int{2}) || !d.Verdicts[1].Uncounted {
+			t.Errorf("%srules %s, together %v", kind, names(d), groups(b.store))
 		}
-	}
-}
-
-// TestAloneIsNoGroup: a rule that is charged alone is charged once, whatever the
-// store's error.
-func TestAloneIsNoGroup(t *testing.T) {
-	b, g := newGroupingBench(t, `rules: [{name: only, key: all, limits: [{capacity: 9, window: 60s}]}]`)
-	g.alone = errors.Join(errDown, limit.ErrGroup)
-	if d := b.decide(t, "/"); !d.Degraded || b.store.charges != 1 {
-		t.Errorf("degraded %t after %d charges", d.Degraded, b.store.charges)
 	}
 }

@@ -20,9 +20,8 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestLeavesEvenly sends a burst through a leaky bucket: the gateway passes on
@@ -176,7 +175,11 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 	set := parse(t, document)
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	ctx, hangUp := context.WithCancel(t.Context())
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: hungUp{memory.New(0), hangUp}, Observer: oplog.NewObserver(logger)})
+	store := fakestore.New(func(c *fakestore.Call) error {
+		hangUp()
+		return c.Ctx.Err()
+	})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(logger)})
 	handler := gateway.New(gateway.Options{Authorizer: apigw.NewAuthorizer(e, atNow), Log: logger})
 	req, err := http.NewRequestWithContext(ctx, "GET", "/", nil)
 	if err != nil {
@@ -190,15 +193,4 @@ func TestHangUpBeforeTheDecision(t *testing.T) {
 		}
 	}()
 	handler.ServeHTTP(w, req)
-}
-
-// hungUp is a store whose caller hangs up while it works.
-type hungUp struct {
-	*memory.Store
-	hangUp context.CancelFunc
-}
-
-func (h hungUp) Charge(ctx context.Context, _ time.Time, _ *limit.Charge, _ *limit.Verdict) error {
-	h.hangUp()
-	return ctx.Err()
 }

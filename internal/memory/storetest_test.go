@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
@@ -10,6 +11,6 @@ import (
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		store := memory.New(0)
-		return storetest.Harness{Client: func(testing.TB) storetest.Store { return store }, Rounds: 10}
+		return storetest.Harness{Client: func(testing.TB) limit.Store { return store }, Rounds: 10}
 	})
 }

@@ -30,7 +30,7 @@ type KeyOptions struct {
 type keySession struct {
 	*session.Session
 	lookup *overrideLookup
-	store  session.Store
+	store  limit.Store
 	req    *request.Request
 }
 

@@ -110,7 +110,7 @@ type explainer struct {
 	store *peekStore
 }
 
-func newExplainer(lookup *overrideLookup, store session.Store) *explainer {
+func newExplainer(lookup *overrideLookup, store limit.Store) *explainer {
 	return &explainer{lookup, &peekStore{store, map[string]limit.Verdict{}}}
 }
 
@@ -280,7 +280,7 @@ func (r *ExplainReport) refusal(planDenies bool) string {
 
 // peekStore is a store that charges nothing. Equal charges get equal verdicts.
 type peekStore struct {
-	session.Store
+	limit.Store
 	found map[string]limit.Verdict
 }
 

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -54,7 +54,7 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	})
 }
 
-func explained(t *rapid.T, set *rules.Set, store session.Store, req request.Request, now time.Time) *ExplainReport {
+func explained(t *rapid.T, set *rules.Set, store limit.Store, req request.Request, now time.Time) *ExplainReport {
 	report, err := newExplainer(newLookup(set, nil, now), store).explain(context.Background(), &req)
 	if err != nil {
 		t.Fatal(err)

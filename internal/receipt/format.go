@@ -55,7 +55,7 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		l := &p.Charge.Limits[i]
 		data = appendLimit(data, l)
 		data = binary.AppendUvarint(data, uint64(p.Charge.Costs[i]))
-		data = binary.AppendUvarint(data, uint64(p.Most[i]-engine.Unsettled))
+		data = binary.AppendUvarint(data, uint64(p.MaxCosts[i]-engine.Unsettled))
 		if l.Correctable() { // the slot of another one is of no use
 			data = binary.AppendVarint(data, p.Receipt.Slots[i]-l.SlotAt(now))
 		}
@@ -131,11 +131,11 @@ func (d *decoder) pending(at time.Time) (p engine.Pending) {
 		l := d.limit()
 		p.Charge.Limits = append(p.Charge.Limits, l)
 		p.Charge.Costs = append(p.Charge.Costs, d.number(maxUnits, "cost"))
-		p.Most[i] = d.number(maxUnits, "most cost") + engine.Unsettled
+		p.MaxCosts[i] = d.number(maxUnits, "most cost") + engine.Unsettled
 		if d.err == nil && l.Correctable() {
 			p.Receipt.Slots[i] = d.slot(&l, at)
 		}
-		d.check(l.Correctable() || p.Most[i] == engine.Unsettled, "limit that settles")
+		d.check(l.Correctable() || p.MaxCosts[i] == engine.Unsettled, "limit that settles")
 	}
 	d.check(n > 0, "limit")
 	return p

@@ -1,14 +1,13 @@
 package receipt
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // TestBounds reads receipts whose form is right and whose contents no authorizer
@@ -29,14 +28,14 @@ func TestBounds(t *testing.T) {
 		"a serial number in letters":      {now, func(p *engine.Pending) { p.Receipt.Generation = "mark#x" }, false},
 		"a window of odd slots":           {now, func(p *engine.Pending) { p.Charge.Limits[0].Granularity = 7 * time.Second }, false},
 		"a capacity of 0":                 {now, func(p *engine.Pending) { p.Charge.Limits[0].Capacity = 0 }, false},
-		"a bucket that does not settle":   {now, func(p *engine.Pending) { p.Charge.Limits[0], p.Most[0] = bucket, engine.Unsettled }, true},
+		"a bucket that does not settle":   {now, func(p *engine.Pending) { p.Charge.Limits[0], p.MaxCosts[0] = bucket, engine.Unsettled }, true},
 		"a bucket that settles":           {now, func(p *engine.Pending) { p.Charge.Limits[0] = bucket }, false},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
 		"no limit":                        {now, func(p *engine.Pending) { p.Charge.Limits, p.Charge.Costs = nil, nil }, false},
 	} {
 		window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
 		p := &engine.Pending{Rule: "r", Charge: limit.Charge{Key: "r|k|s", Limits: []limit.Limit{window}, Costs: []int64{1}}}
-		p.Receipt.Generation, p.Receipt.Slots[0], p.Most[0] = "mark", window.SlotAt(test.at), 5
+		p.Receipt.Generation, p.Receipt.Slots[0], p.MaxCosts[0] = "mark", window.SlotAt(test.at), 5
 		test.edit(p)
 		r, err := decode(appendPending(appendHead(nil, test.at, 1), p, test.at))
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrMalformed) {
@@ -47,30 +46,19 @@ func TestBounds(t *testing.T) {
 
 var bucket = limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Minute, Burst: 9}
 
-// timed is a store that notes the times of settlements.
-type timed struct {
-	*memory.Store
-	at []time.Time
-}
-
-func (s *timed) Settle(_ context.Context, now time.Time, _ *limit.Charge, _ *limit.Receipt, _ []int64) error {
-	s.at = append(s.at, now)
-	return nil
-}
-
 // TestFinishTime: a correction has the time of the decision, and what has passed
 // since by the backend's clock. A clock that was set back has let no time pass.
 func TestFinishTime(t *testing.T) {
 	decided := time.Unix(1_700_000_040, 0)
 	for passed, want := range map[time.Duration]time.Duration{3 * time.Second: 3 * time.Second, -time.Hour: 0} {
-		store := &timed{Store: memory.New(0)}
+		store := fakestore.New(nil)
 		p := engine.Pending{Charge: limit.Charge{Key: "r|k|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}}
-		p.Most[0] = 5
+		p.MaxCosts[0] = 5
 		taken := decided.Add(time.Minute)
 		r := &Receipt{Time: decided, Pending: []engine.Pending{p}, taken: taken}
 		NewSettler(store, nil, nil).Finish(t.Context(), taken.Add(passed), r, &engine.Outcome{Aborted: true})
-		if len(store.at) != 1 || !store.at[0].Equal(decided.Add(want)) {
-			t.Errorf("%v later: settled at %v, want %v", passed, store.at, decided.Add(want))
+		if settled := store.Calls(fakestore.Settle); len(settled) != 1 || !settled[0].Now.Equal(decided.Add(want)) {
+			t.Errorf("%v later: %+v, want a settlement at %v", passed, settled, decided.Add(want))
 		}
 	}
 }

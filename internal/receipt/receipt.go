@@ -90,7 +90,7 @@ func (r *Receipt) SettlingLimits() (names []string) {
 	for i := range r.Pending {
 		p := &r.Pending[i]
 		for j := range p.Charge.Limits {
-			if p.Most[j] != engine.Unsettled {
+			if p.MaxCosts[j] != engine.Unsettled {
 				names = append(names, p.PolicyName(j))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 const (
@@ -26,7 +27,7 @@ var ErrUsed = errors.New("the receipt was used before")
 // Settler settles by receipts, each at most once in this process. It is safe for
 // concurrent use.
 type Settler struct {
-	store    engine.Store
+	store    limit.Store
 	keys     Keys
 	observer engine.Observer
 	used     used
@@ -34,7 +35,7 @@ type Settler struct {
 
 // NewSettler returns a settler. Keys are for TakeHeader; nil for none. The
 // observer, nil for none, sees the writes, and the corrections that failed.
-func NewSettler(store engine.Store, keys Keys, observer engine.Observer) *Settler {
+func NewSettler(store limit.Store, keys Keys, observer engine.Observer) *Settler {
 	if observer == nil {
 		observer = engine.NoObserver{}
 	}

@@ -105,7 +105,7 @@ func generations() func() string {
 
 // Together reports whether the engine is to charge all rules of a request in one
 // call. A server that refuses several keys is a Cluster's, and is not asked again.
-func (s *Store) Together() bool { return s.opts.OneServer && !s.apart.Load() }
+func (s *Store) Batches() bool { return s.opts.OneServer && !s.apart.Load() }
 
 // Charge takes the costs from all limits of the key or from none. An error
 // means that the store admitted nothing and has no answer. If the answer was

@@ -32,7 +32,7 @@ func TestStore(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Harness {
 				server := redistest.Start(t)
 				h := storetest.Harness{
-					Client: func(t testing.TB) storetest.Store { return redis.New(connect(t, server.URL()), opts) },
+					Client: func(t testing.TB) limit.Store { return redis.New(connect(t, server.URL()), opts) },
 					Expire: func(t testing.TB, key string) {
 						if err := server.Client.Del(t.Context(), prefix+key).Err(); err != nil {
 							t.Error(err)

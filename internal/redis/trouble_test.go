@@ -96,7 +96,7 @@ func TestCluster(t *testing.T) {
 	}
 	store := redis.New(connection, redis.Options{CallerClock: true, OneServer: true}) // as of a client that does not know the Cluster
 	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
-	if !store.Together() {
+	if !store.Batches() {
 		t.Error("several keys are not asked for")
 	}
 	a, b := request("rule|{a}|s", limits, 1), request("rule|{b}|s", limits, 1)
@@ -115,8 +115,8 @@ func TestCluster(t *testing.T) {
 	if !errors.Is(err, redis.ErrApart) || !errors.Is(err, limit.ErrUndecided) || v.Allowed || w.Allowed {
 		t.Errorf("%+v, %+v, %v", v.Result, w.Result, err)
 	}
-	if !errors.Is(err, limit.ErrGroup) || store.Together() {
-		t.Errorf("%v; two keys are asked for again: %v", err, store.Together())
+	if !errors.Is(err, limit.ErrGroup) || store.Batches() {
+		t.Errorf("%v; two keys are asked for again: %v", err, store.Batches())
 	}
 	if len(stored(t, server, a.Key))+len(stored(t, server, b.Key)) > 0 {
 		t.Error("one of them was charged")

@@ -9,35 +9,22 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
-
-// never is a store that denies everything and forever.
-type never struct{ engine.Store }
-
-func (never) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
-	v.RetryAfter = limit.Never
-	return nil
-}
 
 var errDown = errors.New("the table is on fire")
 
-// down is a store that fails for each x of a repeated pattern, and else allows.
-type down struct {
-	engine.Store
-	pattern string
-	calls   int
-}
-
-func (d *down) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
-	i := d.calls
-	d.calls++
-	if d.pattern[i%len(d.pattern)] == 'x' {
-		return errDown
-	}
-	v.Allowed = true
-	return nil
+// pattern returns a store that fails for each x of a repeated pattern.
+func pattern(repeated string) *fakestore.Store {
+	calls := 0
+	return fakestore.New(func(*fakestore.Call) error {
+		calls++
+		if repeated[(calls-1)%len(repeated)] == 'x' {
+			return errDown
+		}
+		return nil
+	})
 }
 
 func TestOutage(t *testing.T) {
@@ -55,7 +42,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var failures Failures
-			e, _ := newEngine(t, document, &down{pattern: tc.pattern}, &failures)
+			e, _ := newEngine(t, document, pattern(tc.pattern), &failures)
 			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), tc.lines))}}, Options{Engine: e})
 			if !errors.Is(err, tc.err) {
 				t.Errorf("error %v, want %v", err, tc.err)
@@ -101,7 +88,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestDecisionsThatCannotBeWritten(t *testing.T) {
 	for name, lines := range map[string]int{"at the end": 1, "on the way": 5000} {
 		t.Run(name, func(t *testing.T) {
-			e, _ := newEngine(t, twoRules, &down{pattern: "."}, &Failures{})
+			e, _ := newEngine(t, twoRules, fakestore.New(nil), &Failures{})
 			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), lines))}}, Options{Engine: e, Decisions: &fullDisk{}})
 			if !errors.Is(err, errDown) || !strings.HasPrefix(message(err), "writing decisions: ") {
 				t.Errorf("error %v", err)

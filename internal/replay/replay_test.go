@@ -16,10 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // deciderFunc decides by a function.
@@ -37,7 +39,7 @@ func allowAll(seen *[]string) deciderFunc {
 	}
 }
 
-func newEngine(t testing.TB, document string, store engine.Store, recorder engine.Observer) (*engine.Engine, *rules.Set) {
+func newEngine(t testing.TB, document string, store limit.Store, recorder engine.Observer) (*engine.Engine, *rules.Set) {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
@@ -128,7 +130,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 }
 
 func TestDenialThatNeverEnds(t *testing.T) {
-	e, _ := newEngine(t, "rules: [{name: big, key: all, limits: [{capacity: 1, window: 10s, granularity: 1s}, ]}]", never{}, &Failures{})
+	e, _ := newEngine(t, "rules: [{name: big, key: all, limits: [{capacity: 1, window: 10s, granularity: 1s}, ]}]", fakestore.New(fakestore.Deny(limit.Never)), &Failures{})
 	var out strings.Builder
 	if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /"))}}, Options{Engine: e, Decisions: &out}); err != nil {
 		t.Fatal(err)

@@ -239,13 +239,6 @@ func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) 
 	return set, document, err
 }
 
-// Store is a store whose counters commands can look at and reset.
-type Store interface {
-	engine.Store
-	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	Reset(ctx context.Context, key string) error
-}
-
 // Now returns the time of decisions. For counters in this process it goes on
 // evenly, whatever happens to the machine's clock. For a table's it is
 // DynamoDB's. Redis decides by its own clock; the machine's is good enough for
@@ -266,7 +259,7 @@ func (s *Session) LocalNow() time.Time { return s.process.Now() }
 
 // Counters returns the store for requests of this moment; a new one for counters
 // in memory.
-func (s *Session) Counters() Store {
+func (s *Session) Counters() limit.Store {
 	switch {
 	case s.redis != nil:
 		return redis.New(s.redis, redis.Options{ // decides by its own clock
@@ -281,7 +274,7 @@ func (s *Session) Counters() Store {
 // Recorded returns the store for requests with times of their own; a new one
 // for counters in memory. The table still expires items by real time. calls is
 // nil unless DynamoDB counts them.
-func (s *Session) Recorded() (store Store, calls func() (reads, writes int64)) {
+func (s *Session) Recorded() (store limit.Store, calls func() (reads, writes int64)) {
 	switch {
 	case s.redis != nil:
 		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !s.redis.Clustered()}), nil
@@ -298,7 +291,7 @@ func probeCounters(ctx context.Context, client *dynamo.Client, table string) err
 }
 
 // probe reads a counter that does not exist.
-func probe(ctx context.Context, store Store) error {
+func probe(ctx context.Context, store limit.Store) error {
 	var v limit.Verdict
 	anything := limit.Limit{Capacity: 1, Window: time.Second, Granularity: time.Second}
 	return store.Peek(ctx, time.Now(), &limit.Charge{Key: "|probe|", Limits: []limit.Limit{anything}, Costs: []int64{1}}, &v)

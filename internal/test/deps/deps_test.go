@@ -83,6 +83,7 @@ var allowed = map[string]string{
 	"examples/proxies":  "", // tests of configurations
 	"examples/worker":   ".",
 
+	"internal/test/fakestore":    "internal/limit internal/memory",
 	"internal/test/golden":       "github.com/google/go-cmp",
 	"internal/test/lambdatest":   "",
 	"internal/test/netfault":     "",

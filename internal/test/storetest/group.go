@@ -51,7 +51,7 @@ func atomicGroup(t *testing.T, h Harness) {
 }
 
 // fourKeys returns pairs of new keys, each with a limit of another algorithm.
-func fourKeys(t *testing.T, store Store) (pairs []*pair) {
+func fourKeys(t *testing.T, store limit.Store) (pairs []*pair) {
 	for _, l := range []limit.Limit{Sliding(3, 10*sec, sec), Token(10, 10*sec, 3), Fixed(3, 10*sec), Exact(2, 10*sec)} {
 		pairs = append(pairs, newPair(t, store, l))
 	}
@@ -66,7 +66,7 @@ func share(pairs []*pair) {
 	}
 }
 
-func notAGroup(t *testing.T, store Store) {
+func notAGroup(t *testing.T, store limit.Store) {
 	pairs := fourKeys(t, store)
 	one, bad := pairs[0].request(1), pairs[1].request(-1)
 	nine := []*limit.Charge{one}

@@ -38,7 +38,7 @@ func concurrency(t *testing.T, h Harness) {
 	for i, l := range algorithms {
 		rules[l.Algorithm.String()] = algorithms[i : i+1]
 	}
-	var stores []Store
+	var stores []limit.Store
 	for range clients {
 		stores = append(stores, h.Client(t))
 	}
@@ -60,7 +60,7 @@ func concurrency(t *testing.T, h Harness) {
 
 // stampede checks that of 150 calls at once on a limit of 100 exactly 100 are
 // allowed.
-func stampede(t *testing.T, stores []Store) {
+func stampede(t *testing.T, stores []limit.Store) {
 	c := &limit.Charge{Key: freshKey(), Limits: []limit.Limit{Sliding(100, time.Minute, sec)}, Costs: []int64{1}}
 	var allowed, undecided atomic.Int64
 	var wg sync.WaitGroup
@@ -86,7 +86,7 @@ func stampede(t *testing.T, stores []Store) {
 // recorder records what clients of a store do at the same time.
 type recorder struct {
 	h         Harness
-	stores    []Store // by client
+	stores    []limit.Store // by client
 	rand      *rand.Rand
 	limits    []limit.Limit
 	ticks     atomic.Int64 // orders calls and answers

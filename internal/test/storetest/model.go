@@ -38,7 +38,7 @@ const (
 type verdicts []*limit.Verdict
 
 // do makes the call on a store: the one under test, or the reference.
-func (c *call) do(s Store) (vs verdicts, err error) {
+func (c *call) do(s limit.Store) (vs verdicts, err error) {
 	ctx, first := context.Background(), c.charges[0]
 	switch c.kind {
 	case toSettle:

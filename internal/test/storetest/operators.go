@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // peeking checks that a peek changes nothing, and that local denials are
@@ -45,7 +47,7 @@ func peeking(t *testing.T, h Harness) {
 }
 
 // by goes on with another client of the same counters.
-func (p *pair) by(client Store) *pair {
+func (p *pair) by(client limit.Store) *pair {
 	if p.store != client {
 		p.note("another client goes on")
 		p.store = client

@@ -18,7 +18,7 @@ import (
 // answers, and logs the calls in words.
 type pair struct {
 	rapid.TB
-	store     Store
+	store     limit.Store
 	reference *Reference
 	start     time.Time
 	key       string
@@ -39,7 +39,7 @@ var (
 // freshKey returns a key that no charge has used yet.
 func freshKey() string { return fmt.Sprintf("conformance|%s:%d|00000000", run, keys.Add(1)) }
 
-func newPair(t rapid.TB, store Store, limits ...limit.Limit) *pair {
+func newPair(t rapid.TB, store limit.Store, limits ...limit.Limit) *pair {
 	p := &pair{TB: t, store: store, reference: NewReference(), start: epoch, key: freshKey(), limits: limits}
 	for i := range limits {
 		p.log = append(p.log, "limit "+describe(&limits[i]))
@@ -77,14 +77,14 @@ func (p *pair) must(err error) {
 	}
 }
 
-// decision is Store.Charge or Store.Peek.
-type decision func(Store, context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+// decision is limit.Store.Charge or limit.Store.Peek.
+type decision func(limit.Store, context.Context, time.Time, *limit.Charge, *limit.Verdict) error
 
 // charge takes costs at a time after the pair's start, and fails unless both
 // stores agree.
 func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 	p.Helper()
-	a := p.decide("charged", Store.Charge, at, costs)
+	a := p.decide("charged", limit.Store.Charge, at, costs)
 	p.receiptsAgree(a)
 	return a
 }
@@ -92,7 +92,7 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 // peek calls Peek on both stores, and fails unless they agree.
 func (p *pair) peek(at time.Duration, costs ...int64) *answer {
 	p.Helper()
-	return p.decide("peeked at", Store.Peek, at, costs)
+	return p.decide("peeked at", limit.Store.Peek, at, costs)
 }
 
 func (p *pair) decide(verb string, decide decision, at time.Duration, costs []int64) *answer {

@@ -41,7 +41,7 @@ func NewReference() *Reference { return &Reference{counters: map[string]counter{
 // ReferenceHarness is the harness of the Reference store.
 func ReferenceHarness(*testing.T) Harness {
 	reference := NewReference()
-	return Harness{Client: func(testing.TB) Store { return reference }, Rounds: 5}
+	return Harness{Client: func(testing.TB) limit.Store { return reference }, Rounds: 5}
 }
 
 // Charge takes the costs from all limits of the key or from none.

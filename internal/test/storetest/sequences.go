@@ -21,7 +21,7 @@ func sequences(t *testing.T, h Harness) {
 }
 
 // oneClient makes any calls in any order: every answer must be the reference's.
-func oneClient(h Harness, store Store) func(*rapid.T) {
+func oneClient(h Harness, store limit.Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, h, store)
 		t.Repeat(map[string]func(*rapid.T){ // charges twice as often as the rest
@@ -39,7 +39,7 @@ func oneClient(h Harness, store Store) func(*rapid.T) {
 
 // patient waits after a denial: first for a nanosecond less than the
 // retry-after, and then for all of it.
-func patient(h Harness, store Store) func(*rapid.T) {
+func patient(h Harness, store limit.Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, h, store)
 		for range 6 {
@@ -63,7 +63,7 @@ func patient(h Harness, store Store) func(*rapid.T) {
 // inTurn has several clients, whose clocks agree, charge one after another. A
 // lagging client may deny by an old snapshot. Its denial must still be correct,
 // because units are only ever added.
-func inTurn(h Harness, stores ...Store) func(*rapid.T) {
+func inTurn(h Harness, stores ...limit.Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		w := newWalk(t, h, stores[0])
 		w.lagging = h.Lag > 0
@@ -102,7 +102,7 @@ var starts = []time.Time{
 	time.Date(2018, time.November, 4, 2, 0, 0, 0, time.UTC), // an hour before São Paulo skips midnight
 }
 
-func newWalk(t *rapid.T, h Harness, store Store) *walk {
+func newWalk(t *rapid.T, h Harness, store limit.Store) *walk {
 	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
 	for i := range limits {
 		limits[i] = rapid.Custom(drawLimit).Filter(h.accepts).Draw(t, "limit")

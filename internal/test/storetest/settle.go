@@ -89,7 +89,7 @@ func settleFree(p *pair, delta int64) {
 	p.charge(4*sec, 4)
 }
 
-func settleOneOfSeveral(t *testing.T, store Store) {
+func settleOneOfSeveral(t *testing.T, store limit.Store) {
 	p := newPair(t, store, named(Sliding(5, 10*sec, sec), Weighted(90, 10*sec), Token(10, 10*sec, 5))...)
 	a := p.charge(0, 1, 20, 1)
 	p.settle(3*sec, a, 0, -15, 0)
@@ -99,7 +99,7 @@ func settleOneOfSeveral(t *testing.T, store Store) {
 	p.charge(14*sec, 1, 1, 1)
 }
 
-func settleByAnother(t *testing.T, h Harness, store Store) {
+func settleByAnother(t *testing.T, h Harness, store limit.Store) {
 	p, other := newPair(t, store, Sliding(4, time.Minute, sec)), h.Client(t)
 	a := p.charge(0, 4)
 	p.charge(0, 1)
@@ -109,7 +109,7 @@ func settleByAnother(t *testing.T, h Harness, store Store) {
 	p.by(store).charge(61*sec, 1)
 }
 
-func settleEachWay(t *testing.T, store Store, l limit.Limit) {
+func settleEachWay(t *testing.T, store limit.Store, l limit.Limit) {
 	p := newPair(t, store, l)
 	a := p.charge(0, 6)
 	p.settle(sec, a, -4)

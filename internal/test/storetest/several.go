@@ -59,7 +59,7 @@ func several(t *testing.T, h Harness) {
 	})
 }
 
-func allOrNone(t *testing.T, store Store) {
+func allOrNone(t *testing.T, store limit.Store) {
 	p := newPair(t, store, named(Sliding(5, time.Minute, sec), Fixed(3, time.Minute))...)
 	for _, m := range []struct {
 		costs     [2]int64
@@ -82,7 +82,7 @@ func allOrNone(t *testing.T, store Store) {
 	}
 }
 
-func eachDenies(t *testing.T, store Store) {
+func eachDenies(t *testing.T, store limit.Store) {
 	for i := range mixed() {
 		p := newPair(t, store, mixed()...)
 		ones, greedy := []int64{1, 1, 1, 1, 1, 1, 1}, []int64{1, 1, 1, 1, 1, 1, 1}

@@ -12,23 +12,11 @@
 package storetest
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
-
-// Store is the interface that the suite tests: engine.Store, and the calls that
-// operators need.
-type Store interface {
-	Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error
-	Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool
-	Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error
-	Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error
-	Reset(ctx context.Context, key string) error
-}
 
 // Harness creates clients of one set of counters, and lists their limitations.
 // The suite never uses a key twice.
@@ -36,7 +24,7 @@ type Harness struct {
 	// Client returns a client without snapshots, like a process that has just
 	// started. All clients of a harness reach the same counters. A store in
 	// memory returns itself each time.
-	Client func(t testing.TB) Store
+	Client func(t testing.TB) limit.Store
 	// Expire deletes a counter whose windows have ended, as the store's time to
 	// live would. It is nil if the store does not delete such counters.
 	Expire func(t testing.TB, key string)

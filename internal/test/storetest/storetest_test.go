@@ -165,7 +165,7 @@ func TestFaults(t *testing.T) {
 			reference := storetest.NewReference()
 			w := &wrong{reference, reference.Charge, reference.ChargeAll, reference.Peek, reference.Settle, reference.Reset}
 			faults[name].make(w)
-			return storetest.Harness{Client: func(testing.TB) storetest.Store { return w }}
+			return storetest.Harness{Client: func(testing.TB) limit.Store { return w }}
 		})
 		return
 	}

@@ -24,7 +24,7 @@ func traces(t *testing.T, h Harness) {
 	}
 }
 
-func replay(t *testing.T, h Harness, store Store, rule string, charges []string) {
+func replay(t *testing.T, h Harness, store limit.Store, rule string, charges []string) {
 	rule, start, ok := strings.Cut(rule, " from ")
 	p := newPair(t, store, readLimit(strings.Fields(rule)))
 	if !h.accepts(p.limits[0]) {
