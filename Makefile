@@ -10,8 +10,6 @@ ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
-# The rules documents whose start the bench measures: those that can be published.
-STARTS      := plain:1000 plain:2000 plain:5000 rich:1428 overrides:9998 plans:98 deep:3333 months:3600
 # The packages with concurrent code. The others run without the race detector,
 # which makes compiling and running several times slower. So do all tests but one
 # of each package in SHARED: only there do goroutines meet.
@@ -32,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-peers bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy gorelease version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy gorelease version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,19 +103,10 @@ $(BIN)/%: tools/go.mod tools/go.sum
 api: ## record the exported API in api/; a test compares it
 	cd tools && go test ./api -update
 
-bench: ## compare with other limiters and bare operations, in under 5 minutes, and print the table of targets
+bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there
 	@localstack/require.sh go python
-	@cd bench && go build -o $(BIN)/compare ./compare && go build -o $(BIN)/bench-start ./start
-	@localstack/engine.sh dynoxide $(BIN)/bench-start -root . -json > .cache/lambda.json
-	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -lambda .cache/lambda.json
-
-bench-peers: ## the same with all loads, peers and growth, in under 20 minutes, into docs/performance.md
-	@localstack/require.sh go python
-	@cd bench && go build -o $(BIN)/compare ./compare && go build -o $(BIN)/bench-start ./start
-	@go build -tags lambda.norpc -o $(BIN)/authorizer ./functions/authorizer
-	@$(BIN)/bench-start -authorizer $(BIN)/authorizer $(STARTS) > .cache/starts.md
-	@localstack/engine.sh dynoxide $(BIN)/bench-start -root . -json > .cache/lambda.json
-	@localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(localstack/redis.sh)" -starts .cache/starts.md -lambda .cache/lambda.json -docs docs
+	@cd bench && go build -o $(BIN)/compare ./compare
+	@cd bench && ../localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(../localstack/redis.sh)" $(if $(PAGE),-page $(abspath $(PAGE)))
 
 bench-library: ## compare with other Go limiters, and write the table of docs/migrating.md
 	@localstack/require.sh go

@@ -1,12 +1,12 @@
 // Command compare measures Slidegate beside other limiters and bare operations,
-// all in one run.
+// all in one run, and prints tables and targets as Markdown. Run it in bench.
 //
-//	go run ./compare -redis PATH                 # prints the table of targets
-//	go run ./compare -redis PATH -docs ../docs   # measures all, and writes docs/performance.md
-//	go run ./compare -docs /tmp -only 'memory/'  # measures some, and writes the page elsewhere
-//	go run ./compare -from ../docs/performance.json -docs ../docs # writes the page again
+//	../localstack/engine.sh dynoxide go run ./compare -redis "$(../localstack/redis.sh)"
+//	go run ./compare -only memory -rounds 3      # a quick look at some
+//	... -page ../docs/performance.md             # writes the tables into the page
 //
-// `make bench` and `make bench-peers` start the engines that it needs.
+// Without AWS_ENDPOINT_URL it measures nothing on DynamoDB, and without -redis
+// nothing on Redis. `make bench` starts both.
 package main
 
 import (
@@ -17,87 +17,112 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"strconv"
-
-	"github.com/slidegate/slidegate/bench/compare/report"
-	"github.com/slidegate/slidegate/bench/compare/run"
-	"github.com/slidegate/slidegate/bench/compare/subject"
+	"time"
 )
 
 func main() {
-	server := flag.String("redis", "", "the `path` of a redis-server; none measures nothing on Redis")
-	docs := flag.String("docs", "", "measure all, and write the page, its JSON and its charts into this `folder`")
-	starts := flag.String("starts", "", "a `file` with the table of bench/start, for the page")
-	lambda := flag.String("lambda", "", "a `file` that bench/start -json has printed, for the tables")
-	from := flag.String("from", "", "write the page from the `file` performance.json of an earlier run, and measure nothing")
-	rounds := flag.Int("rounds", 0, "the most `rounds` of a case, for a quick look; 0 for as many as it needs")
-	only := flag.String("only", "", "a `pattern`: measure the cases whose names match, such as 'redis/.*/60x'")
+	server := flag.String("redis", "", "the `path` of a redis-server")
+	page := flag.String("page", "", "the `file` whose tables to replace")
+	rounds := flag.Int("rounds", 0, "the most `rounds` of a job; 0 for as many as it has")
+	only := flag.String("only", "", "a `pattern` of the jobs to run, such as redis")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if *from != "" {
-		err = rewrite(*from, *docs)
-	} else {
-		err = compare(ctx, *server, *only, *rounds, files{*docs, *starts, *lambda})
-	}
-	if err != nil {
+	if err := compare(ctx, *server, *page, *rounds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-// rewrite writes the page again, after a change of its text.
-func rewrite(from, docs string) error {
-	data, err := report.Load(from)
-	if err != nil {
-		return err
-	}
-	return report.Write(docs, data)
+// job measures subjects, and returns their results.
+type job struct {
+	id  string
+	run func(context.Context) (map[string]result, error)
 }
 
-// files are where results go to, and where those of other programs are. Each may
-// be empty.
-type files struct{ docs, starts, lambda string }
-
-func compare(ctx context.Context, server, only string, rounds int, f files) error {
+func compare(ctx context.Context, server, page string, rounds int, only string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	data := &report.Data{}
-	if err := data.Read(f.starts, f.lambda); err != nil {
-		return err
-	}
-	r := run.Runner{Log: os.Stderr, All: f.docs != "", Only: pattern, Rounds: rounds}
+	tests, jobs := inProcess(), []job{{"memory/size", sizes}, {"memory/fullest", fullest(inMemory[1:], 100, len(inMemory))}}
 	if server != "" {
-		redis, err := subject.StartRedis(ctx, server)
+		redis, err := startRedis(ctx, server)
 		if err != nil {
 			return err
 		}
-		defer redis.Close()
-		r.Servers.Redis = redis
+		defer redis.close()
+		tests = append(tests, onServer("redis", redis.windows(), redis.buckets())...)
+		jobs = append(jobs, job{"redis/fullest", fullest(redis.windows()[1:], 100, len(inMemory))})
 	}
 	if os.Getenv("AWS_ENDPOINT_URL") != "" {
-		dynamo, err := subject.ConnectDynamo(ctx)
+		dynamo, err := connectDynamo(ctx)
 		if err != nil {
 			return err
 		}
-		defer dynamo.Close()
-		r.Servers.Dynamo = dynamo
-		pid, _ := strconv.Atoi(os.Getenv("ENGINE_PID")) // engine.sh sets it
-		r.Servers.DynamoTime = subject.ProcessTime(pid)
+		defer dynamo.close()
+		tests = append(tests, onServer("dynamodb", dynamo.windows(), dynamo.buckets())...)
+		// A burst takes longer there.
+		jobs = append(jobs, job{"dynamodb/fullest", fullest(append(dynamo.windows()[1:], dynamo.buckets()[2:]...), 20, 1)})
 	}
-	if err := r.Measure(ctx, data); err != nil {
-		return err
+	if os.Getenv("AWS_ENDPOINT_URL") != "" && pattern.MatchString("lambda") {
+		l, err := newLambdas(ctx, "..")
+		if l != nil {
+			defer l.close()
+		}
+		if err != nil {
+			return err
+		}
+		jobs = append(jobs, job{"lambda/cold", l.cold}, job{"lambda/warm", l.warm})
 	}
-	if f.docs == "" {
-		err = report.Short(os.Stdout, data)
-	} else {
-		err = report.Write(f.docs, data)
+	for _, t := range tests {
+		if rounds > 0 {
+			t.rounds = min(t.rounds, rounds)
+		}
+		jobs = append(jobs, job{t.id, t.measure})
 	}
-	if len(data.Failures) > 0 {
-		err = errors.Join(err, fmt.Errorf("%d cases could not be measured", len(data.Failures)))
+	all, started := results{}, machine()
+	var errs []error
+	for _, j := range jobs {
+		if pattern.MatchString(j.id) && ctx.Err() == nil {
+			begun := time.Now()
+			all[j.id], err = j.run(ctx)
+			errs = append(errs, err)
+			fmt.Fprintf(os.Stderr, "%-28s %5.1f s\n", j.id, time.Since(begun).Seconds())
+		}
 	}
-	return err
+	report := all.report(started)
+	fmt.Print(report)
+	if page != "" && ctx.Err() == nil {
+		errs = append(errs, write(page, report))
+	}
+	return errors.Join(errs...)
+}
+
+// inProcess returns the tests that need no server.
+func inProcess() []test {
+	one := test{id: "memory/one", subjects: inMemory, clients: 1, capacity: unlimited, length: 100 * time.Millisecond, rounds: 9, sample: 64}
+	denied, keys, clients := one, one, one
+	denied.id, denied.capacity = "memory/denied", 100
+	keys.id, keys.keys = "memory/keys", 100_000
+	clients.id, clients.keys, clients.clients = "memory/clients", 100_000, 16
+	requests := test{id: "requests", subjects: requests(), clients: 1, length: 100 * time.Millisecond, rounds: 9, sample: 16}
+	replay := test{id: "replay", subjects: []subject{{ours, openReplay}}, clients: 1, length: time.Millisecond, rounds: 5, sample: 1}
+	return []test{one, denied, keys, clients, requests, replay}
+}
+
+// onServer returns the tests of a store.
+func onServer(store string, windows, buckets []subject) []test {
+	const many = 16
+	at := func(id string, subjects []subject, clients int, load float64) test {
+		t := test{id: store + "/" + id, subjects: subjects, clients: clients, load: load, length: 200 * time.Millisecond, rounds: 7, sample: 1}
+		if load > 1 {
+			t.rounds, t.sample = 5, 8
+		}
+		return t
+	}
+	return []test{
+		at("one", windows, 1, 0.5), at("clients", windows, many, 0.5), at("bucket", buckets, many, 0.5), at("flood", windows, many, 60),
+		at("processes", processes(many, windows), many, 0.5), at("bucket-processes", processes(many, buckets), many, 0.5),
+	}
 }
