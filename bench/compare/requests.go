@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/recorder"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -48,7 +48,7 @@ func engineFor(text string) (*engine.Engine, error) {
 		return nil, err
 	}
 	return app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: memory.New(0), Recorder: recorder.New(slog.New(slog.DiscardHandler)),
+		Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
 	}), nil
 }
 
