@@ -30,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy gorelease version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -160,11 +160,8 @@ deploy: build ## deploy the sample stack to the AWS account of your credentials,
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
 	@infra/publish.sh dist/slidegate dist/outputs.json examples/rules.yaml
 
-gorelease: ## have gorelease check each published module as it is
-	@cd tools && go run ./release -check
-
 version: ## have the modules require VERSION=v0.2.0 of each other
-	@cd tools && go run ./release -set "$(VERSION)"
+	@tools/release/release.sh --set "$(VERSION)"
 
 release: ## check that HEAD may be VERSION=v0.2.0 of every published module, and tag it
-	@cd tools && go run ./release "$(VERSION)"
+	@tools/release/release.sh "$(VERSION)"

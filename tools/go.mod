@@ -5,7 +5,6 @@ go 1.26.0
 tool (
 	github.com/mgechev/revive
 	github.com/rhysd/actionlint/cmd/actionlint
-	golang.org/x/exp/cmd/gorelease
 	honnef.co/go/tools/cmd/staticcheck
 	mvdan.cc/unparam
 )
@@ -37,7 +36,6 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spf13/afero v1.15.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.3 // indirect
-	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

@@ -20,11 +20,11 @@ import (
 	"github.com/slidegate/slidegate/internal/test/lambdatest"
 )
 
-// Names of the rows of the authorizer: under one rule, and with others.
+// Names of the rows of the authorizer: under one rule, and under more.
 const (
 	authorizer    = "authorizer"
-	thousandRules = "authorizer, 1,000 rules more"
-	manyRules     = "authorizer, 5,000 rules more"
+	thousandRules = "authorizer, 1,000 rules"
+	manyRules     = "authorizer, 5,000 rules"
 )
 
 // wholeCPU is the memory in MB at which a Lambda has one CPU. Others have their
@@ -67,7 +67,7 @@ func newLambdas(ctx context.Context, root string) (*lambdas, error) {
 	for _, f := range []struct {
 		name, binary string
 		rules        int
-	}{{bare, "hello", 0}, {authorizer, "authorizer", 0}, {thousandRules, "authorizer", 1000}, {manyRules, "authorizer", 5000}} {
+	}{{bare, "hello", 1}, {authorizer, "authorizer", 1}, {thousandRules, "authorizer", 1000}, {manyRules, "authorizer", 5000}} {
 		env, remove, err := tables(ctx, f.rules)
 		if err != nil {
 			return l, err
@@ -84,8 +84,8 @@ func (l *lambdas) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// tables creates tables for a function. It publishes a rule that admits every
-// event by one write, and n others by path.
+// tables creates tables for a function. It publishes n rules: one that admits
+// every event by one write, and others by path.
 func tables(ctx context.Context, n int) (env []string, remove func(), err error) {
 	client, err := awsconfig.Connect(ctx, time.Now)
 	if err != nil {
@@ -94,7 +94,7 @@ func tables(ctx context.Context, n int) (env []string, remove func(), err error)
 	name := fmt.Sprintf("bench-%d-%d", os.Getpid(), time.Now().UnixNano())
 	counters, rules := dynamo.CountersTable(name+"-counters"), ruletable.Description(name+"-rules")
 	text := "rules:\n  - {name: per-ip, key: 'ip:{ip}', limits: [{capacity: 1000000, window: 60s}]}\n"
-	for i := range n {
+	for i := range n - 1 {
 		text += fmt.Sprintf("  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
 	}
 	set, err := rulefile.Parse("rules.yaml", []byte(text))

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Usage: release.sh --set v0.2.0   has all modules require v0.2.0 of each other
+#        release.sh v0.2.0         checks that HEAD may be v0.2.0, and tags it
+# in a repository. All published modules have one version, and each has a tag of
+# its own, with its directory in front: v0.2.0, infra/v0.2.0 and so on.
+set -euo pipefail
+published=(. infra slidegategrpc slidegateotel)
+ours='github\.com/slidegate/slidegate(/[a-z]+)?'
+
+fail() {
+	echo "release: $1" >&2
+	exit 1
+}
+
+version=${*: -1}
+[[ $version =~ ^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$ ]] || fail "'$version' is no version: write one such as v0.2.0"
+mapfile -t mods < <(git ls-files -- '*go.mod' | grep -v testdata/)
+if [[ $1 == --set ]]; then
+	sed -i -E "s#^((require )?\s*$ours) v[^ ]+#\1 $version#" "${mods[@]}"
+	exit
+fi
+
+[[ -z $(git status --porcelain) ]] || fail "there are files to commit: $(git status --porcelain)"
+
+required=$(grep -hE "^(require )?\s*$ours v" "${mods[@]}" | grep -oE ' v[^ ]+' | sort -u | xargs)
+[[ $required == "$version" ]] || fail "the modules require '$required' of each other: run \`make version VERSION=$version\`, and commit"
+
+grep -qE "^## \[${version#v}\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
+	fail "CHANGELOG.md has no section '## [${version#v}] - YYYY-MM-DD'"
+entries=$(sed -n '/^## \[Unreleased\]/,/^## \['"${version#v}"'\]/p' CHANGELOG.md | grep -v '^## \[' | tr -d '[:space:]')
+[[ -z $entries ]] || fail "CHANGELOG.md has entries above $version: move them into its section"
+
+last=$(git tag --list 'v*' --sort=-version:refname | head -1)
+if [[ -n $last ]]; then
+	[[ $(printf '%s\n' "$last" "$version" | sort --version-sort | tail -1) == "$version" && $last != "$version" ]] ||
+		fail "$version is not above $last, which is released"
+	gone=$(git diff "$last" HEAD -- api | grep '^-pkg ' || true)
+	compatible=${last%.*} # before 1.0, a new minor version may break programs
+	[[ $last == v0.* ]] || compatible=${last%%.*}
+	[[ -z $gone || $version != "$compatible".* ]] ||
+		fail "$version breaks programs that use $last: it needs a higher version
+$gone"
+fi
+
+tags=()
+for dir in "${published[@]}"; do
+	tag=$dir/$version
+	git tag --annotate --message "$tag" "${tag#./}"
+	tags+=("${tag#./}")
+done
+printf 'tagged; publish with:\n  git push --atomic origin %s\n' "${tags[*]}"
