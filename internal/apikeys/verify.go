@@ -10,25 +10,21 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
-	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/swr"
 )
 
 const (
 	// Fresh is how long a verifier uses what it has read of a key.
-	Fresh = 10 * time.Second
-	// Stale is how long it goes on with a key if the table cannot be read.
+	Fresh = swr.Every
+	// Stale is how old a key may be that stands in for a read which fails.
 	Stale = 10 * time.Minute
 	// maxEntries bounds the keys in memory: about 1 KB each, more with large
 	// claims.
 	maxEntries = 20_000
-	// readTimeout bounds one read of a key, and patience how long a request waits
-	// for it that can use an earlier one. Both are in real time.
+	// readTimeout bounds one read of a key, in real time.
 	readTimeout = time.Second
-	patience    = 100 * time.Millisecond
 
 	// A made-up key can have the right form, because the form holds no secret.
 	// unknownBurst and unknownPerSecond bound the reads for such keys. Reads of
@@ -40,6 +36,11 @@ const (
 // ErrUnavailable is the error of a key that cannot be verified now: the table
 // does not answer, or too many unknown keys are being tried.
 var ErrUnavailable = errors.New("API keys cannot be verified now")
+
+var (
+	errNoKey   = errors.New("there is no such key")
+	errTooMany = errors.New("too many unknown keys are being tried")
+)
 
 // Reader returns the key with this name, nil if there is none.
 // ruletable.Table.APIKey is one.
@@ -65,34 +66,33 @@ type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
 type Verifier struct {
 	read    Reader
 	report  func(error)
-	entries cache.Cache[string, *entry]
-	reads   singleflight.Group
+	keys    *swr.Cache[name, *entry]
 	unknown budget
 }
 
-// entry is the last read of a name. It never changes.
+// name is the public part of a key. Errors do not quote it.
+type name string
+
+func (name) String() string { return "API key" }
+
+// entry is a key that exists, or did. It never changes.
 type entry struct {
-	key    *ruletable.APIKey // nil if there is none
+	key    *ruletable.APIKey // nil once it was deleted
 	claims map[string]any    // with the plan
-	read   time.Time
-	retry  time.Time // when to read again
 }
-
-// usable reports whether requests may use the entry without another read.
-func (e *entry) usable(now time.Time) bool {
-	return e != nil && now.Before(e.retry) && now.Sub(e.read) > -Fresh // a clock that was set back keeps no entry
-}
-
-// lasts reports whether the entry may stand in for a read that fails.
-func (e *entry) lasts(now time.Time) bool { return e != nil && now.Sub(e.read).Abs() < Stale }
 
 // NewVerifier returns a verifier. report receives the reads that failed while
 // requests went on with an earlier one, and the items that cannot be read.
 func NewVerifier(read Reader, report func(error)) *Verifier {
-	return &Verifier{
-		read: read, report: report, unknown: budget{tokens: unknownBurst},
-		entries: cache.New[string, *entry](maxEntries),
-	}
+	v := &Verifier{read: read, report: report, unknown: budget{tokens: unknownBurst}}
+	v.keys = swr.New(swr.Options[name, *entry]{
+		Load: v.load, FirstTimeout: readTimeout, Timeout: readTimeout, MaxAge: Stale, MaxEntries: maxEntries,
+		Report: func(_ name, _ *entry, err error) {
+			report(fmt.Errorf("verifying an API key, keeping the last answer: %w", err))
+		},
+		Answer: func(err error) bool { return errors.Is(err, errNoKey) },
+	})
+	return v
 }
 
 // Caller is who a valid key stands for.
@@ -109,9 +109,12 @@ func (v *Verifier) Verify(ctx context.Context, now time.Time, text string) (*Cal
 	if !ok {
 		return nil, nil
 	}
-	e, err := v.entry(ctx, now, k.Name())
-	if err != nil {
-		return nil, err
+	e, err := v.keys.Get(ctx, now, name(k.Name()))
+	switch {
+	case errors.Is(err, errNoKey):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	stored := e.key
 	if stored == nil || subtle.ConstantTimeCompare([]byte(stored.Hash), []byte(k.Hash())) != 1 ||
@@ -121,71 +124,28 @@ func (v *Verifier) Verify(ctx context.Context, now time.Time, text string) (*Cal
 	return &Caller{stored.ID, e.claims}, nil
 }
 
-// entry returns what the table has for a name. All requests for a name share one
-// read, and wait for it as long as their contexts let them.
-func (v *Verifier) entry(ctx context.Context, now time.Time, name string) (*entry, error) {
-	known, _ := v.entries.GetIfPresent(name)
-	if known.usable(now) {
-		return known, nil
+// load reads a key.
+func (v *Verifier) load(ctx context.Context, now time.Time, n name, last *entry) (*entry, error) {
+	if last == nil && !v.unknown.take(now) {
+		return nil, errTooMany
 	}
-	read := v.reads.DoChan(name, func() (any, error) {
-		last, _ := v.entries.GetIfPresent(name)
-		if last.usable(now) {
-			return last, nil
-		}
-		e, err := v.load(context.WithoutCancel(ctx), now, name, last)
-		if err == nil {
-			v.entries.Set(name, e)
-		}
-		return e, err
-	})
-	var late <-chan time.Time
-	if known.lasts(now) { // a read that takes longer continues beside the request
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case r := <-read:
-		e, _ := r.Val.(*entry)
-		return e, r.Err
-	case <-late:
-		return known, nil
-	case <-ctx.Done():
-		if known.lasts(now) {
-			return known, nil
-		}
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
-	}
-}
-
-// load reads a name. If that fails, it returns last, unless that is too old.
-func (v *Verifier) load(ctx context.Context, now time.Time, name string, last *entry) (*entry, error) {
-	known := last != nil && last.key != nil
-	if !known && !v.unknown.take(now) {
-		return nil, fmt.Errorf("%w: too many unknown keys are being tried", ErrUnavailable)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	stored, err := v.read(ctx, name)
-	next := &entry{key: stored, read: now, retry: now.Add(Fresh)}
-	switch {
-	case errors.Is(err, ruletable.ErrUnreadableKey):
+	stored, err := v.read(ctx, string(n))
+	if errors.Is(err, ruletable.ErrUnreadableKey) {
 		v.report(err)
-		next.key = nil
-	case err != nil && last.lasts(now):
-		v.report(fmt.Errorf("verifying an API key, keeping the last answer: %w", err))
-		next.key, next.claims, next.read = last.key, last.claims, last.read
-		return next, nil
+		stored, err = nil, nil
+	}
+	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, err
 	case stored != nil:
-		next.claims = claimsOf(stored)
+		if last == nil {
+			v.unknown.refund()
+		}
+		return &entry{stored, claimsOf(stored)}, nil
+	case last != nil:
+		return &entry{}, nil
 	}
-	if next.key != nil && !known {
-		v.unknown.refund()
-	}
-	return next, nil
+	return nil, errNoKey
 }
 
 // claimsOf returns the claims of a stored key, with its plan. Numbers keep all

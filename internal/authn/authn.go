@@ -42,7 +42,7 @@ var errNoTable = errors.New("the rules are in a file, and API keys in a rules ta
 type Authenticator struct {
 	source RuleSource
 	keys   APIKeys // nil without a table
-	fetch  fetcher
+	issued *issuedKeys
 	log    *slog.Logger // throttled
 	mu     sync.Mutex   // held while verifiers are made
 	latest atomic.Pointer[verifiers]
@@ -52,7 +52,8 @@ type Authenticator struct {
 // fetches keys of issuers by a transport, nil for one of its own. Its log never has
 // a part of a credential.
 func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog.Logger) *Authenticator {
-	a := &Authenticator{source: source, keys: keys, fetch: newFetcher(transport), log: oplog.Throttle(log, "issuer", "reason")}
+	throttled := oplog.Throttle(log, "issuer", "reason")
+	a := &Authenticator{source: source, keys: keys, issued: newIssuedKeys(newFetcher(transport), throttled), log: throttled}
 	a.latest.Store(&verifiers{})
 	return a
 }
@@ -66,7 +67,7 @@ func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	}
 	var fetches sync.WaitGroup
 	for _, issuer := range v.byIssuer {
-		fetches.Go(func() { issuer.keys.warm(ctx, now) })
+		fetches.Go(func() { _, _ = a.issued.cache.Get(ctx, now, issuer.location) })
 	}
 	fetches.Wait()
 }
@@ -172,12 +173,12 @@ type verifiers struct {
 // issuer verifies the tokens of one issuer.
 type issuer struct {
 	ruledoc.TokenIssuer
-	leeway time.Duration
-	keys   *keyring
+	leeway   time.Duration
+	location location
+	keys     *issuedKeys
 }
 
-// verifiers returns those of the rules in force. Keys that are known stay when
-// the rules change.
+// verifiers returns those of the rules in force.
 func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifiers, error) {
 	set, err := a.source.Rules(ctx, now)
 	if err != nil {
@@ -188,9 +189,8 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	last := a.latest.Load()
-	if last.of == set {
-		return last, nil
+	if v := a.latest.Load(); v.of == set {
+		return v, nil
 	}
 	v := &verifiers{of: set, byIssuer: map[string]*issuer{}}
 	if d := set.Document().Authentication; d != nil {
@@ -199,11 +199,7 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 		}
 		for _, t := range d.JWT {
 			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it
-			keys := newKeyring(t.Issuer, t.JWKS, a.fetch, a.log)
-			if before := last.byIssuer[t.Issuer]; before != nil && before.JWKS == t.JWKS {
-				keys = before.keys
-			}
-			v.byIssuer[t.Issuer] = &issuer{t, leeway, keys}
+			v.byIssuer[t.Issuer] = &issuer{t, leeway, location{t.Issuer, t.JWKS}, a.issued}
 		}
 	}
 	a.latest.Store(v)

@@ -88,7 +88,7 @@ func (i *issuer) keysOf(ctx context.Context, now time.Time, t *jwt.Token) (any, 
 	if _, stated := t.Header["kid"]; stated && !ok {
 		return nil, errKeyID
 	}
-	keys, err := i.keys.find(ctx, now, id)
+	keys, err := i.keys.find(ctx, now, i.location, id)
 	if err != nil {
 		return nil, err
 	}

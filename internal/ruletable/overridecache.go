@@ -65,7 +65,7 @@ func (c *OverrideCache) Override(ctx context.Context, now time.Time, rule, key s
 }
 
 // load reads an override from the table. An invalid one is ErrUnreadable.
-func (c *OverrideCache) load(ctx context.Context, id overrideID, _ *rules.Override) (*rules.Override, error) {
+func (c *OverrideCache) load(ctx context.Context, _ time.Time, id overrideID, _ *rules.Override) (*rules.Override, error) {
 	stored, err := c.table.override(ctx, id.rule, id.key, false)
 	if err != nil || stored == nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 }
 
 // load returns the rules in force, or what stands in place of the first ones.
-func (s *Source) load(ctx context.Context, _ tableName, last inForce) (inForce, error) {
+func (s *Source) load(ctx context.Context, _ time.Time, _ tableName, last inForce) (inForce, error) {
 	next, err := s.newest(ctx, last)
 	switch {
 	case err == nil:

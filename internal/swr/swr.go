@@ -1,10 +1,10 @@
 // Package swr caches values that may be a little old and reloads them on the
 // path of requests ("stale while revalidate").
 //
-// A value is fresh for ten seconds. The request that finds an older value
-// starts a load and waits for it for at most 100 ms. Then it uses the newest
-// value; all other requests use the old one at once. The load starts on a
-// request, not by a timer, because a Lambda is frozen between requests.
+// A value is fresh for a while, by default ten seconds. The request that finds
+// an older value starts a load and waits for it for at most 100 ms. Then it uses
+// the newest value; all other requests use the old one at once. The load starts
+// on a request, not by a timer, because a Lambda is frozen between requests.
 //
 // Callers pass the time, so tests and replays run at any moment. Libraries
 // such as otter read a clock of their own, and their readers never wait for a
@@ -12,7 +12,9 @@
 package swr
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,12 +23,16 @@ import (
 )
 
 const (
-	// Every is how old a value may be before a request reloads it.
+	// Every is how old a value may be before a request reloads it, unless
+	// Options.Fresh has another time.
 	Every = 10 * time.Second
 	// wait bounds how long the request that starts a reload waits for it, in
 	// real time.
 	wait = 100 * time.Millisecond
 )
+
+// errLate is the error of a request that has waited for Options.FirstWait.
+var errLate = errors.New("no answer in time")
 
 // Key names a value. Errors contain its text, such as "table rules".
 type Key interface {
@@ -36,15 +42,25 @@ type Key interface {
 
 // Options set up a Cache.
 type Options[K Key, V any] struct {
-	// Load reads the value of a key. last is the cached value, the zero value
-	// if there is none. The context is the request's without its cancellation,
-	// bounded by FirstTimeout or Timeout.
-	Load func(ctx context.Context, key K, last V) (V, error)
+	// Load reads the value of a key for a request at a moment. last is the
+	// cached value, however old, the zero value if there is none. The context is the
+	// request's without its cancellation, bounded by FirstTimeout or Timeout.
+	Load func(ctx context.Context, now time.Time, key K, last V) (V, error)
 	// FirstTimeout bounds a load that requests wait for, and Timeout a reload,
 	// both in real time.
 	FirstTimeout, Timeout time.Duration
-	// Report receives the error of every reload that failed. Requests got the
-	// last value instead.
+	// FirstWait bounds how long a request waits for a first value, or for Renew,
+	// in real time. The load goes on. 0 means until the load ends.
+	FirstWait time.Duration
+
+	// Fresh is how old a value may be before a request reloads it, and Retry how
+	// long after a reload that failed the next one begins; 0 for Every.
+	Fresh, Retry time.Duration
+	// MaxAge is how old a value may be that stands in for a reload which fails; 0
+	// for no bound.
+	MaxAge time.Duration
+	// Report receives the error of every reload that failed while requests went
+	// on with the last value; nil for no report.
 	Report func(key K, last V, err error)
 	// Answer marks errors of Load that are answers about the key, such as an
 	// invalid item. If there is no earlier value, the cache keeps such an error
@@ -62,25 +78,28 @@ type Options[K Key, V any] struct {
 type Cache[K Key, V any] struct {
 	opts    Options[K, V]
 	entries cache.Cache[K, *entry[V]]
-
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 }
 
-// entry is the outcome of a load. It never changes.
+// entry is the outcome of the last load. It never changes.
 type entry[V any] struct {
 	value  V
-	err    error // one that Options.Answer marks; value is the zero value then
-	loaded time.Time
+	err    error         // one that Options.Answer marks; value is the zero value then
+	loaded time.Time     // when the load of the value began
+	tried  time.Time     // when the last load began, which may have failed
+	fresh  time.Duration // since tried
 }
 
-// fresh reports whether the entry is less than ten seconds old. Concurrent
-// requests pass slightly different times, so an entry from shortly after now is
-// fresh too. An entry from much later is not: a clock that was set back would
-// keep it for ever.
-func (e *entry[V]) fresh(now time.Time) bool {
-	return e != nil && now.Sub(e.loaded).Abs() < Every
+// within reports whether less than d lies between the last load and now.
+// Concurrent requests pass slightly different times, so an entry from shortly
+// after now counts too. An entry from much later does not: a clock that was set
+// back would keep it for ever.
+func (e *entry[V]) within(d time.Duration, now time.Time) bool {
+	return e != nil && now.Sub(e.tried).Abs() < d
 }
+
+func (e *entry[V]) isFresh(now time.Time) bool { return e != nil && e.within(e.fresh, now) }
 
 // flight is a load under way. Its outcome is set when done is closed.
 type flight[V any] struct {
@@ -91,6 +110,7 @@ type flight[V any] struct {
 
 // New returns an empty cache.
 func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
+	o.Fresh, o.Retry = cmp.Or(o.Fresh, Every), cmp.Or(o.Retry, Every)
 	return &Cache[K, V]{
 		opts:    o,
 		entries: cache.New[K, *entry[V]](o.MaxEntries),
@@ -99,37 +119,63 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 }
 
 // Get returns the value of a key. All requests for a key wait for its first
-// value, as long as their contexts let them, and get the error of that load.
-// After a first value, Get never fails. A fresh value costs no allocation.
+// value, as long as their contexts and FirstWait let them, and get the error of
+// that load. After a first value, Get fails only once that is older than MaxAge.
+// A fresh value costs no allocation.
 func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
 	last, _ := c.entries.GetIfPresent(key)
-	if last.fresh(now) {
+	if last.isFresh(now) {
 		return last.value, last.err
 	}
-	if last != nil && last.err != nil {
-		last = nil // there is no value to go on with
-	}
-	load, started := c.join(ctx, now, key, last)
-	if last == nil { // a request that gives up leaves the load to the others
-		select {
-		case <-load.done:
-			return load.value, load.err
-		case <-ctx.Done():
-			var none V
-			return none, fmt.Errorf("%s: waiting for the first answer: %w", key, context.Cause(ctx))
-		}
+	last = c.usable(last, now)
+	load, started := c.join(ctx, now, key, func(e *entry[V]) bool { return e.isFresh(now) })
+	if last == nil {
+		return c.first(ctx, key, load)
 	}
 	if started { // a load that takes longer continues beside the request
 		select {
 		case <-load.done:
-			if load.err == nil { // a reload never fails, but an earlier first load may have
-				return load.value, nil
+			if load.err == nil || last.err != nil { // a reload never fails, but an earlier first load may have
+				return load.value, load.err
 			}
 		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
-	return last.value, nil
+	return last.value, last.err
+}
+
+// Renew is Get for a request that the cached value does not serve. It waits for
+// a load that began within Retry, or starts one.
+func (c *Cache[K, V]) Renew(ctx context.Context, now time.Time, key K) (V, error) {
+	load, _ := c.join(ctx, now, key, func(e *entry[V]) bool { return e.within(c.opts.Retry, now) })
+	return c.first(ctx, key, load)
+}
+
+// usable returns the entry, nil if it is too old to stand in for another.
+func (c *Cache[K, V]) usable(e *entry[V], now time.Time) *entry[V] {
+	if e != nil && c.opts.MaxAge > 0 && now.Sub(e.loaded).Abs() >= c.opts.MaxAge {
+		return nil
+	}
+	return e
+}
+
+// first waits for a load. A request that gives up leaves the load to the others.
+func (c *Cache[K, V]) first(ctx context.Context, key K, load *flight[V]) (V, error) {
+	var late <-chan time.Time
+	if c.opts.FirstWait > 0 {
+		late = time.After(c.opts.FirstWait)
+	}
+	cause := errLate
+	select {
+	case <-load.done:
+		return load.value, load.err
+	case <-late:
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	}
+	var none V
+	return none, fmt.Errorf("%s: waiting for the first answer: %w", key, cause)
 }
 
 // Len returns the number of keys in memory.
@@ -138,17 +184,18 @@ func (c *Cache[K, V]) Len() int {
 	return c.entries.EstimatedSize()
 }
 
-// join returns the load of a key that is in flight, or that has ended since the
-// caller found no fresh value; otherwise it starts one.
-func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entry[V]) (load *flight[V], started bool) {
+// join returns the load of a key that is in flight, or the outcome of one that
+// has ended since the caller looked, if that is enough; otherwise it starts one.
+func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough func(*entry[V]) bool) (load *flight[V], started bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if load := c.flights[key]; load != nil {
 		return load, false
 	}
 	load = &flight[V]{done: make(chan struct{})}
-	if found, _ := c.entries.GetIfPresent(key); found.fresh(now) {
-		load.value, load.err = found.value, found.err
+	last, _ := c.entries.GetIfPresent(key)
+	if enough(last) {
+		load.value, load.err = last.value, last.err
 		close(load.done)
 		return load, true
 	}
@@ -163,26 +210,35 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, last *entr
 	return load, true
 }
 
-// load reads a value and caches it. If that fails, it keeps last and succeeds; a
-// nil last returns the error.
+// load reads a value and caches it. If that fails, it keeps the value of last and
+// succeeds; without a usable one, it returns the error.
 func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (V, error) {
 	var known V
-	timeout := c.opts.FirstTimeout
 	if last != nil {
-		timeout, known = c.opts.Timeout, last.value
+		known = last.value
+	}
+	last = c.usable(last, now)
+	kept, timeout := last != nil && last.err == nil, c.opts.FirstTimeout
+	if kept {
+		timeout = c.opts.Timeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	value, err := c.opts.Load(ctx, key, known)
-	if err != nil {
-		value = known
-		if last != nil {
+	value, err := c.opts.Load(ctx, now, key, known)
+	next := &entry[V]{value: value, loaded: now, tried: now, fresh: c.opts.Fresh}
+	switch {
+	case err == nil:
+	case kept:
+		if c.opts.Report != nil {
 			c.opts.Report(key, known, err)
-			err = nil
 		}
+		next.value, next.loaded, next.fresh = known, last.loaded, c.opts.Retry
+	case c.opts.Answer != nil && c.opts.Answer(err):
+		var none V
+		next.value, next.err, next.fresh = none, err, Every
+	default:
+		return value, err
 	}
-	if err == nil || c.opts.Answer != nil && c.opts.Answer(err) {
-		c.entries.Set(key, &entry[V]{value: value, err: err, loaded: now})
-	}
-	return value, err
+	c.entries.Set(key, next)
+	return next.value, next.err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/swr"
@@ -33,7 +34,7 @@ type origin struct {
 	reports []error
 }
 
-func (o *origin) load(ctx context.Context, key name, last int) (int, error) {
+func (o *origin) load(ctx context.Context, _ time.Time, key name, last int) (int, error) {
 	o.mu.Lock()
 	o.loads[key]++
 	o.lasts = append(o.lasts, last)
@@ -235,4 +236,65 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// TestAges is a trace of a cache whose values are fresh for a minute, are loaded
+// again 20 s after a failure, and end after two minutes.
+func TestAges(t *testing.T) {
+	o := &origin{values: map[name]int{}, loads: map[name]int{}}
+	cache := swr.New(swr.Options[name, int]{
+		Load: o.load, FirstTimeout: time.Second, Timeout: time.Second,
+		Fresh: time.Minute, Retry: 20 * time.Second, MaxAge: 2 * time.Minute,
+	})
+	for i, step := range []struct {
+		at    int // seconds
+		renew bool
+		value int // of the origin; -1 for a failure
+		want  int // -1 for an error
+		loads int
+	}{
+		{0, false, 5, 5, 1},
+		{59, false, 6, 5, 0},
+		{60, false, 7, 7, 1},
+		{79, true, 8, 7, 0}, // a load began less than 20 s ago
+		{80, true, 8, 8, 1},
+		{100, true, -1, 8, 1},
+		{119, false, 9, 8, 0},
+		{120, false, -1, 8, 1},
+		{141, false, -1, 8, 1},
+		{199, false, -1, 8, 1},
+		{218, false, -1, 8, 0},
+		{219, false, -1, -1, 1}, // the value is of second 80
+		{220, true, 9, 9, 1},
+	} {
+		o.put("k", step.value)
+		get := cache.Get
+		if step.renew {
+			get = cache.Renew
+		}
+		got, err := get(t.Context(), epoch.Add(time.Duration(step.at)*time.Second), "k")
+		if err != nil {
+			got = -1
+		}
+		if n := o.taken(); got != step.want || n != step.loads {
+			t.Errorf("step %d: %d after %d loads, error %v; want %d after %d", i, got, n, err, step.want, step.loads)
+		}
+	}
+}
+
+// TestFirstWait: a request waits for a first value for FirstWait. The load goes on.
+func TestFirstWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		o := &origin{values: map[name]int{"k": 5}, loads: map[name]int{}, gate: gate}
+		cache := swr.New(swr.Options[name, int]{Load: o.load, FirstTimeout: 3 * time.Second, Timeout: time.Second, FirstWait: time.Second})
+		start := time.Now()
+		if _, err := cache.Get(t.Context(), epoch, "k"); err == nil || time.Since(start) != time.Second {
+			t.Errorf("error %v after %v, want one after 1 s", err, time.Since(start))
+		}
+		close(gate)
+		if got, err := cache.Get(t.Context(), epoch, "k"); got != 5 || err != nil || o.taken() != 1 {
+			t.Errorf("%d, error %v", got, err)
+		}
+	})
 }

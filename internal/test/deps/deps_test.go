@@ -47,7 +47,7 @@ var allowed = map[string]string{
 	"internal/dynamo":      "internal/breaker internal/cache internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
 	"internal/redis":       "internal/breaker internal/cache internal/clock internal/limit github.com/redis/go-redis",
 	"internal/ruletable":   "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync",
-	"internal/authn":       "internal/oplog internal/request internal/ruledoc internal/rules github.com/golang-jwt/jwt",
+	"internal/authn":       "internal/oplog internal/request internal/ruledoc internal/rules internal/swr github.com/golang-jwt/jwt",
 	"internal/apigw":       "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/oplog",
 	"internal/oplog":       "internal/clock internal/engine internal/limit",
