@@ -10,7 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -40,10 +39,7 @@ type AuthorizedEvent interface {
 //
 // The options are those of [slidegate.SettleMiddlewareBy].
 func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...slidegate.Option) Handler[E, R] {
-	stated := func(r *http.Request) string {
-		text, _ := contextOf(r)[receipt.ContextName].(string)
-		return text
-	}
+	stated := func(r *http.Request) string { return contextOf(r).Receipt }
 	settle := slidegate.SettleMiddlewareBy(store, stated, options...)
 	return wrap(readBehind, func(next http.Handler) http.Handler { return behind(settle(next)) }, handler)
 }
@@ -75,24 +71,24 @@ func isOwnKind(event any) bool {
 }
 
 // contextOf returns the context of a Lambda authorizer, which the request was
-// decided by; nil for none.
-func contextOf(r *http.Request) map[string]any {
+// decided by; an empty one for none.
+func contextOf(r *http.Request) *apigw.Context {
 	event := eventOf(r)
 	if message, ok := event.(*events.APIGatewayWebsocketProxyRequest); ok && message.RequestContext.RouteKey != "$connect" {
-		return nil
+		return &apigw.Context{}
 	}
-	return apigw.LambdaContext(event)
+	return apigw.ContextOf(apigw.LambdaContext(event))
 }
 
 // behind answers by the authorizer's context, or lets the next handler answer.
 func behind(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		context := contextOf(r)
-		delay := apigw.DelayOf(context)
+		delay := context.Delay()
 		if delay > rules.LongestHold || clock.EndsBefore(r.Context(), delay) {
-			context = apigw.TooLongBy(context)
+			context = context.TooLong()
 		}
-		if denial, fields, denied := apigw.DenialOf(context); denied {
+		if denial, fields, denied := context.Denial(); denied {
 			set(w.Header(), fields)
 			w.WriteHeader(denial.Status)
 			_, _ = io.WriteString(w, denial.Body)
@@ -102,7 +98,7 @@ func behind(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusServiceUnavailable) // nothing waits for the answer
 			return
 		}
-		set(w.Header(), apigw.AllowedFields(context))
+		set(w.Header(), context.Fields())
 		next.ServeHTTP(w, r)
 		headers.Expose(w.Header())
 	})

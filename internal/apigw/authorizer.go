@@ -40,7 +40,7 @@ type Authorizer struct {
 	// gateway's setting enableSimpleResponses, which no event tells.
 	Policies bool
 	// PassDenials has HTTP APIs let denied requests through to the backend, which
-	// must answer them as DenialOf says. An HTTP API itself answers 403, whatever
+	// must answer them as Context.Denial says. An HTTP API itself answers 403, whatever
 	// the authorizer's context holds. Gateways of other kinds deny all the same.
 	PassDenials bool
 	// Receipts adds to the context what a backend settles an allowed request by;
@@ -85,9 +85,9 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	case err != nil:
 		return nil, err
 	case !d.Allowed:
-		return c.answer(a.deny(&c, contextOf(d))), nil
+		return c.answer(a.deny(&c, contextFor(d))), nil
 	}
-	about := contextOf(d)
+	about := contextFor(d)
 	if a.Receipts != nil {
 		about.Receipt = a.Receipts.Issue(now, d)
 	}
@@ -99,7 +99,7 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 func (a *Authorizer) deny(c *call, about *Context) reply {
 	passes := c.http && a.PassDenials
 	if passes && a.Receipts != nil {
-		denial, fields, _ := denialOf(about.Map())
+		denial, fields, _ := about.denial()
 		about.Receipt = a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body})
 	}
 	return reply{passes: passes, context: about}
@@ -121,7 +121,7 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	return policy(d.Allowed, resource, contextOf(d)), d, nil
+	return policy(d.Allowed, resource, contextFor(d)), d, nil
 }
 
 // DecideRequest verifies the caller of a request, and decides it. Invalid

@@ -3,93 +3,94 @@ package apigw
 import (
 	"maps"
 	"net/http"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/receipt"
 )
 
-// Names in the context of an authorizer's answer, which templates and backends
-// read. All values are strings of plain ASCII. The context leaves out values
-// that do not apply, and retryAfter if the request will never be allowed. Beside
-// these there is receipt.ContextName.
-const (
-	contextAllowed         = "allowed"         // "true" or "false"
-	contextRule            = "rule"            // the deciding rule, or "rule.limit" if it has several limits
-	contextLimit           = "limit"           // that limit's capacity, in units
-	contextRemaining       = "remaining"       // units left now
-	contextReset           = "reset"           // seconds until the limit is unused
-	contextRetryAfter      = "retryAfter"      // seconds until the same request would be allowed
-	contextDelayMs         = "delayMs"         // milliseconds to delay an allowed request, above 0
-	contextDegraded        = "degraded"        // "true" if the store did not answer and on_error decided, if no rules are published, or if no key could verify a token
-	contextRateLimit       = "rateLimit"       // value of the RateLimit field
-	contextRateLimitPolicy = "rateLimitPolicy" // value of the RateLimit-Policy field
-	contextProblemType     = "problemType"     // of a denial: the URI of a problem type
-	contextProblemTitle    = "problemTitle"
-
-	// Values of the fields of limits that have no other name. Those that the
-	// document's headers leave out are missing, and so may rateLimit and
-	// rateLimitPolicy be.
-	contextLegacyLimit      = "xRateLimitLimit"
-	contextLegacyRemaining  = "xRateLimitRemaining"
-	contextLegacyReset      = "xRateLimitReset"
-	contextLegacyRetryAfter = "xRateLimitRetryAfter"
+// Context is the context of an authorizer's answer, which templates and backends
+// read. All values are strings of plain ASCII. An empty field does not apply, and
+// is left out. The tag json is the value's name, and the tag http the HTTP field
+// that has it. A map would take an allocation for each text, and most of the time
+// to answer.
+type Context struct {
+	Allowed  string `json:"allowed,omitempty"`  // "true" or "false"
+	Degraded string `json:"degraded,omitempty"` // "true" if the store did not answer and on_error decided, if no rules are published, or if no key could verify a token
+	DelayMs  string `json:"delayMs,omitempty"`  // milliseconds to delay an allowed request, above 0
 
 	// The answer to a ban or to invalid credentials, and the document's own answer
 	// to a denial: all three or none. A body may hold quotes. REST APIs answer as
 	// they were deployed, whatever these say.
-	contextDeniedStatus      = "deniedStatus"
-	contextDeniedContentType = "deniedContentType"
-	contextDeniedBody        = "deniedBody"
-)
-
-// Context is the context of an authorizer's answer. An empty field does not apply.
-// A map would take an allocation for each text, and most of the time to answer.
-type Context struct {
-	Allowed           string `json:"allowed,omitempty"`
-	Degraded          string `json:"degraded,omitempty"`
-	DelayMs           string `json:"delayMs,omitempty"`
 	DeniedBody        string `json:"deniedBody,omitempty"`
 	DeniedContentType string `json:"deniedContentType,omitempty"`
 	DeniedStatus      string `json:"deniedStatus,omitempty"`
-	Limit             string `json:"limit,omitempty"`
-	ProblemTitle      string `json:"problemTitle,omitempty"`
-	ProblemType       string `json:"problemType,omitempty"`
-	RateLimit         string `json:"rateLimit,omitempty"`
-	RateLimitPolicy   string `json:"rateLimitPolicy,omitempty"`
-	Receipt           string `json:"receipt,omitempty"`
-	Remaining         string `json:"remaining,omitempty"`
-	Reset             string `json:"reset,omitempty"`
-	RetryAfter        string `json:"retryAfter,omitempty"`
-	Rule              string `json:"rule,omitempty"`
-	LegacyLimit       string `json:"xRateLimitLimit,omitempty"`
-	LegacyRemaining   string `json:"xRateLimitRemaining,omitempty"`
-	LegacyReset       string `json:"xRateLimitReset,omitempty"`
-	LegacyRetryAfter  string `json:"xRateLimitRetryAfter,omitempty"`
+
+	Limit        string `json:"limit,omitempty"`        // the deciding limit's capacity, in units
+	ProblemTitle string `json:"problemTitle,omitempty"` // of a denial
+	ProblemType  string `json:"problemType,omitempty"`  // of a denial: the URI of a problem type
+
+	// Values of the fields of limits. Those that the document's headers leave out
+	// are missing.
+	RateLimit       string `json:"rateLimit,omitempty" http:"RateLimit"`
+	RateLimitPolicy string `json:"rateLimitPolicy,omitempty" http:"RateLimit-Policy"`
+
+	Receipt    string `json:"receipt,omitempty"`                       // by which a backend settles
+	Remaining  string `json:"remaining,omitempty"`                     // units of the deciding limit left now
+	Reset      string `json:"reset,omitempty"`                         // seconds until the deciding limit is unused
+	RetryAfter string `json:"retryAfter,omitempty" http:"Retry-After"` // seconds until the same request would be allowed; of a denial that ends
+	Rule       string `json:"rule,omitempty"`                          // the deciding rule, or "rule.limit" if it has several limits
+
+	LegacyLimit      string `json:"xRateLimitLimit,omitempty" http:"X-RateLimit-Limit"`
+	LegacyRemaining  string `json:"xRateLimitRemaining,omitempty" http:"X-RateLimit-Remaining"`
+	LegacyReset      string `json:"xRateLimitReset,omitempty" http:"X-RateLimit-Reset"`
+	LegacyRetryAfter string `json:"xRateLimitRetryAfter,omitempty" http:"X-RateLimit-Retry-After"`
+}
+
+// nameOf returns the name of a field of a Context.
+func nameOf(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
 }
 
 // Map returns the context as a backend gets it.
 func (c *Context) Map() map[string]any {
 	all := map[string]any{}
-	for name, text := range map[string]string{
-		contextAllowed: c.Allowed, contextDegraded: c.Degraded, contextDelayMs: c.DelayMs, contextDeniedBody: c.DeniedBody,
-		contextDeniedContentType: c.DeniedContentType, contextDeniedStatus: c.DeniedStatus, contextLimit: c.Limit,
-		contextProblemTitle: c.ProblemTitle, contextProblemType: c.ProblemType, contextRateLimit: c.RateLimit,
-		contextRateLimitPolicy: c.RateLimitPolicy, receipt.ContextName: c.Receipt, contextRemaining: c.Remaining, contextReset: c.Reset,
-		contextRetryAfter: c.RetryAfter, contextRule: c.Rule, contextLegacyLimit: c.LegacyLimit,
-		contextLegacyRemaining: c.LegacyRemaining, contextLegacyReset: c.LegacyReset, contextLegacyRetryAfter: c.LegacyRetryAfter,
-	} {
-		if text != "" {
-			all[name] = text
+	for field, value := range reflect.ValueOf(c).Elem().Fields() {
+		if text := value.String(); text != "" {
+			all[nameOf(field)] = text
 		}
 	}
 	return all
 }
 
-// contextOf returns a decision as an authorizer's context.
-func contextOf(d *engine.Decision) *Context {
+// ContextOf returns the authorizer's context that a backend got.
+func ContextOf(authorizer map[string]any) *Context {
+	c := &Context{}
+	for field, value := range reflect.ValueOf(c).Elem().Fields() {
+		text, _ := authorizer[nameOf(field)].(string)
+		value.SetString(text)
+	}
+	return c
+}
+
+// Fields returns the fields of limits that a backend adds to its answer. API
+// Gateway adds none itself.
+func (c *Context) Fields() map[string]string {
+	fields := map[string]string{}
+	for field, value := range reflect.ValueOf(c).Elem().Fields() {
+		if name := field.Tag.Get("http"); name != "" && value.String() != "" {
+			fields[name] = value.String()
+		}
+	}
+	return fields
+}
+
+// contextFor returns a decision as an authorizer's context.
+func contextFor(d *engine.Decision) *Context {
 	a := headers.Describe(d)
 	return decisionContext(&a)
 }
@@ -122,32 +123,24 @@ func unauthorizedContext() *Context {
 // TooLong returns the context of a denial for a request that the authorizer
 // allowed with a delay that is too long for the gateway. The client may retry
 // after the delay.
-func TooLong(d *engine.Decision) map[string]any {
+func TooLong(d *engine.Decision) *Context {
 	a := headers.Describe(d).TooLong()
-	return decisionContext(&a).Map()
+	return decisionContext(&a)
 }
 
-// OwnDenial returns the answer to a denial that has another than most, from the
-// authorizer's context; ok is false if it has none.
-func OwnDenial(authorizer map[string]any) (own headers.Denial, ok bool) {
-	status, err := strconv.Atoi(text(authorizer, contextDeniedStatus))
-	return headers.Denial{
-		Status: status, ContentType: text(authorizer, contextDeniedContentType), Body: text(authorizer, contextDeniedBody),
-	}, err == nil
+// OwnDenial returns the custom response, if the rules define one. It is also that
+// to a ban and to invalid credentials.
+func (c *Context) OwnDenial() (own headers.Denial, ok bool) {
+	status, err := strconv.Atoi(c.DeniedStatus)
+	return headers.Denial{Status: status, ContentType: c.DeniedContentType, Body: c.DeniedBody}, err == nil
 }
 
-func text(authorizer map[string]any, name string) string {
-	value, _ := authorizer[name].(string)
-	return value
-}
-
-// DenialOf returns the answer of a backend to a request that an authorizer has
-// denied and passed on, by the authorizer's context: the status and body that
-// the rules document says, by default 429 and problem details, with all fields.
-// Scripts of every origin may read it. ok is false for a request that was not
-// denied.
-func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
-	answer, own, ok := denialOf(authorizer)
+// Denial returns the answer of a backend to a request that an authorizer has
+// denied and passed on: the status and body that the rules document says, by
+// default 429 and problem details, with all fields. Scripts of every origin may
+// read it. ok is false for a request that was not denied.
+func (c *Context) Denial() (answer headers.Denial, fields map[string]string, ok bool) {
+	answer, own, ok := c.denial()
 	if ok {
 		fields = CORSFields()
 		maps.Copy(fields, own)
@@ -155,26 +148,19 @@ func DenialOf(authorizer map[string]any) (answer headers.Denial, fields map[stri
 	return answer, fields, ok
 }
 
-// denialOf is DenialOf without the fields of CORS: a backend may let scripts of one
+// denial is Denial without the fields of CORS: a backend may let scripts of one
 // origin read it.
-func denialOf(authorizer map[string]any) (answer headers.Denial, fields map[string]string, ok bool) {
-	if text(authorizer, contextAllowed) != "false" {
+func (c *Context) denial() (answer headers.Denial, fields map[string]string, ok bool) {
+	if c.Allowed != "false" {
 		return answer, nil, false
 	}
-	answer, own := OwnDenial(authorizer)
+	answer, own := c.OwnDenial()
 	if !own {
-		problem := headers.Problem{Type: text(authorizer, contextProblemType), Title: text(authorizer, contextProblemTitle)}
 		const status = http.StatusTooManyRequests
-		answer = headers.Denial{
-			Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, text(authorizer, contextRule)),
-		}
+		problem := headers.Problem{Type: c.ProblemType, Title: c.ProblemTitle}
+		answer = headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, c.Rule)}
 	}
-	fields = AllowedFields(authorizer)
-	for field, name := range map[string]string{"Retry-After": contextRetryAfter, "X-RateLimit-Retry-After": contextLegacyRetryAfter} {
-		if value := text(authorizer, name); value != "" {
-			fields[field] = value
-		}
-	}
+	fields = c.Fields()
 	if answer.Status == http.StatusUnauthorized {
 		fields["WWW-Authenticate"] = headers.InvalidToken
 	}
@@ -182,24 +168,24 @@ func denialOf(authorizer map[string]any) (answer headers.Denial, fields map[stri
 	return answer, fields, true
 }
 
-// DelayOf returns how long a backend has to delay an allowed request, by the
-// authorizer's context.
-func DelayOf(authorizer map[string]any) time.Duration {
-	ms, err := strconv.ParseUint(text(authorizer, contextDelayMs), 10, 40) // up to 34 years
+// Delay returns how long a backend has to delay an allowed request.
+func (c *Context) Delay() time.Duration {
+	ms, err := strconv.ParseUint(c.DelayMs, 10, 40) // up to 34 years
 	if err != nil {
 		return 0
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-// TooLongBy is TooLong for a backend, by the authorizer's context. The rules'
-// own answer to denials is not in the context of an allowed request.
-func TooLongBy(authorizer map[string]any) map[string]any {
-	c := maps.Clone(authorizer)
-	c[contextAllowed], c[contextRetryAfter] = "false", headers.RetryAfter(DelayOf(authorizer))
-	c[contextProblemType], c[contextProblemTitle] = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
-	if text(c, contextLegacyLimit) != "" {
-		c[contextLegacyRetryAfter] = c[contextRetryAfter]
+// TooLong returns the context of a denial for a request that was allowed with a
+// delay that is too long for the backend. The rules' own answer to denials is not
+// in the context of an allowed request.
+func (c *Context) TooLong() *Context {
+	denied := *c
+	denied.Allowed, denied.RetryAfter = "false", headers.RetryAfter(c.Delay())
+	denied.ProblemType, denied.ProblemTitle = headers.QuotaExceeded.Type, headers.QuotaExceeded.Title
+	if c.LegacyLimit != "" {
+		denied.LegacyRetryAfter = denied.RetryAfter
 	}
-	return c
+	return &denied
 }

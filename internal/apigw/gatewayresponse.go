@@ -1,15 +1,20 @@
 package apigw
 
 import (
+	"reflect"
+
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/receipt"
 )
+
+// contextSource precedes names of the authorizer's context in expressions.
+const contextSource = "context.authorizer."
 
 // ReceiptField is the field in which an HTTP backend gets the receipt, and
 // ReceiptSource the expression that the gateway maps to it.
 const (
 	ReceiptField  = receipt.Header
-	ReceiptSource = "context.authorizer." + receipt.ContextName
+	ReceiptSource = contextSource + "receipt"
 )
 
 // GatewayResponse is an answer that a REST API gives in place of a backend,
@@ -60,11 +65,11 @@ func unauthorizedHeaders() map[string]string {
 func deniedHeaders() map[string]string {
 	mapped := corsHeaders()
 	mapped["Content-Type"] = "'application/problem+json'"
-	for name, source := range limitFields {
-		mapped[name] = "context.authorizer." + source
+	for field := range reflect.TypeFor[Context]().Fields() {
+		if name := field.Tag.Get("http"); name != "" {
+			mapped[name] = contextSource + nameOf(field)
+		}
 	}
-	mapped["Retry-After"] = "context.authorizer." + contextRetryAfter
-	mapped["X-RateLimit-Retry-After"] = "context.authorizer." + contextLegacyRetryAfter
 	return mapped
 }
 
@@ -84,26 +89,4 @@ func corsHeaders() map[string]string {
 		mapped[name] = "'" + value + "'"
 	}
 	return mapped
-}
-
-// limitFields maps the fields of limits to the names of their values in the
-// context.
-var limitFields = map[string]string{
-	"RateLimit":             contextRateLimit,
-	"RateLimit-Policy":      contextRateLimitPolicy,
-	"X-RateLimit-Limit":     contextLegacyLimit,
-	"X-RateLimit-Remaining": contextLegacyRemaining,
-	"X-RateLimit-Reset":     contextLegacyReset,
-}
-
-// AllowedFields returns the fields of limits that a backend adds to its answer,
-// from the authorizer's context. API Gateway adds none itself.
-func AllowedFields(authorizer map[string]any) map[string]string {
-	fields := map[string]string{}
-	for field, name := range limitFields {
-		if value, ok := authorizer[name].(string); ok && value != "" {
-			fields[field] = value
-		}
-	}
-	return fields
 }

@@ -82,7 +82,7 @@ func TestDenialOf(t *testing.T) {
 		a.PassDenials, a.Receipts = true, receipt.NewIssuer(receipt.Keys{[]byte(secret)}, slog.New(slog.DiscardHandler))
 		handle(t, a, "http-2.0")
 		about := handle(t, a, "http-2.0").Context
-		denial, fields, denied := apigw.DenialOf(about)
+		denial, fields, denied := apigw.ContextOf(about).Denial()
 		if !denied {
 			t.Fatalf("%s: no denial in %v", name, about)
 		}
@@ -94,13 +94,13 @@ func TestDenialOf(t *testing.T) {
 		if d := cmp.Diff(want.Header(), got); d != "" || want.Code != denial.Status || want.Body.String() != denial.Body {
 			t.Errorf("%s: %d %q, want %d %q (-want +got):\n%s", name, denial.Status, denial.Body, want.Code, want.Body, d)
 		}
-		mapped := bySettleMiddleware(about[receipt.ContextName])
+		mapped := bySettleMiddleware(about["receipt"])
 		if d := cmp.Diff(want.Header(), mapped.Header()); d != "" || want.Code != mapped.Code || want.Body.String() != mapped.Body.String() {
 			t.Errorf("%s, by the field: %d %q, want %d %q (-want +got):\n%s", name, mapped.Code, mapped.Body, want.Code, want.Body, d)
 		}
 	}
 	for _, about := range []map[string]any{nil, {"allowed": "true"}, {"allowed": false}, {"principalId": "user"}} {
-		if _, _, denied := apigw.DenialOf(about); denied {
+		if _, _, denied := apigw.ContextOf(about).Denial(); denied {
 			t.Errorf("%v is a denial", about)
 		}
 	}
@@ -113,7 +113,7 @@ func TestPassedOrigin(t *testing.T) {
 	a, _ := kindAuthorizer(t, "deny: [{path: /v1/items/*}]\nrules: []")
 	a.PassDenials, a.Receipts = true, receipt.NewIssuer(receipt.Keys{[]byte(secret)}, slog.New(slog.DiscardHandler))
 	r, w := httptest.NewRequest("GET", "/v1/items/42", nil), httptest.NewRecorder()
-	r.Header.Set(receipt.Header, handle(t, a, "http-2.0").Context[receipt.ContextName].(string))
+	r.Header.Set(receipt.Header, handle(t, a, "http-2.0").Context["receipt"].(string))
 	w.Header().Set("Access-Control-Allow-Origin", origin)
 	slidegate.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
 	if got := w.Header().Get("Access-Control-Allow-Origin"); w.Code != 403 || got != origin || w.Header().Get("Access-Control-Expose-Headers") == "" {
@@ -127,7 +127,7 @@ func TestReceipts(t *testing.T) {
 	a, store := kindAuthorizer(t, `rules: [{name: r, key: all, refund_on: 5xx, limit: 20/minute}]`)
 	a.Receipts = receipt.NewIssuer(nil, slog.New(slog.DiscardHandler))
 	for name, test := range kinds {
-		text, _ := handle(t, a, test.event).Context[receipt.ContextName].(string)
+		text, _ := handle(t, a, test.event).Context["receipt"].(string)
 		r, err := receipt.Parse(text)
 		if err != nil || !r.Time.Equal(now) || r.Pending[0].Charge.Key != keysOf(store)[0] {
 			t.Errorf("%s: %+v, error %v", name, r, err)
@@ -135,7 +135,7 @@ func TestReceipts(t *testing.T) {
 	}
 	a, _ = kindAuthorizer(t, `rules: [{name: r, key: all, limit: 20/minute}]`)
 	a.Receipts = receipt.NewIssuer(nil, slog.New(slog.DiscardHandler))
-	if got := handle(t, a, "http-2.0").Context; got[receipt.ContextName] != nil {
+	if got := handle(t, a, "http-2.0").Context; got["receipt"] != nil {
 		t.Errorf("nothing to correct, and a receipt: %v", got)
 	}
 }

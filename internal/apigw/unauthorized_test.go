@@ -62,7 +62,7 @@ func TestPassUnauthorized(t *testing.T) {
 		a, _ := kindAuthorizer(t, "rules: []")
 		a.PassDenials = true
 		got := handle(t, a.WithAuthenticator(rejecting{}), event)
-		denial, fields, denied := apigw.DenialOf(got.Context)
+		denial, fields, denied := apigw.ContextOf(got.Context).Denial()
 		if !got.passes() || !denied || denial.Status != 401 || fields["WWW-Authenticate"] != `Bearer error="invalid_token"` {
 			t.Errorf("%s: passes %v, denial %+v with %v", event, got.passes(), denial, fields)
 		}

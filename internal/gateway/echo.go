@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"github.com/slidegate/slidegate/internal/apigw"
 	"net/http"
 )
 
@@ -23,6 +24,6 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(struct { // the client may have hung up
 		Method     string         `json:"method"`
 		Path       string         `json:"path"`
-		Authorizer map[string]any `json:"authorizer"`
+		Authorizer *apigw.Context `json:"authorizer"`
 	}{r.Method, r.URL.EscapedPath(), decision})
 }

@@ -94,16 +94,16 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abort()
 	}
 	if errors.Is(err, apigw.ErrUnauthorized) {
-		g.respond(w, r, "UNAUTHORIZED", nil)
+		g.respond(w, r, "UNAUTHORIZED", &apigw.Context{})
 		return
 	}
 	if err != nil {
 		g.log.ErrorContext(r.Context(), "authorizer failed", "error", err)
-		g.respond(w, r, "DEFAULT_5XX", nil)
+		g.respond(w, r, "DEFAULT_5XX", &apigw.Context{})
 		return
 	}
 	if !d.Allowed {
-		g.respond(w, r, "ACCESS_DENIED", answer.Context.Map())
+		g.respond(w, r, "ACCESS_DENIED", answer.Context)
 		return
 	}
 	if d.Delay > g.maxDelay {
@@ -113,13 +113,13 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if clock.Sleep(r.Context(), d.Delay) != nil {
 		abort() // its turn passes unused
 	}
-	g.pass(w, r, answer.Context.Map(), d)
+	g.pass(w, r, answer.Context, d)
 }
 
 // pass lets the backend answer, and corrects the request's charge by its
 // outcome. That also happens after an answer that breaks off, which panics with
 // http.ErrAbortHandler.
-func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[string]any, d *engine.Decision) {
+func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision *apigw.Context, d *engine.Decision) {
 	recorded, r := record(w, r, decision)
 	whole := false
 	defer func() {
@@ -135,8 +135,8 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, decision map[stri
 // addFields adds the fields of the decision's limits, and replaces those of the
 // same name. The names keep the case of their specifications, which Header.Set
 // would change.
-func addFields(h http.Header, decision map[string]any) {
-	for name, value := range apigw.AllowedFields(decision) {
+func addFields(h http.Header, decision *apigw.Context) {
+	for name, value := range decision.Fields() {
 		h.Del(name)
 		h[name] = []string{value}
 	}

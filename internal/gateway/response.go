@@ -19,9 +19,9 @@ var variable = regexp.MustCompile(`\$context\.authorizer\.(\w+)`)
 
 // respond answers with the gateway response of a type. One without a status is
 // for failures of the authorizer.
-func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string, authorizer map[string]any) {
+func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string, c *apigw.Context) {
 	discardRest(w, req)
-	r := g.responses[kind]
+	r, authorizer := g.responses[kind], c.Map()
 	status := cmp.Or(r.Status, http.StatusInternalServerError)
 	w.Header().Set("Content-Type", "application/json")
 	for name, expression := range r.Headers {
@@ -34,7 +34,7 @@ func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string,
 		body = fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
 	}
 	body = fill(body, authorizer)
-	if own, ok := apigw.OwnDenial(authorizer); ok { // unlike a REST API
+	if own, ok := c.OwnDenial(); ok { // unlike a REST API
 		w.Header().Set("Content-Type", own.ContentType)
 		status, body = own.Status, own.Body
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/outcome"
 )
@@ -11,14 +12,14 @@ import (
 // responseRecorder records a backend's answer to a request.
 type responseRecorder struct {
 	*outcome.Recorder
-	aborted  bool           // the client broke off its request, so the backend did not give the answer
-	decision map[string]any // the authorizer's context
+	aborted  bool // the client broke off its request, so the backend did not give the answer
+	decision *apigw.Context
 }
 
 type recorderKey struct{}
 
 // record returns a recorder of the answer to a request, and the request with it.
-func record(w http.ResponseWriter, r *http.Request, decision map[string]any) (*responseRecorder, *http.Request) {
+func record(w http.ResponseWriter, r *http.Request, decision *apigw.Context) (*responseRecorder, *http.Request) {
 	recorder := &responseRecorder{Recorder: outcome.NewRecorder(w, r, nil), decision: decision}
 	return recorder, r.WithContext(context.WithValue(r.Context(), recorderKey{}, recorder))
 }

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// ContextName is the name of the receipt in an authorizer's context.
-	ContextName = "receipt"
 	// Header is the field in which an HTTP integration gets the receipt.
 	Header = "Slidegate-Receipt"
 	// MaxLen is the most characters of a receipt, without its signature. The
