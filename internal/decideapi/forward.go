@@ -23,8 +23,8 @@ func (s *server) forwardFields(w http.ResponseWriter, r *http.Request, deny func
 // forward answers a proxy that asks whether to let its client's request through:
 // 200 or the denial. A request that a leaky bucket admits is answered when its
 // turn has come.
-func (s *server) forward(w http.ResponseWriter, r *http.Request, of *asked, deny func(http.ResponseWriter, headers.Denial)) {
-	req, err := of.request()
+func (s *server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, deny func(http.ResponseWriter, headers.Denial)) {
+	req, err := f.request()
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "the proxy does not describe its client's request", "error", err)
 		newProblem(http.StatusInternalServerError, "%v", err).write(w)
@@ -81,8 +81,8 @@ func writeForbidden(w http.ResponseWriter, d headers.Denial) {
 	w.WriteHeader(http.StatusForbidden)
 }
 
-// asked is what a proxy says of its client's request.
-type asked struct {
+// forwarded is the client's request, as the proxy describes it.
+type forwarded struct {
 	method, target, host string
 	fields               http.Header
 }
@@ -97,20 +97,20 @@ const (
 
 // ofFields reads the fields of nginx, Traefik and Caddy. Two of them are not the
 // client's, so rules do not see them.
-func ofFields(r *http.Request) *asked {
-	of := &asked{method: only(r, forwardedMethod), target: only(r, forwardedURI), host: r.Host, fields: r.Header.Clone()}
+func ofFields(r *http.Request) *forwarded {
+	f := &forwarded{method: only(r, forwardedMethod), target: only(r, forwardedURI), host: r.Host, fields: r.Header.Clone()}
 	if host := only(r, forwardedHost); host != "" {
-		of.host = host
+		f.host = host
 	}
-	of.fields.Del(forwardedMethod)
-	of.fields.Del(forwardedURI)
-	return of
+	f.fields.Del(forwardedMethod)
+	f.fields.Del(forwardedURI)
+	return f
 }
 
 // ofEnvoy reads the request of Envoy, which has the method and the host of its
 // client's request.
-func ofEnvoy(r *http.Request, target string) *asked {
-	return &asked{method: r.Method, target: target, host: r.Host, fields: r.Header.Clone()}
+func ofEnvoy(r *http.Request, target string) *forwarded {
+	return &forwarded{method: r.Method, target: target, host: r.Host, fields: r.Header.Clone()}
 }
 
 // only returns the value of a field, "" if it is missing or repeated.
@@ -124,23 +124,23 @@ func only(r *http.Request, name string) string {
 // request returns what rules see of the client's request. Its address is the last
 // entry of X-Forwarded-For: the one that the proxy itself has added. As for API
 // Gateway, client_ip counts back from there.
-func (of *asked) request() (*request.Request, error) {
+func (f *forwarded) request() (*request.Request, error) {
 	const fix = "examples/proxies has configurations that do"
-	if !request.IsMethod(of.method) {
+	if !request.IsMethod(f.method) {
 		return nil, fmt.Errorf("the proxy has to send %s, the method of its client's request, once: %s", forwardedMethod, fix)
 	}
-	if of.target == "" {
+	if f.target == "" {
 		return nil, fmt.Errorf("the proxy has to send %s, the target of its client's request, once: %s", forwardedURI, fix)
 	}
-	entries := strings.Split(strings.Join(of.fields.Values(forwardedFor), ","), ",")
+	entries := strings.Split(strings.Join(f.fields.Values(forwardedFor), ","), ",")
 	ip, err := netip.ParseAddr(strings.TrimSpace(entries[len(entries)-1]))
 	if err != nil {
 		return nil, errors.New("the proxy has to end " + forwardedFor + " by the address of its client: " + fix)
 	}
-	path, query := request.SplitTarget(of.target)
+	path, query := request.SplitTarget(f.target)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // of "OPTIONS *"
 	}
-	of.fields["Host"] = []string{of.host}
-	return &request.Request{Method: of.method, Path: path, Query: query, IP: ip.WithZone(""), Headers: of.fields}, nil
+	f.fields["Host"] = []string{f.host}
+	return &request.Request{Method: f.method, Path: path, Query: query, IP: ip.WithZone(""), Headers: f.fields}, nil
 }

@@ -42,7 +42,7 @@ func readRequest(body []byte) (*request.Request, *problem) {
 // fields takes the members of an object, and keeps the first problem.
 type fields struct {
 	object  map[string]any
-	names   []string // of the members that were asked for
+	names   []string // of the members that readRequest takes
 	problem *problem
 }
 
@@ -52,7 +52,7 @@ func (f *fields) fail(pointer, detail string) {
 	}
 }
 
-// refuseOthers refuses members that were not asked for: a misspelled name would
+// refuseOthers refuses members that readRequest does not take: a misspelled name would
 // count requests by another key.
 func (f *fields) refuseOthers() {
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {

@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
 	"rulestable": ". internal/app internal/breaker internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
 
-	"lambdalimit": ". internal/apigw internal/clock internal/headers internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go/events",
+	"lambdalimit": ". internal/apigw internal/clock internal/headers internal/request internal/rules github.com/aws/aws-lambda-go/events",
 
 	"internal/limit":       "",
 	"internal/clock":       "",
@@ -59,7 +59,7 @@ var allowed = map[string]string{
 	"internal/receipt": "internal/engine internal/limit internal/rules",
 	"internal/breaker": "internal/limit github.com/sony/gobreaker",
 	"internal/cache":   "github.com/maypok86/otter",
-	"internal/apikeys": "internal/cache internal/request internal/ruletable golang.org/x/sync",
+	"internal/apikeys": "internal/request internal/ruletable internal/swr",
 	"internal/swr":     "internal/cache",
 
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
