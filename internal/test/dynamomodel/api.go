@@ -25,12 +25,12 @@ func (t *Table) UpdateItem(
 	if err := checkOptions(in.Expected, in.ConditionalOperator, in.ReturnItemCollectionMetrics); err != nil {
 		return nil, err
 	}
-	if err := checkEnum("returnValues", in.ReturnValues); err != nil {
-		return nil, err
+	if !slices.Contains([]types.ReturnValue{"", types.ReturnValueNone, types.ReturnValueAllNew}, in.ReturnValues) {
+		return nil, unmodelled("ReturnValues " + string(in.ReturnValues))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w, err := t.write(updates, &types.Update{
+	w, err := t.parse(&types.Update{
 		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
@@ -38,7 +38,14 @@ func (t *Table) UpdateItem(
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.UpdateItemOutput{Attributes: w.returned(in.ReturnValues)}, nil
+	if err := t.evaluate(w); err != nil {
+		return nil, err
+	}
+	t.commit(w)
+	if in.ReturnValues != types.ReturnValueAllNew {
+		return &dynamodb.UpdateItemOutput{}, nil
+	}
+	return &dynamodb.UpdateItemOutput{Attributes: copyItem(w.after)}, nil
 }
 
 // GetItem makes a consistent read of an item. It refuses an eventually
@@ -66,30 +73,25 @@ func (t *Table) GetItem(
 	return &dynamodb.GetItemOutput{Item: t.Item(key)}, nil
 }
 
-// DeleteItem removes an item if the condition holds. The item need not exist.
+// DeleteItem removes an item if it exists, without a condition.
 func (t *Table) DeleteItem(
 	ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.DeleteItemOutput, error) {
 	if err := checkCall(ctx, in == nil); err != nil {
 		return nil, err
 	}
-	if err := checkOptions(in.Expected, in.ConditionalOperator, in.ReturnItemCollectionMetrics); err != nil {
+	if in.ConditionExpression != nil || in.Expected != nil || in.ReturnValues != "" {
+		return nil, unmodelled("a condition or an answer of DeleteItem")
+	}
+	if err := t.checkTable(in.TableName); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]types.ReturnValue{"", types.ReturnValueNone, types.ReturnValueAllOld}, in.ReturnValues) {
-		return nil, invalid("ReturnValues can only be ALL_OLD or NONE")
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	w, err := t.write(deletes, &types.Update{
-		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
-	})
+	key, err := t.keyOf(in.Key)
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.DeleteItemOutput{Attributes: w.returned(in.ReturnValues)}, nil
+	t.Delete(key)
+	return &dynamodb.DeleteItemOutput{}, nil
 }
 
 // checkCall refuses a call whose context has ended, or that has no input.

@@ -102,33 +102,16 @@ func (x *parser) group() *condition {
 }
 
 func (x *parser) comparison() *condition {
-	c := &condition{a: x.operandOfCondition()}
-	switch {
-	case x.token.kind == '=', x.token.kind == comparator:
-		c.operator = x.next()
-	case x.acceptWord("BETWEEN"):
-		x.fail("dynamomodel: the operator BETWEEN is not modelled")
-	case x.acceptWord("IN"):
-		x.fail("dynamomodel: the operator IN is not modelled")
-	default:
+	c := &condition{a: x.operand()}
+	if x.token.kind != '=' && x.token.kind != comparator {
 		x.unexpected()
 	}
+	c.operator = x.next()
 	x.counted()
-	c.b = x.operandOfCondition()
+	c.b = x.operand()
 	if c.a.name != "" && c.a.name == c.b.name {
 		x.fail("The first operand must be distinct from the remaining operands for this operator or function; "+
 			"operator: %s, first operand: [%s]", c.operator, c.a.name)
 	}
-	if c.operator != "=" && c.operator != "<>" {
-		x.requireType(c.operator, c.a.value, "N", "S", "B")
-		x.requireType(c.operator, c.b.value, "N", "S", "B")
-	}
 	return c
-}
-
-func (x *parser) operandOfCondition() operand {
-	if x.token.kind == word {
-		x.wrongWord()
-	}
-	return x.operand()
 }

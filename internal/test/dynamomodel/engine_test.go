@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
@@ -125,19 +123,11 @@ func TestAgreesWithEngine(t *testing.T) {
 		for range 6 {
 			var want, got outcome
 			condition := rapid.SampledFrom([]string{"", drawCondition(t, 2), drawCondition(t, 2)}).Draw(t, "condition or none")
-			if rapid.IntRange(0, 9).Draw(t, "write") == 0 {
-				in := deleteInput(condition)
-				in.Key = keyAttributes(fmt.Sprint(key))
-				got = deletion(model, in, tableName)
-				want = deletion(client, in, engine)
-			} else {
-				in := updateInput(condition, drawUpdate(t))
-				in.Key = keyAttributes(fmt.Sprint(key))
-				in.ReturnValues = rapid.SampledFrom(in.ReturnValues.Values()).Draw(t, "returned")
-				got = outcomeOf(update(model, in))
-				in.TableName = &engine
-				want = outcomeOf(update(client, in))
-			}
+			in := updateInput(condition, drawUpdate(t))
+			in.Key = keyAttributes(fmt.Sprint(key))
+			got = outcomeOf(update(model, in))
+			in.TableName = &engine
+			want = outcomeOf(update(client, in))
 			if got != want {
 				t.Fatalf("model %+v, engine %+v", got, want)
 			}
@@ -149,15 +139,6 @@ func TestAgreesWithEngine(t *testing.T) {
 			t.Errorf("no write ended in %q: %v", code, seen)
 		}
 	}
-}
-
-func deletion(api dynamo.API, in *dynamodb.DeleteItemInput, table string) outcome {
-	in.TableName = aws.String(table)
-	out, err := api.DeleteItem(context.Background(), in)
-	if err != nil {
-		return outcomeOf(nil, err)
-	}
-	return outcomeOf(out.Attributes, nil)
 }
 
 // TestTransactionsAgreeWithEngine makes the same random transactions over three
@@ -188,16 +169,7 @@ func TestTransactionsAgreeWithEngine(t *testing.T) {
 func drawTransaction(t *rapid.T, run string) (members []types.TransactWriteItem) {
 	for _, item := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "items")[:rapid.IntRange(1, 3).Draw(t, "count")] {
 		key, condition := run+item, drawCondition(t, 1)
-		switch rapid.IntRange(0, 6).Draw(t, "kind") {
-		case 0:
-			members = append(members, deletionOf(key, condition))
-		case 1:
-			members = append(members, checkOf(key, condition))
-		case 2:
-			members = append(members, putOf(key, condition, "a=1 b=2 s=x"))
-		default:
-			members = append(members, updateOf(key, rapid.SampledFrom([]string{"", condition}).Draw(t, "condition or none"), drawUpdate(t)))
-		}
+		members = append(members, updateOf(key, rapid.SampledFrom([]string{"", condition}).Draw(t, "condition or none"), drawUpdate(t)))
 	}
 	return members
 }
@@ -205,16 +177,7 @@ func drawTransaction(t *rapid.T, run string) (members []types.TransactWriteItem)
 // sentTo changes the table of the members.
 func sentTo(table string, members []types.TransactWriteItem) *dynamodb.TransactWriteItemsInput {
 	for _, m := range members {
-		switch {
-		case m.Update != nil:
-			m.Update.TableName = &table
-		case m.Delete != nil:
-			m.Delete.TableName = &table
-		case m.ConditionCheck != nil:
-			m.ConditionCheck.TableName = &table
-		case m.Put != nil:
-			m.Put.TableName = &table
-		}
+		m.Update.TableName = &table
 	}
 	return &dynamodb.TransactWriteItemsInput{TransactItems: members}
 }

@@ -83,45 +83,29 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "SET #k = :x", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
 	{"", "REMOVE #k", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
 	{"", "SET #a = :x + :1", wrongUpdate + "Incorrect operand type for operator or function; operator or function: +, operand type: S"},
-	{"", "SET #a = #a - :list", wrongUpdate + "Incorrect operand type for operator or function; operator or function: -, operand type: L"},
 	{"", "SET #a = if_not_exists(:1, :2)", wrongUpdate + "Operator or function requires a document path; operator or function: if_not_exists"},
-	{"", "SET #a = nonsense(#a)", wrongUpdate + "Invalid function name; function: nonsense"},
-	{"", "SET #a = attribute_exists(#a)", wrongUpdate + "The function is not allowed to be used this way in an expression; function: attribute_exists"},
+	{"", "SET #a = nonsense(#a)", wrongUpdate + "Syntax error"},
+	{"", "SET #a = attribute_exists(#a)", wrongUpdate + "Syntax error"},
 	{"attribute_exists(:1)", "", wrongCondition + "Operator or function requires a document path; operator or function: attribute_exists"},
-	{"if_not_exists(#a, :1)", "", wrongCondition + "The function is not allowed to be used this way in an expression; function: if_not_exists"},
-	{":1 = attribute_exists(#a)", "", wrongCondition + "The function is not allowed to be used this way in an expression; function: attribute_exists"},
-	{"ATTRIBUTE_EXISTS(#a)", "", wrongCondition + "Invalid function name; function: ATTRIBUTE_EXISTS"},
+	{"if_not_exists(#a, :1)", "", wrongCondition + "Syntax error"},
+	{":1 = attribute_exists(#a)", "", wrongCondition + "Syntax error"},
+	{"ATTRIBUTE_EXISTS(#a)", "", wrongCondition + "Syntax error"},
 	{"#a = #a", "", wrongCondition + "The first operand must be distinct from the remaining operands for this operator or function; operator: =, first operand: [a]"},
-	{"#a < :true", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: <, operand type: BOOL"},
-	{":set >= #a", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: >=, operand type: SS"},
-	{"#a <= :null", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: <=, operand type: NULL"},
-	{"#a > :map", "", wrongCondition + "Incorrect operand type for operator or function; operator or function: >, operand type: M"},
 
 	// Values.
 	{"#a = :nan", "", "The parameter cannot be converted to a numeric value: NaN"},
-	{"", "SET #a = :none", "One or more parameter values were invalid: An string set  may not be empty"},
-	{"", "SET #a = :twice", "One or more parameter values were invalid: Input collection contains duplicates"},
 
 	// The model lacks these parts of DynamoDB, and refuses them.
-	{"", "ADD #a :1", wrongUpdate + notModelled + "the section ADD is not modelled"},
-	{"", "DELETE #a :set", wrongUpdate + notModelled + "the section DELETE is not modelled"},
-	{"", "SET #a = list_append(#a, :list)", wrongUpdate + notModelled + "the function list_append is not modelled"},
+	{"", "ADD #a :1", wrongUpdate + "Syntax error"},
+	{"", "SET #a = list_append(#a, :1)", wrongUpdate + "Syntax error"},
+	{"", "SET a = :1", wrongUpdate + "Syntax error"},
+	{"a = :1", "", wrongCondition + "Syntax error"},
+	{"#a BETWEEN :1 AND :2", "", wrongCondition + "Syntax error"},
+	{"size(#a) > :1", "", wrongCondition + "Syntax error"},
 	{"", "SET #a = :1 + :2 + :3", wrongUpdate + "Syntax error"},
 	{"", "SET #a = (:1 + :2)", wrongUpdate + "Syntax error"},
 	{"", "SET #a.#b = :1", wrongUpdate + "Syntax error"},
 	{"", "SET #a[0] = :1", wrongUpdate + "Syntax error"},
-	{"", "SET a = :1", wrongUpdate + notModelled + `the bare word "a" is no attribute here: write a # placeholder`},
-	{"", "SET #a = b", wrongUpdate + notModelled},
-	{"", "SET #a = if_not_exists(b, :1)", wrongUpdate + notModelled},
-	{"", "REMOVE b", wrongUpdate + notModelled},
-	{"a = :1", "", wrongCondition + notModelled},
-	{":1 = a", "", wrongCondition + notModelled},
-	{"attribute_exists(a)", "", wrongCondition + notModelled},
-	{"#a BETWEEN :1 AND :2", "", wrongCondition + notModelled + "the operator BETWEEN is not modelled"},
-	{"#a IN (:1, :2)", "", wrongCondition + notModelled + "the operator IN is not modelled"},
-	{"begins_with(#a, :x)", "", wrongCondition + notModelled + "the function begins_with is not modelled"},
-	{"size(#a) > :1", "", wrongCondition + notModelled + "the function size is not modelled"},
-	{":1 < size(#a)", "", wrongCondition + notModelled + "the function size is not modelled"},
 	{"(#a) = (:1)", "", wrongCondition + "Syntax error"},
 }
 
@@ -136,7 +120,7 @@ func repeat(action string, n int) string {
 
 func TestInvalidExpressions(t *testing.T) {
 	for _, test := range invalidExpressions {
-		for _, initial := range []attributes{nil, item("a=1"), item("a=x b=:list")} {
+		for _, initial := range []attributes{nil, item("a=1"), item("a=x b=:bytes")} {
 			table := tableWith(t, initial)
 			_, err := update(table, updateInput(test.condition, test.update))
 			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
@@ -154,7 +138,7 @@ func TestInvalidExpressions(t *testing.T) {
 // types, overlapping paths, functions in the wrong place, operands that are not
 // distinct and the number of operators.
 var refusedByEngine = []string{
-	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value", "set  may not be empty", "duplicates",
+	"redundant parentheses", "can not be empty", "Expression size", "part of the key", "numeric value",
 }
 
 func TestEngineRefusesInvalidExpressions(t *testing.T) {
@@ -215,14 +199,17 @@ func TestInvalidRequests(t *testing.T) {
 		"empty condition": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("") },
 			wrongCondition + "The expression can not be empty;"},
 
-		"no table":       {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
-		"no key":         {func(in *dynamodb.UpdateItemInput) { in.Key = nil }, "The provided key element does not match the schema"},
-		"another key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
-		"two keys":       {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
-		"numeric key":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
-		"empty key":      {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
-		"key too long":   {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
-		"return values":  {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = "ALL" }, "Value 'ALL' at 'returnValues' failed to satisfy constraint"},
+		"no table":      {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
+		"no key":        {func(in *dynamodb.UpdateItemInput) { in.Key = nil }, "The provided key element does not match the schema"},
+		"another key":   {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
+		"two keys":      {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
+		"numeric key":   {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
+		"empty key":     {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
+		"key too long":  {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
+		"return values": {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = types.ReturnValueUpdatedNew }, notModelled},
+		"a list": {func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeValues[":1"] = &types.AttributeValueMemberL{}
+		}, notModelled},
 		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" }, "Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
 
 		"old updates":    {func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} }, notModelled + "AttributeUpdates is not modelled"},

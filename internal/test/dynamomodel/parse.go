@@ -96,18 +96,12 @@ func (x *parser) counted() {
 	}
 }
 
-// functions maps each function of DynamoDB to whether the model has it.
-var functions = map[string]bool{
-	"attribute_exists": true, "attribute_not_exists": true, "if_not_exists": true,
-	"attribute_type": false, "begins_with": false, "contains": false, "size": false, "list_append": false,
-}
-
 // function reads one of the allowed functions up to its first argument, which
 // must be an attribute.
 func (x *parser) function(allowed ...string) (function, attribute string) {
 	function = x.peek()
 	if !slices.Contains(allowed, function) {
-		x.wrongWord()
+		x.unexpected()
 		return "", ""
 	}
 	x.next()
@@ -119,31 +113,11 @@ func (x *parser) function(allowed ...string) (function, attribute string) {
 	return function, x.name()
 }
 
-// wrongWord fails at a word that is not a function, or not one allowed here.
-func (x *parser) wrongWord() {
-	function := x.peek()
-	modelled, known := functions[function]
-	switch {
-	case scan(x.text, x.token.after).kind != '(':
-		x.name()
-	case modelled:
-		x.fail("The function is not allowed to be used this way in an expression; function: %s", function)
-	case known:
-		x.fail("dynamomodel: the function %s is not modelled", function)
-	default:
-		x.fail("Invalid function name; function: %s", function)
-	}
-}
-
 // name reads an attribute's name. It must be a placeholder: a bare name may be
 // one of DynamoDB's 573 reserved words, or begin a path, which no counter
 // needs.
 func (x *parser) name() string {
-	switch x.token.kind {
-	case '#':
-	case word:
-		x.fail("dynamomodel: the bare word %q is no attribute here: write a # placeholder", x.peek())
-	default:
+	if x.token.kind != '#' {
 		x.unexpected()
 	}
 	ref := x.next()
@@ -196,10 +170,10 @@ func (x *parser) operand() operand {
 	return operand{value: value}
 }
 
-// requireType refuses a value of the request whose type an operator does not
-// accept. DynamoDB checks an item's values only when it applies the operator.
-func (x *parser) requireType(operator string, v types.AttributeValue, allowed ...string) {
-	if v != nil && !slices.Contains(allowed, typeName(v)) {
+// requireNumber refuses a value of the request that is no number. DynamoDB
+// checks an item's values only when it applies the operator.
+func (x *parser) requireNumber(operator string, v types.AttributeValue) {
+	if _, ok := v.(*types.AttributeValueMemberN); v != nil && !ok {
 		x.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, typeName(v))
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
@@ -140,6 +142,23 @@ func TestStoreAgreesOnBoth(t *testing.T) {
 	if allowed < run || denied < run || settled == 0 {
 		t.Errorf("%d allowed, %d denied, %d settled in %d runs: too few", allowed, denied, settled, run)
 	}
+}
+
+// recorder records the updates that a store sends. A store may send them from
+// several goroutines: it prunes one counter while it charges another.
+type recorder struct {
+	dynamo.API
+	mu   sync.Mutex
+	sent []*dynamodb.UpdateItemInput
+}
+
+func (r *recorder) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	r.mu.Lock()
+	r.sent = append(r.sent, in)
+	r.mu.Unlock()
+	return r.API.UpdateItem(ctx, in, opts...)
 }
 
 // TestExpressionsAreValid makes the store send each kind of write, with as many

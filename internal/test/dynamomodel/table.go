@@ -8,10 +8,11 @@
 // DynamoDB Developer Guide. So an expression that the model accepts can be sent
 // to AWS.
 //
-// The model has the part of the language that a counter needs: comparisons,
-// AND, OR, NOT, parentheses, attribute_exists and attribute_not_exists in
-// conditions; SET with +, - and if_not_exists, and REMOVE in updates. It
-// refuses everything else, including request fields that it does not model.
+// The model has the part of the language that a counter needs: numbers, strings
+// and binary values; comparisons, AND, OR, NOT, parentheses, attribute_exists
+// and attribute_not_exists in conditions; SET with +, - and if_not_exists, and
+// REMOVE in updates; transactions of updates. It refuses everything else,
+// including request fields that it does not model.
 //
 // Calls run one after another, each completely, and there is no clock. The
 // caller adds latency, lost answers, throttles and expiry.
@@ -55,12 +56,19 @@ func (t *Table) Item(key string) map[string]types.AttributeValue {
 // missing. Put fails for an item that DynamoDB would refuse, and changes
 // nothing then.
 func (t *Table) Put(key string, item map[string]types.AttributeValue) error {
-	all := attributes{}
-	maps.Copy(all, item)
-	all[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
-	made, err := t.newItem(all)
-	if err != nil {
+	if err := t.checkKey(key); err != nil {
 		return err
+	}
+	made := make(attributes, len(item)+1)
+	for name, v := range item {
+		var err error
+		if made[name], err = intake(v); err != nil {
+			return err
+		}
+	}
+	made[t.partitionKey] = &types.AttributeValueMemberS{Value: key}
+	if Size(made) > maxItem {
+		return invalid("Item size has exceeded the maximum allowed size")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,27 +88,6 @@ func (t *Table) Keys() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.items))
-}
-
-// newItem copies an item of a caller, with canonical numbers.
-func (t *Table) newItem(from attributes) (attributes, error) {
-	s, ok := from[t.partitionKey].(*types.AttributeValueMemberS)
-	if !ok {
-		return nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.partitionKey)
-	}
-	if err := t.checkKey(s.Value); err != nil {
-		return nil, err
-	}
-	item := copyItem(from)
-	for _, v := range item {
-		if err := normalize(v); err != nil {
-			return nil, err
-		}
-	}
-	if Size(item) > maxItem {
-		return nil, invalid("Item size has exceeded the maximum allowed size")
-	}
-	return item, nil
 }
 
 func (t *Table) checkKey(key string) error {

@@ -69,52 +69,15 @@ func (t *Table) parseTransaction(members []types.TransactWriteItem) ([]*write, e
 }
 
 func (t *Table) parseMember(m *types.TransactWriteItem) (*write, error) {
-	given := 0
-	for _, is := range []bool{m.Update != nil, m.Delete != nil, m.ConditionCheck != nil, m.Put != nil} {
-		if is {
-			given++
-		}
-	}
-	switch d, c := m.Delete, m.ConditionCheck; {
-	case given != 1:
+	switch {
+	case m.Delete != nil || m.ConditionCheck != nil || m.Put != nil:
+		return nil, unmodelled("a member other than an Update")
+	case m.Update == nil:
 		return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
-	case d != nil:
-		return t.parse(deletes, &types.Update{
-			TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
-			ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: d.ReturnValuesOnConditionCheckFailure,
-		})
-	case c != nil:
-		if c.ConditionExpression == nil {
-			return nil, invalid("The condition expression is missing")
-		}
-		return t.parse(checks, &types.Update{
-			TableName: c.TableName, Key: c.Key, ConditionExpression: c.ConditionExpression,
-			ExpressionAttributeNames: c.ExpressionAttributeNames, ExpressionAttributeValues: c.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: c.ReturnValuesOnConditionCheckFailure,
-		})
-	case m.Put != nil:
-		return t.parsePut(m.Put)
 	case m.Update.UpdateExpression == nil:
 		return nil, invalid("The update expression is missing")
 	}
-	return t.parse(updates, m.Update)
-}
-
-func (t *Table) parsePut(p *types.Put) (*write, error) {
-	item, err := t.newItem(p.Item)
-	if err != nil {
-		return nil, err
-	}
-	w, err := t.parse(puts, &types.Update{
-		TableName: p.TableName, Key: attributes{t.partitionKey: item[t.partitionKey]}, ConditionExpression: p.ConditionExpression,
-		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: p.ReturnValuesOnConditionCheckFailure,
-	})
-	if err == nil {
-		w.after = item
-	}
-	return w, err
+	return t.parse(m.Update)
 }
 
 // canceled returns the failure of a transaction. Each write has its error, or

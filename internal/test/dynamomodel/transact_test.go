@@ -16,41 +16,13 @@ import (
 
 const returnOld = types.ReturnValuesOnConditionCheckFailureAllOld
 
-// The four kinds of writes, each with a condition, which may be empty.
-
+// updateOf returns an update with a condition, which may be empty.
 func updateOf(key, condition, update string) types.TransactWriteItem {
 	u := updateInput(condition, update)
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: returnOld,
-	}}
-}
-
-func deletionOf(key, condition string) types.TransactWriteItem {
-	u := updateInput(condition, "")
-	return types.TransactWriteItem{Delete: &types.Delete{
-		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-	}}
-}
-
-func checkOf(key, condition string) types.TransactWriteItem {
-	u := updateInput(condition, "")
-	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: returnOld,
-	}}
-}
-
-func putOf(key, condition, attributes string) types.TransactWriteItem {
-	u := updateInput(condition, "")
-	made := item(attributes)
-	made["k"] = text(key)
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: u.TableName, Item: made, ConditionExpression: u.ConditionExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 	}}
 }
 
@@ -86,27 +58,26 @@ func TestTransactions(t *testing.T) {
 		codes   string // empty for success
 		after   string
 	}{
-		"every kind": {
+		"two": {
 			[]types.TransactWriteItem{
-				updateOf("a", "#n = :1", "SET #n = #n + :1"), deletionOf("b", "#n < :5"), checkOf("c", "#n = :3"), putOf("d", "attribute_not_exists(#k)", "n=4"),
-			}, "", "a: n=2, c: n=3, d: n=4",
+				updateOf("a", "#n = :1", "SET #n = #n + :1"), updateOf("d", "attribute_not_exists(#k)", "SET #n = :4"),
+			}, "", "a: n=2, b: n=2, c: n=3, d: n=4",
 		},
-		"put in place of an item": {[]types.TransactWriteItem{putOf("a", "#n = :1", "m=4")}, "", "a: m=4, b: n=2, c: n=3"},
 		"without conditions": {
-			[]types.TransactWriteItem{updateOf("a", "", "REMOVE #n"), deletionOf("b", ""), deletionOf("none", ""), putOf("c", "", "")},
-			"", "a: , c: ",
+			[]types.TransactWriteItem{updateOf("a", "", "REMOVE #n"), updateOf("c", "", "SET #m = :1")}, "", "a: , b: n=2, c: m=1 n=3",
 		},
 		"removal from no item": {[]types.TransactWriteItem{updateOf("z", "", "REMOVE #n")}, "", before},
 		"last one fails": {
-			[]types.TransactWriteItem{updateOf("a", "", "SET #n = :9"), deletionOf("b", ""), putOf("d", "", "n=4"), checkOf("c", "#n = :4")},
-			"None, None, None, ConditionalCheckFailed", before,
+			[]types.TransactWriteItem{updateOf("a", "", "SET #n = :9"), updateOf("c", "#n = :4", "SET #n = :9")},
+			"None, ConditionalCheckFailed", before,
 		},
 		"two fail": {
-			[]types.TransactWriteItem{updateOf("a", "#n = :2", "SET #n = :9"), checkOf("b", "#n = :2"), updateOf("z", "#n = :2", "SET #n = :9")},
-			"ConditionalCheckFailed, None, ConditionalCheckFailed", before,
+			[]types.TransactWriteItem{
+				updateOf("a", "#n = :2", "SET #n = :9"), updateOf("b", "#n = :2", "SET #n = :9"), updateOf("z", "#n = :2", "SET #n = :9"),
+			}, "ConditionalCheckFailed, None, ConditionalCheckFailed", before,
 		},
 		"impossible update": {
-			[]types.TransactWriteItem{deletionOf("b", ""), updateOf("a", "", "SET #n = #missing")}, "None, ValidationError", before,
+			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :9"), updateOf("a", "", "SET #n = #missing")}, "None, ValidationError", before,
 		},
 		"condition before update": {
 			[]types.TransactWriteItem{updateOf("a", "#n = :2", "SET #n = #missing")}, "ConditionalCheckFailed", before,
@@ -147,7 +118,8 @@ func TestReasonsReturnItems(t *testing.T) {
 	table := abc(t)
 	withoutItem := updateOf("b", "#n = :9", "SET #n = :1")
 	withoutItem.Update.ReturnValuesOnConditionCheckFailure = ""
-	err := transact(table, updateOf("a", "#n = :9", "SET #n = :1"), withoutItem, checkOf("c", "#n = :9"), checkOf("none", "#n = :9"), checkOf("d", "#n <> :9"))
+	refused := func(key string) types.TransactWriteItem { return updateOf(key, "#n = :9", "SET #n = :1") }
+	err := transact(table, refused("a"), withoutItem, refused("c"), refused("none"), updateOf("d", "#n <> :9", "SET #n = :1"))
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 5 {
 		t.Fatalf("got %v", err)
@@ -176,24 +148,26 @@ func TestInvalidTransactions(t *testing.T) {
 	}
 	other := updateOf("a", "", "SET #n = :1")
 	other.Update.TableName = aws.String("another")
-	both := updateOf("a", "", "SET #n = :1")
-	both.Delete = deletionOf("a", "").Delete
+	const one = "TransactItems can only contain one of Check, Put, Update or Delete"
 	for name, test := range map[string]struct {
 		members []types.TransactWriteItem
 		want    string
 	}{
-		"none":              {nil, "Value at 'transactItems' failed to satisfy constraint"},
-		"101":               {many(101), "Value at 'transactItems' failed to satisfy constraint"},
-		"two on one item":   {[]types.TransactWriteItem{updateOf("a", "", "SET #n = :1"), checkOf("a", "#n = :1")}, "Transaction request cannot include multiple operations on one item"},
-		"member of nothing": {make([]types.TransactWriteItem, 1), "TransactItems can only contain one of Check, Put, Update or Delete"},
-		"member of two":     {[]types.TransactWriteItem{both}, "TransactItems can only contain one of Check, Put, Update or Delete"},
+		"none": {nil, "Value at 'transactItems' failed to satisfy constraint"},
+		"101":  {many(101), "Value at 'transactItems' failed to satisfy constraint"},
+		"two on one item": {
+			[]types.TransactWriteItem{updateOf("a", "", "SET #n = :1"), updateOf("a", "#n = :1", "SET #n = :2")},
+			"Transaction request cannot include multiple operations on one item",
+		},
+		"member of nothing": {make([]types.TransactWriteItem, 1), one},
+		"a deletion":        {[]types.TransactWriteItem{{Delete: &types.Delete{}}}, notModelled},
 		"no update":         {[]types.TransactWriteItem{updateOf("a", "#n = :1", "")}, "The update expression is missing"},
-		"no condition":      {[]types.TransactWriteItem{checkOf("a", "")}, "The condition expression is missing"},
-		"wrong expression":  {[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), updateOf("a", "((#n = :1))", "SET #n = :2")}, wrongCondition + "The expression has redundant parentheses;"},
-		"wrong put":         {[]types.TransactWriteItem{putOf("a", "", "n=:nan")}, "The parameter cannot be converted to a numeric value: NaN"},
-		"put without key":   {[]types.TransactWriteItem{{Put: &types.Put{TableName: aws.String(tableName), Item: item("n=1")}}}, "One or more parameter values were invalid: Missing the key k in the item"},
-		"empty key":         {[]types.TransactWriteItem{deletionOf("", "")}, "One or more parameter values are not valid."},
-		"another table":     {[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), other}, "Requested resource not found"},
+		"wrong expression": {
+			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), updateOf("a", "((#n = :1))", "SET #n = :2")},
+			wrongCondition + "The expression has redundant parentheses;",
+		},
+		"empty key":     {[]types.TransactWriteItem{updateOf("", "", "SET #n = :1")}, "One or more parameter values are not valid."},
+		"another table": {[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), other}, "Requested resource not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := abc(t)

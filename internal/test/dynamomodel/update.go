@@ -75,14 +75,10 @@ func (x *parser) update(text, partitionKey string) (changes []change) {
 	sections := ""
 	for x.token.kind != end {
 		section := strings.ToUpper(x.peek())
-		switch section {
-		case "SET", "REMOVE":
-			x.next()
-		case "ADD", "DELETE":
-			x.fail("dynamomodel: the section %s is not modelled", section)
-		default:
+		if section != "SET" && section != "REMOVE" {
 			x.unexpected()
 		}
+		x.next()
 		if strings.Contains(sections, section) {
 			x.fail("The %q section can only be used once in an update expression;", section)
 		}
@@ -114,8 +110,8 @@ func (x *parser) change(remove bool, partitionKey string) change {
 		c.operator = x.next()
 		x.counted()
 		c.right = x.operandOfUpdate()
-		x.requireType(c.operator, c.left.value, "N")
-		x.requireType(c.operator, c.right.value, "N")
+		x.requireNumber(c.operator, c.left.value)
+		x.requireNumber(c.operator, c.right.value)
 	}
 	return c
 }

@@ -33,15 +33,8 @@ var long = strings.Repeat("x", 390_000)
 // word.
 func values() attributes {
 	return attributes{
-		":half": num("0.5"), ":minus1": num("-1"), ":true": &types.AttributeValueMemberBOOL{Value: true},
-		":bytes": &types.AttributeValueMemberB{Value: []byte{1, 2}}, ":null": &types.AttributeValueMemberNULL{Value: true},
-		":max": num("99999999999999999999999999999999999999"), ":nan": num("NaN"), ":long": text(long), ":nothing": nil,
-		":list": &types.AttributeValueMemberL{Value: []types.AttributeValue{num("1"), text("x")}},
-		":map":  &types.AttributeValueMemberM{Value: attributes{"x": num("1")}},
-		":set":  &types.AttributeValueMemberSS{Value: []string{"y", "x"}},
-		":sets": &types.AttributeValueMemberNS{Value: []string{"2", "1"}},
-		":none": &types.AttributeValueMemberSS{}, ":twice": &types.AttributeValueMemberNS{Value: []string{"1", "1.0"}},
-		":blobs": &types.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}},
+		":half": num("0.5"), ":minus1": num("-1"), ":bytes": &types.AttributeValueMemberB{Value: []byte{1, 2}},
+		":max": num("99999999999999999999999999999999999999"), ":nan": num("NaN"), ":long": text(long),
 	}
 }
 

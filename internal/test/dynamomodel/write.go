@@ -5,46 +5,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// effect is what a write does if its condition holds.
-type effect uint8
-
-const (
-	checks effect = iota // does nothing
-	updates
-	puts
-	deletes
-)
-
-// write is a write to one item.
+// write is an update of one item.
 type write struct {
-	effect    effect
 	key       string
 	condition *condition // nil for none
 	showItem  bool       // in the error if the condition fails
-	changes   []change   // of an update
-
-	// The item before the write and after it; nil for none. A put has its item
-	// from the start, other writes when they are evaluated.
-	before, after attributes
-}
-
-// write makes a single write. The request has the fields of an update, for
-// every effect.
-func (t *Table) write(does effect, request *types.Update) (*write, error) {
-	w, err := t.parse(does, request)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.evaluate(w); err != nil {
-		return nil, err
-	}
-	t.commit(w)
-	return w, nil
+	changes   []change
+	before    attributes // the item before the write; nil for none
+	after     attributes // and after it
 }
 
 // parse checks everything about a request that does not depend on the item.
-func (t *Table) parse(does effect, r *types.Update) (w *write, err error) {
-	w = &write{effect: does, showItem: r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
+func (t *Table) parse(r *types.Update) (w *write, err error) {
+	w = &write{showItem: r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
 	if err := t.checkTable(r.TableName); err != nil {
 		return nil, err
 	}
@@ -105,12 +78,7 @@ func (t *Table) evaluate(w *write) (err error) {
 		}
 		return failed
 	}
-	switch w.effect {
-	case checks:
-		w.after = w.before
-	case updates:
-		w.after, err = t.updated(w.key, w.changes, w.before)
-	}
+	w.after, err = t.updated(w.key, w.changes, w.before)
 	return err
 }
 
@@ -121,32 +89,4 @@ func (t *Table) commit(w *write) {
 		return
 	}
 	t.items[w.key] = w.after
-}
-
-// returned copies the attributes that a request wants in the answer.
-func (w *write) returned(mode types.ReturnValue) attributes {
-	switch mode {
-	case types.ReturnValueAllOld:
-		return copyItem(w.before)
-	case types.ReturnValueAllNew:
-		return copyItem(w.after)
-	case types.ReturnValueUpdatedOld:
-		return w.changed(w.before)
-	case types.ReturnValueUpdatedNew:
-		return w.changed(w.after)
-	}
-	return nil
-}
-
-// changed copies the attributes that an update names; nil if the item has none.
-func (w *write) changed(item attributes) (named attributes) {
-	for i := range w.changes {
-		if v := item[w.changes[i].name]; v != nil {
-			if named == nil {
-				named = attributes{}
-			}
-			named[w.changes[i].name] = copyValue(v)
-		}
-	}
-	return named
 }
