@@ -19,26 +19,16 @@ import (
 // default. A charge sent again could be counted twice.
 func TestNothingIsSentTwice(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"a server error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusInternalServerError) },
-		"throttled": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`))
-		},
-		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"a server error":           dynamotest.Fail(500, "{}"),
+		"throttled":                dynamotest.Fail(400, dynamotest.Error("ProvisionedThroughputExceededException", "")),
+		"a connection that breaks": dynamotest.Drop,
 	} {
-		var calls atomic.Int64
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			calls.Add(1)
-			answer(w, r)
-		}))
-		t.Setenv("AWS_ENDPOINT_URL", server.URL)
-		store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
-		c := &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
-		err := store.Charge(context.Background(), epoch, c, &limit.Verdict{})
-		if n := calls.Load(); err == nil || n != 1 {
+		e := dynamotest.NewEndpoint(t, answer)
+		store := dynamo.New(e.Client(), "counters", dynamo.Options{Wall: time.Now})
+		err := store.Charge(t.Context(), epoch, minute(key, 1), &limit.Verdict{})
+		if n := e.Count(); err == nil || n != 1 {
 			t.Errorf("%s: sent %d times, error %v; want once, and an error", name, n, err)
 		}
-		server.Close()
 	}
 }
 
@@ -82,12 +72,10 @@ func TestConnectionsAreKept(t *testing.T) {
 // stays as it is.
 func TestMissingDates(t *testing.T) {
 	for _, date := range [][]string{nil, {"soon"}, {""}} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		client := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Date"] = date
 			w.WriteHeader(http.StatusBadRequest)
-		}))
-		t.Setenv("AWS_ENDPOINT_URL", server.URL)
-		client := dynamotest.Connect(t)
+		}).Client()
 		store := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now})
 		for range 3 {
 			if err := store.Reset(context.Background(), "k"); err == nil {
@@ -97,6 +85,5 @@ func TestMissingDates(t *testing.T) {
 		if now := client.Clock.Now(); client.Clock.Confirmed() || time.Since(now).Abs() > time.Minute {
 			t.Errorf("date %q: the clock is at %v, confirmed %v", date, now, client.Clock.Confirmed())
 		}
-		server.Close()
 	}
 }

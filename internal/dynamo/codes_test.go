@@ -2,35 +2,11 @@ package dynamo
 
 import (
 	"errors"
-	"maps"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
-
-// TestCodes lists the AWS error codes of each error.
-func TestCodes(t *testing.T) {
-	want := map[string]error{}
-	for err, names := range map[error][]string{
-		ErrNoTable: {"ResourceNotFoundException"},
-		ErrThrottled: {
-			"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "ThrottlingError", "ProvisionedThroughputExceeded",
-		},
-		ErrNotPermitted: {
-			"AccessDeniedException", "UnrecognizedClientException", "IncompleteSignatureException", "InvalidSignatureException",
-			"MissingAuthenticationTokenException", "ExpiredTokenException",
-		},
-		ErrForeign: {"ValidationError"},
-	} {
-		for _, name := range names {
-			want[name] = err
-		}
-	}
-	if !maps.Equal(codes, want) {
-		t.Errorf("the codes are %v, want %v", codes, want)
-	}
-}
 
 // TestReasons cancels a transaction for one reason among others.
 func TestReasons(t *testing.T) {

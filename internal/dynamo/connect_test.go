@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,10 +10,6 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/middleware"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"github.com/slidegate/slidegate/internal/clock"
 )
 
 // environment returns the getenv of a Lambda with more variables.
@@ -130,34 +125,5 @@ func TestOwnBodies(t *testing.T) {
 	}
 	if _, err := (bufferedBodies{&sent, nil}).Do(&http.Request{Body: body}); err == nil {
 		t.Error("a body that cannot be read is sent")
-	}
-}
-
-// TestListen reports answers with a date, without one, and failures to the
-// clock. The answer itself is passed on unchanged.
-func TestListen(t *testing.T) {
-	errWire := errors.New("from the wire")
-	dated := &smithyhttp.Response{Response: &http.Response{Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}}}
-	for name, test := range map[string]struct {
-		answer    any
-		confirmed bool
-	}{
-		"a dated answer": {dated, true},
-		"no answer":      {nil, false},
-		"no HTTP answer": {"hello", false},
-	} {
-		corrected, stack := NewClock(clock.Machine(time.Now)), middleware.NewStack(name, smithyhttp.NewStackRequest)
-		if err := corrected.observeAll(stack); err != nil {
-			t.Fatal(err)
-		}
-		wire := middleware.HandlerFunc(func(context.Context, any) (any, middleware.Metadata, error) {
-			var metadata middleware.Metadata
-			metadata.Set("cost", 1)
-			return test.answer, metadata, errWire
-		})
-		_, metadata, err := middleware.DecorateHandler(wire, stack).Handle(context.Background(), nil)
-		if corrected.Confirmed() != test.confirmed || metadata.Get("cost") != 1 || !errors.Is(err, errWire) {
-			t.Errorf("%s: confirmed %v, metadata %v, error %v", name, corrected.Confirmed(), metadata, err)
-		}
 	}
 }

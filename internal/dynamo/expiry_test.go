@@ -68,16 +68,6 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestOneExpiredSlot checks that even a single expired slot is removed.
-func TestOneExpiredSlot(t *testing.T) {
-	w := newWorld(t, 1000, 4)
-	w.must(true, "A", 0, 1)
-	w.must(true, "A", 5, 1)
-	if w.slot(0) != 0 || w.slot(5) != 1 {
-		t.Errorf("got %v", w.item())
-	}
-}
-
 // removed returns how many slots a caller's last write removes by name.
 func (w *world) removed(name string) int {
 	sent := w.wires[name].sent

@@ -21,6 +21,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // rotating gives credentials that change.
@@ -33,8 +34,8 @@ func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
 // TestFastUpdateCredentials has the SDK make the first call under other credentials,
 // which may belong to another address.
 func TestFastUpdateCredentials(t *testing.T) {
-	e, keys := newEndpoint(t), &rotating{"FIRST"}
-	client := e.client(func(o *dynamodb.Options) { o.Credentials = keys })
+	e, keys := dynamotest.NewEndpoint(t, nil), &rotating{"FIRST"}
+	client := e.Client(func(o *dynamodb.Options) { o.Credentials = keys })
 	for i, bySDK := range []bool{true, false, true, false} {
 		if i == 2 {
 			keys.id = "SECOND"
@@ -42,7 +43,7 @@ func TestFastUpdateCredentials(t *testing.T) {
 		if _, err := client.UpdateItem(t.Context(), update()); err != nil {
 			t.Fatal(err)
 		}
-		r := e.requests[i]
+		r := e.Requests[i]
 		if !strings.Contains(r.Header.Get("Authorization"), keys.id+"/") || (r.Header.Get("Amz-Sdk-Invocation-Id") != "") != bySDK {
 			t.Errorf("call %d: %v", i, r.Header)
 		}
@@ -55,12 +56,12 @@ func TestFastUpdateCredentials(t *testing.T) {
 func TestFastUpdateCopiesNothingOfOneCall(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "api")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793")
-	e, keys := newEndpoint(t), &rotating{"FIRST"}
-	e.set(func(w http.ResponseWriter, r *http.Request) {
+	e, keys := dynamotest.NewEndpoint(t, nil), &rotating{"FIRST"}
+	e.Set(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
-		succeed(w, r)
+		dynamotest.Succeed(w, r)
 	})
-	client := e.client(func(o *dynamodb.Options) { o.Credentials = keys })
+	client := e.Client(func(o *dynamodb.Options) { o.Credentials = keys })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, keys.id = range []string{"FIRST", "SECOND", "SECOND"} {
@@ -68,7 +69,7 @@ func TestFastUpdateCopiesNothingOfOneCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sdk, direct := e.requests[1].Header, e.requests[2].Header
+	sdk, direct := e.Requests[1].Header, e.Requests[2].Header
 	if !strings.Contains(sdk.Get("Amz-Sdk-Request"), "ttl=") || sdk.Get("X-Amzn-Trace-Id") == "" {
 		t.Errorf("the SDK sends %v: the test shows nothing", sdk)
 	}
@@ -88,15 +89,15 @@ func TestFastUpdateChecksum(t *testing.T) {
 		"right": {sum: fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`)))}, "wrong": {sum: "1", fails: true},
 		"no number": {sum: "x", fails: true}, "ignored": {sum: "1", ignored: true},
 	} {
-		e := newEndpoint(t)
-		client := e.client(func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = test.ignored })
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = test.ignored })
 		_, _ = client.UpdateItem(t.Context(), update())
-		e.set(func(w http.ResponseWriter, _ *http.Request) {
+		e.Set(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amz-Crc32", test.sum)
-			succeed(w, nil)
+			dynamotest.Succeed(w, nil)
 		})
-		if _, err := client.UpdateItem(t.Context(), update()); (err != nil) != test.fails || e.count() != 2 {
-			t.Errorf("%s: error %v, %d requests", name, err, e.count())
+		if _, err := client.UpdateItem(t.Context(), update()); (err != nil) != test.fails || e.Count() != 2 {
+			t.Errorf("%s: error %v, %d requests", name, err, e.Count())
 		}
 	}
 }
@@ -118,14 +119,14 @@ func TestFastUpdateTemplate(t *testing.T) {
 	for name, value := range map[string]string{
 		"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/cbor", "Authorization": "Bearer token",
 	} {
-		e := newEndpoint(t)
-		client := e.client(func(o *dynamodb.Options) { o.HTTPClient = &rewriting{name: name, value: value} })
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(func(o *dynamodb.Options) { o.HTTPClient = &rewriting{name: name, value: value} })
 		for range 2 {
 			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if e.requests[1].Header.Get("Amz-Sdk-Invocation-Id") == "" {
+		if e.Requests[1].Header.Get("Amz-Sdk-Invocation-Id") == "" {
 			t.Errorf("a call like one with %s %s", name, value)
 		}
 	}
@@ -141,10 +142,10 @@ func TestFastUpdateIsObservedOnce(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}
-	e := newEndpoint(t)
-	client := dynamo.NewClient(dynamodb.New(e.options()), machine)
+	e := dynamotest.NewEndpoint(t, nil)
+	client := dynamo.NewClient(dynamodb.New(e.Options()), machine)
 	_, _ = client.UpdateItem(t.Context(), update())
-	e.set(func(w http.ResponseWriter, _ *http.Request) {
+	e.Set(func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		w.Header().Set("Date", now.Add(ahead).UTC().Format(http.TimeFormat))
 		now = now.Add(700 * time.Millisecond)
@@ -198,8 +199,8 @@ func TestNoFastUpdate(t *testing.T) {
 		}},
 		"capacity": {change: ours, input: func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal }},
 	} {
-		e := newEndpoint(t)
-		client := e.client(test.change)
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(test.change)
 		for range 3 {
 			in := update()
 			if test.input != nil {
@@ -209,10 +210,23 @@ func TestNoFastUpdate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, r := range e.requests {
+		for _, r := range e.Requests {
 			if r.Header.Get("Amz-Sdk-Invocation-Id") == "" {
 				t.Errorf("%s: a request that is not the SDK's", name)
 			}
+		}
+	}
+}
+
+// TestCallWithOptions: a call with options of its own is the SDK's, with the
+// SDK's answer.
+func TestCallWithOptions(t *testing.T) {
+	e := dynamotest.NewEndpoint(t, dynamotest.Fail(http.StatusOK, `{"Attributes":{"a":{"N":"1"}}}`))
+	client := e.Client()
+	for range 2 {
+		out, err := client.UpdateItem(t.Context(), update(), func(o *dynamodb.Options) { o.Region = "eu-west-2" })
+		if r := e.Requests[len(e.Requests)-1]; err != nil || len(out.Attributes) != 1 || r.Header.Get("Amz-Sdk-Invocation-Id") == "" {
+			t.Errorf("got %+v, %v", out, err)
 		}
 	}
 }

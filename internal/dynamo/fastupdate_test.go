@@ -6,74 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"maps"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
-
-// endpoint is a DynamoDB that answers as a test says, and keeps the requests.
-type endpoint struct {
-	*httptest.Server
-	answer   http.HandlerFunc
-	mu       sync.Mutex // an answer that is cut off goes on beside the test
-	requests []*http.Request
-	bodies   []string
-}
-
-func newEndpoint(t *testing.T) *endpoint {
-	e := &endpoint{answer: succeed}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		e.mu.Lock()
-		e.requests, e.bodies = append(e.requests, r), append(e.bodies, string(body))
-		answer := e.answer
-		e.mu.Unlock()
-		answer(w, r)
-	}))
-	t.Cleanup(e.Close)
-	return e
-}
-
-func (e *endpoint) set(answer http.HandlerFunc) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.answer = answer
-}
-
-func (e *endpoint) count() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.requests)
-}
-
-func succeed(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"Attributes":{}}`) }
-
-func (e *endpoint) options() dynamodb.Options {
-	return dynamodb.Options{
-		BaseEndpoint: &e.URL, Region: "eu-north-1", HTTPClient: awshttp.NewBuildableClient(),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "token"),
-	}
-}
-
-func (e *endpoint) client(change func(*dynamodb.Options)) *dynamo.Client {
-	return dynamo.NewClient(dynamodb.New(e.options(), change), time.Now)
-}
 
 // update is an input with all that a charge has.
 func update() *dynamodb.UpdateItemInput {
@@ -92,8 +40,8 @@ func update() *dynamodb.UpdateItemInput {
 // TestFastUpdateRequest sends what the SDK sends: the same body and header fields,
 // but for those of one request.
 func TestFastUpdateRequest(t *testing.T) {
-	e := newEndpoint(t)
-	client := e.client(func(*dynamodb.Options) {})
+	e := dynamotest.NewEndpoint(t, nil)
+	client := e.Client()
 	for range 2 { // the first by the SDK
 		if _, err := client.UpdateItem(t.Context(), update()); err != nil {
 			t.Fatal(err)
@@ -101,14 +49,14 @@ func TestFastUpdateRequest(t *testing.T) {
 	}
 	var bodies [2]any
 	for i := range bodies {
-		if err := json.Unmarshal([]byte(e.bodies[i]), &bodies[i]); err != nil {
+		if err := json.Unmarshal([]byte(e.Bodies[i]), &bodies[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !reflect.DeepEqual(bodies[0], bodies[1]) {
-		t.Errorf("the SDK sends\n%s\nand fastUpdate\n%s", e.bodies[0], e.bodies[1])
+		t.Errorf("the SDK sends\n%s\nand fastUpdate\n%s", e.Bodies[0], e.Bodies[1])
 	}
-	sdk, direct := e.requests[0], e.requests[1]
+	sdk, direct := e.Requests[0], e.Requests[1]
 	if direct.Header.Get("Amz-Sdk-Invocation-Id") != "" {
 		t.Error("the second request is the SDK's")
 	}
@@ -127,14 +75,8 @@ func TestFastUpdateRequest(t *testing.T) {
 // TestFastUpdateAnswers compares what the SDK makes of an answer with what
 // it directly.
 func TestFastUpdateAnswers(t *testing.T) {
-	fail := func(status int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Amzn-Requestid", "request")
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
-		}
-	}
-	answer := func(body string) http.HandlerFunc { return fail(http.StatusOK, body) }
+	answer := func(body string) http.HandlerFunc { return dynamotest.Fail(http.StatusOK, body) }
+	fail := dynamotest.Fail
 	const prefix = `{"__type":"com.amazonaws.dynamodb.v20120810#`
 	for name, handler := range map[string]http.HandlerFunc{
 		"an item":                            answer(`{"Attributes":{"k":{"S":"key"},"aC":{"N":"12"},"aL":{"B":"AAH/"}}}`),
@@ -157,30 +99,30 @@ func TestFastUpdateAnswers(t *testing.T) {
 		"a fault":                            fail(500, `{}`), "a proxy": fail(503, `<html>`), "moved": fail(301, ``),
 		"a right checksum": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`))))
-			succeed(w, nil)
+			dynamotest.Succeed(w, nil)
 		},
 		"a length that no answer has": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(math.MaxInt64))
-			succeed(w, nil)
+			dynamotest.Succeed(w, nil)
 		},
 		"an answer cut off": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
-			succeed(w, nil)
+			dynamotest.Succeed(w, nil)
 		},
-		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"a connection that breaks": dynamotest.Drop,
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEndpoint(t)
-			client := e.client(func(o *dynamodb.Options) {
+			e := dynamotest.NewEndpoint(t, nil)
+			client := e.Client(func(o *dynamodb.Options) {
 				o.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			})
 			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
 				t.Fatal(err)
 			}
-			e.set(handler)
+			e.Set(handler)
 			want, wantErr := client.Client.UpdateItem(t.Context(), update())
 			got, err := client.UpdateItem(t.Context(), update())
-			if n := e.count(); n != 3 {
+			if n := e.Count(); n != 3 {
 				t.Fatalf("%d requests, want 3: nothing is sent twice", n)
 			}
 			if (err == nil) != (wantErr == nil) || err != nil && withoutPorts(err) != withoutPorts(wantErr) {
@@ -203,10 +145,10 @@ func withoutPorts(err error) string {
 
 // TestFastUpdateEnds ends the context of a call.
 func TestFastUpdateEnds(t *testing.T) {
-	e := newEndpoint(t)
-	client := e.client(func(*dynamodb.Options) {})
+	e := dynamotest.NewEndpoint(t, nil)
+	client := e.Client()
 	_, _ = client.UpdateItem(t.Context(), update())
-	e.set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	e.Set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := client.UpdateItem(ctx, update())

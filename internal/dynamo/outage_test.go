@@ -12,29 +12,36 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var errOutage = errors.New("the table fails")
 
 // outage is a table whose reads or writes fail.
 type outage struct {
-	dynamo.API
+	dynamotest.Double
 	failReads, failWrites, called bool
 }
 
-func (a *outage) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	a.called = true
-	if a.failReads {
-		return nil, errOutage
+func newOutage() *outage {
+	o := &outage{}
+	o.API = dynamomodel.New("counters", "k")
+	o.Get = func(_ context.Context, send dynamotest.Send[dynamodb.GetItemOutput]) (*dynamodb.GetItemOutput, error) {
+		o.called = true
+		if o.failReads {
+			return nil, errOutage
+		}
+		return send()
 	}
-	return a.API.GetItem(ctx, in, opts...)
-}
-
-func (a *outage) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if a.failWrites {
-		return nil, errOutage
+	o.Update = func(
+		_ context.Context, _ *dynamodb.UpdateItemInput, send dynamotest.Send[dynamodb.UpdateItemOutput],
+	) (*dynamodb.UpdateItemOutput, error) {
+		if o.failWrites {
+			return nil, errOutage
+		}
+		return send()
 	}
-	return a.API.UpdateItem(ctx, in, opts...)
+	return o
 }
 
 // TestOutage checks that a denial which a snapshot of any age proves stands
@@ -42,7 +49,7 @@ func (a *outage) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 func TestOutage(t *testing.T) {
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	confirmed := false
-	a := &outage{API: dynamomodel.New("counters", "k")}
+	a := newOutage()
 	store := dynamo.New(a, "counters", dynamo.Options{
 		Wall: func() time.Time { return epoch }, Confirmed: func() bool { return confirmed },
 	})
@@ -96,7 +103,8 @@ func TestOutage(t *testing.T) {
 // TestZeroCostInGroupFails checks that nothing is charged in an atomic group if
 // the counter of a charge of zero cost cannot be read.
 func TestZeroCostInGroupFails(t *testing.T) {
-	a := &outage{API: dynamomodel.New("counters", "k"), failReads: true}
+	a := newOutage()
+	a.failReads = true
 	store := dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	vs := []*limit.Verdict{{}, {}}
 	err := store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs)
@@ -131,17 +139,6 @@ func TestUnreadableCounter(t *testing.T) {
 				t.Errorf("a write %s: %s: error %v", name, call, err)
 			}
 		}
-	}
-}
-
-// TestGenerationsAreNamed uses Options.NewGeneration.
-func TestGenerationsAreNamed(t *testing.T) {
-	store := dynamo.New(dynamomodel.New("counters", "k"), "counters", dynamo.Options{
-		Wall: func() time.Time { return epoch }, NewGeneration: func() string { return "a generation" },
-	})
-	var v limit.Verdict
-	if err := store.Charge(context.Background(), epoch, minute("a", 1), &v); err != nil || v.Receipt.Generation != "a generation" {
-		t.Errorf("generation %q, error %v", v.Receipt.Generation, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // chargeCold charges the key in as many slots from 0, each time by a caller
@@ -85,26 +86,22 @@ func TestPruningByTheNextCharge(t *testing.T) {
 	w.cost("B", 0, 1)
 }
 
-// meanwhile calls a function during the next write.
-type meanwhile struct {
-	dynamo.API
-	do func()
-}
-
-func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if do := m.do; do != nil {
-		m.do = nil
-		do()
-	}
-	return m.API.UpdateItem(ctx, in, opts...)
-}
-
 // TestPruningStaysDue checks that a charge with a snapshot does not drop the
 // pruning of another key, noted during the charge.
 func TestPruningStaysDue(t *testing.T) {
 	w := newWorld(t, 1000, 10)
 	w.chargeCold(8)
-	m := &meanwhile{API: w.engine}
+	var during func() // the next write
+	m := &dynamotest.Double{API: w.engine}
+	m.Update = func(
+		_ context.Context, _ *dynamodb.UpdateItemInput, send dynamotest.Send[dynamodb.UpdateItemOutput],
+	) (*dynamodb.UpdateItemOutput, error) {
+		if do := during; do != nil {
+			during = nil
+			do()
+		}
+		return send()
+	}
 	store := dynamo.New(m, w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
 	charge := func(key string) {
 		c := w.charge(1)
@@ -114,7 +111,7 @@ func TestPruningStaysDue(t *testing.T) {
 		}
 	}
 	charge("other")
-	m.do = func() { charge(key) }
+	during = func() { charge(key) }
 	charge("other")
 	if w.slot(0) != 1 {
 		t.Fatal("slot 0 was removed too early")
@@ -147,33 +144,5 @@ func TestPruningIsBounded(t *testing.T) {
 	w.chargeOther("B", 1000)
 	if n := len(w.item()); n != 3+2*(4+1)+20 {
 		t.Errorf("%d attributes left, want 20 expired slots", n)
-	}
-}
-
-// TestPruningTouchesNothingNew charges the key between the snapshot with the
-// expired slots and their removal.
-func TestPruningTouchesNothingNew(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.chargeCold(8)
-	w.must(true, "B", 40, 1)
-	w.must(true, "C", 40, 1)
-	w.must(true, "C", 41, 1)
-	w.chargeOther("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 2 || w.slot(41) != 1 || protocoltest.Units(w.item()["aC"]) != 11 {
-		t.Errorf("item after pruning: %v", w.item())
-	}
-}
-
-// TestPruningLeavesAnotherGeneration resets the key in between, and charges the
-// same slots again by a clock that was set back.
-func TestPruningLeavesAnotherGeneration(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.chargeCold(8)
-	w.must(true, "B", 40, 1)
-	w.reset()
-	w.must(true, "C", 0, 1)
-	w.chargeOther("B", 40)
-	if w.slot(0) != 1 {
-		t.Errorf("another generation's slot was removed: %v", w.item())
 	}
 }

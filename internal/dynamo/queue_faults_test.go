@@ -77,11 +77,11 @@ func TestBatchPrunes(t *testing.T) {
 		c := newCrowd()
 		c.capacity = 1000
 		for second := range 40 { // each by a process that has no snapshot
-			c.store = dynamo.New(c.table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+			c.store = dynamo.New(&c.table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 			c.charge(t.Context(), 1, second)
 			c.group.Wait()
 		}
-		c.store = dynamo.New(c.table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+		c.store = dynamo.New(&c.table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 		c.table.before = func(_ context.Context, write int) error {
 			if write == 41 {
 				return errOutage
@@ -109,8 +109,8 @@ func TestLargestBatch(t *testing.T) {
 		c := newCrowd()
 		c.capacity = 1000
 		c.charge(t.Context(), 1+100+1, 0)
-		if left, errs := c.finish(); len(left) != 102 || len(errs) > 0 || c.table.writes != 3 {
-			t.Errorf("%d admitted by %d writes, errors %v", len(left), c.table.writes, errs)
+		if left, errs := c.finish(); len(left) != 102 || len(errs) > 0 || c.table.writes.Load() != 3 {
+			t.Errorf("%d admitted by %d writes, errors %v", len(left), c.table.writes.Load(), errs)
 		}
 	})
 }

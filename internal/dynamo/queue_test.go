@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,42 +15,46 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 const roundTrip = 5 * time.Millisecond
 
 // slow is a table whose writes and reads take a round trip, in fake time.
 type slow struct {
+	dynamotest.Double
 	*dynamomodel.Table
 	// before is called before each write, from 1 on, and may wait, and fail it.
 	// answer is called after it, and may change its answer.
 	before func(ctx context.Context, write int) error
 	answer func(write int, out *dynamodb.UpdateItemOutput)
-	mu     sync.Mutex
-	writes int
+	writes atomic.Int64
 }
 
-func (a *slow) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	a.mu.Lock()
-	a.writes++
-	n := a.writes
-	a.mu.Unlock()
-	time.Sleep(roundTrip)
-	if a.before != nil {
-		if err := a.before(ctx, n); err != nil {
-			return nil, err
+func newSlow() *slow {
+	s := &slow{Table: dynamomodel.New("counters", "k")}
+	s.API = s.Table
+	s.Update = func(
+		ctx context.Context, _ *dynamodb.UpdateItemInput, send dynamotest.Send[dynamodb.UpdateItemOutput],
+	) (*dynamodb.UpdateItemOutput, error) {
+		n := int(s.writes.Add(1))
+		time.Sleep(roundTrip)
+		if s.before != nil {
+			if err := s.before(ctx, n); err != nil {
+				return nil, err
+			}
 		}
+		out, err := send()
+		if err == nil && s.answer != nil {
+			s.answer(n, out)
+		}
+		return out, err
 	}
-	out, err := a.Table.UpdateItem(ctx, in, opts...)
-	if err == nil && a.answer != nil {
-		a.answer(n, out)
+	s.Get = func(_ context.Context, send dynamotest.Send[dynamodb.GetItemOutput]) (*dynamodb.GetItemOutput, error) {
+		time.Sleep(roundTrip)
+		return send()
 	}
-	return out, err
-}
-
-func (a *slow) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	time.Sleep(roundTrip)
-	return a.Table.GetItem(ctx, in, opts...)
+	return s
 }
 
 // crowd is callers of one process that charge one key.
@@ -64,8 +69,8 @@ type crowd struct {
 }
 
 func newCrowd() *crowd {
-	table := &slow{Table: dynamomodel.New("counters", "k")}
-	return &crowd{table: table, capacity: 20, store: dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
+	table := newSlow()
+	return &crowd{table: table, capacity: 20, store: dynamo.New(&table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
 }
 
 // charge has callers charge 1 unit each, at a second of the trace. Each waits for
@@ -260,8 +265,8 @@ func TestGivingUpInLine(t *testing.T) {
 		soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		c.charge(soon, 1, 0)
-		if left, errs := c.finish(); len(left) != 1 || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || c.table.writes != 1 {
-			t.Errorf("left %d, errors %v, %d writes", left, errs, c.table.writes)
+		if left, errs := c.finish(); len(left) != 1 || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || c.table.writes.Load() != 1 {
+			t.Errorf("left %d, errors %v, %d writes", left, errs, c.table.writes.Load())
 		}
 	})
 }

@@ -13,29 +13,33 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// busy has another caller's transaction refuse some of the next writes.
+// busy is a table on which transactions of another caller refuse some of the next
+// writes.
 type busy struct {
-	dynamo.API
+	dynamotest.Double
 	reasons []string // of the next transactions, each character a write's: N none, C conflict
 	updates int      // number of updates to refuse
 	writes  int
 }
 
-func (b *busy) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (b *busy) update(
+	_ context.Context, _ *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error),
+) (*dynamodb.UpdateItemOutput, error) {
 	b.writes++
 	if b.updates > 0 {
 		b.updates--
 		return nil, &types.TransactionConflictException{}
 	}
-	return b.API.UpdateItem(ctx, in, opts...)
+	return send()
 }
 
-func (b *busy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (b *busy) transact(send dynamotest.Send[dynamodb.TransactWriteItemsOutput]) (*dynamodb.TransactWriteItemsOutput, error) {
 	b.writes++
 	if len(b.reasons) == 0 {
-		return b.API.TransactWriteItems(ctx, in, opts...)
+		return send()
 	}
 	failed := &types.TransactionCanceledException{}
 	for _, reason := range b.reasons[0] {
@@ -47,7 +51,7 @@ func (b *busy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrit
 }
 
 func blocked(b *busy) (*busy, *dynamo.Store) {
-	b.API = dynamomodel.New("counters", "k")
+	b.API, b.Update, b.Transact = dynamomodel.New("counters", "k"), b.update, b.transact
 	return b, dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 }
 
@@ -148,17 +152,23 @@ func TestSnapshotOfTransactionAges(t *testing.T) {
 	}
 }
 
-// TestZeroCostInGroupReads makes a charge of zero cost on a counter that
-// another caller has charged. Its verdict has the units that are left.
-func TestZeroCostInGroupReads(t *testing.T) {
-	b, store := blocked(&busy{})
-	var v limit.Verdict
-	if err := store.Charge(context.Background(), epoch, minute("a", 9), &v); err != nil {
-		t.Fatal(err)
+// TestLastAnswerDeniesAGroup: the answer to the third attempt shows a full
+// counter. That denies the group, and is no failure.
+func TestLastAnswerDeniesAGroup(t *testing.T) {
+	b, others := blocked(&busy{reasons: []string{"NC", "NC"}})
+	table := &dynamotest.Double{API: b}
+	table.Transact = func(send dynamotest.Send[dynamodb.TransactWriteItemsOutput]) (*dynamodb.TransactWriteItemsOutput, error) {
+		if len(b.reasons) == 0 {
+			if err := others.Charge(t.Context(), epoch, minute("b", 10), &limit.Verdict{}); err != nil {
+				t.Error(err)
+			}
+		}
+		return send()
 	}
-	other := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
-	vs := []*limit.Verdict{{}, {}}
-	if err := other.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs); err != nil || vs[0].Remaining != 1 {
-		t.Errorf("%d left of 10 after 9, error %v", vs[0].Remaining, err)
+	store := dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	var vs [2]limit.Verdict
+	err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{minute("a", 1), minute("b", 1)}, []*limit.Verdict{&vs[0], &vs[1]})
+	if err != nil || !vs[0].Allowed || vs[1].Allowed || len(b.reasons) != 0 {
+		t.Errorf("%+v, error %v", vs, err)
 	}
 }

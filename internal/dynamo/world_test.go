@@ -32,7 +32,7 @@ var errLost = errors.New("the answer is lost")
 // answer. It keeps the exact log of what the engine accepted, whatever the
 // store concludes.
 type wire struct {
-	dynamo.API
+	dynamotest.Double
 	mutation protocoltest.Mutation
 	took     func(slot, units int64)
 	lose     bool
@@ -41,13 +41,15 @@ type wire struct {
 	sent []*dynamodb.UpdateItemInput
 }
 
-func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (w *wire) update(
+	_ context.Context, in *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error),
+) (*dynamodb.UpdateItemOutput, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, in)
 	slot, cost := protocoltest.Units(in.ExpressionAttributeValues[":aq"]), protocoltest.Units(in.ExpressionAttributeValues[":ac"])
 	w.mutation.ApplyToItem(in)
-	out, err := w.API.UpdateItem(ctx, in, opts...)
+	out, err := send()
 	if err == nil {
 		w.took(slot, cost)
 	}
@@ -101,7 +103,9 @@ func newWorld(t *testing.T, capacity, k int64) *world {
 
 func (w *world) caller(name string) *dynamo.Store {
 	if w.callers[name] == nil {
-		w.wires[name] = &wire{API: w.engine, mutation: w.mutate, took: func(slot, units int64) { w.charged[slot] += units }}
+		wire := &wire{mutation: w.mutate, took: func(slot, units int64) { w.charged[slot] += units }}
+		wire.API, wire.Update = w.engine, wire.update
+		w.wires[name] = wire
 		w.callers[name] = dynamo.New(w.wires[name], w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
 	}
 	return w.callers[name]

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // TestWritesPerCharge makes charges at random times, and bounds the writes for
@@ -28,21 +30,7 @@ func TestWritesPerCharge(t *testing.T) {
 		{"bucket", bucket, 16, map[float64]float64{0.1: 1.15, 0.5: 1.5, 0.9: 1.75, 3: 1.05}},
 	} {
 		for load, most := range test.most {
-			w := newWorld(t, 1, 1)
-			w.limit = test.limit
-			random, now, writes := rand.New(rand.NewPCG(1, 1)), epoch, int64(0)
-			const charges = 1000
-			for range charges {
-				now = now.Add(time.Duration(random.ExpFloat64() / load * 0.6 * float64(time.Second)))
-				if err := w.caller(fmt.Sprint(random.IntN(test.processes))).Charge(t.Context(), now, w.charge(1), &limit.Verdict{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for name := range w.callers {
-				_, n := w.calls(name)
-				writes += n
-			}
-			each := float64(writes) / charges
+			each := writesPerCharge(t, test.limit, test.processes, load)
 			what := fmt.Sprintf("%s, %d processes, load %.1f: %.3f writes for a charge", test.name, test.processes, load, each)
 			t.Log(what)
 			if each > most {
@@ -50,4 +38,29 @@ func TestWritesPerCharge(t *testing.T) {
 			}
 		}
 	}
+}
+
+// writesPerCharge sends 1,000 charges of 1 unit, at random times and by random
+// processes.
+func writesPerCharge(t *testing.T, l limit.Limit, processes int, load float64) float64 {
+	table, stores := dynamomodel.New("counters", "k"), []*dynamo.Store{}
+	for range processes {
+		stores = append(stores, dynamo.New(table, "counters", dynamo.Options{Wall: func() time.Time { return epoch }}))
+	}
+	const charges = 1000
+	random, now := rand.New(rand.NewPCG(1, 1)), epoch
+	between := float64(l.Window) / float64(l.Capacity) / load
+	for range charges {
+		now = now.Add(time.Duration(random.ExpFloat64() * between))
+		c := &limit.Charge{Key: key, Limits: []limit.Limit{l}, Costs: []int64{1}}
+		if err := stores[random.IntN(processes)].Charge(t.Context(), now, c, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all int64
+	for _, store := range stores {
+		_, writes := dynamo.Calls(store)
+		all += writes
+	}
+	return float64(all) / charges
 }

@@ -31,18 +31,6 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestOthers leaves to the SDK what is no item of strings, numbers and bytes.
-func TestOthers(t *testing.T) {
-	for _, body := range []string{
-		`{"Item":{"a":{"N":"1"}}}`, `{"Attributes":{"a":{"BOOL":true}}}`, `{"Attributes":{"a":{"X":"1"}}}`, `{"Attributes":null}`,
-		`{"Attributes":{"a":{"N":1}}}`, `{"Attributes":{"a":{"N":"1"},}}`, `{"Attributes":{"a":{"N":"1"}}`, `{"Attributes":{}} {}`, ``,
-	} {
-		if item, ok := Attributes([]byte(body)); ok {
-			t.Errorf("%s: %v", body, item)
-		}
-	}
-}
-
 // TestUpdate refuses inputs with fields that it does not write.
 func TestUpdate(t *testing.T) {
 	for name, change := range map[string]func(*dynamodb.UpdateItemInput){

@@ -1,10 +1,8 @@
 package protocol
 
 import (
-	"encoding/binary"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -153,30 +151,6 @@ func TestForeignLimits(t *testing.T) {
 		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-}
-
-// TestForeignLogs reads logs alone, so that each is refused for its own mistake
-// and not because it contradicts the rest of the item.
-func TestForeignLogs(t *testing.T) {
-	first := slices.Clip(encodeLog(slices.Values([]limit.Slot{{Number: 5, Units: 1}})))
-	for name, value := range map[string]types.AttributeValue{
-		"no attribute":              nil,
-		"text":                      s("x"),
-		"a stamp cut off":           &types.AttributeValueMemberB{Value: []byte{2}},
-		"units cut off":             &types.AttributeValueMemberB{Value: []byte{2, 0x80}},
-		"a number of eleven bytes":  &types.AttributeValueMemberB{Value: []byte{0x80, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0}},
-		"a stamp past 64 bits":      &types.AttributeValueMemberB{Value: append(binary.AppendVarint(first, math.MaxInt64-4), 1)},
-		"a cut after a good stamp":  &types.AttributeValueMemberB{Value: append(first, 2)},
-		"a stamp that stands still": &types.AttributeValueMemberB{Value: append(first, 0, 1)},
-	} {
-		if got, err := readLog("aL", value); !errors.Is(err, ErrForeign) {
-			t.Errorf("%s: read as %v, error %v", name, got, err)
-		}
-	}
-	last := &types.AttributeValueMemberB{Value: append(binary.AppendVarint(first, math.MaxInt64-5), 1)}
-	if got, err := readLog("aL", last); err != nil || got[1].Number != math.MaxInt64 {
-		t.Errorf("the last time in 64 bits: %v, error %v", got, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -64,46 +63,5 @@ func TestBefore1970(t *testing.T) {
 	c := &limit.Charge{Limits: windows(1), Costs: []int64{1}}
 	if newSnapshot("generation", c.Limits, now).FarAhead(c, now) || (*Snapshot)(nil).FarAhead(c, now) {
 		t.Error("a counter that was never charged is far ahead")
-	}
-}
-
-// TestAfterTransaction: a transaction computes the credit again, and leaves a
-// snapshot with the charge added, of a bucket too.
-func TestAfterTransaction(t *testing.T) {
-	c := &limit.Charge{Limits: []limit.Limit{windows(1)[0], tokens}, Costs: []int64{1, 2}}
-	now := time.Unix(70, 0)
-	if sets := PlanTransaction(twoSlots(), c, now, now, "").sets; !slices.Contains(sets, "#aF = :ab - #aC") {
-		t.Errorf("the transaction sets %q", sets)
-	}
-	if after := twoSlots().AfterTransaction(c, now, ""); !slices.Equal(after.totals, []int64{6, 72e9}) {
-		t.Errorf("the totals are %v, want 6 units and 72 s", after.totals)
-	}
-}
-
-// TestConditions lists when a write to slots succeeds, by what its snapshot
-// shows.
-func TestConditions(t *testing.T) {
-	const (
-		inOrder  = "#aH <= :aq AND "
-		ceiling  = "#aC <= :ab"
-		credit   = "#aN = :an AND #aF >= :ac"
-		newLimit = "attribute_not_exists(#aH)"
-	)
-	for name, test := range map[string]struct {
-		plan         slotPlan
-		snapshotOnly bool
-		want         string
-	}{
-		"no snapshot":                    {slotPlan{}, false, "(" + newLimit + " OR (" + inOrder + credit + "))"},
-		"no snapshot, in a transaction":  {slotPlan{}, true, newLimit},
-		"a limit not charged yet":        {slotPlan{hasSnapshot: true}, false, newLimit},
-		"an older slot":                  {slotPlan{hasSnapshot: true, charged: true}, false, inOrder + "(" + ceiling + " OR (" + credit + "))"},
-		"the slot to charge":             {slotPlan{hasSnapshot: true, charged: true, again: true}, false, inOrder + ceiling},
-		"an older slot in a transaction": {slotPlan{hasSnapshot: true, charged: true}, true, inOrder + ceiling},
-	} {
-		test.plan.prefix = "a"
-		if got := test.plan.condition(newUpdate(), test.snapshotOnly); got != test.want {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, test.want)
-		}
 	}
 }

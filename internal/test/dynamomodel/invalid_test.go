@@ -1,7 +1,6 @@
 package dynamomodel_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -235,14 +234,6 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-func TestLongestKey(t *testing.T) {
-	in := updateInput("", "SET #a = :1")
-	in.Key = keyAttributes(strings.Repeat("x", 2048))
-	if _, err := update(tableWith(t, nil), in); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestRequestsAtTheLimits sends the largest requests that DynamoDB accepts.
 func TestRequestsAtTheLimits(t *testing.T) {
 	for name, in := range map[string]*dynamodb.UpdateItemInput{
@@ -253,20 +244,6 @@ func TestRequestsAtTheLimits(t *testing.T) {
 	} {
 		if _, err := update(tableWith(t, nil), in); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestOtherTable(t *testing.T) {
-	table, other := tableWith(t, nil), aws.String("another")
-	in := updateInput("", "SET #a = :1")
-	in.TableName = other
-	_, failed := update(table, in)
-	_, get := table.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: other, Key: keyAttributes("x"), ConsistentRead: aws.Bool(true)})
-	_, del := table.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: other, Key: keyAttributes("x")})
-	for _, err := range []error{failed, get, del} {
-		if code(err) != "ResourceNotFoundException" {
-			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -144,23 +144,6 @@ func TestStoreAgreesOnBoth(t *testing.T) {
 	}
 }
 
-// recorder records the updates that a store sends. A store may send them from
-// several goroutines: it prunes one counter while it charges another.
-type recorder struct {
-	dynamo.API
-	mu   sync.Mutex
-	sent []*dynamodb.UpdateItemInput
-}
-
-func (r *recorder) UpdateItem(
-	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
-) (*dynamodb.UpdateItemOutput, error) {
-	r.mu.Lock()
-	r.sent = append(r.sent, in)
-	r.mu.Unlock()
-	return r.API.UpdateItem(ctx, in, opts...)
-}
-
 // TestExpressionsAreValid makes the store send each kind of write, with as many
 // limits as a rule may have. The model refuses every write that DynamoDB would
 // refuse.
@@ -172,9 +155,19 @@ func TestExpressionsAreValid(t *testing.T) {
 		costs, up, down = append(costs, 2), append(up, 1), append(down, -1)
 	}
 	table := dynamomodel.New(tableName, "k")
-	r := &recorder{API: table}
+	var mu sync.Mutex // the store prunes one counter while it charges another
+	var sent []*dynamodb.UpdateItemInput
+	double := &dynamotest.Double{API: table}
+	double.Update = func(
+		_ context.Context, in *dynamodb.UpdateItemInput, send dynamotest.Send[dynamodb.UpdateItemOutput],
+	) (*dynamodb.UpdateItemOutput, error) {
+		mu.Lock()
+		sent = append(sent, in)
+		mu.Unlock()
+		return send()
+	}
 	newStore := func() *dynamo.Store {
-		return dynamo.New(r, tableName, dynamo.Options{Wall: func() time.Time { return epoch }})
+		return dynamo.New(double, tableName, dynamo.Options{Wall: func() time.Time { return epoch }})
 	}
 	must := func(err error) {
 		t.Helper()
@@ -201,10 +194,10 @@ func TestExpressionsAreValid(t *testing.T) {
 	c.Key = "long"
 	charge(store, 1001) // removes the expired slots of its snapshot
 	longest := 0
-	for _, in := range r.sent {
+	for _, in := range sent {
 		longest = max(longest, len(aws.ToString(in.UpdateExpression)))
 	}
-	if longest < 1500 || len(r.sent) < 65 {
-		t.Errorf("%d writes, the longest of %d bytes: too few or too short", len(r.sent), longest)
+	if longest < 1500 || len(sent) < 65 {
+		t.Errorf("%d writes, the longest of %d bytes: too few or too short", len(sent), longest)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -117,21 +115,6 @@ func overwrite(stored attributes) {
 	}
 }
 
-// TestAnswersOutliveTheirRequest keeps an answer while another request runs.
-func TestAnswersOutliveTheirRequest(t *testing.T) {
-	table := tableWith(t, item("a=1"))
-	first, err := update(table, updateInput("", "SET #b = #a, #c = if_not_exists(#c, :5) REMOVE #a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := update(table, updateInput("#b = :1", "SET #b = #b + :1, #c = :7, #d = #b")); err != nil {
-		t.Fatal(err)
-	}
-	if formatItem(first) != "b=1 c=5" || formatItem(table.Item(itemKey)) != "b=2 c=7 d=1" {
-		t.Errorf("first answer %s, item %s", formatItem(first), formatItem(table.Item(itemKey)))
-	}
-}
-
 func getInput(key string) *dynamodb.GetItemInput {
 	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyAttributes(key), ConsistentRead: aws.Bool(true)}
 }
@@ -202,29 +185,6 @@ func TestCanceledContext(t *testing.T) {
 	}
 	if formatItem(table.Item(itemKey)) != "a=1" {
 		t.Errorf("item %s", formatItem(table.Item(itemKey)))
-	}
-}
-
-// TestConcurrentUse counts with eight goroutines. With -race it also shows that
-// they share no memory.
-func TestConcurrentUse(t *testing.T) {
-	table := tableWith(t, nil)
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for n := range 100 {
-				answer, err := update(table, updateInput("", "SET #a = if_not_exists(#a, :0) + :1, #b = :"+strconv.Itoa(g*100+n)))
-				if err != nil {
-					t.Error(err)
-				}
-				overwrite(answer)
-				overwrite(table.Item(itemKey))
-			}
-		})
-	}
-	wg.Wait()
-	if got := formatValue(table.Item(itemKey)["a"]); got != "800" {
-		t.Errorf("counted %s, want 800", got)
 	}
 }
 
