@@ -37,10 +37,12 @@ the first is shown.
 
 Apache logs a request when it ends, with the time at which it began, so lines are often out of order. The
 requests of all logs are sorted by time; those of the same time stay in the order of the logs and their
-lines. The first request is decided when everything is read. What does not fit in memory goes into a
-temporary file (in TMPDIR, by default /var/tmp), which is removed. With --order file each line is decided as
-it comes: for a log that does not end, or to see what a clock that goes back does. Either way the report has
-the number of lines that are out of order: earlier than the line before.
+lines. Lines wait for earlier ones in a buffer of 64 MiB for each log, or of its share of 128 MiB. So logs
+that fit are sorted whatever their order, and longer ones if no line is further from its place, as in
+rotated logs. Lines that are further from it come late: they are counted, and decided at their own time
+after later ones, as with --order file. That order decides each line as it comes: for a log that does not
+end, or to see what a clock that goes back does. The report has the number of lines that are out of order:
+earlier than the line before.
 
 Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
@@ -65,7 +67,7 @@ nanoseconds (0 if allowed, -1 for never). A shadow rule (mode: shadow) has lines
 The file appears when the replay has succeeded. With --decisions - the lines go to standard output and the
 totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
-  slidegate replay monday.jsonl tuesday.jsonl --rules rules.yaml --json
+  slidegate replay access.log access.log.1 access.log.2.gz --rules rules.yaml --json
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,
 		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
@@ -93,7 +95,7 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 		return err
 	}
 	if f.Speed > 0 && f.Order != replay.AsLogged && slices.Contains(paths, stdinName) {
-		c.Note("standard input is read to its end before the first request is decided; --order file decides each line as it comes")
+		c.Note("up to 64 MiB of standard input are read before the first request is decided; --order file decides each line as it comes")
 	}
 	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
 	if err != nil {
@@ -194,6 +196,9 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	if r.OutOfOrder > 0 {
 		meaning := "lines earlier than the one before: " + howOrdered(&r.Extent)
 		rows = append(rows, []string{"out of order", text.Thousands(r.OutOfOrder), "", meaning})
+	}
+	if r.Late > 0 {
+		rows = append(rows, []string{"late", text.Thousands(r.Late), "", "lines too far from their place to be sorted: decided after later ones"})
 	}
 	if r.Skipped > 0 {
 		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})

@@ -135,6 +135,9 @@ func printComparison(p *term.Printer, r *replay.Comparison) {
 	if r.OutOfOrder > 0 {
 		disorder = fmt.Sprintf(", %s out of order (%s)", text.Plural(r.OutOfOrder, "line"), howOrdered(&r.Extent))
 	}
+	if r.Late > 0 {
+		disorder += fmt.Sprintf(", %s late (decided after later ones)", text.Thousands(r.Late))
+	}
 	p.Line("of %s in %s of traffic%s:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span()), disorder)
 	p.Table("lrrl", [][]string{
 		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), p.Red(term.Bar(r.ToDenied, r.Requests))},

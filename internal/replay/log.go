@@ -88,15 +88,12 @@ type Traffic struct {
 	Progress func(Progress) // is called after every request; nil for none
 	Warn     func(string)   // gets what a log has and a replay does not use; nil for none
 
-	sortBytes int // what is sorted in memory; smaller in tests
+	buffer int // bytes, in place of maxBuffer
 }
 
 // Progress says how far a replay has come.
 type Progress struct {
-	// Sorting is true while requests are read, to sort them: none is decided yet.
-	Sorting  bool
-	Requests int64     // read while Sorting, then decided
-	Total    int64     // of the requests, if all were read before the first was decided; else 0
+	Requests int64     // that were decided
 	Read     int64     // bytes of the logs, as stored
 	Size     int64     // of all logs, in bytes; 0 if unknown
 	At       time.Time // of the last request

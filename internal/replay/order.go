@@ -3,8 +3,10 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,42 +16,73 @@ import (
 type Order string
 
 const (
-	// ByTime sorts the requests of all logs by time. Apache logs a request when
-	// it ends, with the time at which it began, so lines are often out of order.
-	// Requests of the same time stay in the order of the logs and their lines.
+	// ByTime merges all logs by time. Apache logs a request when it ends, with
+	// the time at which it began, so lines are often out of order: the lines of
+	// each log wait in a buffer for earlier ones. Requests of the same time stay
+	// in the order of the logs and their lines.
+	//
+	// A line is late if more than a buffer of lines is between it and its place.
+	// It is decided at its own time when it is read, as AsLogged decides it.
 	ByTime Order = "time"
 	// AsLogged keeps the order of the logs and their lines. The clock goes back
 	// where a line is earlier than the one before it.
 	AsLogged Order = "file"
 )
 
+const (
+	// maxBuffer bounds the lines of a log that wait, and maxBuffers those of all
+	// logs, in bytes of their text. They take about as much memory, and the
+	// garbage collector doubles it.
+	maxBuffer, maxBuffers = 64 << 20, 128 << 20
+	// maxBatch is how many sorted requests are handed over at once.
+	// batchesAhead bounds the batches that are read before they are needed.
+	maxBatch, batchesAhead = 256, 4
+)
+
 // reading is recorded traffic that is being read.
 type reading struct {
 	*Traffic
-	extent *Extent
-	last   int64 // time of the request that was read last
-	at     Progress
+	extent  *Extent
+	at      Progress
+	batches sync.Pool
 
-	// The goroutine that parses has these.
-	parsers  []parser // of the logs
-	record   record
-	encoded  []byte   // records of a batch
-	warnings []string // not yet in a batch
-	batches  sync.Pool
+	// The goroutine that reads has these.
+	logs    []*logReader
+	bytes   byteCount // of all logs as stored that were read so far
+	queue   queue
+	record  record // of a line
+	encoded []byte // records of a chunk
+	batch   *batch // that is being filled
+	yield   func(*batch, error) bool
+}
+
+// batch is requests that one goroutine hands over to another, and what was read
+// since the batch before. Batches are reused with all that their records hold.
+type batch struct {
+	records  []record
+	read     int64    // bytes of all logs as stored that were read so far
+	warnings []string // of the logs' formats
+	counts   Extent   // of lines that were skipped, out of order or late
+}
+
+// add adds a record, which may hold what is to be reused.
+func (b *batch) add() *record {
+	n := len(b.records)
+	b.records = slices.Grow(b.records, 1)[:n+1]
+	return &b.records[n]
+}
+
+func (b *batch) skip(err *LineError) {
+	b.counts.Skipped++
+	b.counts.FirstSkipped = cmp.Or(b.counts.FirstSkipped, err)
 }
 
 func newReading(t *Traffic, extent *Extent) *reading {
 	extent.Order = cmp.Or(t.Order, ByTime)
-	r := &reading{Traffic: t, extent: extent, last: math.MinInt64, at: Progress{Size: totalSize(t.Logs)}}
-	for i := range t.Logs {
-		r.parsers = append(r.parsers, t.Logs[i].Format.parser(func(text string) {
-			r.warnings = append(r.warnings, t.Logs[i].Name+": "+text)
-		}))
-	}
-	return r
+	return &reading{Traffic: t, extent: extent, at: Progress{Size: totalSize(t.Logs)}}
 }
 
-// progress reports a request that was read, to sort it, or decided.
+// progress reports a request that was decided.
 func (r *reading) progress(at time.Time) {
 	r.at.Requests++
 	r.at.At = at
@@ -59,77 +92,20 @@ func (r *reading) progress(at time.Time) {
 }
 
 // entries yields the requests in the order of the traffic. An error is the
-// last. It records lines that cannot be read, or are out of order, in the
-// extent. An entry is valid until the next one.
+// last. It records in the extent how many lines cannot be read, are out of order
+// or are late. An entry is valid until the next one.
 func (r *reading) entries(ctx context.Context) iter.Seq2[*Entry, error] {
-	if r.extent.Order == ByTime {
-		return r.byTime(ctx)
-	}
-	return r.asLogged(ctx)
-}
-
-func (r *reading) asLogged(ctx context.Context) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		for b, err := range r.parsed(ctx) {
+		var e Entry
+		for b, err := range ahead(ctx, batchesAhead, r.read) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for l := range r.requests(b) {
-				if !yield(&l.entry, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// requests yields the lines of a batch that have a request, and then reuses the
-// batch.
-func (r *reading) requests(b *batch) iter.Seq[*parsed] {
-	return func(yield func(*parsed) bool) {
-		r.at.Read = b.read
-		for _, text := range b.warnings {
-			if r.Warn != nil {
-				r.Warn(text)
-			}
-		}
-		for i := range b.lines {
-			l := &b.lines[i]
-			if l.err != nil {
-				r.extent.Skipped++
-				r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, l.err)
-				continue
-			}
-			if l.at < r.last {
-				r.extent.OutOfOrder++
-			}
-			r.last = l.at
-			if !yield(l) {
-				return
-			}
-		}
-		r.batches.Put(b)
-	}
-}
-
-// byTime reads everything first, and decides nothing if that fails. The
-// temporary file is gone when byTime returns.
-func (r *reading) byTime(ctx context.Context) iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
-		s := sorter{limit: cmp.Or(r.sortBytes, sortBytes)}
-		defer s.close()
-		if err := r.readTo(ctx, &s); err != nil {
-			yield(nil, err)
-			return
-		}
-		for b, err := range r.sorted(ctx, &s) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range b.lines {
-				if !yield(&b.lines[i].entry, nil) {
+			r.took(b)
+			for i := range b.records {
+				b.records[i].fill(&e)
+				if !yield(&e, nil) {
 					return
 				}
 			}
@@ -138,20 +114,134 @@ func (r *reading) byTime(ctx context.Context) iter.Seq2[*Entry, error] {
 	}
 }
 
-// readTo reads all logs and adds their lines to a sorter.
-func (r *reading) readTo(ctx context.Context, s *sorter) error {
-	r.at.Sorting = true
-	for b, err := range r.parsed(ctx) {
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return err
-		}
-		for l := range r.requests(b) {
-			if err := s.add(l.at, b.records, l.start, l.end); err != nil {
-				return err
-			}
-			r.progress(time.Unix(0, l.at))
+// took records what came with a batch.
+func (r *reading) took(b *batch) {
+	r.at.Read = b.read
+	r.extent.Skipped += b.counts.Skipped
+	r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, b.counts.FirstSkipped)
+	r.extent.OutOfOrder += b.counts.OutOfOrder
+	r.extent.Late += b.counts.Late
+	for _, text := range b.warnings {
+		if r.Warn != nil {
+			r.Warn(text)
 		}
 	}
-	r.at.Sorting, r.at.Total, r.at.Requests = false, r.at.Requests, 0
+}
+
+// read yields the requests of all logs in batches. An error is the last.
+func (r *reading) read(ctx context.Context) iter.Seq2[*batch, error] {
+	return func(yield func(*batch, error) bool) {
+		r.yield = yield
+		r.newBatch()
+		for i := range r.Logs {
+			r.logs = append(r.logs, newLogReader(i, &r.Logs[i], func(text string) { r.batch.warnings = append(r.batch.warnings, text) }))
+		}
+		defer func() {
+			for _, l := range r.logs {
+				l.close()
+			}
+		}()
+		inOrder := r.byTime
+		if r.extent.Order == AsLogged {
+			inOrder = r.asLogged
+		}
+		switch err := inOrder(ctx); {
+		case errors.Is(err, errStopped):
+		case err != nil:
+			_ = r.flush() == nil && yield(nil, err)
+		default:
+			_ = r.flush()
+		}
+	}
+}
+
+// errStopped ends reading when the requests are no longer wanted.
+var errStopped = errors.New("stopped")
+
+// flush hands over the batch.
+func (r *reading) flush() error {
+	b := r.batch
+	b.read = int64(r.bytes)
+	r.newBatch()
+	if !r.yield(b, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+func (r *reading) newBatch() {
+	b, ok := r.batches.Get().(*batch)
+	if !ok {
+		b = &batch{}
+	}
+	*b = batch{records: b.records[:0]}
+	r.batch = b
+}
+
+// asLogged reads one log after another. It hands over what was read at once.
+func (r *reading) asLogged(ctx context.Context) error {
+	for _, l := range r.logs {
+		for !l.ended {
+			c, err := r.readChunk(ctx, l)
+			if err != nil {
+				return err
+			}
+			for i := range c.lines {
+				c.decode(&c.lines[i], r.batch.add())
+			}
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// byTime reads each log until its buffer is full. Then it takes the earliest
+// line of all, and reads on in that line's log.
+func (r *reading) byTime(ctx context.Context) error {
+	buffer := min(cmp.Or(r.buffer, maxBuffer), maxBuffers/max(1, len(r.logs)))
+	for _, l := range r.logs {
+		if err := r.fill(ctx, l, buffer); err != nil {
+			return err
+		}
+	}
+	now := int64(math.MinInt64)
+	for len(r.queue) > 0 {
+		c, line := r.queue.next()
+		if line.at < now {
+			r.batch.counts.Late++
+		}
+		now = max(now, line.at)
+		c.decode(line, r.batch.add())
+		if len(r.batch.records) == maxBatch {
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+		if err := r.fill(ctx, c.log, buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill reads a log until its buffer is full.
+func (r *reading) fill(ctx context.Context, l *logReader, buffer int) error {
+	for l.waiting < buffer && !l.ended {
+		c, err := r.readChunk(ctx, l)
+		if err != nil {
+			return err
+		}
+		r.queue.add(c)
+		if len(r.batch.warnings) > 0 { // shown while a log is still being written
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+		if l.held-l.waiting > buffer {
+			r.queue.compact(l)
+		}
+	}
 	return nil
 }

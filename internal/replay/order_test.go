@@ -2,11 +2,9 @@ package replay
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -33,10 +31,10 @@ func TestOrder(t *testing.T) {
 		{"without a word about the order", logs{requests("5 /a", "3 /b")}, "", []string{"3 /b", "5 /a"}, 1},
 		{"equal times stay in the order of the lines", logs{requests("5 /a", "3 /b", "5 /c", "3 /d")}, ByTime, []string{"3 /b", "3 /d", "5 /a", "5 /c"}, 2},
 		{"before 1970", logs{requests("1 /a", "-1 /b", "-2 /c")}, ByTime, []string{"-2 /c", "-1 /b", "1 /a"}, 2},
-		{"two logs of one time", logs{requests("1 /a", "3 /b"), requests("2 /c", "4 /d")}, ByTime, []string{"1 /a", "2 /c", "3 /b", "4 /d"}, 1},
-		{"equal times in two logs", logs{requests("2 /a", "2 /b"), requests("1 /c", "2 /d")}, ByTime, []string{"1 /c", "2 /a", "2 /b", "2 /d"}, 1},
+		{"two logs of one time", logs{requests("1 /a", "3 /b"), requests("2 /c", "4 /d")}, ByTime, []string{"1 /a", "2 /c", "3 /b", "4 /d"}, 0},
+		{"equal times in two logs", logs{requests("2 /a", "2 /b"), requests("1 /c", "2 /d")}, ByTime, []string{"1 /c", "2 /a", "2 /b", "2 /d"}, 0},
 		{"lines without a time are skipped", logs{requests("2 /a") + "{\"path\":\"/b\"}\n" + requests("1 /c")}, ByTime, []string{"1 /c", "2 /a"}, 1},
-		{"as logged", logs{requests("5 /a", "3 /b", "4 /c"), requests("1 /d")}, AsLogged, []string{"5 /a", "3 /b", "4 /c", "1 /d"}, 2},
+		{"as logged", logs{requests("5 /a", "3 /b", "4 /c"), requests("1 /d")}, AsLogged, []string{"5 /a", "3 /b", "4 /c", "1 /d"}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			traffic := &Traffic{Order: tc.order}
@@ -87,8 +85,8 @@ func TestCompareByTime(t *testing.T) {
 	}
 }
 
-// Logs that cannot be read to their end are not decided in part: counters of a
-// table would be charged for it.
+// While logs fit their buffers, nothing is decided unless all of them can be read
+// to their end: counters of a table would be charged for a part.
 func TestOrderOfALogThatBreaksOff(t *testing.T) {
 	for order, want := range map[Order]int{ByTime: 0, AsLogged: 3} {
 		var seen []string
@@ -101,91 +99,121 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 	}
 }
 
-// fewBytes has room for 128 of manyLines, and as many that are being written.
-const fewBytes = 8 << 10
-
-// manyLines returns lines for three chunks of fewBytes, each with its own number.
-func manyLines() (log string, want []string) {
-	const lines = 333
+// disordered returns a log of this many lines, two for each second. Each line is
+// fewer than width lines from its place.
+func disordered(lines, width int) string {
+	g := rand.New(rand.NewPCG(uint64(lines), uint64(width)))
+	places := make([]float64, lines)
+	order := make([]int, lines)
+	for i := range order {
+		order[i], places[i] = i, float64(i)+g.Float64()*float64(width)/2
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(places[a], places[b]) })
 	var b strings.Builder
-	type logged struct{ second, number int }
-	var all []logged
-	for i := range lines {
-		second := i / 3 * 5 % 107
-		all = append(all, logged{second, i})
-		fmt.Fprintf(&b, `{"time":%d,"path":"/%d"}`+"\n", second, i)
+	for _, i := range order {
+		fmt.Fprintf(&b, `{"time":%d,"path":"/%06d","jwt":{"sub":"%d"}}`+"\n", i/2, i, i)
 	}
-	slices.SortStableFunc(all, func(a, b logged) int { return cmp.Compare(a.second, b.second) })
-	for _, l := range all {
-		want = append(want, fmt.Sprintf("%d /%d", l.second, l.number))
-	}
-	return b.String(), want
+	return b.String()
 }
 
-// More lines than memory holds are sorted in a temporary file, which is gone
-// afterwards, also after an error or an interruption.
-func TestOrderOfManyLines(t *testing.T) {
-	log, want := manyLines()
+// Lines are sorted by a buffer that spans their disorder, however long the log
+// is. With a smaller one, each line is still decided once and at its own time,
+// and the late ones are counted.
+func TestOrderByBuffer(t *testing.T) {
+	const lines, width = 20_000, 4_000
+	log := disordered(lines, width)
+	half := len(log)/2 + strings.IndexByte(log[len(log)/2:], '\n') + 1
+	wide := len(log) / lines * width
 	for _, tc := range []struct {
-		name    string
-		decided int // before the end
-		end     error
+		name   string
+		logs   []string
+		buffer int
+		late   bool
 	}{
-		{"to the end", len(want), nil},
-		{"a decision fails", 100, errDown},
-		{"interrupted", 100, context.Canceled},
+		{"wide enough", []string{log}, wide, false},
+		{"too narrow", []string{log}, 1, true},
+		{"the same log twice", []string{log, log}, wide, false},
+		{"rotated logs, the last first", []string{log[half:], log[:half]}, wide, false},
+		{"two logs, one too narrow", []string{disordered(10, 5), log}, 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			t.Setenv("TMPDIR", dir)
-			ctx, cancel := context.WithCancel(t.Context())
-			var seen []string
-			var progress []Progress
-			decide := deciderFunc(func(now time.Time, req *request.Request) (*engine.Decision, error) {
-				if len(seen) == tc.decided {
-					return nil, errDown
+			type decision struct {
+				second int64
+				path   string
+			}
+			var got, want []decision
+			traffic := &Traffic{buffer: tc.buffer}
+			for _, content := range tc.logs {
+				traffic.Logs = append(traffic.Logs, text(content))
+				for line := range strings.Lines(content) {
+					var d decision
+					if _, err := fmt.Sscanf(line, `{"time":%d,"path":%q`, &d.second, &d.path); err != nil {
+						t.Fatal(err)
+					}
+					want = append(want, d)
 				}
-				seen = append(seen, fmt.Sprint(now.Unix(), " ", req.Path))
-				if len(seen) == tc.decided && errors.Is(tc.end, context.Canceled) {
-					cancel()
+			}
+			late, latest := int64(0), int64(math.MinInt64)
+			report, err := Run(t.Context(), traffic, Options{Engine: deciderFunc(func(now time.Time, req *request.Request) (*engine.Decision, error) {
+				got = append(got, decision{now.Unix(), req.Path})
+				if now.Unix() < latest {
+					late++
 				}
+				latest = max(latest, now.Unix())
 				return &engine.Decision{Allowed: true}, nil
-			})
-			traffic := &Traffic{Logs: []Log{text(log)}, sortBytes: fewBytes, Progress: func(p Progress) { progress = append(progress, p) }}
-			report, err := Run(ctx, traffic, Options{Engine: decide})
-			if !errors.Is(err, tc.end) || int(report.Requests) != tc.decided {
-				t.Errorf("%d requests, error %v; want %d, %v", report.Requests, err, tc.decided, tc.end)
+			})})
+			if err != nil || report.Late != late || (late > 0) != tc.late {
+				t.Errorf("%d requests were late, and %d are reported; error %v", late, report.Late, err)
 			}
-			if !slices.Equal(seen, want[:tc.decided]) {
-				t.Error("the requests are not in the order of their times")
+			byTime := func(a, b decision) int { return cmp.Compare(a.second, b.second) }
+			byPath := func(a, b decision) int { return cmp.Or(byTime(a, b), cmp.Compare(a.path, b.path)) }
+			slices.SortStableFunc(want, byTime)
+			if tc.late {
+				slices.SortFunc(want, byPath)
+				slices.SortFunc(got, byPath)
 			}
-			read, first := progress[len(want)-1], progress[len(want)]
-			if !read.Sorting || int(read.Requests) != len(want) || first.Sorting || first.Requests != 1 || int(first.Total) != len(want) {
-				t.Errorf("progress was %+v, then %+v", read, first)
+			if !slices.Equal(got, want) {
+				t.Error("the requests are not those of the logs, in the order of their times")
 			}
-			wantEmpty(t, dir)
 		})
 	}
 }
 
-// A disk that is not there ends the sorting while lines are still read.
-func TestOrderWithoutADisk(t *testing.T) {
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "file"))
-	if err := os.WriteFile(os.Getenv("TMPDIR"), nil, 0o600); err != nil {
-		t.Fatal(err)
+// Lines whose times are far ahead do not keep what was read beside them in
+// memory, and keep their claims.
+func TestLinesFarAhead(t *testing.T) {
+	const lines, buffer = 50_000, 100_000
+	var log strings.Builder
+	for i := range lines {
+		second := i
+		if i%50 == 0 {
+			second += 10 * lines
+		}
+		fmt.Fprintf(&log, `{"time":%d,"jwt":{"sub":"%d"}}`+"\n", second, i)
 	}
-	log, _ := manyLines()
-	var seen []string
-	_, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, sortBytes: fewBytes}, Options{Engine: allowAll(&seen)})
-	if err == nil || !strings.HasPrefix(err.Error(), "sort the requests by time: ") || len(seen) > 0 {
-		t.Errorf("%d requests, error %v", len(seen), err)
+	r := newReading(&Traffic{Logs: []Log{text(log.String())}, buffer: buffer}, &Extent{})
+	seen := 0
+	for b, err := range r.read(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := r.logs[0]; l.held > 2*buffer+blockBytes || l.waiting > buffer+blockBytes {
+			t.Fatalf("after %d lines, %d bytes wait, and %d are in memory", seen, l.waiting, l.held)
+		}
+		for i := range b.records {
+			at, sub := int(b.records[i].time.Unix()), b.records[i].Claims["sub"]
+			if sub != fmt.Sprint(at%(10*lines)) {
+				t.Fatalf("at %d the claim is %v", at, sub)
+			}
+			if seen++; seen <= lines*98/100 != (at < 10*lines) {
+				t.Fatalf("line %d has time %d", seen, at)
+			}
+		}
+		if b.counts.Late > 0 {
+			t.Fatal("a line was late")
+		}
 	}
-}
-
-func wantEmpty(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) > 0 {
-		t.Errorf("left behind: %v, %v", entries, err)
+	if seen != lines {
+		t.Errorf("%d lines", seen)
 	}
 }

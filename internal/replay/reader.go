@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
+	"math"
 	"os"
+	"strings"
 )
 
 const (
@@ -23,65 +24,77 @@ const (
 
 var errLong = errors.New("line is longer than 1 MiB")
 
-// block is lines of a log that were read at once: of a log that is still being
-// written, those that are there.
-type block struct {
-	log   int    // index of its log
-	first int64  // number of the first line in that log, from 1
-	text  string // whole lines; only the last of a log may lack its end
-	read  int64  // bytes of all logs as stored that were read so far
+// logReader reads one log.
+type logReader struct {
+	*Log
+	index  int
+	parse  parser
+	blocks *blockReader // nil before the first line
+	close  func()
+	ended  bool
+	last   int64 // time of the request that was read last, in Unix nanoseconds
+
+	waiting int // bytes of the lines that wait for their time
+	held    int // and of all lines of their chunks
 }
 
-// blocks yields the text of all logs, one log after another, and a *LineError
-// for each line that is too long. Any other error is the last. Reads end with
-// the context.
-func (t *Traffic) blocks(ctx context.Context) iter.Seq2[block, error] {
-	return func(yield func(block, error) bool) {
-		var read int64
-		for i := range t.Logs {
-			for b, err := range t.Logs[i].blocks(ctx, &read) {
-				b.log, b.read = i, read
-				if !yield(b, err) {
-					return
-				}
-			}
-		}
-	}
+func newLogReader(index int, log *Log, warn func(string)) *logReader {
+	parse := log.Format.parser(func(text string) { warn(log.Name + ": " + text) })
+	return &logReader{Log: log, index: index, parse: parse, close: func() {}, last: math.MinInt64}
 }
 
-func (l *Log) blocks(ctx context.Context, read *int64) iter.Seq2[block, error] {
-	return func(yield func(block, error) bool) {
-		file, err := l.Open()
-		if err != nil {
-			yield(block{}, err)
-			return
-		}
-		defer file.Close()
-		source := interruptible(ctx, file)
-		defer source.Close()
-		text, err := plainText(io.TeeReader(source, (*byteCount)(read)))
-		if err != nil {
-			yield(block{}, fmt.Errorf("%s: %w", l.Name, err))
-			return
-		}
-		r := blockReader{source: text, number: 1, buffer: make([]byte, blockBytes)}
-		for {
-			first := r.number
-			text, err := r.next()
-			switch {
-			case errors.Is(err, errLong):
-				err = &LineError{l.Name, first, err}
-			case errors.Is(err, io.EOF):
-				return
-			case err != nil:
-				yield(block{}, fmt.Errorf("%s:%d: %w", l.Name, r.number, err))
-				return
-			}
-			if !yield(block{first: first, text: text}, err) {
-				return
-			}
+// next returns the next lines and the number of the first, as soon as a line is
+// whole. The error is io.EOF after the last line, and a *LineError in place of a
+// line that is too long. Reads end with the context.
+func (l *logReader) next(ctx context.Context, read *byteCount) (text string, first int64, err error) {
+	if l.blocks == nil {
+		if err := l.open(ctx, read); err != nil {
+			return "", 0, err
 		}
 	}
+	first = l.blocks.number
+	text, err = l.blocks.next()
+	switch {
+	case errors.Is(err, errLong):
+		err = &LineError{l.Name, first, err}
+	case errors.Is(err, io.EOF):
+		l.ended = true
+		l.close()
+	case err != nil:
+		err = fmt.Errorf("%s:%d: %w", l.Name, l.blocks.number, err)
+	}
+	return text, first, err
+}
+
+func (l *logReader) open(ctx context.Context, read *byteCount) error {
+	file, err := l.Open()
+	if err != nil {
+		return err
+	}
+	source := interruptible(ctx, file)
+	l.close = func() {
+		_ = source.Close()
+		_ = file.Close()
+	}
+	text, err := plainText(io.TeeReader(source, read))
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Name, err)
+	}
+	l.blocks = &blockReader{source: text, number: 1, buffer: make([]byte, blockBytes)}
+	return nil
+}
+
+// parseLine reads a line with its end into a record, and reports whether it has
+// a request.
+func (l *logReader) parseLine(line string, r *record) (bool, error) {
+	if len(line) > maxLine {
+		return false, errLong
+	}
+	line = strings.TrimRight(strings.TrimSuffix(line, "\n"), "\r")
+	if line == "" {
+		return false, nil
+	}
+	return l.parse(line, r)
 }
 
 // plainText recognizes gzip by its first bytes, whatever the log's name, and

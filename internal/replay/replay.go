@@ -55,7 +55,8 @@ type Extent struct {
 	Skipped      int64      `json:"skipped"`  // lines that could not be read
 	FirstSkipped *LineError `json:"-"`
 	Order        Order      `json:"order"`        // in which the requests were decided
-	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one on the line before, also of the log before
+	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one before in their log
+	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
 	First        time.Time  `json:"-"`            // the earliest request
 	Last         time.Time  `json:"-"`            // the latest
 }

@@ -34,17 +34,11 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 // and what share of them, or of the log's bytes if their number is not known.
 func (p *Progress) Log(at replay.Progress) {
 	p.paint(func() string {
-		done, todo := "", ""
-		switch {
-		case at.Total > 0:
-			done = fmt.Sprintf("%3d%%  ", 100*at.Requests/at.Total)
-		case at.Size > 0:
-			done = fmt.Sprintf("%3d%%  ", 100*at.Read/at.Size)
+		share := ""
+		if at.Size > 0 {
+			share = fmt.Sprintf("%3d%%  ", 100*at.Read/at.Size)
 		}
-		if at.Sorting {
-			todo = " read, to sort them by time"
-		}
-		return fmt.Sprintf("%s%s%s  %s", done, text.Plural(at.Requests, "request"), todo, at.At.UTC().Format("2006-01-02 15:04:05"))
+		return fmt.Sprintf("%s%s  %s", share, text.Plural(at.Requests, "request"), at.At.UTC().Format("2006-01-02 15:04:05"))
 	})
 }
 
