@@ -46,7 +46,6 @@ func (c *cli) apiKeysCreateCommand() *cobra.Command {
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&o.ID, "id", "", "the caller's `ID` in rules, {apikey} (default: the key's name)")
 	cmd.Flags().StringVar(&o.Plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans")
-	flags.Complete(cmd, "plan", where.PlanNames())
 	flags.Claims(cmd, &caller)
 	flags.Refuse(cmd, func() bool { return o.Plan != "" && caller.Claims["plan"] != nil }, "--plan sets the claim plan: give one of the two")
 	flags.Until(cmd, &o.Expires, "when it ends by itself")
@@ -135,7 +134,7 @@ func (c *cli) apiKeysRevokeCommand() *cobra.Command {
 whole key, such as one that has leaked.`,
 		Example:           `  slidegate apikeys revoke sg_59b94cffe8b34dbf --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(1, 1, "the name of an API key"),
-		ValidArgsFunction: flags.InTurn(where.APIKeyNames()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &note, nil)
@@ -159,7 +158,7 @@ they belong to the id.`,
 		Example: `  slidegate apikeys rotate sg_59b94cffe8b34dbf --why "yearly rotation" --rules dynamodb://slidegate-rules
   slidegate apikeys rotate sg_59b94cffe8b34dbf --overlap 0 --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(1, 1, "the name of an API key"),
-		ValidArgsFunction: flags.InTurn(where.APIKeyNames()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it within ten seconds (default: 24h)")

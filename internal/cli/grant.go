@@ -28,7 +28,7 @@ override. It takes effect within ten seconds and ends by itself. Several grants 
 		Example: `  slidegate grant api tenant:acme +500 --for 1h --why "import of their archive" --rules dynamodb://slidegate-rules
   slidegate grant chat.tokens user:7 +100000 --until 2026-12-31T00:00:00Z --why "ticket 83" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(3, 3, "a rule or RULE.LIMIT, a key and +N"),
-		ValidArgsFunction: flags.InTurn(where.LimitNames(), where.OverrideKeys()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &g.Note, nil)

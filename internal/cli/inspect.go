@@ -31,11 +31,11 @@ caller's token names, give the claims.`,
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
 		Args:              flags.Positional(1, 1, "one key"),
-		ValidArgsFunction: flags.InTurn(f.where.CounterKeys(func([]string) string { return f.Rule })),
+		ValidArgsFunction: flags.NoWords,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
-	flags.Complete(cmd, "rule", f.where.RuleNames())
+	flags.Complete(cmd, "rule", f.where.RuleNames)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
 		return operator.Inspect(ctx, f.options(f.Rule, args[0]), c)
 	}, printCounters)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -24,7 +23,7 @@ An override that no request looks up any more is deleted by its key as overrides
 --as-listed if KEY could be another.`,
 		Example:           `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	f.add(cmd)
 	flags.Note(cmd, &note, nil)

@@ -8,7 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -26,7 +25,7 @@ shows the one that requests look up, unless --as-listed says otherwise.`,
 		Example: `  slidegate overrides get api tenant:acme --rules dynamodb://slidegate-rules
   slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(f.RuleNames(rules.PlanOverrides), f.OverrideKeys()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	f.add(cmd)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.KeyReport, error) {

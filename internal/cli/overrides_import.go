@@ -9,7 +9,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -33,7 +32,7 @@ Keys have the form of the rule's override keys; special characters in a value ar
 		Example: `  slidegate overrides import api limits.json --why "from the old limiter" --rules dynamodb://slidegate-rules
   slidegate overrides import plan plans.jsonl --dry-run --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a file"),
-		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides), flags.FilesOf("json", "jsonl")),
+		ValidArgsFunction: flags.InTurn(flags.NoWords, flags.FilesOf("json", "jsonl")),
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &o.Note, &o.DryRun)

@@ -8,7 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -28,7 +27,7 @@ With --json each line is an object. Such lines can be imported again.`,
   slidegate overrides list api --prefix tenant:a --limit 100 --rules dynamodb://slidegate-rules
   slidegate overrides list plan --json --rules dynamodb://slidegate-rules > plans.jsonl`,
 		Args:              flags.Positional(1, 1, "a rule, or plan"),
-		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides)),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "only keys that begin with `TEXT`, as keys are listed")

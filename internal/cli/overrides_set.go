@@ -13,7 +13,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -46,7 +45,7 @@ the key gets a new counter.`,
   slidegate overrides set chat user:9 --deny --why "ticket 81" --rules dynamodb://slidegate-rules
   slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.InTurn(where.RuleNames(rules.PlanOverrides), where.OverrideKeys()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &note, nil)
@@ -56,7 +55,6 @@ the key gets a new counter.`,
 	cmd.Flags().BoolVar(&o.Deny, "deny", false, "every request of the key is refused")
 	cmd.Flags().StringVar(&o.Plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
 	flags.Until(cmd, &o.Until, "when it ends by itself")
-	flags.Complete(cmd, "plan", where.PlanNames())
 	flags.Check(cmd, func() (err error) {
 		if o.Capacity, err = parseCapacities(*capacities); err != nil {
 			return err

@@ -27,7 +27,7 @@ If the rules are in a table, its history records the reset.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args:              flags.Positional(2, 2, "a rule and a key"),
-		ValidArgsFunction: flags.InTurn(f.where.RuleNames(), f.where.CounterKeys(func(args []string) string { return args[0] })),
+		ValidArgsFunction: flags.InTurn(f.where.RuleNames),
 	}
 	f.add(cmd)
 	flags.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },

@@ -19,7 +19,7 @@ func (c *cli) getCommand() *cobra.Command {
 		Example: `  slidegate rules get --rules dynamodb://slidegate-rules --output rules.yaml
   slidegate rules get 12 --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(0, 1, "one version at most"),
-		ValidArgsFunction: flags.InTurn(where.Versions()),
+		ValidArgsFunction: flags.NoWords,
 	}
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&output, "output", "", "write the rules to a `FILE`")

@@ -22,7 +22,7 @@ Overrides set by command stay as they are. Rollback lists overrides that do not 
 counts the recorded requests that would be decided otherwise, as diff does.`,
 		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
   slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
-		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.InTurn(f.Versions()),
+		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.NoWords,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := parseVersion(args[0])
 			if err != nil {
