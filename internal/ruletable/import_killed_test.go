@@ -25,7 +25,9 @@ func (k *killed) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 	if k.batches.Add(-1) < 0 {
 		return nil, errKilled
 	}
-	return k.API.BatchWriteItem(ctx, in, o...)
+	// The end of ctx would end the call here, but not in a slow table: the batch
+	// could be written after the import has failed.
+	return k.API.BatchWriteItem(context.WithoutCancel(ctx), in, o...)
 }
 
 func (k *killed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
