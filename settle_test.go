@@ -16,7 +16,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
 	requests "github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -43,7 +42,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	return &authorizer{t, e, store, slidegatetest.NewClock(noon), limit.Charge{}}
 }
 
@@ -168,7 +167,7 @@ func TestSettleMiddlewareUnmapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newAuthorizer(t, slidegate.NewMemory(0))
-	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
+	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store})
 	for field, lines := range map[string]int{a.receipt(): 0, "": 1} {
 		var log strings.Builder
 		settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))

@@ -18,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/lambdalimit"
@@ -38,7 +37,7 @@ func newAuthorizer(t *testing.T, document string, now func() time.Time) authoriz
 		t.Fatal(err)
 	}
 	quiet, store := slog.New(slog.DiscardHandler), slidegate.NewMemory(0)
-	a := apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(quiet)}), now)
+	a := apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store}), now)
 	a.PassDenials, a.Receipts = true, receipt.NewIssuer(nil, quiet)
 	return authorizer{a, store}
 }

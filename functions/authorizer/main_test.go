@@ -28,21 +28,6 @@ func TestBuildNeedsTables(t *testing.T) {
 	}
 }
 
-// TestBuildWithoutRules: the Lambda starts without rules, because the table may
-// have some when the first request comes.
-func TestBuildWithoutRules(t *testing.T) {
-	dynamotest.Connect(t)
-	t.Setenv("SLIDEGATE_COUNTERS", "no-such-table")
-	t.Setenv("SLIDEGATE_RULES", "no-such-table")
-	var log strings.Builder
-	if a, err := build(context.Background(), slog.New(slog.NewTextHandler(&log, nil))); err != nil || a == nil {
-		t.Errorf("authorizer %v, error %v", a, err)
-	}
-	if !strings.Contains(log.String(), "does not exist") {
-		t.Errorf("nothing logged of the missing table: %q", log.String())
-	}
-}
-
 // TestNothingPublished: without any published rules the Lambda allows requests,
 // marks the decisions as degraded, and logs one line.
 func TestNothingPublished(t *testing.T) {

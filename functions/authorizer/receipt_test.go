@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
@@ -111,60 +107,6 @@ rules:
 	if calls := fmt.Sprint(slices.Sorted(maps.Keys(seen.calls))); calls != "[counters: UpdateItem]" {
 		t.Errorf("the backend's calls are %s", calls)
 	}
-}
-
-// TestReceiptsSideBySide has four authorizers decide while four backends settle,
-// each with snapshots of its own, on one counter of 400 units. The counter ends
-// with what the admitted requests really cost, and never admits more.
-func TestReceiptsSideBySide(t *testing.T) {
-	client := dynamotest.Connect(t)
-	counters := dynamotest.Counters(t, client)
-	set, err := rulefile.Parse("rules.yaml", []byte(`
-rules: [{name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 1h, cost: {from: header.n, min: 1, max: 20, settle: true}}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := func() *dynamo.Store { return dynamo.New(client, counters, dynamo.Options{Wall: time.Now}) }
-	now := client.Clock.Now()
-	var used, admitted atomic.Int64
-	var charge atomic.Pointer[limit.Charge]
-	var work sync.WaitGroup
-	for i := range 4 {
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: store(), Local: store(), Observer: oplog.NewObserver(quiet)})
-		settler := receipt.NewSettler(store(), nil, failures{t: t})
-		work.Go(func() {
-			for n := range 40 {
-				at := now.Add(time.Duration(n*4 + i)) // no two requests have the same receipt
-				d, err := e.Decide(t.Context(), at, &request.Request{Method: "GET", Path: "/"})
-				if err != nil || d.Degraded || !d.Allowed {
-					continue
-				}
-				text, _, _ := receipt.Encode(at, d)
-				r, err := settler.Take(text, at)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				o := &engine.Outcome{Status: 200, Costs: map[string]int64{"chat": int64(n % 20)}}
-				if n%3 == 0 {
-					o = &engine.Outcome{Status: 503}
-				}
-				used.Add(o.Costs["chat"])
-				admitted.Add(1)
-				charge.Store(&d.Verdicts[0].Charge)
-				settler.Finish(t.Context(), at, r, o)
-			}
-		})
-	}
-	work.Wait()
-	c, v := *charge.Load(), limit.Verdict{}
-	if err := store().Peek(t.Context(), now.Add(time.Millisecond), &c, &v); err != nil {
-		t.Fatal(err)
-	}
-	if got := 400 - v.Remaining; got != used.Load() || admitted.Load() < 20 {
-		t.Errorf("%d units used by %d requests, want %d", got, admitted.Load(), used.Load())
-	}
-	t.Logf("%d units, %d requests", used.Load(), admitted.Load())
 }
 
 // receiptOf returns the receipt in the answer to an event.

@@ -13,7 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
 	requests "github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -123,7 +122,7 @@ func TestSettle(t *testing.T) {
 	}
 	store, now := slidegate.NewMemory(0), time.Unix(1_700_000_000, 0)
 	quiet := slog.New(slog.DiscardHandler)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(quiet)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	b := newBackend(store, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(quiet))
 	left := int64(400)
 	for query, cost := range map[string]int64{`{"limit":"chat","cost":"7"}`: 7, `{"status":"503"}`: 0, `{"status":"404"}`: 40, `null`: 40} {

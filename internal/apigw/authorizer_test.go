@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
@@ -69,7 +66,7 @@ func parse(t testing.TB, document string) *rules.Set {
 func newAuthorizer(t testing.TB, store limit.Store) *apigw.Authorizer {
 	t.Helper()
 	set := parse(t, document)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(io.Discard, nil)))})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	return apigw.NewAuthorizer(e, func() time.Time { return now })
 }
 
@@ -156,41 +153,12 @@ func checkContext(t *testing.T, c map[string]any) {
 func TestDegraded(t *testing.T) {
 	for _, policy := range []string{"allow", "deny", "local"} {
 		set := parse(t, "rules: [{name: r, key: 'ip:{ip}', on_error: "+policy+", limits: [{capacity: 40, window: 60s}]}]")
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(errors.New("no answer"))), Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(io.Discard, nil)))})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(errors.New("no answer")))})
 		answer, _, err := apigw.NewAuthorizer(e, func() time.Time { return now }).Decide(context.Background(), readEvent(t, "get"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		compare(t, "degraded-"+policy, answer)
-	}
-}
-
-// TestBadEvents: an event of another kind is an error that says what it lacks.
-// It never counts as a client without an address.
-func TestBadEvents(t *testing.T) {
-	for name, test := range map[string]struct {
-		spoil func(*apigw.RequestEvent)
-		want  string
-	}{
-		"a TOKEN authorizer's": {func(ev *apigw.RequestEvent) { ev.Type = "TOKEN" }, "must be of type REQUEST"},
-		"no ARN":               {func(ev *apigw.RequestEvent) { ev.MethodArn = "" }, "no methodArn"},
-		"an ARN without a stage": {func(ev *apigw.RequestEvent) {
-			ev.MethodArn = "arn:aws:execute-api:eu-central-1:123456789012:abcdef1234"
-		}, "no methodArn"},
-		"no ARN at all":       {func(ev *apigw.RequestEvent) { ev.MethodArn = "a/b/c" }, "no methodArn"},
-		"an address in words": {func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "localhost" }, `sourceIp: ParseAddr("localhost")`},
-		"no address": {func(ev *apigw.RequestEvent) { ev.RequestContext.Identity.SourceIP = "" },
-			"event has no requestContext.identity.sourceIp"},
-		"no path":    {func(ev *apigw.RequestEvent) { ev.Path = "" }, "event has no path"},
-		"no method":  {func(ev *apigw.RequestEvent) { ev.HTTPMethod = "" }, "event has no httpMethod"},
-		"no request": {func(ev *apigw.RequestEvent) { *ev = apigw.RequestEvent{Type: "REQUEST"} }, "event has no httpMethod, no path"},
-	} {
-		ev := readEvent(t, "get")
-		test.spoil(&ev)
-		answer, _, err := newAuthorizer(t, memory.New(0)).Decide(context.Background(), ev)
-		if err == nil || !strings.Contains(err.Error(), test.want) || len(answer.PolicyDocument.Statement) > 0 {
-			t.Errorf("%s: error %v, want %q; answer %+v", name, err, test.want, answer)
-		}
 	}
 }
 

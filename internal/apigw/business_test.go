@@ -3,7 +3,6 @@ package apigw_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const business = `
@@ -48,7 +45,7 @@ func TestBusiness(t *testing.T) {
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false deniedStatus=403 rule=deny"},
 	} {
-		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
 		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
 		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
 		ev.RequestContext.Identity.SourceIP = test.ip
@@ -69,36 +66,5 @@ func TestBusiness(t *testing.T) {
 		if got := strings.Join(values, " "); got != test.want {
 			t.Errorf("%s, %d times:\n%s\nwant\n%s", test.path, test.times, got, test.want)
 		}
-	}
-}
-
-// The values that a document's own body may have are those of the context.
-func TestDeniedContext(t *testing.T) {
-	var body strings.Builder
-	for _, name := range rules.BodyVariables {
-		fmt.Fprintf(&body, "%s=<{%s}> ", name, name)
-	}
-	set := parse(t, "denied: {status: 503, content_type: text/plain, body: '"+body.String()+"'}\nrules: [{name: r, key: all, limit: 1/10s}]\n")
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
-	authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
-	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/", HTTPMethod: "GET", Path: "/"}
-	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
-	var got map[string]any
-	for range 2 {
-		if got["deniedStatus"] != nil {
-			t.Errorf("an allowed request has an answer to a denial: %v", got)
-		}
-		answer, _, err := authorizer.Decide(context.Background(), ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = answer.Context.Map()
-	}
-	var want strings.Builder
-	for _, name := range rules.BodyVariables {
-		fmt.Fprintf(&want, "%s=<%s> ", name, got[name])
-	}
-	if got["deniedStatus"] != "503" || got["deniedContentType"] != "text/plain" || got["deniedBody"] != want.String() {
-		t.Errorf("%v\nwant the body %s", got, &want)
 	}
 }

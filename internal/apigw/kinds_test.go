@@ -2,7 +2,6 @@ package apigw_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 	"github.com/slidegate/slidegate/internal/test/golden"
@@ -56,7 +54,7 @@ func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *fakestor
 func authorizerBy(set *rules.Set) (*apigw.Authorizer, *fakestore.Store) {
 	store := fakestore.New(nil)
 	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
+		Rules: engine.Fixed{Set: set}, Store: store,
 	})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }
@@ -192,18 +190,21 @@ func TestUnknownKinds(t *testing.T) {
 // names it.
 func TestSpoiltKinds(t *testing.T) {
 	for name, test := range map[string]struct{ event, from, to, want string }{
-		"2.0, no address":         {"http-2.0", `"sourceIp"`, `"x"`, "event has no requestContext.http.sourceIp"},
-		"2.0, an address as IP":   {"http-2.0", `"203.0.113.9"`, `"IP"`, "requestContext.http.sourceIp: ParseAddr"},
-		"2.0, no path":            {"http-2.0", `"rawPath"`, `"x"`, "event has no rawPath"},
-		"2.0, no method":          {"http-2.0", `"method"`, `"x"`, "event has no requestContext.http.method"},
-		"2.0, headers as a list":  {"http-2.0", `"headers": {`, `"headers": [], "x": {`, "another form"},
-		"1.0, no address":         {"http-1.0", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
-		"1.0, no ARN":             {"http-1.0", `"methodArn"`, `"x"`, "no methodArn"},
-		"1.0, no path":            {"http-1.0", `"path": "/test/v1/items/42",`, ``, "event has no path"},
-		"TOKEN, no method":        {"token", `/test/GET/v1/items/42`, `/test`, "event's methodArn names no method"},
-		"TOKEN, no ARN":           {"token", `arn:aws`, ``, "no methodArn"},
-		"a message":               {"websocket", `"routeKey": "$connect"`, `"routeKey": "$default"`, `event is for the route "$default"`},
-		"a handshake, no address": {"websocket", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
+		"2.0, no address":              {"http-2.0", `"sourceIp"`, `"x"`, "event has no requestContext.http.sourceIp"},
+		"2.0, an address as IP":        {"http-2.0", `"203.0.113.9"`, `"IP"`, "requestContext.http.sourceIp: ParseAddr"},
+		"2.0, no path":                 {"http-2.0", `"rawPath"`, `"x"`, "event has no rawPath"},
+		"2.0, no method":               {"http-2.0", `"method"`, `"x"`, "event has no requestContext.http.method"},
+		"2.0, headers as a list":       {"http-2.0", `"headers": {`, `"headers": [], "x": {`, "another form"},
+		"1.0, no address":              {"http-1.0", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
+		"1.0, no ARN":                  {"http-1.0", `"methodArn"`, `"x"`, "no methodArn"},
+		"1.0, no path":                 {"http-1.0", `"path": "/test/v1/items/42",`, ``, "event has no path"},
+		"REST, no address":             {"get", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
+		"REST, an ARN without a stage": {"get", `"arn:aws:`, `"arn:aws:execute-api:eu-central-1:1:abc", "x": "`, "no methodArn"},
+		"REST, no method and no path":  {"get", `"httpMethod": "GET"`, `"path": ""`, "event has no httpMethod, no path"},
+		"TOKEN, no method":             {"token", `/test/GET/v1/items/42`, `/test`, "event's methodArn names no method"},
+		"TOKEN, no ARN":                {"token", `arn:aws`, ``, "no methodArn"},
+		"a message":                    {"websocket", `"routeKey": "$connect"`, `"routeKey": "$default"`, `event is for the route "$default"`},
+		"a handshake, no address":      {"websocket", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
 	} {
 		event := strings.ReplaceAll(string(rawEvent(t, test.event)), test.from, test.to)
 		a, _ := kindAuthorizer(t, "rules: []")

@@ -123,26 +123,3 @@ func TestLookedUp(t *testing.T) {
 		t.Errorf("the table was asked for %q, want %s", names, k.Name())
 	}
 }
-
-// TestRotated: the old key of a rotation ends at its time, also in a verifier that
-// read it before; without an overlap, ten seconds after at most.
-func TestRotated(t *testing.T) {
-	x, v, k := newTable(nil)
-	wantVerdict(t, v, epoch, k.Secret(), "valid")
-	old, next := *x.keys[k.Name()], apikeys.New()
-	old.Expires, old.Successor = after(60), next.Name()
-	created := *x.keys[k.Name()]
-	created.Name, created.Hash = next.Name(), next.Hash()
-	x.keys[k.Name()], x.keys[next.Name()] = &old, &created
-	wantVerdict(t, v, after(1), next.Secret(), "valid")
-	wantVerdict(t, v, after(59.9), k.Secret(), "valid")
-	wantVerdict(t, v, after(60), k.Secret(), "invalid")
-	wantVerdict(t, v, after(60), next.Secret(), "valid")
-
-	x, v, k = newTable(nil)
-	wantVerdict(t, v, epoch, k.Secret(), "valid")
-	ended := *x.keys[k.Name()]
-	ended.Expires = after(1)
-	x.keys[k.Name()] = &ended
-	wantVerdict(t, v, after(10), k.Secret(), "invalid")
-}

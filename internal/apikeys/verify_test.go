@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -219,46 +217,6 @@ func TestUnreadable(t *testing.T) {
 	if len(x.reported) != 1 {
 		t.Errorf("reported %v", x.reported)
 	}
-}
-
-// TestOneRead: requests at the same time share a read. One that gives up leaves
-// it to the others, and goes on with the last answer if there is one.
-func TestOneRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reads atomic.Int32
-		k := apikeys.New()
-		v := apikeys.NewVerifier(func(ctx context.Context, name string) (*ruletable.APIKey, error) {
-			reads.Add(1)
-			time.Sleep(500 * time.Millisecond)
-			return &ruletable.APIKey{Name: name, Hash: k.Hash(), ID: "acme"}, ctx.Err()
-		}, func(error) {})
-		all := func(now time.Time, wantEarly error) {
-			var wg sync.WaitGroup
-			for i := range 100 {
-				wg.Go(func() {
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					want := error(nil)
-					if i == 0 {
-						time.AfterFunc(100*time.Millisecond, cancel)
-						want = wantEarly
-					}
-					caller, err := v.Verify(ctx, now, k.Secret())
-					if !errors.Is(err, want) || err == nil && caller == nil {
-						t.Errorf("request %d: %v, %v, want error %v", i, caller, err, want)
-					}
-				})
-				synctest.Wait()
-			}
-			wg.Wait()
-		}
-		all(epoch, context.Canceled)
-		all(after(10), nil)
-		time.Sleep(time.Second) // of the bubble's clock: the read ends beside the requests
-		if reads.Load() != 2 {
-			t.Errorf("%d reads, want 2", reads.Load())
-		}
-	})
 }
 
 // TestAuthenticate: only the header counts. Each request has a valid key in its

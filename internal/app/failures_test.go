@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -69,9 +68,6 @@ func (j *journal) take(t *testing.T) (lines []failed, count int) {
 		lines, count = append(lines, line), count+1+line.Suppressed
 	}
 }
-
-// decide records a decision without shadow results.
-func (j *journal) decide() { j.Decided(context.Background(), time.Now(), &engine.Decision{}) }
 
 func (j *journal) fail(action, rule, key string, err error) {
 	j.StoreFailed(context.Background(), action, rule, key, err)
@@ -172,44 +168,6 @@ func TestKindsOfFailures(t *testing.T) {
 	}
 }
 
-// TestFailuresInTime: a decision logs the failures that were suppressed for ten
-// seconds.
-func TestFailuresInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := newJournal()
-		for i, step := range []struct {
-			after time.Duration // of the decision that comes first
-			fail  int
-			lines int
-			count int
-		}{
-			{0, 3, 1, 1},
-			{10*time.Second - 1, 0, 0, 0},
-			{1, 4, 1, 2}, // although nothing failed of late
-			{10 * time.Second, 0, 1, 4},
-			{10 * time.Second, 1, 1, 1}, // nothing had failed for ten seconds
-			{time.Second, 1, 0, 0},
-		} {
-			time.Sleep(step.after)
-			j.decide()
-			for n := range step.fail {
-				j.fail("settle", "api", "k", throttled(n))
-			}
-			if lines, count := j.take(t); len(lines) != step.lines || count != step.count {
-				t.Errorf("step %d: %d lines for %d failures, want %d for %d", i, len(lines), count, step.lines, step.count)
-			}
-		}
-		j.Flush(context.Background())
-		if lines, _ := j.take(t); len(lines) != 1 {
-			t.Errorf("in the end logged %+v, want the last failure", lines)
-		}
-		j.Flush(context.Background())
-		if lines, _ := j.take(t); len(lines) != 0 {
-			t.Errorf("then logged %+v again", lines)
-		}
-	})
-}
-
 // TestStaleOverrides: an override that does not fit its rule gives one line for
 // each rule, whatever the key.
 func TestStaleOverrides(t *testing.T) {
@@ -225,34 +183,6 @@ func TestStaleOverrides(t *testing.T) {
 		j.StaleOverride(context.Background(), time.Now(), "rule-1", "k1")
 		if lines, _ := j.take(t); len(lines) != 1 || lines[0].Rule != "rule-1" || lines[0].Suppressed != 99 {
 			t.Errorf("ten seconds later logged %+v, want one line with 99 suppressed", lines)
-		}
-	})
-}
-
-// TestFailuresSideBySide: no failure is lost or counted twice.
-func TestFailuresSideBySide(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := newJournal()
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for n := range 1000 {
-					j.fail("settle", fmt.Sprint("rule-", n%3), "k", throttled(n))
-					time.Sleep(10 * time.Millisecond)
-					j.decide()
-				}
-			})
-		}
-		wg.Wait()
-		j.Flush(context.Background())
-		lines, count := j.take(t)
-		if count != 8000 {
-			t.Errorf("%d lines for %d failures, want them to stand for 8,000", len(lines), count)
-		}
-		for _, line := range lines {
-			if line.Action != "settle" || !strings.Contains(line.Error, "throttles") {
-				t.Errorf("logged %+v", line)
-			}
 		}
 	})
 }

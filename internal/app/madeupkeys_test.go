@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
@@ -12,7 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -27,7 +25,7 @@ func TestMadeUpKeys(t *testing.T) {
 	}
 	const bound, flood = 20_000, 1_000_000
 	store := memory.New(bound)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: oplog.NewObserver(slog.New(slog.DiscardHandler))})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	start := time.Unix(1_700_000_040, 0)
 	allowed := func(after time.Duration, user string) bool {
 		t.Helper()

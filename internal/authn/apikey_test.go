@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,13 +84,4 @@ func TestStatedKey(t *testing.T) {
 	if err := a.Authenticate(t.Context(), now, r); err != nil || r.APIKey != "k1" {
 		t.Errorf("the key is %q, error %v", r.APIKey, err)
 	}
-}
-
-// failing fails each call with a text of its own.
-type failing struct{ calls *atomic.Int64 }
-
-var errTable = errors.New("the table does not answer")
-
-func (f failing) Authenticate(context.Context, time.Time, string, *request.Request) error {
-	return fmt.Errorf("request %d: %w", f.calls.Add(1), errTable)
 }

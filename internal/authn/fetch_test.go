@@ -1,7 +1,6 @@
 package authn_test
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/authn"
 	"github.com/slidegate/slidegate/internal/request"
@@ -95,47 +92,4 @@ func TestLogSaysWhatToWrite(t *testing.T) {
 			t.Errorf("the log lacks %q: %s", want, got)
 		}
 	}
-}
-
-// dripping answers every request by a byte in ten milliseconds, without an end.
-type dripping struct {
-	ctx   context.Context
-	ended func()
-}
-
-func (d dripping) RoundTrip(r *http.Request) (*http.Response, error) {
-	d.ctx = r.Context()
-	return &http.Response{StatusCode: http.StatusOK, Body: d, Request: r}, nil
-}
-
-func (d dripping) Read(p []byte) (int, error) {
-	time.Sleep(10 * time.Millisecond)
-	p[0] = ' '
-	return 1, d.ctx.Err()
-}
-
-func (d dripping) Close() error {
-	d.ended()
-	return nil
-}
-
-// TestSlowKeys: an answer that never ends holds a request for a second, and the
-// fetch for two.
-func TestSlowKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		var ended atomic.Int64
-		set := load(t, "authentication: {jwt: [{issuer: 'https://a.example', audience: api}]}\nrules: []")
-		a := authn.New(fixed(set), nil, dripping{ended: func() { ended.Store(int64(time.Since(began))) }}, quiet)
-		if r := ask(t, a, now, sign(t, rs256, rsaKey, claims("https://a.example"))); !r.Unverified {
-			t.Errorf("caller is %s", r.Caller())
-		}
-		if took := time.Since(began); took > 1100*time.Millisecond {
-			t.Errorf("the request took %v", took)
-		}
-		time.Sleep(5 * time.Second) // of the bubble's clock
-		if fetch := time.Duration(ended.Load()); fetch < time.Second || fetch > 2100*time.Millisecond {
-			t.Errorf("the fetch took %v", fetch)
-		}
-	})
 }

@@ -2,9 +2,7 @@ package authn_test
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/authn"
@@ -158,48 +156,5 @@ func TestSameKeyIDs(t *testing.T) {
 	}
 	if r := ask(t, a, now, sign(t, rs256, newRSA(1024), claims(p.URL))); r.Caller() != request.Rejected {
 		t.Errorf("by a fourth key: caller is %s", r.Caller())
-	}
-}
-
-// TestHeaders: a comma list, as an HTTP API makes of repeated fields, brings no
-// token that another server may not see.
-func TestHeaders(t *testing.T) {
-	p := newProvider(t, published("k", rsaKey))
-	good := sign(t, rs256, rsaKey, claims(p.URL))
-	a := authn.New(of(t, p, ""), nil, nil, quiet)
-	for value, want := range map[string]string{
-		"Bearer\t" + good:                request.Rejected,
-		"BEARER " + good:                 request.Known,
-		"Bearer  " + good:                request.Known,
-		"Bearer " + good + ",Basic YTpi": request.Rejected,
-		"Basic YTpi,Bearer " + good:      request.Anonymous,
-		"Bearer " + good + " " + good:    request.Rejected,
-		"Bearer \"" + good + "\"":        request.Rejected,
-		"Bearer: " + good:                request.Anonymous,
-		"Token " + good:                  request.Anonymous,
-		good + "," + good:                request.Anonymous,
-		"Bearer " + good + "\x00":        request.Rejected,
-	} {
-		r := &request.Request{Method: "GET", Path: "/", Headers: map[string][]string{"authorization": {value}}}
-		if err := a.Authenticate(t.Context(), now, r); err != nil || r.Caller() != want {
-			t.Errorf("%.12q…: caller is %s, error %v; want %s", value, r.Caller(), err, want)
-		}
-	}
-}
-
-// TestLogOfFailures: failures that differ by the id of a call are one kind of
-// line.
-func TestLogOfFailures(t *testing.T) {
-	var log strings.Builder
-	keys := failing{calls: new(atomic.Int64)}
-	a := authn.New(fixed(load(t, "{rules: [], authentication: {api_key: {}}}")), keys, nil, slog.New(slog.NewTextHandler(&log, nil)))
-	for range 50 {
-		r := &request.Request{Headers: map[string][]string{"x-api-key": {"sg_59b94cffe8b34dbf_7DQ4PWBHSX2LKNAVGTC3MRE6YF"}}}
-		if err := a.Authenticate(t.Context(), now, r); err != nil || !r.Unverified {
-			t.Fatalf("caller is %s, error %v", r.Caller(), err)
-		}
-	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || strings.Contains(log.String(), "7DQ4PWBH") {
-		t.Errorf("%d lines:\n%s", n, log.String())
 	}
 }

@@ -189,6 +189,17 @@ func TestWhereTokens(t *testing.T) {
 		{request.Rejected, []string{"Bearer " + good + ", Bearer " + good}},
 		{request.Rejected, []string{"Bearer " + good, "Bearer " + good}},
 		{request.Rejected, []string{"Basic dXNlcjpwYXNz", "Bearer " + good}},
+		{request.Rejected, []string{"Bearer\t" + good}},
+		{request.Rejected, []string{"Bearer " + good + " " + good}},
+		{request.Rejected, []string{"Bearer \"" + good + "\""}},
+		{request.Rejected, []string{"Bearer " + good + "\x00"}},
+		{request.Anonymous, []string{"Bearer: " + good}},
+		{request.Anonymous, []string{"Token " + good}},
+		// A comma list, as an HTTP API makes of repeated fields, brings no token
+		// that another server may not see.
+		{request.Rejected, []string{"Bearer " + good + ",Basic YTpi"}},
+		{request.Anonymous, []string{"Basic YTpi,Bearer " + good}},
+		{request.Anonymous, []string{good + "," + good}},
 	} {
 		r := &request.Request{Method: "GET", Path: "/", Headers: map[string][]string{"aUTHORIZATION": test.values}}
 		if err := a.Authenticate(t.Context(), now, r); err != nil || r.Caller() != test.want {

@@ -17,7 +17,6 @@ import (
 	"github.com/slidegate/slidegate/internal/decideapi"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
@@ -48,7 +47,7 @@ func newLoggingAPI(t testing.TB, rules string, log *slog.Logger) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(quiet)})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
 	return decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return start }), log)
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
-	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
@@ -52,21 +50,6 @@ func TestLeavesEvenly(t *testing.T) {
 		if want := []time.Duration{0, half, 2 * half, 3 * half}; !slices.Equal(waited, want) {
 			t.Errorf("waited %v, want %v", waited, want)
 		}
-		s.close(t)
-	})
-}
-
-// TestFieldsOfADelayedRequest: the fields show the limit at the arrival of the
-// request, without Retry-After, and a reset that is never early.
-func TestFieldsOfADelayedRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startSite(t, leaky, 0)
-		s.get(t, "/")
-		status, fields, took := s.get(t, "/")
-		if status != http.StatusOK || took != 500*time.Millisecond || fields.Get("Retry-After") != "" {
-			t.Errorf("status %d after %v, fields %v", status, took, fields)
-		}
-		expectFields(t, fields, map[string]string{"RateLimit": `"even";r=2;t=1`, "RateLimit-Policy": `"even";q=2;w=1`})
 		s.close(t)
 	})
 }
@@ -125,29 +108,6 @@ func TestMaxDelay(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestMaxDelayBody: a request with too long a delay gets the problem of an
-// exceeded quota. It stays charged, so the next turn is later.
-func TestMaxDelayBody(t *testing.T) {
-	const document = "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 20s, queue: 3}]}]"
-	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
-	for i, want := range []struct {
-		status                int
-		remaining, retryAfter string
-	}{{http.StatusOK, "2", ""}, {http.StatusTooManyRequests, "1", "20"}, {http.StatusTooManyRequests, "0", "40"}} {
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-		fields := w.Header()
-		field := func(name string) string { return strings.Join(fields[name], "") } // in the case of its specification
-		left, retry := field("X-RateLimit-Remaining"), field("Retry-After")
-		if w.Code != want.status || left != want.remaining || retry != want.retryAfter {
-			t.Errorf("request %d: status %d, fields %v; want %+v", i, w.Code, fields, want)
-		}
-		if body := w.Body.String(); i > 0 && (!strings.Contains(body, headers.QuotaExceeded.Type) || !strings.Contains(body, `"violated-policies":["slow"]`)) {
-			t.Errorf("request %d: body %s", i, body)
-		}
 	}
 }
 

@@ -1,17 +1,14 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -144,35 +141,6 @@ func TestAllowedThenDenied(t *testing.T) {
 	}
 }
 
-// TestFieldNames: the names of fields have the case of their specifications.
-func TestFieldNames(t *testing.T) {
-	address := strings.TrimPrefix(start(t, nil), "http://")
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, field := range []string{"\r\nRateLimit: ", "\r\nRateLimit-Policy: ", "\r\nX-RateLimit-Limit: "} {
-		if !bytes.Contains(answer, []byte(field)) {
-			t.Errorf("no field %q in\n%s", field, answer)
-		}
-	}
-}
-
-func TestBan(t *testing.T) {
-	response, body := get(t, "GET", start(t, nil)+"/banned")
-	if response.StatusCode != 403 || response.Header.Get("Retry-After") != "" || !strings.Contains(body, "problems.md#blocked") {
-		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
-	}
-}
-
 func TestProxy(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("RateLimit", `"forged";r=9;t=9`)
@@ -210,29 +178,5 @@ func TestAuthorizerFailure(t *testing.T) {
 	response, body := get(t, "GET", server.URL)
 	if response.StatusCode != http.StatusInternalServerError || response.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("status %d, fields %v, body %s", response.StatusCode, response.Header, body)
-	}
-}
-
-// TestServe: a gateway that stops answers the requests in progress.
-func TestServe(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	entered, stopped := make(chan struct{}), make(chan error)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(entered)
-		<-ctx.Done()
-		w.WriteHeader(http.StatusNoContent)
-	})
-	go func() { stopped <- gateway.Serve(ctx, l, handler, gateway.Timeouts{}, gateway.HeaderSize) }()
-	go func() { <-entered; stop() }()
-	response, err := http.Get("http://" + l.Addr().String())
-	if err != nil || response.StatusCode != http.StatusNoContent {
-		t.Errorf("response %v, error %v", response, err)
-	}
-	if err := <-stopped; err != nil {
-		t.Errorf("stopped with %v", err)
 	}
 }

@@ -1,8 +1,11 @@
 package ruletable_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -167,4 +170,12 @@ func TestOlderVersion(t *testing.T) {
 	if _, err := table.Get(ctx, 3); err == nil || !strings.Contains(err.Error(), "of a newer Slidegate") {
 		t.Errorf("a version of a newer Slidegate: error %v", err)
 	}
+}
+
+func zipped(text string) types.AttributeValue {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = io.WriteString(w, text) // to a buffer
+	_ = w.Close()
+	return &types.AttributeValueMemberB{Value: out.Bytes()}
 }

@@ -3,7 +3,6 @@ package ruletable_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 
@@ -82,49 +81,6 @@ func granting(g ruletable.Grant) func(*ruletable.Table, int64) error {
 
 func deleting(table *ruletable.Table, _ int64) error {
 	return table.DeleteOverride(context.Background(), "api", "k", note(0, ""))
-}
-
-// TestOperatorsAtOnce: of several operators who set the same revision, one
-// succeeds; of several who grant, all succeed.
-func TestOperatorsAtOnce(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
-	set(t, table, "api", "k", "{}")
-	previous, err := table.Override(t.Context(), "api", "k")
-	must(t, err)
-	var wg sync.WaitGroup
-	sets, grants := make([]error, 5), make([]error, 5)
-	for i := range sets {
-		wg.Go(func() { sets[i] = setting(fmt.Sprintf(`{"capacity": %d}`, i+1))(table, previous.Revision) })
-	}
-	wg.Wait()
-	for i := range grants {
-		wg.Go(func() { grants[i] = granting(grant("", int64(i+1), 0, 60))(table, 0) })
-	}
-	wg.Wait()
-	done := 0
-	for i := range sets {
-		switch {
-		case sets[i] == nil:
-			done++
-		case !errors.Is(sets[i], ruletable.ErrConflict):
-			t.Error(sets[i])
-		}
-		if grants[i] != nil {
-			t.Error(grants[i])
-		}
-	}
-	var sum int64
-	o := stored(t, table, "api", "k")
-	for _, g := range o.Grants {
-		sum += g.Add
-	}
-	if done != 1 || len(o.Grants) != 5 || sum != 15 {
-		t.Errorf("%d have set it; it is %+v", done, o)
-	}
-	if n := len(lines(t, table)); n != 7 {
-		t.Errorf("the history has %d entries, want 7", n)
-	}
 }
 
 // TestContendedForEver: a grant gives up if every transaction conflicts.

@@ -2,13 +2,10 @@ package ruletable_test
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -130,54 +127,4 @@ func TestGrantsReachRequests(t *testing.T) {
 	if got, err := cache.Override(t.Context(), epoch, "other", "both"); got != nil || err != nil {
 		t.Errorf("another rule has %+v, error %v", got, err)
 	}
-}
-
-// TestOverrideFailuresAreThrottled: while the table fails for a thousand keys,
-// one line in ten seconds stands for all of them. Unreadable items have lines
-// of their own.
-func TestOverrideFailuresAreThrottled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		api, down := &shelf{}, errors.New("no answer")
-		var out strings.Builder
-		log := oplog.Throttle(slog.New(slog.NewTextHandler(&out, nil)), "error")
-		cache := ruletable.NewOverrideCache(ruletable.New(api, "rules"), ruletable.DefaultMaxOverrides, func(err error) {
-			log.Error("overrides", "error", err)
-		})
-		lookUpAll := func(broken error) (lines []string) {
-			t.Helper()
-			for i := range 1000 {
-				api.set(broken, nil)
-				if i%100 == 99 {
-					api.set(nil, nil)
-				}
-				if _, err := cache.Override(t.Context(), epoch.Add(time.Since(born)), "api", fmt.Sprint("k", i)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			defer out.Reset()
-			return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		}
-		if lines := lookUpAll(nil); len(lines) != 1 || lines[0] != "" {
-			t.Fatalf("logged %q", lines)
-		}
-		for i := 99; i < 1000; i += 100 {
-			api.put(fmt.Sprint("k", i), `{"capacity": "five"}`)
-		}
-		for round, suppressed := range [][2]string{{"", ""}, {"suppressed=989", "suppressed=9"}, {"suppressed=989", "suppressed=9"}} {
-			time.Sleep(10 * time.Second)
-			lines := lookUpAll(down)
-			if len(lines) != 2 || !strings.Contains(lines[0], down.Error()) || !strings.Contains(lines[1], ruletable.ErrUnreadable.Error()[:30]) {
-				t.Fatalf("round %d: %d lines: %q", round, len(lines), lines)
-			}
-			for i, line := range lines {
-				if !strings.HasSuffix(line, suppressed[i]) || strings.Contains(line, "suppressed=") != (round > 0) {
-					t.Errorf("round %d: logged %s, want %q", round, line, suppressed[i])
-				}
-			}
-		}
-		time.Sleep(9 * time.Second)
-		if lines := lookUpAll(down); len(lines) != 1 || lines[0] != "" {
-			t.Errorf("logged %q, but no key was read", lines)
-		}
-	})
 }

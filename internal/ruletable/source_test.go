@@ -157,19 +157,6 @@ func TestUnpublished(t *testing.T) {
 	capacity(t, source, epoch.Add(40*time.Second), 1)
 }
 
-// TestFallbackUnused: if the table answers, the source starts with its rules.
-func TestFallbackUnused(t *testing.T) {
-	client, name := newTable(t)
-	publish(t, ruletable.New(client, name), version(1))
-	fallback, err := ruletable.Compile("copy", document(99))
-	must(t, err)
-	source := ruletable.NewSource(ruletable.New(client, name), ruletable.SourceOptions{Report: func(err error) { t.Error(err) }, Fallback: fallback})
-	set, err := source.Rules(t.Context(), epoch)
-	if err != nil || set.Rules[0].Limits[0].Capacity != 1 {
-		t.Errorf("rules %+v, error %v; want the table's", set, err)
-	}
-}
-
 // TestFallbackOfASilentTable: all requests together wait two seconds for a
 // table that does not answer.
 func TestFallbackOfASilentTable(t *testing.T) {

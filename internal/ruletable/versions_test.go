@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,35 +140,6 @@ func TestVersionsNeverChange(t *testing.T) {
 	}
 }
 
-// TestPublishersAtOnce: of several authors who publish over the same version,
-// one succeeds.
-func TestPublishersAtOnce(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
-	for round := range int64(3) {
-		var wg sync.WaitGroup
-		errs := make([]error, 6)
-		for i := range errs {
-			wg.Go(func() { _, errs[i] = table.Publish(t.Context(), version(i+1), round) })
-		}
-		wg.Wait()
-		var published []int
-		for i, err := range errs {
-			if err == nil {
-				published = append(published, i+1)
-			} else if !errors.Is(err, ruletable.ErrConflict) {
-				t.Fatal(err)
-			}
-		}
-		if len(published) != 1 {
-			t.Fatalf("round %d: publishers %v of 6 have published", round, published)
-		}
-		if got := inForce(t, table); got != string(text(published[0])) {
-			t.Errorf("round %d: in force is %s, published by %d", round, got, published[0])
-		}
-	}
-}
-
 func TestVersions(t *testing.T) {
 	client, name := newTable(t)
 	table := ruletable.New(client, name)
@@ -185,33 +155,6 @@ func TestVersions(t *testing.T) {
 	must(t, table.Rollback(t.Context(), 12, 11, note(0, "")))
 	if diff := cmp.Diff(want, collected(t, table.Versions(t.Context()))); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestVersionsByPages lists versions that take more than one page of 1 MB.
-func TestVersionsByPages(t *testing.T) {
-	client, name := newTable(t)
-	api := &counting{API: client}
-	table := ruletable.New(api, name)
-	for i := range 4 {
-		v := version(i + 1)
-		v.Why = strings.Repeat("x", 380_000)
-		publish(t, table, v)
-	}
-	queries := api.count("Query")
-	list := collected(t, table.Versions(t.Context()))
-	if len(list) != 4 || list[0].Number != 4 || list[3].Number != 1 {
-		t.Errorf("%d versions", len(list))
-	}
-	if n := api.count("Query") - queries; n < 2 {
-		t.Errorf("%d pages: the test must take several", n)
-	}
-	queries = api.count("Query")
-	for range table.Versions(t.Context()) {
-		break
-	}
-	if n := api.count("Query") - queries; n != 1 {
-		t.Errorf("the first version takes %d pages", n)
 	}
 }
 
